@@ -34,26 +34,28 @@ def add_deciding_flags(parser: ArgumentReader, verdict: Verdict) -> None:
     add_output_flag(parser)
 
 
-async def decide(at: Invocation, verdict: Verdict) -> int:
+async def decide(invocation: Invocation, verdict: Verdict) -> int:
     """Add the condition to all requests of the command line; return the exit code."""
-    check_output(at)
-    group = (await at.client.discovery.dialect()).group_name("certificates.@")
-    resource = at.client.of(await at.client.discovery.of_kind(f"{group}/v1", _KIND))
+    check_output(invocation)
+    group = (await invocation.client.discovery.dialect()).group_name("certificates.@")
+    resource = invocation.client.of(await invocation.client.discovery.of_kind(f"{group}/v1", _KIND))
     failures = Failures()
-    for name in _names(at, group):
+    for name in _names(invocation, group):
         try:
-            value = await _decided(resource, name, verdict, at.options.force)
+            value = await _decided(resource, name, verdict, invocation.options.force)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
-            show_result(at, resource.type, value, verdict.done)
+            show_result(invocation, resource.type, value, verdict.done)
     return failures.finish()
 
 
-def _names(at: Invocation, group: str) -> list[str]:
+def _names(invocation: Invocation, group: str) -> list[str]:
     """The names of the requests, from the words and from files."""
-    names = [word.rpartition("/")[2] if _is_pair(word) else word for word in at.options.words]
-    for value, origin in manifests(at.options.filename, at.options.recursive):
+    names = [
+        word.rpartition("/")[2] if _is_pair(word) else word for word in invocation.options.words
+    ]
+    for value, origin in manifests(invocation.options.filename, invocation.options.recursive):
         if value["kind"] != _KIND or not value["apiVersion"].startswith(f"{group}/"):
             raise CommandError(f"{origin}: can only handle certificate signing requests")
         name = (value.get("metadata") or {}).get("name")

@@ -77,10 +77,10 @@ def _without_unknown_gates(flags: Sequence[str]) -> tuple[list[str], list[str]]:
     from fairlead.resources.gates import is_gate
 
     kept, ignored = [], []
-    for one in flags:
-        name, _, value = one.partition("=")
+    for flag in flags:
+        name, _, value = flag.partition("=")
         if name != _GATES:
-            kept.append(one)
+            kept.append(flag)
             continue
         gates = value.split(",")
         known = [gate for gate in gates if is_gate(gate.partition("=")[0].strip())]

@@ -45,7 +45,7 @@ def _invalid(details: Mapping[str, Any], causes: list[dict[str, str]]) -> str:
     said = "The request is invalid"
     if details.get("kind") or details.get("name"):
         said = f'The {details.get("kind", "")} "{details.get("name", "")}" is invalid'
-    lines = list(dict.fromkeys(_cause(one) for one in causes))
+    lines = list(dict.fromkeys(_cause(cause) for cause in causes))
     if len(lines) == 1:
         return f"{said}: {lines[0]}"
     listed = "".join(f"\n* {line}" for line in lines)
@@ -60,7 +60,7 @@ def _cause(cause: Mapping[str, str]) -> str:
 def _invalid_configuration(problems: Sequence[str]) -> str:
     if len(problems) == 1:
         return f"Error in configuration: {problems[0]}"
-    return "\n".join(("Error in configuration: ", *(f"* {one}" for one in problems)))
+    return "\n".join(("Error in configuration: ", *(f"* {problem}" for problem in problems)))
 
 
 def _unreached(text: str) -> str:

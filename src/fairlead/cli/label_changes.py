@@ -61,7 +61,7 @@ def add_marking_flags(parser: ArgumentReader, command: str) -> None:
 
 def split_words(words: Sequence[str], word: str) -> tuple[list[str], list[str]]:
     """Split the words into objects and the changes after them; raises Mistake."""
-    start = next((at for at, one in enumerate(words) if _is_change(one)), len(words))
+    start = next((index for index, one in enumerate(words) if _is_change(one)), len(words))
     for one in words[start:]:
         if not _is_change(one):
             raise CommandError(
@@ -95,7 +95,7 @@ def parse_marks(
 
 
 async def mark(
-    at: Invocation,
+    invocation: Invocation,
     words: Sequence[str],
     marks: LabelChanges,
     outcome: Callable[[LabelChanges, bool], str],
@@ -104,73 +104,87 @@ async def mark(
     """Change all selected objects and return the exit code. `outcome` returns the result text of an
     object, given whether it changed; `overwritten` the error text for existing values without
     --overwrite."""
-    check_output(at)
-    check_choice(at, words, _NOTHING)
-    if not marks.set and not marks.removed and not at.options.list:
+    check_output(invocation)
+    check_choice(invocation, words, _NOTHING)
+    if not marks.set and not marks.removed and not invocation.options.list:
         raise CommandError(f"at least one {marks.word} update is required")
-    if at.options.resource_version and (uses_selector(at) or len(words) > 2):
+    if invocation.options.resource_version and (uses_selector(invocation) or len(words) > 2):
         raise CommandError("--resource-version needs a single object, but several are selected")
     failures = Failures()
-    seen = [one async for one in chosen_objects(at, words, failures)]
+    seen = [resolved async for resolved in chosen_objects(invocation, words, failures)]
     for one in seen:
         try:
-            await _mark_one(at, one, marks, outcome, overwritten, alone=len(seen) == 1)
+            await _mark_one(invocation, one, marks, outcome, overwritten, alone=len(seen) == 1)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     return failures.finish()
 
 
 async def _mark_one(
-    at: Invocation,
-    one: ResolvedObject,
+    invocation: Invocation,
+    resolved: ResolvedObject,
     marks: LabelChanges,
     outcome: Callable[[LabelChanges, bool], str],
     overwritten: Callable[[Mapping[str, str]], str],
     alone: bool,
 ) -> None:
-    standing: dict[str, str] = one.value["metadata"].get(marks.field) or {}
+    standing: dict[str, str] = resolved.value["metadata"].get(marks.field) or {}
     other = {
         key: standing[key] for key, value in marks.set.items() if standing.get(key, value) != value
     }
-    if other and not at.options.overwrite:
+    if other and not invocation.options.overwrite:
         raise CommandError(overwritten(other))
     for key in marks.removed:
         if key not in standing and marks.word == "label":
-            at.screen.print(f'label "{key}" not found.')
+            invocation.screen.print(f'label "{key}" not found.')
     changes = marks.changes(standing)
-    made = one.value
-    if changes or at.options.resource_version:
-        made = await _changed(at, one, marks.field, changes)
-    if at.options.list:
-        _list(at, one, made["metadata"].get(marks.field) or {}, marks.word, alone)
+    made = resolved.value
+    if changes or invocation.options.resource_version:
+        made = await _changed(invocation, resolved, marks.field, changes)
+    if invocation.options.list:
+        _list(invocation, resolved, made["metadata"].get(marks.field) or {}, marks.word, alone)
     elif marks.set or marks.removed:
-        show_result(at, one.resource.type, made, outcome(marks, bool(changes)), note(at.options))
+        show_result(
+            invocation,
+            resolved.resource.type,
+            made,
+            outcome(marks, bool(changes)),
+            note(invocation.options),
+        )
 
 
 async def _changed(
-    at: Invocation, one: ResolvedObject, field: str, changes: Mapping[str, str | None]
+    invocation: Invocation, resolved: ResolvedObject, field: str, changes: Mapping[str, str | None]
 ) -> dict[str, object]:
     metadata: dict[str, object] = {field: changes}
-    if at.options.resource_version:
-        metadata["resourceVersion"] = at.options.resource_version
+    if invocation.options.resource_version:
+        metadata["resourceVersion"] = invocation.options.resource_version
     patch = {"metadata": metadata}
-    if dry_run(at.options) == "client":
+    if dry_run(invocation.options) == "client":
         from fairlead.fields.merge_patch import apply_merge_patch
 
-        merged: dict[str, object] = apply_merge_patch(one.value, patch)
+        merged: dict[str, object] = apply_merge_patch(resolved.value, patch)
         return merged
-    return await one.resource.patch(
-        one.name, patch, one.namespace, type=MERGE_PATCH, **write_query(at.options)
+    return await resolved.resource.patch(
+        resolved.name,
+        patch,
+        resolved.namespace,
+        type=MERGE_PATCH,
+        **write_query(invocation.options),
     )
 
 
 def _list(
-    at: Invocation, one: ResolvedObject, found: Mapping[str, str], word: str, alone: bool
+    invocation: Invocation,
+    resolved: ResolvedObject,
+    found: Mapping[str, str],
+    word: str,
+    alone: bool,
 ) -> None:
     before = ""
     if not alone:
-        type = one.resource.type
-        at.screen.print(f"Listing {word}s for {type.kind}.{type.group}/{one.name}:")
+        type = resolved.resource.type
+        invocation.screen.print(f"Listing {word}s for {type.kind}.{type.group}/{resolved.name}:")
         before = " "
     for key, value in sorted(found.items()):
-        at.screen.print(f"{before}{key}={value}")
+        invocation.screen.print(f"{before}{key}={value}")

@@ -31,11 +31,11 @@ class ResolvedObject(NamedTuple):
         return str(self.value["metadata"].get("name") or "")
 
 
-def files_of(at: Invocation, doing: str) -> list[Manifest]:
+def files_of(invocation: Invocation, doing: str) -> list[Manifest]:
     """The objects of the files in -f; raises CommandFailed."""
-    if not at.options.filename:
+    if not invocation.options.filename:
         raise CommandError("a file is missing: -f FILE")
-    found = manifests(at.options.filename, at.options.recursive)
+    found = manifests(invocation.options.filename, invocation.options.recursive)
     if not found:
         raise CommandError(f"no objects passed to {doing}")
     return found
@@ -45,29 +45,29 @@ class Resolver:
     """Resolves manifests to resources. A kind whose definition the same command passed to `made`
     may not be served yet: discovery is repeated for up to 30 seconds."""
 
-    def __init__(self, at: Invocation) -> None:
-        self._at = at
+    def __init__(self, invocation: Invocation) -> None:
+        self._at = invocation
         self._defined: set[tuple[str, str]] = set()
 
     def made(self, value: Object) -> None:
         self._defined |= defined_kinds(value)
 
-    async def of(self, one: Manifest) -> ResolvedObject:
+    async def of(self, manifest: Manifest) -> ResolvedObject:
         """Raises CommandFailed."""
-        value = {**one.value, "metadata": dict(one.value.get("metadata") or {})}
+        value = {**manifest.value, "metadata": dict(manifest.value.get("metadata") or {})}
         try:
             resource = await self._resource(value)
         except UnknownKind as error:
             metadata = value["metadata"]
             raise CommandError(
-                f'{one.origin}: "{metadata.get("name") or ""}" cannot be sent: {error}\n'
+                f'{manifest.origin}: "{metadata.get("name") or ""}" cannot be sent: {error}\n'
                 "if a CustomResourceDefinition defines this kind, create it first"
             ) from None
         namespace = ""
         if resource.type.namespaced:
             namespace = _namespace_of(self._at, value)
             value["metadata"]["namespace"] = namespace
-        return ResolvedObject(resource, value, namespace, one.origin)
+        return ResolvedObject(resource, value, namespace, manifest.origin)
 
     async def _resource(self, value: Object) -> Resource:
         client = self._at.client
@@ -83,14 +83,14 @@ class Resolver:
             client.discovery.forget()
 
 
-def _namespace_of(at: Invocation, value: Object) -> str:
+def _namespace_of(invocation: Invocation, value: Object) -> str:
     given = value["metadata"].get("namespace")
     if not given:
-        return at.namespace
-    if at.options.namespace and given != at.options.namespace:
+        return invocation.namespace
+    if invocation.options.namespace and given != invocation.options.namespace:
         raise CommandError(
-            f"the file says namespace {given} and -n {at.options.namespace}: leave out -n, or give"
-            f" -n {given}"
+            f"the file says namespace {given} and -n {invocation.options.namespace}:"
+            f" leave out -n, or give -n {given}"
         )
     return str(given)
 
@@ -106,26 +106,26 @@ def defined_kinds(value: Object) -> set[tuple[str, str]]:
     return {(str(spec.get("group")), str(names.get("kind")))}
 
 
-def require_name(one: ResolvedObject, doing: str = "") -> str:
+def require_name(resolved: ResolvedObject, doing: str = "") -> str:
     """The name of the object; raises CommandFailed if it has none."""
-    if not one.name:
-        generated = one.value["metadata"].get("generateName")
+    if not resolved.name:
+        generated = resolved.value["metadata"].get("generateName")
         if generated and doing:
             raise CommandError(f"{generated}: {doing} needs a name, not generateName")
-    return checked_name(one.name)
+    return checked_name(resolved.name)
 
 
 # The order in which objects of files are applied.
 
 
-def in_order(found: Sequence[Manifest], usual: str) -> list[Manifest]:
+def in_order(manifests: Sequence[Manifest], usual: str) -> list[Manifest]:
     """Keep the order of the files, but move objects to the end if their definition or namespace
     comes later in the files. `usual` is the namespace of objects that name none."""
-    kinds = set[tuple[str, str]]().union(*(defined_kinds(one.value) for one in found))
-    namespaces = {_name(one) for one in found if _is_namespace(one)}
+    kinds = set[tuple[str, str]]().union(*(defined_kinds(one.value) for one in manifests))
+    namespaces = {_name(one) for one in manifests if _is_namespace(one)}
     early: list[Manifest] = []
     late: list[Manifest] = []
-    for one in found:
+    for one in manifests:
         if _is_namespace(one):
             namespaces.discard(_name(one))
             early.append(one)
@@ -138,13 +138,13 @@ def in_order(found: Sequence[Manifest], usual: str) -> list[Manifest]:
     return early + late
 
 
-def _kind(one: Manifest) -> tuple[str, str]:
-    return one.value["apiVersion"].rpartition("/")[0], one.value["kind"]
+def _kind(manifest: Manifest) -> tuple[str, str]:
+    return manifest.value["apiVersion"].rpartition("/")[0], manifest.value["kind"]
 
 
-def _is_namespace(one: Manifest) -> bool:
-    return _kind(one) == ("", "Namespace")
+def _is_namespace(manifest: Manifest) -> bool:
+    return _kind(manifest) == ("", "Namespace")
 
 
-def _name(one: Manifest) -> str:
-    return str((one.value.get("metadata") or {}).get("name") or "")
+def _name(manifest: Manifest) -> str:
+    return str((manifest.value.get("metadata") or {}).get("name") or "")

@@ -67,31 +67,31 @@ def _tell_group(program: str, group: str, word: str) -> int:
     return int(wrong)
 
 
-async def _run(command: Callable[[Invocation], Awaitable[int]], at: Invocation) -> int:
+async def _run(command: Callable[[Invocation], Awaitable[int]], invocation: Invocation) -> int:
     try:
-        await at.check_uid()
-        code = await command(at)
-        at.screen.flush()
+        await invocation.check_uid()
+        code = await command(invocation)
+        invocation.screen.flush()
         return code
     except CommandFailed as failure:
-        at.screen.flush()
+        invocation.screen.flush()
         if str(failure):
-            at.screen.warn(printable(str(failure)))
+            invocation.screen.warn(printable(str(failure)))
         return failure.code
     except EXPECTED as error:
-        at.screen.flush()
-        at.screen.warn(worded(error))
+        invocation.screen.flush()
+        invocation.screen.warn(worded(error))
         return 1
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         # The server may send responses that do not match the API.
         if os.environ.get(_TRACEBACKS):
             raise
-        at.screen.flush()
+        invocation.screen.flush()
         told = " ".join(f"{type(error).__name__}: {error}".split())
-        at.screen.warn(
+        invocation.screen.warn(
             f"error: the answer of the server was not understood: {printable(told)}"
             f" (set {_TRACEBACKS}=1 to see where)"
         )
         return 1
     finally:
-        await at.close()
+        await invocation.close()

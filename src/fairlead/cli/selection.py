@@ -47,10 +47,10 @@ def add_choosing_flags(parser: ArgumentReader, what: str) -> None:
     parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces")
 
 
-def check_choice(at: Invocation, words: Sequence[str], nothing: str = _NOTHING) -> None:
+def check_choice(invocation: Invocation, words: Sequence[str], nothing: str = _NOTHING) -> None:
     """Raises Mistake if words and flags contradict each other, and with the text `nothing` if no
     object is given."""
-    options = at.options
+    options = invocation.options
     if options.all and (options.selector or options.field_selector):
         raise CommandError("--all and a selector contradict each other: give one of them")
     if options.filename and words:
@@ -59,21 +59,25 @@ def check_choice(at: Invocation, words: Sequence[str], nothing: str = _NOTHING) 
         raise CommandError(nothing)
 
 
-def uses_selector(at: Invocation) -> bool:
+def uses_selector(invocation: Invocation) -> bool:
     """Whether flags (--all or a selector) select the objects instead of names."""
-    return bool(at.options.all or at.options.selector or at.options.field_selector)
+    return bool(
+        invocation.options.all or invocation.options.selector or invocation.options.field_selector
+    )
 
 
-async def chosen(at: Invocation, words: Sequence[str], failures: Failures) -> AsyncIterator[Chosen]:
+async def chosen(
+    invocation: Invocation, words: Sequence[str], failures: Failures
+) -> AsyncIterator[Chosen]:
     """Yield the selected objects one by one. Objects of files whose resource or name is missing are
     added to `failures`."""
-    if not at.options.filename:
-        for target in await targets_of(at.client, words):
-            async for one in _of_target(at, target):
+    if not invocation.options.filename:
+        for target in await targets_of(invocation.client, words):
+            async for one in _of_target(invocation, target):
                 yield one
         return
-    places = Resolver(at)
-    for manifest in manifests(at.options.filename, at.options.recursive):
+    places = Resolver(invocation)
+    for manifest in manifests(invocation.options.filename, invocation.options.recursive):
         try:
             found = await places.of(manifest)
             name = require_name(found)
@@ -83,11 +87,11 @@ async def chosen(at: Invocation, words: Sequence[str], failures: Failures) -> As
         yield Chosen(found.resource, name, found.namespace, manifest.origin)
 
 
-async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
-    options, resource = at.options, target.resource
-    space = at.namespace if resource.type.namespaced else ""
+async def _of_target(invocation: Invocation, target: Target) -> AsyncIterator[Chosen]:
+    options, resource = invocation.options, target.resource
+    space = invocation.namespace if resource.type.namespaced else ""
     if target.names:
-        if uses_selector(at):
+        if uses_selector(invocation):
             raise CommandError("names and a selector contradict each other: give one of them")
         if options.all_namespaces and resource.type.namespaced:
             raise CommandError("a name cannot be used with -A: leave out one of them")
@@ -96,7 +100,7 @@ async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
         for name in target.names:
             yield Chosen(resource, name, space)
         return
-    if not uses_selector(at):
+    if not uses_selector(invocation):
         raise CommandError("name the objects, or give --all or a selector")
     query = {"labelSelector": options.selector, "fieldSelector": options.field_selector}
     async for page in resource.pages(
@@ -110,19 +114,21 @@ async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
 
 
 async def chosen_objects(
-    at: Invocation, words: Sequence[str], failures: Failures, subresource: str = ""
+    invocation: Invocation, words: Sequence[str], failures: Failures, subresource: str = ""
 ) -> AsyncIterator[ResolvedObject]:
     """Yield the selected objects with their current value. Objects that cannot be read are added to
     `failures`."""
-    async for one in chosen(at, words, failures):
-        value = None if subresource else one.value
+    async for resolved in chosen(invocation, words, failures):
+        value = None if subresource else resolved.value
         if value is None:
             try:
-                value = await one.resource.get(one.name, one.namespace, subresource=subresource)
+                value = await resolved.resource.get(
+                    resolved.name, resolved.namespace, subresource=subresource
+                )
             except EXPECTED as error:
                 failures.add(error)
                 continue
-        yield ResolvedObject(one.resource, value, one.namespace, one.origin)
+        yield ResolvedObject(resolved.resource, value, resolved.namespace, resolved.origin)
 
 
 def _requirements(text: str) -> tuple[Any, ...]:

@@ -105,10 +105,10 @@ class Named(NamedTuple):
         return {"apiVersion": type.api_version, "kind": type.kind, "metadata": metadata}
 
 
-async def parse_object_reference(at: Invocation, words: Sequence[str]) -> Named:
+async def parse_object_reference(invocation: Invocation, words: Sequence[str]) -> Named:
     """Raises UsageError and UnknownResource."""
-    targets = await targets_of(at.client, words)
+    targets = await targets_of(invocation.client, words)
     if len(targets) != 1 or len(targets[0].names) != 1:
         raise UsageError("exactly one object must be named, as KIND NAME or KIND/NAME")
     resource, (name,) = targets[0]
-    return Named(resource, name, at.namespace if resource.type.namespaced else "")
+    return Named(resource, name, invocation.namespace if resource.type.namespaced else "")

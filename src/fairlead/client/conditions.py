@@ -32,14 +32,14 @@ def has_condition(type: str, status: str = "True") -> Holds:
     def holds(value: Object | None) -> bool:
         state = (value or {}).get("status")
         listed = state.get("conditions") if isinstance(state, dict) else None
-        for one in listed if isinstance(listed, list) else ():
-            if not isinstance(one, dict) or str(one.get("type")).casefold() != type.casefold():
+        for entry in listed if isinstance(listed, list) else ():
+            if not isinstance(entry, dict) or str(entry.get("type")).casefold() != type.casefold():
                 continue
             wanted = (value or {})["metadata"].get("generation") or 0
-            observed = one.get("observedGeneration", (state or {}).get("observedGeneration"))
+            observed = entry.get("observedGeneration", (state or {}).get("observedGeneration"))
             if isinstance(observed, int) and observed < wanted:
                 return False
-            return str(one.get("status")).casefold() == status.casefold()
+            return str(entry.get("status")).casefold() == status.casefold()
         return False
 
     return holds

@@ -268,7 +268,7 @@ def objects_of(listed: Mapping[str, Any]) -> Iterator[Object]:
 def listed_objects(listed: Mapping[str, Any]) -> dict[Key, Object]:
     """The objects of a list by key; raises Unreachable if it is malformed."""
     try:
-        return {key_of(one): one for one in objects_of(listed)}
+        return {key_of(value): value for value in objects_of(listed)}
     except (KeyError, TypeError, AttributeError, IndexError):
         raise Unreachable("malformed list of objects", sent=True) from None
 

@@ -25,51 +25,55 @@ from fairlead.operations.client import own_client
 from fairlead.operations.eviction import BUDGETS
 
 
-def _bootstrap_signer(given: Surroundings) -> Controller:
-    server, signer = own_client(given.api), given.client("bootstrap-signer")
-    return BootstrapSigner(server, signer, given.dialect, given.address, given.root_ca)
+def _bootstrap_signer(dependencies: Surroundings) -> Controller:
+    server, signer = own_client(dependencies.api), dependencies.client("bootstrap-signer")
+    return BootstrapSigner(
+        server, signer, dependencies.dialect, dependencies.address, dependencies.root_ca
+    )
 
 
-def _garbage(given: Surroundings) -> Controller:
-    client = given.client("generic-garbage-collector")
-    recorder = given.recorder(client, GarbageCollector.name)
-    return GarbageCollector(given.api, client, recorder, given.elsewhere)
+def _garbage(dependencies: Surroundings) -> Controller:
+    client = dependencies.client("generic-garbage-collector")
+    recorder = dependencies.recorder(client, GarbageCollector.name)
+    return GarbageCollector(dependencies.api, client, recorder, dependencies.elsewhere)
 
 
-def _namespace(given: Surroundings) -> Controller:
+def _namespace(dependencies: Surroundings) -> Controller:
     name = NamespaceDeletion.name
-    empty_elsewhere = partial(given.elsewhere.empty, given.user(name))
-    return NamespaceDeletion(given.api, given.client(name), empty_elsewhere)
+    empty_elsewhere = partial(dependencies.elsewhere.empty, dependencies.user(name))
+    return NamespaceDeletion(dependencies.api, dependencies.client(name), empty_elsewhere)
 
 
-def _quota(given: Surroundings) -> Reconciler:
+def _quota(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.resource_quotas import ResourceQuotas
 
-    return ResourceQuotas(given.api, given.client("resourcequota-controller"))
+    return ResourceQuotas(dependencies.api, dependencies.client("resourcequota-controller"))
 
 
-def _root_ca(given: Surroundings) -> Controller:
-    return RootCaPublisher(given.client("root-ca-cert-publisher"), given.dialect, given.root_ca)
+def _root_ca(dependencies: Surroundings) -> Controller:
+    return RootCaPublisher(
+        dependencies.client("root-ca-cert-publisher"), dependencies.dialect, dependencies.root_ca
+    )
 
 
-def _accounts(given: Surroundings) -> Controller:
-    return DefaultServiceAccounts(given.client("service-account-controller"))
+def _accounts(dependencies: Surroundings) -> Controller:
+    return DefaultServiceAccounts(dependencies.client("service-account-controller"))
 
 
-def _account_tokens(given: Surroundings) -> Controller:
-    issuer = given.api.authentication.issuer
-    return TokenSecrets(given.manager(), given.dialect, issuer, given.root_ca)
+def _account_tokens(dependencies: Surroundings) -> Controller:
+    issuer = dependencies.api.authentication.issuer
+    return TokenSecrets(dependencies.manager(), dependencies.dialect, issuer, dependencies.root_ca)
 
 
-def _token_cleaner(given: Surroundings) -> Controller:
-    return TokenCleaner(given.client("token-cleaner"), given.dialect)
+def _token_cleaner(dependencies: Surroundings) -> Controller:
+    return TokenCleaner(dependencies.client("token-cleaner"), dependencies.dialect)
 
 
-def _disruption(given: Surroundings) -> Reconciler:
+def _disruption(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.disruption.controller import Disruption
 
-    client = given.client("disruption-controller")
-    return Disruption(given.api, client, given.recorder(client, "controllermanager"))
+    client = dependencies.client("disruption-controller")
+    return Disruption(dependencies.api, client, dependencies.recorder(client, "controllermanager"))
 
 
 _BUILDERS: dict[str, Build | Later] = {
@@ -91,11 +95,11 @@ _BUILDERS: dict[str, Build | Later] = {
 
 
 def build_controllers(
-    given: Surroundings, running: frozenset[str]
+    dependencies: Surroundings, running: frozenset[str]
 ) -> Sequence[Controller | LazyController]:
     """Build the named controllers. Raises SigningFlagError."""
     builders = (*_BUILDERS.items(), *COMPANIONS.items())
-    return [built(build, given) for name, build in builders if name in running]
+    return [built(build, dependencies) for name, build in builders if name in running]
 
 
 # `--controllers`: the selection of controllers to run.

@@ -111,7 +111,7 @@ class Later(NamedTuple):
     build: Callable[[Surroundings], Reconciler]
 
 
-def built(build: Build | Later, given: Surroundings) -> Controller | LazyController:
+def built(build: Build | Later, dependencies: Surroundings) -> Controller | LazyController:
     if isinstance(build, Later):
-        return LazyController(build.name, build.woken_by, partial(build.build, given))
-    return build(given)
+        return LazyController(build.name, build.woken_by, partial(build.build, dependencies))
+    return build(dependencies)

@@ -86,7 +86,7 @@ class Remains:
         """The namespace with up-to-date conditions. An unchanged condition keeps its transition
         time, and conditions of other types stay."""
         status = namespace["status"]
-        conditions = {one["type"]: one for one in status.get("conditions") or ()}
+        conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
         for new in self._conditions():
             old = conditions.get(new["type"])
             if old is not None and old["status"] == new["status"]:

@@ -76,8 +76,8 @@ def _term_matches(term: Object, node: Node) -> bool:
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
-    return all(_is_met(one, node.labels) for one in expressions) and all(
-        _is_met(one, {NODE_NAME_FIELD: node.name}) for one in fields
+    return all(_is_met(expression, node.labels) for expression in expressions) and all(
+        _is_met(field, {NODE_NAME_FIELD: node.name}) for field in fields
     )
 
 

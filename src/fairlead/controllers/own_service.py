@@ -106,7 +106,7 @@ class OwnService:
         ports that point to another live server."""
         ports = self._service["spec"]["ports"]
         spec = {**old["spec"], "type": "ClusterIP"}
-        found = [{name: one.get(name) for name in _OF_PORT} for one in spec.get("ports") or ()]
+        found = [{name: port.get(name) for name in _OF_PORT} for port in spec.get("ports") or ()]
         others = ([{**ports[0], "targetPort": server.port}] for server in servers)
         if found != ports and found not in others:
             spec["ports"] = ports

@@ -215,4 +215,4 @@ def _first(item: tuple[str, object]) -> str:
 def ready_condition(pod: Object) -> Mapping[str, str]:
     """The condition Ready of a pod; empty if it has none."""
     conditions = pod["status"].get("conditions") or ()
-    return next((one for one in conditions if one.get("type") == "Ready"), {})
+    return next((condition for condition in conditions if condition.get("type") == "Ready"), {})

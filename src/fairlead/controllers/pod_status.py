@@ -44,7 +44,7 @@ def _told(pod: Object, condition: Object) -> Object:
     """The pod with a condition added or updated; the same object if nothing changes."""
     status = pod.get("status") or {}
     conditions: list[Object] = list(status.get("conditions") or ())
-    kinds = [found["type"] for found in conditions]
+    kinds = [condition["type"] for condition in conditions]
     if condition["type"] not in kinds:
         conditions.append({**condition, "lastTransitionTime": now()})
     else:

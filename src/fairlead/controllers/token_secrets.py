@@ -83,10 +83,10 @@ class TokenSecrets:
         """Remove a deleted token Secret from the list in its account."""
 
         def listed(account: dict[str, Any]) -> bool:
-            return any(one.get("name") == name for one in account.get("secrets") or ())
+            return any(secret.get("name") == name for secret in account.get("secrets") or ())
 
         def without(account: dict[str, Any]) -> dict[str, Any]:
-            left = [one for one in account.get("secrets") or () if one.get("name") != name]
+            left = [secret for secret in account.get("secrets") or () if secret.get("name") != name]
             return {**account, "secrets": left}
 
         account = self._objects.find(ACCOUNTS, namespace, account_name) if account_name else None

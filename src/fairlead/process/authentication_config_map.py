@@ -114,7 +114,7 @@ class AuthenticationInfo:
             return data
         if self._own is not None:
             self._own.reload()
-        data[PROXY_CA] = _bundle(known.get(PROXY_CA, ""), *(one.pem for one in proxies))
+        data[PROXY_CA] = _bundle(known.get(PROXY_CA, ""), *(proxy.pem for proxy in proxies))
         for name, wanted in self._lists.items():
             listed = _listed(known.get(name))
             all_of_them = _union(listed or (), wanted)

@@ -106,7 +106,9 @@ def _size(count: float) -> str:
 
 def _own_command() -> str:
     """Return the command that runs this program in a shell, even if it is not in PATH."""
-    is_known = any(os.access(Path(one, "fairlead"), os.X_OK) for one in os.get_exec_path())
+    is_known = any(
+        os.access(Path(directory, "fairlead"), os.X_OK) for directory in os.get_exec_path()
+    )
     return "fairlead" if is_known else f"{_quoted(Path(sys.executable))} -m fairlead"
 
 

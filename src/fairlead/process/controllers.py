@@ -124,23 +124,23 @@ class ControllerManager:
             elsewhere=self._registering.elsewhere,
         )
 
-    def _build(self, given: Surroundings) -> Controllers:
+    def _build(self, dependencies: Surroundings) -> Controllers:
         """Build the controllers of the leader."""
         built = [
             *self._registering.controllers(),
-            *build_controllers(given, self._running),
-            *self._simulation(given),
+            *build_controllers(dependencies, self._running),
+            *self._simulation(dependencies),
         ]
         if self._options.storage == "sqlite":  # in etcd events expire by their lease
             built.append(EventExpiry(self._api, self._options.event_ttl))
-        return Controllers(self._api, built, given.events, given.close)
+        return Controllers(self._api, built, dependencies.events, dependencies.close)
 
-    def _simulation(self, given: Surroundings) -> Sequence[Controller]:
+    def _simulation(self, dependencies: Surroundings) -> Sequence[Controller]:
         if not self._options.simulate_nodes:
             return ()
         from fairlead.controllers.simulation.setup import build_simulation  # lazy
 
-        return build_simulation(given, self._running)
+        return build_simulation(dependencies, self._running)
 
     async def prepare(self, service: Object, server: Server | None) -> None:
         """Publish the address of this server in its own service, now and while it runs. Without an

@@ -128,7 +128,9 @@ def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str
 def _weighing(resources: Resources) -> Callable[[str], bool]:
     """Return a predicate for resources whose writes move the epoch: all built-in ones that are not
     marked as plentiful. Decisions about other objects depend on them."""
-    heavy = {resources.stored_as(one) for one in resources.stored() if not one.plentiful}
+    heavy = {
+        resources.stored_as(resource) for resource in resources.stored() if not resource.plentiful
+    }
     return heavy.__contains__
 
 
@@ -172,7 +174,7 @@ def sealing_of(options: argparse.Namespace, resources: Resources) -> Keys | None
 def _strangers(sealing: Keys, resources: Resources) -> list[str]:
     """Return configured names that match no resource and cannot match a custom one: a typo would
     leave values unencrypted."""
-    known = {resources.stored_as(one) for one in resources.stored()}
+    known = {resources.stored_as(resource) for resource in resources.stored()}
     own_groups = {name.partition("/")[0] for name in known}
     return [
         name

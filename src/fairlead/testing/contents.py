@@ -34,7 +34,7 @@ def objects_of(source: Source) -> list[Object]:
         if isinstance(source, str) and "\n" in source:
             found = [one.value for one in parsed(source, "the text")]
         elif isinstance(source, str | Path):
-            found = [one.value for one in manifests([str(source)], recursive=True)]
+            found = [manifest.value for manifest in manifests([str(source)], recursive=True)]
         else:
             found = _given([source] if isinstance(source, Mapping) else source)
     except ManifestError as error:
@@ -98,7 +98,7 @@ class Contents:
         return resource.apply(value, space, manager=MANAGER, force=True)
 
     def definitions(self, source: Source) -> list[Object]:
-        return self.apply([one for one in objects_of(source) if one["kind"] == DEFINITION])
+        return self.apply([value for value in objects_of(source) if value["kind"] == DEFINITION])
 
     def await_served(self, definition: Object) -> Object:
         """Wait until objects of a definition can be created, and return the definition; raises

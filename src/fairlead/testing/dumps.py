@@ -69,9 +69,9 @@ class Loading:
 
     def _stand_in_for_nodes(self, values: list[Object]) -> None:
         """Create missing nodes: pods of nodes that do not exist would be removed."""
-        pods = [one for one in values if one["kind"] == "Pod"]
+        pods = [value for value in values if value["kind"] == "Pod"]
         named = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
-        given = {one["metadata"].get("name") for one in values if one["kind"] == "Node"}
+        given = {value["metadata"].get("name") for value in values if value["kind"] == "Node"}
         nodes = self._admin.resource("nodes")
         for name in sorted(name for name in named - given if name):
             with suppress(AlreadyExists):
@@ -136,7 +136,11 @@ def _cleaned(value: Object, uids: dict[str, str]) -> Object:
         for name, found in value["metadata"].items()
         if name not in _OWN_FIELDS and not name.startswith(_DELETION)
     }
-    owners = [one for one in metadata.pop("ownerReferences", None) or () if one["uid"] in uids]
+    owners = [
+        reference
+        for reference in metadata.pop("ownerReferences", None) or ()
+        if reference["uid"] in uids
+    ]
     if owners:
         metadata["ownerReferences"] = owners
     cleaned = {**value, "metadata": metadata}

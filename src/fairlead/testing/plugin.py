@@ -34,14 +34,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @contextmanager
-def _running(config: pytest.Config, made: Cluster) -> Iterator[Cluster]:
+def _running(config: pytest.Config, cluster: Cluster) -> Iterator[Cluster]:
     """Run a server whose log and requests are added to reports of failed tests."""
-    with made:
-        config.stash[_clusters].append(made)
+    with cluster:
+        config.stash[_clusters].append(cluster)
         try:
-            yield made
+            yield cluster
         finally:
-            config.stash[_clusters].remove(made)
+            config.stash[_clusters].remove(cluster)
 
 
 @pytest.fixture(scope="session")
@@ -135,13 +135,13 @@ def pytest_runtest_makereport(
 
 
 def _story(
-    name: str, one: Cluster, began: tuple[int, datetime] | None
+    name: str, cluster: Cluster, began: tuple[int, datetime] | None
 ) -> Iterator[tuple[str, str]]:
     """Yield the report sections of one server."""
     position, since = began or (0, None)
-    yield f"{name}: log", one.log_since(position) or "(nothing)"
-    if one.runs:
-        asked = "\n".join(one.last_requests(_MAX_REQUESTS, since))
+    yield f"{name}: log", cluster.log_since(position) or "(nothing)"
+    if cluster.runs:
+        asked = "\n".join(cluster.last_requests(_MAX_REQUESTS, since))
         yield f"{name}: last requests", asked or "(none)"
     else:
-        yield f"{name}: end", f"the server has ended with the exit code {one.exit_code}"
+        yield f"{name}: end", f"the server has ended with the exit code {cluster.exit_code}"

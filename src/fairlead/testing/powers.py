@@ -178,7 +178,7 @@ class Powers:
     def controllers(self) -> list[Object]:
         """Return all running controllers, as `{name, paused, waiting, working, retries}`."""
         listed = self.admin.resource(f"controllers.{GROUP}").list()
-        return [{"name": one["metadata"]["name"], **one["status"]} for one in listed["items"]]
+        return [{"name": item["metadata"]["name"], **item["status"]} for item in listed["items"]]
 
     def requests(self, **fields: str | int) -> list[Object]:
         """Return the recorded requests, oldest first, as `{spec..., code, seconds}`. `fields` are

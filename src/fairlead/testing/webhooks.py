@@ -94,7 +94,11 @@ def _takes_two(function: Function) -> bool:
     except ValueError:  # some functions that are not written in Python
         return False
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    wanted = [one for one in parameters if one.kind in positional and one.default is one.empty]
+    wanted = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in positional and parameter.default is parameter.empty
+    ]
     return len(wanted) > 1
 
 

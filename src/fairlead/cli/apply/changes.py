@@ -139,7 +139,7 @@ def _out_of_order(wanted: list[str], live: list[str]) -> bool:
 
 def _values(name: str, last: list[Any], wanted: list[Any], live: list[Any]) -> Object:
     """The patch of a list that is a set of scalars, such as finalizers."""
-    stated, standing = ({name_of(one): one for one in items} for items in (wanted, live))
+    stated, standing = ({name_of(item): item for item in items} for items in (wanted, live))
     added = [one for id, one in stated.items() if id not in standing]
     gone = [one for one in last if name_of(one) not in stated and name_of(one) in standing]
     made: Object = {name: added} if added else {}

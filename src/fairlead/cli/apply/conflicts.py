@@ -65,24 +65,24 @@ def _causes(error: Conflict) -> Iterable[tuple[str, re.Match[str]]]:
             yield cause.get("field", ""), found
 
 
-def owned_fields(error: Conflict, one: ResolvedObject, live: dict[str, Any]) -> list[Owned]:
+def owned_fields(error: Conflict, resolved: ResolvedObject, live: dict[str, Any]) -> list[Owned]:
     """The conflicts of the error, with times and both values from the live object."""
     entries = live["metadata"].get("managedFields") or []
-    secret = one.resource.type.kind == "Secret" and not one.resource.type.group
+    secret = resolved.resource.type.kind == "Secret" and not resolved.resource.type.group
     listed = []
     for field, found in _causes(error):
         operation = "Update" if found["version"] else "Apply"
         entry = _entry(entries, found["manager"], operation, found["subresource"] or "")
         path = _path(entry, field)
-        theirs, yours = (_shown(_at(value, path), secret) for value in (live, one.value))
+        theirs, yours = (_shown(_at(value, path), secret) for value in (live, resolved.value))
         time = found["time"] or entry.get("time") or _NOTHING
         listed.append(Owned(found["manager"], operation, time, field, theirs, yours))
     return listed
 
 
-def as_text(one: ResolvedObject, fields: list[Owned]) -> str:
+def as_text(resolved: ResolvedObject, fields: list[Owned]) -> str:
     rows = [_HEAD, *([printable(cell) for cell in row] for row in fields)]
-    return f"{named(one.resource.type, one.name)}:\n{tables.text(rows)}"
+    return f"{named(resolved.resource.type, resolved.name)}:\n{tables.text(rows)}"
 
 
 def _entry(entries: list[Any], manager: str, operation: str, subresource: str) -> dict[str, Any]:

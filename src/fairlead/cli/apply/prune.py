@@ -47,7 +47,7 @@ def usual_kinds(dialect: Dialect) -> list[tuple[str, str]]:
 def allowed_kinds(texts: Sequence[str]) -> list[tuple[str, str]]:
     """Parse an allowlist with entries such as `core/v1/ConfigMap`; raises Mistake."""
     found = []
-    for text in (one for given in texts for one in given.split(",")):
+    for text in (part for given in texts for part in given.split(",")):
         parts = text.split("/")
         if len(parts) != 3:
             raise CommandError(

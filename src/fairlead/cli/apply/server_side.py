@@ -36,78 +36,80 @@ class ServerSide:
         self._query = {name: value for name, value in query.items() if name != "fieldManager"}
         self._stores = "dryRun" not in query
 
-    async def apply(self, one: ResolvedObject) -> Object:
+    async def apply(self, resolved: ResolvedObject) -> Object:
         """Apply one object and return it. With force, conflicting fields are listed as a warning
         first; without, raises CommandFailed. Also raises ApiError."""
-        require_name(one, "apply")
+        require_name(resolved, "apply")
         try:
-            made = await self._sent(one)
+            made = await self._sent(resolved)
         except Conflict as error:
             if not conflicts.is_about_fields(error):
                 raise
-            made = await self._despite(one, error)
+            made = await self._despite(resolved, error)
         if self._manager == MANAGER and self._stores:
-            if has_client_side_fields(made) and await self._take_over(one):
-                made = await self._sent(one, force=self._force)
-            made = await self._kept_current(one, made)
+            if has_client_side_fields(made) and await self._take_over(resolved):
+                made = await self._sent(resolved, force=self._force)
+            made = await self._kept_current(resolved, made)
         return made
 
-    async def _sent(self, one: ResolvedObject, force: bool = False) -> Object:
-        return await one.resource.apply(
-            one.value, one.namespace, manager=self._manager, force=force, **self._query
+    async def _sent(self, resolved: ResolvedObject, force: bool = False) -> Object:
+        return await resolved.resource.apply(
+            resolved.value, resolved.namespace, manager=self._manager, force=force, **self._query
         )
 
-    async def _despite(self, one: ResolvedObject, error: Conflict) -> Object:
+    async def _despite(self, resolved: ResolvedObject, error: Conflict) -> Object:
         """Handle a conflict: fields of client-side apply are migrated to this manager; for others,
         force or fail."""
         if self._manager == MANAGER and conflicts.owners(error) & {*CLIENT_SIDE_MANAGERS}:
             if not self._stores:
                 if conflicts.owners(error) <= {*CLIENT_SIDE_MANAGERS}:
-                    return await self._sent(one, force=True)
-            elif await self._take_over(one):
+                    return await self._sent(resolved, force=True)
+            elif await self._take_over(resolved):
                 try:
-                    return await self._sent(one)
+                    return await self._sent(resolved)
                 except Conflict as again:
                     error = again
-        live = await one.resource.get(one.name, one.namespace)
-        listed = conflicts.as_text(one, conflicts.owned_fields(error, one, live))
+        live = await resolved.resource.get(resolved.name, resolved.namespace)
+        listed = conflicts.as_text(resolved, conflicts.owned_fields(error, resolved, live))
         if not self._force:
             raise CommandFailed(f"error: {error.message}\n{listed}\n{conflicts.ADVICE}")
         what = "are taken over" if self._stores else "would be taken over"
         self._screen.warn(f"Warning: these fields of others {what}\n{listed}")
-        return await self._sent(one, force=True)
+        return await self._sent(resolved, force=True)
 
-    async def _take_over(self, one: ResolvedObject) -> bool:
+    async def _take_over(self, resolved: ResolvedObject) -> bool:
         """Migrate the fields of client-side apply to this manager; return whether it was done."""
         for _ in range(_TRIES):
-            live = await one.resource.get(one.name, one.namespace)
+            live = await resolved.resource.get(resolved.name, resolved.namespace)
             if not has_client_side_fields(live):
                 return False
             try:
-                await migrate(one.resource, live, one.namespace, self._manager, self._annotation)
+                await migrate(
+                    resolved.resource, live, resolved.namespace, self._manager, self._annotation
+                )
             except Conflict:
                 continue
             return True
         return False
 
-    async def _kept_current(self, one: ResolvedObject, made: Object) -> Object:
+    async def _kept_current(self, resolved: ResolvedObject, made: Object) -> Object:
         """Update the last-applied annotation, if the object has one, so that client-side apply
         remains possible."""
         standing = annotations_of(made).get(self._annotation)
-        text = text_of(one.value, self._annotation)
-        if not standing or standing == text or self._annotation in annotations_of(one.value):
+        text = text_of(resolved.value, self._annotation)
+        if not standing or standing == text or self._annotation in annotations_of(resolved.value):
             return made
         try:
-            return await self._annotated(one, {self._annotation: text})
+            return await self._annotated(resolved, {self._annotation: text})
         except Invalid:  # too long: remove the outdated annotation
-            return await self._annotated(one, {})
+            return await self._annotated(resolved, {})
 
-    async def _annotated(self, one: ResolvedObject, annotations: dict[str, str]) -> Object:
+    async def _annotated(self, resolved: ResolvedObject, annotations: dict[str, str]) -> Object:
         value = {
-            "apiVersion": one.value["apiVersion"],
-            "kind": one.value["kind"],
-            "metadata": {"name": one.name, "annotations": annotations},
+            "apiVersion": resolved.value["apiVersion"],
+            "kind": resolved.value["kind"],
+            "metadata": {"name": resolved.name, "annotations": annotations},
         }
-        return await one.resource.apply(
-            value, one.namespace, manager=keeper(self._manager), force=True
+        return await resolved.resource.apply(
+            value, resolved.namespace, manager=keeper(self._manager), force=True
         )

@@ -149,7 +149,7 @@ def _short(seconds: int) -> str:
     return "0s"
 
 
-async def secrets_of(at: Invocation) -> tuple[Resource, Dialect]:
+async def secrets_of(invocation: Invocation) -> tuple[Resource, Dialect]:
     """The Secret resource, and the dialect of the server."""
-    type = await at.client.discovery.of_kind("v1", "Secret")
-    return at.client.of(type), await at.client.discovery.dialect()
+    type = await invocation.client.discovery.of_kind("v1", "Secret")
+    return invocation.client.of(type), await invocation.client.discovery.dialect()

@@ -19,10 +19,10 @@ def add_flags(parser: ArgumentReader) -> None:
     add_marking_flags(parser, "annotate")
 
 
-async def run(at: Invocation) -> int:
-    words, changes = split_words(at.options.words, "annotation")
+async def run(invocation: Invocation) -> int:
+    words, changes = split_words(invocation.options.words, "annotation")
     marks = parse_marks("annotation", changes, lambda change, value: None)
-    return await mark(at, words, marks, _outcome, _overwritten)
+    return await mark(invocation, words, marks, _outcome, _overwritten)
 
 
 def _outcome(marks: LabelChanges, changed: bool) -> str:

@@ -33,36 +33,36 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch("--no-headers", help="omit the header line")
 
 
-async def run(at: Invocation) -> int:
-    options = at.options
+async def run(invocation: Invocation) -> int:
+    options = invocation.options
     if options.output not in ("", "wide", "name"):
         raise CommandFailed(f"error: --output {options.output} is not available")
     if options.sort_by not in ("", "name", "kind"):
         raise CommandFailed("error: --sort-by takes name or kind")
-    found = [type for type in await _preferred(at) if _is_wanted(at, type)]
+    found = [type for type in await _preferred(invocation) if _is_wanted(invocation, type)]
     found.sort(key=lambda type: _place(options.sort_by, type))
     if options.output == "name":
         for type in found:
-            at.screen.print(printable(type.qualified))
+            invocation.screen.print(printable(type.qualified))
         return 0
     is_wide = options.output == "wide"
     rows = [_row(type, is_wide) for type in found]
     if not options.no_headers:
         rows.insert(0, [*_HEADER, *(_WIDE if is_wide else ())])
-    at.screen.out.write(tables.Columns().text(rows))
+    invocation.screen.out.write(tables.Columns().text(rows))
     return 0
 
 
-async def _preferred(at: Invocation) -> Sequence[ResourceType]:
+async def _preferred(invocation: Invocation) -> Sequence[ResourceType]:
     """Each resource once, in the preferred version of its group if that version has it."""
     known: dict[tuple[str, str], ResourceType] = {}
-    for type in await at.client.discovery.all_resources(preferred_only=False):
+    for type in await invocation.client.discovery.all_resources(preferred_only=False):
         known.setdefault((type.group, type.name), type)
     return [type for type in known.values() if type.verbs]
 
 
-def _is_wanted(at: Invocation, type: ResourceType) -> bool:
-    options = at.options
+def _is_wanted(invocation: Invocation, type: ResourceType) -> bool:
+    options = invocation.options
     return (
         (options.api_group is None or type.group == options.api_group)
         and (options.namespaced is None or type.namespaced is options.namespaced)

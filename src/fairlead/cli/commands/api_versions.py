@@ -11,12 +11,12 @@ def add_flags(parser: ArgumentReader) -> None:
     """No flags of its own."""
 
 
-async def run(at: Invocation) -> int:
+async def run(invocation: Invocation) -> int:
     found = [
         f"{group.name}/{version}" if group.name else version
-        for group in await at.client.discovery.groups()
+        for group in await invocation.client.discovery.groups()
         for version in group.versions
     ]
     for version in sorted(found):
-        at.screen.print(printable(version))
+        invocation.screen.print(printable(version))
     return 0

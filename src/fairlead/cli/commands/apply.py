@@ -74,29 +74,29 @@ def add_flags(parser: ArgumentReader) -> None:
     add_deletion_flags(parser, waits=False, with_force=False)
 
 
-async def run(at: Invocation) -> int:
-    check_output(at)
-    client_side = at.options.client_side or not at.options.server_side
-    _check(at, client_side)
-    deletion = deletion_of(at.options, at.screen)
-    found = in_order(files_of(at, "apply"), at.namespace)
-    if at.options.selector:
-        matches = by_labels(at.options.selector)
+async def run(invocation: Invocation) -> int:
+    check_output(invocation)
+    client_side = invocation.options.client_side or not invocation.options.server_side
+    _check(invocation, client_side)
+    deletion = deletion_of(invocation.options, invocation.screen)
+    found = in_order(files_of(invocation, "apply"), invocation.namespace)
+    if invocation.options.selector:
+        matches = by_labels(invocation.options.selector)
         found = [one for one in found if matches(one.value)]
         if not found:
             raise CommandError("no objects passed to apply")
-    batch = _Batch(at, await _applier(at, client_side, deletion))
+    batch = _Batch(invocation, await _applier(invocation, client_side, deletion))
     for one in found:
         await batch.apply(one)
     batch.show()
-    if at.options.prune and not batch.failures:
-        await _prune(at, batch, deletion, client_side)
+    if invocation.options.prune and not batch.failures:
+        await _prune(invocation, batch, deletion, client_side)
     return batch.failures.finish()
 
 
-def _check(at: Invocation, client_side: bool) -> None:
+def _check(invocation: Invocation, client_side: bool) -> None:
     """Raises Mistake for flags that contradict each other."""
-    options = at.options
+    options = invocation.options
     if options.force_conflicts and client_side:
         raise CommandError("--force-conflicts has no meaning with --client-side")
     if options.force and not client_side:
@@ -117,47 +117,47 @@ def _check(at: Invocation, client_side: bool) -> None:
     allowed_kinds(options.prune_allowlist)
 
 
-def _manager(at: Invocation, client_side: bool) -> str:
-    return at.options.field_manager or (CLIENT_SIDE if client_side else MANAGER)
+def _manager(invocation: Invocation, client_side: bool) -> str:
+    return invocation.options.field_manager or (CLIENT_SIDE if client_side else MANAGER)
 
 
-async def _applier(at: Invocation, client_side: bool, deletion: Deletion) -> Applier:
-    dialect = await at.client.discovery.dialect()
+async def _applier(invocation: Invocation, client_side: bool, deletion: Deletion) -> Applier:
+    dialect = await invocation.client.discovery.dialect()
     annotation = annotation_of(dialect)
-    query: dict[str, Any] = write_query(at.options)
-    manager = _manager(at, client_side)
+    query: dict[str, Any] = write_query(invocation.options)
+    manager = _manager(invocation, client_side)
     if not client_side:
-        force = at.options.force_conflicts
-        server_side = ServerSide(at.screen, annotation, manager, force, query)
+        force = invocation.options.force_conflicts
+        server_side = ServerSide(invocation.screen, annotation, manager, force, query)
 
-        async def on_server(one: ResolvedObject) -> tuple[Object, str]:
-            return await server_side.apply(one), "serverside-applied"
+        async def on_server(resolved: ResolvedObject) -> tuple[Object, str]:
+            return await server_side.apply(resolved), "serverside-applied"
 
         return on_server
     from fairlead.cli.apply.client_side import ClientSide
 
     query["fieldManager"] = manager
-    pretend = dry_run(at.options) == "client"
-    forced = deletion if at.options.force else None
-    return ClientSide(at, dialect, annotation, query, pretend, forced).apply
+    pretend = dry_run(invocation.options) == "client"
+    forced = deletion if invocation.options.force else None
+    return ClientSide(invocation, dialect, annotation, query, pretend, forced).apply
 
 
 class _Batch:
     """Applies the objects of one command in order, and collects results and errors."""
 
-    def __init__(self, at: Invocation, applier: Applier) -> None:
-        self._at = at
+    def __init__(self, invocation: Invocation, applier: Applier) -> None:
+        self._at = invocation
         self._applier = applier
-        self._places = Resolver(at)
+        self._places = Resolver(invocation)
         self._namespaces: set[str] = set()  # applied by this command
         self._results: list[Object] = []
         self.failures = Failures()
         self.applied: set[str] = set()
         self.spaces: dict[str, None] = {}
 
-    async def apply(self, one: Manifest) -> None:
+    async def apply(self, manifest: Manifest) -> None:
         try:
-            found = await self._places.of(one)
+            found = await self._places.of(manifest)
             made, word = await self._patiently(found)
         except (CommandFailed, *EXPECTED) as error:
             self.failures.add(error)
@@ -168,27 +168,27 @@ class _Batch:
         else:
             self._results.append(made)
 
-    def _remember(self, found: ResolvedObject, made: Object) -> None:
+    def _remember(self, resolved: ResolvedObject, made: Object) -> None:
         if "deletionTimestamp" in made["metadata"]:
             self._at.screen.warn(
-                f"Warning: {found.name} is being deleted, and the applied changes with it"
+                f"Warning: {resolved.name} is being deleted, and the applied changes with it"
             )
-        self._places.made(found.value)
-        if found.value["kind"] == "Namespace":
-            self._namespaces.add(found.name)
+        self._places.made(resolved.value)
+        if resolved.value["kind"] == "Namespace":
+            self._namespaces.add(resolved.name)
         self.applied.add(str(made["metadata"].get("uid") or ""))
-        if found.namespace:
-            self.spaces[found.namespace] = None
+        if resolved.namespace:
+            self.spaces[resolved.namespace] = None
 
-    async def _patiently(self, found: ResolvedObject) -> tuple[Object, str]:
+    async def _patiently(self, resolved: ResolvedObject) -> tuple[Object, str]:
         """Apply the object; retry for up to 30 seconds if its namespace was applied by the same
         command and is not ready yet."""
         ends = monotonic() + _PATIENCE
         while True:
             try:
-                return await self._applier(found)
+                return await self._applier(resolved)
             except (Forbidden, NotFound) as error:
-                is_new = found.namespace in self._namespaces
+                is_new = resolved.namespace in self._namespaces
                 if not is_new or not _is_early(error) or monotonic() > ends:
                     raise
             await asyncio.sleep(_PAUSE)
@@ -209,31 +209,39 @@ def _is_early(error: ApiError) -> bool:
     return text.endswith("not found") and ("serviceaccount " in text or "namespaces " in text)
 
 
-async def _prune(at: Invocation, batch: _Batch, deletion: Deletion, client_side: bool) -> None:
-    dialect = await at.client.discovery.dialect()
-    kinds = allowed_kinds(at.options.prune_allowlist) or usual_kinds(dialect)
-    ours = Ours(annotation_of(dialect), _manager(at, client_side), not client_side)
-    selector = at.options.selector
+async def _prune(
+    invocation: Invocation, batch: _Batch, deletion: Deletion, client_side: bool
+) -> None:
+    dialect = await invocation.client.discovery.dialect()
+    kinds = allowed_kinds(invocation.options.prune_allowlist) or usual_kinds(dialect)
+    ours = Ours(annotation_of(dialect), _manager(invocation, client_side), not client_side)
+    selector = invocation.options.selector
     doomed: list[DeletedObject] = []
     spaces = list(batch.spaces)
-    async for one in leftovers(at.client, kinds, spaces, selector, batch.applied, ours):
+    async for leftover in leftovers(
+        invocation.client, kinds, spaces, selector, batch.applied, ours
+    ):
         try:
-            doomed.append(await _prune_one(at, one, deletion))
+            doomed.append(await _prune_one(invocation, leftover, deletion))
         except NotFound:
             continue
         except EXPECTED as error:
             batch.failures.add(error)
-    if deletion.waits and dry_run(at.options) == "none":
-        await wait_until_gone(at, doomed, deletion.timeout)
+    if deletion.waits and dry_run(invocation.options) == "none":
+        await wait_until_gone(invocation, doomed, deletion.timeout)
 
 
-async def _prune_one(at: Invocation, one: Leftover, deletion: Deletion) -> DeletedObject:
-    metadata = one.value["metadata"]
+async def _prune_one(
+    invocation: Invocation, leftover: Leftover, deletion: Deletion
+) -> DeletedObject:
+    metadata = leftover.value["metadata"]
     space, name = metadata.get("namespace", ""), metadata["name"]
-    if dry_run(at.options) == "client":
-        doomed = DeletedObject(one.resource, space, name, "")
+    if dry_run(invocation.options) == "client":
+        doomed = DeletedObject(leftover.resource, space, name, "")
     else:
-        server = dry_run(at.options) == "server"
-        doomed = await remove(one.resource, name, space, deletion, server)
-    show_result(at, one.resource.type, one.value, "pruned", note(at.options))
+        server = dry_run(invocation.options) == "server"
+        doomed = await remove(leftover.resource, name, space, deletion, server)
+    show_result(
+        invocation, leftover.resource.type, leftover.value, "pruned", note(invocation.options)
+    )
     return doomed

@@ -63,8 +63,8 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", nargs="*", metavar="bash | zsh | fish")
 
 
-async def run(at: Invocation) -> int:
-    words = at.options.words
+async def run(invocation: Invocation) -> int:
+    words = invocation.options.words
     if not words:
         raise UsageError("Shell not specified.")
     if len(words) > 1:
@@ -72,5 +72,5 @@ async def run(at: Invocation) -> int:
     script = SCRIPTS.get(words[0])
     if script is None:
         raise UsageError(f'Unsupported shell type "{words[0]}".')
-    at.screen.out.write(script)
+    invocation.screen.out.write(script)
     return 0

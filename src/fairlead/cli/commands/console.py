@@ -22,29 +22,31 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch("--print", help="print the link instead of opening it; it can be used once")
 
 
-async def run(at: Invocation) -> int:
-    place = at.client.session.access.place
+async def run(invocation: Invocation) -> int:
+    place = invocation.client.session.access.place
     if urlsplit(place.server).scheme != "https":
         raise CommandFailed(f"error: the console needs https, and the server is {place.server}")
-    link = f"{place.server.rstrip('/')}/console/#code={await _code(at)}"
-    if at.options.print:
-        at.screen.print(link)
+    link = f"{place.server.rstrip('/')}/console/#code={await _code(invocation)}"
+    if invocation.options.print:
+        invocation.screen.print(link)
         return 0
     if _open(link):
-        at.screen.print(f"Opened {printable(place.server.rstrip('/'))}/console/ in a browser.")
+        invocation.screen.print(
+            f"Opened {printable(place.server.rstrip('/'))}/console/ in a browser."
+        )
     else:
-        at.screen.print("There is no browser here. This link works once, within a minute:")
-        at.screen.print(link)
+        invocation.screen.print("There is no browser here. This link works once, within a minute:")
+        invocation.screen.print(link)
     if place.ca and not place.insecure:
-        at.screen.flush()
-        at.screen.warn(_about_trust(place.ca))
+        invocation.screen.flush()
+        invocation.screen.warn(_about_trust(place.ca))
     return 0
 
 
-async def _code(at: Invocation) -> str:
+async def _code(invocation: Invocation) -> str:
     """Request a one-time code; raises ApiError and CommandFailed."""
     try:
-        answer = await at.client.session.json(Request("POST", "/console/link", body=b"{}"))
+        answer = await invocation.client.session.json(Request("POST", "/console/link", body=b"{}"))
     except ApiError as error:
         if error.code in (404, 405):
             raise CommandFailed(_OFF) from None

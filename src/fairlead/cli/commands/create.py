@@ -47,59 +47,63 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.epilog = f"Without files: {parser.prog} KIND NAME, each with flags of its own:\n{listed}"
 
 
-async def run(at: Invocation) -> int:
-    check_output(at)
-    form = at.options.form
+async def run(invocation: Invocation) -> int:
+    check_output(invocation)
+    form = invocation.options.form
     if form in FORMS:
-        return await _create_from_flags(at, form)
+        return await _create_from_flags(invocation, form)
     if form:
         known = [name.partition(" ")[2] for name in FORMS if name.startswith(f"{form} ")]
         raise UsageError(f"{form} needs one of: {', '.join(known)}")
-    if at.options.words:
-        raise UsageError(f'unknown command "{" ".join(at.options.words)}"')
-    return await _create_from_files(at)
+    if invocation.options.words:
+        raise UsageError(f'unknown command "{" ".join(invocation.options.words)}"')
+    return await _create_from_files(invocation)
 
 
-async def _create_from_files(at: Invocation) -> int:
-    query = write_query(at.options)
-    failures, places = Failures(), Resolver(at)
-    for one in files_of(at, "create"):
+async def _create_from_files(invocation: Invocation) -> int:
+    query = write_query(invocation.options)
+    failures, places = Failures(), Resolver(invocation)
+    for manifest in files_of(invocation, "create"):
         try:
-            await _create_one(at, await places.of(one), query)
-            places.made(one.value)
+            await _create_one(invocation, await places.of(manifest), query)
+            places.made(manifest.value)
         except CommandFailed as error:
             failures.add(error)
         except EXPECTED as error:
-            failures.add(sourced(error, "creating", one.origin))
+            failures.add(sourced(error, "creating", manifest.origin))
     return failures.finish()
 
 
-async def _create_one(at: Invocation, one: ResolvedObject, query: dict[str, str]) -> None:
-    made = await _prepared(at, one.value)
-    if dry_run(at.options) != "client":
-        made = await one.resource.create(made, one.namespace, **query)
-    show_result(at, one.resource.type, made, "created", note(at.options))
+async def _create_one(
+    invocation: Invocation, resolved: ResolvedObject, query: dict[str, str]
+) -> None:
+    made = await _prepared(invocation, resolved.value)
+    if dry_run(invocation.options) != "client":
+        made = await resolved.resource.create(made, resolved.namespace, **query)
+    show_result(invocation, resolved.resource.type, made, "created", note(invocation.options))
 
 
-async def _prepared(at: Invocation, value: Object) -> Object:
-    if not at.options.save_config:
+async def _prepared(invocation: Invocation, value: Object) -> Object:
+    if not invocation.options.save_config:
         return value
-    return recorded(value, annotation_of(await at.client.discovery.dialect()))
+    return recorded(value, annotation_of(await invocation.client.discovery.dialect()))
 
 
-async def _create_from_flags(at: Invocation, form: str) -> int:
-    names = at.options.words[len(form.split()) :]
+async def _create_from_flags(invocation: Invocation, form: str) -> int:
+    names = invocation.options.words[len(form.split()) :]
     if len(names) != 1:
         raise UsageError(f"give one NAME, not {len(names)}")
-    dialect = await at.client.discovery.dialect()
-    making = Making(names[0], options_of(FORMS[form], at.options), at.client, dialect)
+    dialect = await invocation.client.discovery.dialect()
+    making = Making(
+        names[0], options_of(FORMS[form], invocation.options), invocation.client, dialect
+    )
     value = await FORMS[form].build(making)
-    query = write_query(at.options)
+    query = write_query(invocation.options)
     if form == "token":
-        return await _create_token(at, names[0], value)
-    one = await _placed(at, value)
+        return await _create_token(invocation, names[0], value)
+    one = await _placed(invocation, value)
     try:
-        await _create_one(at, one, query)
+        await _create_one(invocation, one, query)
     except ApiError as error:
         if not FORMS[form].said:
             raise
@@ -107,22 +111,26 @@ async def _create_from_flags(at: Invocation, form: str) -> int:
     return 0
 
 
-async def _placed(at: Invocation, value: Object) -> ResolvedObject:
+async def _placed(invocation: Invocation, value: Object) -> ResolvedObject:
     """Resolve the object. A client dry run shows its namespace only if -n was given."""
-    one = await Resolver(at).of(Manifest(value, ""))
-    if one.namespace and not at.options.namespace and dry_run(at.options) == "client":
+    one = await Resolver(invocation).of(Manifest(value, ""))
+    if (
+        one.namespace
+        and not invocation.options.namespace
+        and dry_run(invocation.options) == "client"
+    ):
         del one.value["metadata"]["namespace"]
     return one
 
 
-async def _create_token(at: Invocation, name: str, value: Object) -> int:
-    accounts: Resource = await at.client.resource("serviceaccounts")
+async def _create_token(invocation: Invocation, name: str, value: Object) -> int:
+    accounts: Resource = await invocation.client.resource("serviceaccounts")
     try:
-        made = await accounts.create(value, at.namespace, name=name, subresource="token")
+        made = await accounts.create(value, invocation.namespace, name=name, subresource="token")
     except ApiError as error:
         raise CommandError(f"{FORMS['token'].said}{error.message}") from None
-    if at.options.output:
-        show_result(at, accounts.type, made, "")
+    if invocation.options.output:
+        show_result(invocation, accounts.type, made, "")
     else:
-        at.screen.print(made["status"]["token"])
+        invocation.screen.print(made["status"]["token"])
     return 0

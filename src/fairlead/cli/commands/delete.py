@@ -35,60 +35,68 @@ def add_flags(parser: ArgumentReader) -> None:
     )
 
 
-async def run(at: Invocation) -> int:
-    options = at.options
+async def run(invocation: Invocation) -> int:
+    options = invocation.options
     if options.output not in ("", "name"):
         raise CommandError(f"-o {options.output} is not possible here, only -o name")
     if options.raw:
-        return await _delete_raw(at)
-    deletion = deletion_of(options, at.screen, options.force)
-    check_choice(at, options.words)
+        return await _delete_raw(invocation)
+    deletion = deletion_of(options, invocation.screen, options.force)
+    check_choice(invocation, options.words)
     dry_run(options)  # raises Mistake for an invalid value
     if deletion.forced:
-        at.screen.warn(_AT_ONCE_WARNING)
+        invocation.screen.warn(_AT_ONCE_WARNING)
     failures = Failures()
-    doomed = await _delete(at, deletion, failures)
+    doomed = await _delete(invocation, deletion, failures)
     if deletion.waits and dry_run(options) == "none":
         try:
-            await wait_until_gone(at, doomed, deletion.timeout)
+            await wait_until_gone(invocation, doomed, deletion.timeout)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     return failures.finish()
 
 
-async def _delete(at: Invocation, deletion: Deletion, failures: Failures) -> list[DeletedObject]:
+async def _delete(
+    invocation: Invocation, deletion: Deletion, failures: Failures
+) -> list[DeletedObject]:
     """Delete all selected objects one by one; return the deleted objects to wait for."""
-    options, by_rule = at.options, uses_selector(at)
+    options, by_rule = invocation.options, uses_selector(invocation)
     ignores = by_rule if options.ignore_not_found is None else options.ignore_not_found
     doomed: list[DeletedObject] = []
     found = 0
-    async for one in chosen(at, options.words, failures):
+    async for resolved in chosen(invocation, options.words, failures):
         found += 1
-        if found == 1 and by_rule and options.namespace and not one.namespace:
-            at.screen.warn(_SCOPE_WARNING)
+        if found == 1 and by_rule and options.namespace and not resolved.namespace:
+            invocation.screen.warn(_SCOPE_WARNING)
         try:
             if dry_run(options) != "client":
                 server = dry_run(options) == "server"
-                doomed.append(await remove(one.resource, one.name, one.namespace, deletion, server))
-            _tell(at, one, deletion.word)
+                doomed.append(
+                    await remove(
+                        resolved.resource, resolved.name, resolved.namespace, deletion, server
+                    )
+                )
+            _tell(invocation, resolved, deletion.word)
         except EXPECTED as error:
             if not (ignores and isinstance(error, NotFound)):
-                failures.add(sourced(error, "deleting", one.origin))
+                failures.add(sourced(error, "deleting", resolved.origin))
     if not found and not failures:
-        at.screen.print("No resources found")
+        invocation.screen.print("No resources found")
     return doomed
 
 
-def _tell(at: Invocation, one: Chosen, word: str) -> None:
-    if at.options.output == "name":
-        at.screen.print(named(one.resource.type, one.name))
+def _tell(invocation: Invocation, one: Chosen, word: str) -> None:
+    if invocation.options.output == "name":
+        invocation.screen.print(named(one.resource.type, one.name))
     else:
         name = printable(one.name)
-        at.screen.print(f'{singular(one.resource.type)} "{name}" {word}{note(at.options)}')
+        invocation.screen.print(
+            f'{singular(one.resource.type)} "{name}" {word}{note(invocation.options)}'
+        )
 
 
-async def _delete_raw(at: Invocation) -> int:
-    if at.options.words or at.options.filename:
+async def _delete_raw(invocation: Invocation) -> int:
+    if invocation.options.words or invocation.options.filename:
         raise CommandError("--raw takes a path and no other words")
-    await pour(at, Request("DELETE", escaped_path(at.options.raw)))
+    await pour(invocation, Request("DELETE", escaped_path(invocation.options.raw)))
     return 0

@@ -43,31 +43,33 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.set_defaults(field_selector="", subresource="")  # read by `asked_by`; no flags here
 
 
-async def run(at: Invocation) -> int:
-    if at.options.chunk_size < 0:
-        raise UsageError(f"--chunk-size must not be negative: {at.options.chunk_size}")
-    if not at.options.words and not at.options.filename:
+async def run(invocation: Invocation) -> int:
+    if invocation.options.chunk_size < 0:
+        raise UsageError(f"--chunk-size must not be negative: {invocation.options.chunk_size}")
+    if not invocation.options.words and not invocation.options.filename:
         raise CommandFailed(
             "error: name the kind to describe, such as pods or deployment/web; fairlead"
             " api-resources"
             " lists all kinds"
         )
     failures: list[Exception] = []
-    objects = [one async for one in _objects(at, failures)]
-    if _may_be_prefix(at.options.words) and len(failures) == 1:
+    objects = [resolved async for resolved in _objects(invocation, failures)]
+    if _may_be_prefix(invocation.options.words) and len(failures) == 1:
         missing = failures[0]
         if isinstance(missing, NotFound):
-            return await _describe_matching(at, missing)
+            return await _describe_matching(invocation, missing)
     if not objects and not failures:
-        where = "" if at.options.all_namespaces else f" in {at.namespace} namespace."
-        at.screen.warn(f"No resources found{where}")
+        where = (
+            "" if invocation.options.all_namespaces else f" in {invocation.namespace} namespace."
+        )
+        invocation.screen.warn(f"No resources found{where}")
     separator = ""
-    async for text in _texts(at, objects, failures):
-        at.screen.out.write(f"{separator}{text}")
+    async for text in _texts(invocation, objects, failures):
+        invocation.screen.out.write(f"{separator}{text}")
         separator = "\n\n"
     if any(map(_waits_for_node, objects)):
-        await tell_if_no_nodes(at)
-    return _tell(at, failures)
+        await tell_if_no_nodes(invocation)
+    return _tell(invocation, failures)
 
 
 def _waits_for_node(one: Described) -> bool:
@@ -81,39 +83,39 @@ def _may_be_prefix(words: Sequence[str]) -> bool:
     return len(words) == 2 and "/" not in words[0]
 
 
-async def _objects(at: Invocation, failures: list[Exception]) -> AsyncIterator[Described]:
+async def _objects(invocation: Invocation, failures: list[Exception]) -> AsyncIterator[Described]:
     """Yield all requested objects that exist; errors are added to `failures`."""
-    for wanted in (await asked_by(at)).wanted:
-        resource = await _known(at, wanted.resource)
+    for wanted in (await asked_by(invocation)).wanted:
+        resource = await _known(invocation, wanted.resource)
         asked = Wanted(resource, wanted.name, wanted.namespace, wanted.labels)
         try:
-            async for page in asked.pages(JSON, at.options.chunk_size):
+            async for page in asked.pages(JSON, invocation.options.chunk_size):
                 for value in [page] if asked.name else page.get("items") or ():
                     yield Described(resource.type, value)
         except ApiError as error:
             failures.append(error)
 
 
-async def _known(at: Invocation, resource: Resource) -> Resource:
+async def _known(invocation: Invocation, resource: Resource) -> Resource:
     """The resource in the version that its layout supports, if the server serves that version."""
     from fairlead.cli.describe.layout import layout_of
 
     type = resource.type
-    wanted = layout_of(type, await at.client.discovery.dialect()).version
+    wanted = layout_of(type, await invocation.client.discovery.dialect()).version
     if wanted and wanted != type.version:
-        for other in await at.client.discovery.resources(type.group, wanted):
+        for other in await invocation.client.discovery.resources(type.group, wanted):
             if other.kind == type.kind:
-                return at.client.of(other)
+                return invocation.client.of(other)
     return resource
 
 
-async def _describe_matching(at: Invocation, missing: NotFound) -> int:
+async def _describe_matching(invocation: Invocation, missing: NotFound) -> int:
     """Describe all objects whose name begins with the word; raises `missing` if there are none."""
-    kind, prefix = at.options.words
+    kind, prefix = invocation.options.words
     if "," in kind:
         raise CommandFailed("error: a name prefix works with one kind only")
-    resource = await _known(at, await at.client.resource(kind))
-    answer = await resource.list(at.namespace, limit=at.options.chunk_size)
+    resource = await _known(invocation, await invocation.client.resource(kind))
+    answer = await resource.list(invocation.namespace, limit=invocation.options.chunk_size)
     matching = [
         Described(resource.type, item)
         for item in answer["items"]
@@ -122,19 +124,21 @@ async def _describe_matching(at: Invocation, missing: NotFound) -> int:
     if not matching:
         raise missing
     failures: list[Exception] = []
-    async for text in _texts(at, matching, failures):
-        at.screen.print(text)
-    return _tell(at, failures)
+    async for text in _texts(invocation, matching, failures):
+        invocation.screen.print(text)
+    return _tell(invocation, failures)
 
 
 async def _texts(
-    at: Invocation, objects: Sequence[Described], failures: list[Exception]
+    invocation: Invocation, objects: Sequence[Described], failures: list[Exception]
 ) -> AsyncIterator[str]:
     """Yield the descriptions in the order of the objects; errors are added to `failures`."""
     from fairlead.cli.describe.describer import Describer, in_order
 
-    dialect = await at.client.discovery.dialect()
-    describer = Describer(at.client, dialect, at.options.chunk_size, at.options.show_events)
+    dialect = await invocation.client.discovery.dialect()
+    describer = Describer(
+        invocation.client, dialect, invocation.options.chunk_size, invocation.options.show_events
+    )
 
     async def describe(one: Described) -> str | Exception:
         try:
@@ -149,10 +153,13 @@ async def _texts(
             failures.append(result)
 
 
-def _tell(at: Invocation, failures: Sequence[Exception]) -> int:
+def _tell(invocation: Invocation, failures: Sequence[Exception]) -> int:
     """Print each distinct error once; return the exit code."""
-    at.screen.flush()
-    texts = (str(one) if isinstance(one, CommandFailed) else worded(one) for one in failures)
+    invocation.screen.flush()
+    texts = (
+        str(failure) if isinstance(failure, CommandFailed) else worded(failure)
+        for failure in failures
+    )
     for text in dict.fromkeys(texts):
-        at.screen.warn(text)
+        invocation.screen.warn(text)
     return int(bool(failures))

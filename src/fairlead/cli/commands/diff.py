@@ -54,10 +54,10 @@ def add_flags(parser: ArgumentReader) -> None:
     )
 
 
-async def run(at: Invocation) -> int:
+async def run(invocation: Invocation) -> int:
     """Run the command; failures exit with a code above 1, since 1 means a difference."""
     try:
-        return await _run(at)
+        return await _run(invocation)
     except UsageError as error:
         raise CommandError(str(error), FAILED) from None
     except CommandFailed as error:
@@ -66,12 +66,12 @@ async def run(at: Invocation) -> int:
         raise CommandFailed(worded(error), FAILED) from None
 
 
-async def _run(at: Invocation) -> int:
-    annotation = annotation_of(await at.client.discovery.dialect())
-    failures, places = Failures(), Resolver(at)
-    comparison = _Comparison(at, annotation)
-    found = in_order(files_of(at, "diff"), at.namespace)
-    matches = by_labels(at.options.selector) if at.options.selector else None
+async def _run(invocation: Invocation) -> int:
+    annotation = annotation_of(await invocation.client.discovery.dialect())
+    failures, places = Failures(), Resolver(invocation)
+    comparison = _Comparison(invocation, annotation)
+    found = in_order(files_of(invocation, "diff"), invocation.namespace)
+    matches = by_labels(invocation.options.selector) if invocation.options.selector else None
     for one in found:
         if matches is not None and not matches(one.value):
             continue
@@ -79,55 +79,59 @@ async def _run(at: Invocation) -> int:
             await comparison.add(await places.of(one))
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
-    if at.options.prune and not failures:
+    if invocation.options.prune and not failures:
         await comparison.add_leftovers()
-    code = show(at, comparison.pairs)
+    code = show(invocation, comparison.pairs)
     failures.finish()
     return code
 
 
 class _Comparison:
-    def __init__(self, at: Invocation, annotation: str) -> None:
-        self._at = at
+    def __init__(self, invocation: Invocation, annotation: str) -> None:
+        self._at = invocation
         self._annotation = annotation
-        self._client_side = at.options.client_side or not at.options.server_side
+        self._client_side = invocation.options.client_side or not invocation.options.server_side
         usual = CLIENT_SIDE if self._client_side else MANAGER
-        self._manager = at.options.field_manager or usual
+        self._manager = invocation.options.field_manager or usual
         self._seen: set[str] = set()
         self._spaces: dict[str, None] = {}
         self.pairs: list[Pair] = []
 
-    async def add(self, one: ResolvedObject) -> None:
+    async def add(self, resolved: ResolvedObject) -> None:
         try:
-            live = await one.resource.get(one.name, one.namespace) if one.name else None
+            live = (
+                await resolved.resource.get(resolved.name, resolved.namespace)
+                if resolved.name
+                else None
+            )
         except NotFound:
             live = None
-        merged = await self._merged(one)
-        self._note(one, live)
-        self._append(one.resource.type, live, merged)
+        merged = await self._merged(resolved)
+        self._note(resolved, live)
+        self._append(resolved.resource.type, live, merged)
 
     def _append(self, type: Any, live: Object | None, merged: Object | None) -> None:
         shown = self._at.options.show_managed_fields
         self.pairs.append(pair(type, live, merged, shown))
 
-    def _note(self, one: ResolvedObject, live: Object | None) -> None:
+    def _note(self, resolved: ResolvedObject, live: Object | None) -> None:
         if live is not None:
             self._seen.add(live["metadata"]["uid"])
-        if one.namespace:
-            self._spaces[one.namespace] = None
+        if resolved.namespace:
+            self._spaces[resolved.namespace] = None
 
-    async def _merged(self, one: ResolvedObject) -> Object:
+    async def _merged(self, resolved: ResolvedObject) -> Object:
         """The object that a server dry run of apply returns."""
         if not self._client_side:
             force = self._at.options.force_conflicts
             screen = self._at.screen
             apply = ServerSide(screen, self._annotation, self._manager, force, _DRY).apply
-            return await apply(one)
+            return await apply(resolved)
         from fairlead.cli.apply.client_side import ClientSide
 
         dialect = await self._at.client.discovery.dialect()
         query = {**_DRY, "fieldManager": self._manager}
-        return (await ClientSide(self._at, dialect, self._annotation, query).apply(one)).value
+        return (await ClientSide(self._at, dialect, self._annotation, query).apply(resolved)).value
 
     async def add_leftovers(self) -> None:
         client, options = self._at.client, self._at.options
@@ -135,51 +139,51 @@ class _Comparison:
         kinds = allowed_kinds(options.prune_allowlist) or usual_kinds(dialect)
         ours = Ours(self._annotation, self._manager, not self._client_side)
         spaces = list(self._spaces)
-        async for one in leftovers(client, kinds, spaces, options.selector, self._seen, ours):
-            self._append(one.resource.type, one.value, None)
+        async for leftover in leftovers(client, kinds, spaces, options.selector, self._seen, ours):
+            self._append(leftover.resource.type, leftover.value, None)
 
 
-def show(at: Invocation, pairs: list[Pair]) -> int:
+def show(invocation: Invocation, pairs: list[Pair]) -> int:
     """Return 0 if nothing differs, else 1; raises CommandFailed with a code above 1."""
-    differing = [one for one in pairs if one.live != one.merged]
+    differing = [pair for pair in pairs if pair.live != pair.merged]
     if not differing:
         return 0
     command = os.environ.get(PROGRAM)
     if command:
-        return _show_with(at, command, differing)
-    for one in differing:
-        for line in painted(list(_unified(one)), Paint(at.screen)):
-            at.screen.print(line)
+        return _show_with(invocation, command, differing)
+    for pair in differing:
+        for line in painted(list(_unified(pair)), Paint(invocation.screen)):
+            invocation.screen.print(line)
     return 1
 
 
-def _unified(one: Pair) -> Iterator[str]:
+def _unified(pair: Pair) -> Iterator[str]:
     from difflib import unified_diff
 
-    names = (f"LIVE/{one.name}", f"MERGED/{one.name}")
+    names = (f"LIVE/{pair.name}", f"MERGED/{pair.name}")
     yield f"diff -u -N {names[0]} {names[1]}"
-    for line in unified_diff(one.live.splitlines(), one.merged.splitlines(), *names, lineterm=""):
+    for line in unified_diff(pair.live.splitlines(), pair.merged.splitlines(), *names, lineterm=""):
         yield printable(line)
 
 
-def _show_with(at: Invocation, command: str, pairs: list[Pair]) -> int:
+def _show_with(invocation: Invocation, command: str, pairs: list[Pair]) -> int:
     """Run the program on two folders with the sides; return its exit code 0 or 1, or raise Mistake
     for others."""
     import shlex
     import subprocess
     import tempfile
 
-    at.screen.flush()
+    invocation.screen.flush()
     with tempfile.TemporaryDirectory(prefix="fairlead-diff-") as folder:
         sides = []
         for side in ("LIVE", "MERGED"):
             path = Path(folder) / side
             path.mkdir(mode=0o700)
             sides.append(path)
-            for one in pairs:
-                text = one.live if side == "LIVE" else one.merged
+            for pair in pairs:
+                text = pair.live if side == "LIVE" else pair.merged
                 if text:
-                    (path / one.name.replace("/", "_")).write_text(text)
+                    (path / pair.name.replace("/", "_")).write_text(text)
         try:
             words = shlex.split(command)
             done = subprocess.run(
@@ -187,7 +191,7 @@ def _show_with(at: Invocation, command: str, pairs: list[Pair]) -> int:
             )
         except (OSError, ValueError) as error:
             raise CommandError(f'failed to run "{command}": {error}', FAILED) from None
-    at.screen.out.write(done.stdout)
+    invocation.screen.out.write(done.stdout)
     if done.returncode > 1 or done.returncode < 0:
         raise CommandError(f'"{command}" failed: exit status {done.returncode}', FAILED)
     return done.returncode

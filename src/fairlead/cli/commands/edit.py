@@ -59,22 +59,24 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.set_defaults(dry_run="none")
 
 
-async def run(at: Invocation) -> int:
-    if at.options.output not in _FORMATS:
+async def run(invocation: Invocation) -> int:
+    if invocation.options.output not in _FORMATS:
         raise CommandError(f"-o takes {' or '.join(_FORMATS)}")
-    check_choice(at, at.options.words)
-    check_subresource(at.options, ("status",))
+    check_choice(invocation, invocation.options.words)
+    check_subresource(invocation.options, ("status",))
     failures = Failures()
-    words, subresource = at.options.words, at.options.subresource
-    found = [one async for one in chosen_objects(at, words, failures, subresource)]
+    words, subresource = invocation.options.words, invocation.options.subresource
+    found = [
+        resolved async for resolved in chosen_objects(invocation, words, failures, subresource)
+    ]
     failures.finish()
-    path = new_file(f".{at.options.output}")
-    editing = _Editing(at, path, found)
+    path = new_file(f".{invocation.options.output}")
+    editing = _Editing(invocation, path, found)
     try:
         await editing.run()
     except CommandFailed:
         if editing.tried:
-            at.screen.warn(f"Your text is kept in {path}")
+            invocation.screen.warn(f"Your text is kept in {path}")
             raise
         path.unlink(missing_ok=True)
         raise
@@ -85,11 +87,11 @@ async def run(at: Invocation) -> int:
 class _Editing:
     """The loop of editing and saving, until all objects are saved or the user stops."""
 
-    def __init__(self, at: Invocation, path: Path, objects: list[ResolvedObject]) -> None:
-        self._at = at
+    def __init__(self, invocation: Invocation, path: Path, objects: list[ResolvedObject]) -> None:
+        self._at = invocation
         self._path = path
-        self._objects = [one._replace(value=shown(one.value)) for one in objects]
-        self._as_json = at.options.output == "json"
+        self._objects = [value._replace(value=shown(value.value)) for value in objects]
+        self._as_json = invocation.options.output == "json"
         self.tried = False  # whether the user has changed the text
 
     async def run(self) -> None:
@@ -123,9 +125,9 @@ class _Editing:
         except CommandError as error:
             return [str(error)]
         problems: list[str] = []
-        for place, (one, value) in enumerate(zip(self._objects, values, strict=True)):
+        for index, (one, value) in enumerate(zip(self._objects, values, strict=True)):
             try:
-                self._objects[place] = await self._save_one(one, value)
+                self._objects[index] = await self._save_one(one, value)
             except (Invalid, BadRequest) as error:
                 problems.append(_refused(one, error))
             except ApiError as error:
@@ -141,18 +143,18 @@ class _Editing:
             raise CommandError(_RENAMED)
         return [by_identity[one] for one in wanted]
 
-    async def _save_one(self, one: ResolvedObject, value: Object) -> ResolvedObject:
-        struct = type_of(await self._at.client.discovery.dialect(), one.resource.type)
-        patch = patch_of(struct, one.value, value)
-        name = named(one.resource.type, one.name)
+    async def _save_one(self, resolved: ResolvedObject, value: Object) -> ResolvedObject:
+        struct = type_of(await self._at.client.discovery.dialect(), resolved.resource.type)
+        patch = patch_of(struct, resolved.value, value)
+        name = named(resolved.resource.type, resolved.name)
         if not patch:
             self._at.screen.print(f"{name} skipped")
-            return one
+            return resolved
         query = write_query(self._at.options)
-        await save(one, struct, patch, self._at.options.subresource, query)
+        await save(resolved, struct, patch, self._at.options.subresource, query)
         self._at.screen.print(f"{name} edited")
         # The next attempt computes its patch from the saved value.
-        return one._replace(value=value)
+        return resolved._replace(value=value)
 
 
 def _identity(value: Object) -> tuple[str, str, str, str]:
@@ -165,12 +167,12 @@ def _identity(value: Object) -> tuple[str, str, str, str]:
     )
 
 
-def _refused(one: ResolvedObject, error: ApiError) -> str:
+def _refused(resolved: ResolvedObject, error: ApiError) -> str:
     lines = [
         f"* {cause.get('field', '')}: {cause.get('message', '')}" for cause in error.causes
     ] or [error.message]
     listed = "\n".join(dict.fromkeys(lines))
-    return f'{one.resource.type.qualified} "{one.name}" was not valid:\n{listed}'
+    return f'{resolved.resource.type.qualified} "{resolved.name}" was not valid:\n{listed}'
 
 
 # Runs the user's editor on a temporary file that only the user can read.
@@ -242,7 +244,7 @@ def patch_of(struct: Struct | None, before: Object, after: Object) -> Object:
 
 
 async def save(
-    one: ResolvedObject,
+    resolved: ResolvedObject,
     struct: Struct | None,
     patch: Object,
     subresource: str,
@@ -251,23 +253,25 @@ async def save(
     """Send the patch with the current resourceVersion; up to 5 attempts. Raises Conflict if another
     client changed the same fields since the object was shown, and ApiError."""
     for _ in range(_TRIES):
-        live = await one.resource.get(one.name, one.namespace, subresource=subresource)
-        if _overlap(patch, _changes_of_others(struct, one.value, live)):
+        live = await resolved.resource.get(
+            resolved.name, resolved.namespace, subresource=subresource
+        )
+        if _overlap(patch, _changes_of_others(struct, resolved.value, live)):
             break
         metadata = {"resourceVersion": live["metadata"]["resourceVersion"]}
         metadata |= patch.get("metadata") or {}
         try:
-            return await one.resource.patch(
-                one.name,
+            return await resolved.resource.patch(
+                resolved.name,
                 {**patch, "metadata": metadata},
-                one.namespace,
+                resolved.namespace,
                 type=patch_type(struct),
                 subresource=subresource,
                 **query,
             )
         except Conflict:
             continue
-    raise _conflict(one)
+    raise _conflict(resolved)
 
 
 def _changes_of_others(struct: Struct | None, before: Object, live: Object) -> Object:
@@ -282,13 +286,14 @@ def _overlap(one: Any, other: Any) -> bool:
     return any(key in other and _overlap(value, other[key]) for key, value in one.items())
 
 
-def _conflict(one: ResolvedObject) -> Conflict:
-    name = one.resource.type.qualified
+def _conflict(resolved: ResolvedObject) -> Conflict:
+    name = resolved.resource.type.qualified
     found = error_of_status(
         {
             "code": 409,
             "reason": "Conflict",
-            "message": f'{name} "{one.name}" was changed meanwhile, in fields that you changed',
+            "message": f'{name} "{resolved.name}" was changed meanwhile,'
+            " in fields that you changed",
         }
     )
     assert isinstance(found, Conflict)

@@ -42,8 +42,8 @@ def add_flags(parser: ArgumentReader) -> None:
     )
 
 
-async def run(at: Invocation) -> int:
-    options = at.options
+async def run(invocation: Invocation) -> int:
+    options = invocation.options
     printer = None
     if options.output:
         from fairlead.cli.output.printers import Choice, printer_for
@@ -52,29 +52,29 @@ async def run(at: Invocation) -> int:
     types = [type.strip() for type in options.types.split(",") if type.strip()]
     if any(type.lower() not in ("normal", "warning") for type in types):
         raise CommandError("--types takes Normal, Warning or both")
-    events = await at.client.resource("events")
-    namespace = "" if options.all_namespaces else at.namespace
-    query = await _about(at)
+    events = await invocation.client.resource("events")
+    namespace = "" if options.all_namespaces else invocation.namespace
+    query = await _about(invocation)
     listed = await events.list(namespace, **query)
     found = sorted(objects_of(listed), key=_order)
-    show = _Show(at, types, printer)
+    show = _Show(invocation, types, printer)
     if not show(found) and not options.watch:
         where = "" if options.all_namespaces else f" in {namespace} namespace"
-        at.screen.warn(f"No events found{where}.")
+        invocation.screen.warn(f"No events found{where}.")
     if options.watch:
         await _follow(events, namespace, listed, query, show)
     return 0
 
 
-async def _about(at: Invocation) -> dict[str, Any]:
+async def _about(invocation: Invocation) -> dict[str, Any]:
     """The field selector for events of the object in --for; raises Mistake."""
-    about = at.options.about
+    about = invocation.options.about
     if not about:
         return {}
     kind, slash, name = about.partition("/")
     if not slash or not kind or not name or "/" in name:
         raise CommandError("--for takes one object, such as pod/web")
-    type = await at.client.discovery.find(kind)
+    type = await invocation.client.discovery.find(kind)
     fields = {"apiVersion": type.api_version, "kind": type.kind, "name": name}
     parts = [f"involvedObject.{field}={value}" for field, value in fields.items()]
     return {"fieldSelector": ",".join(parts)}
@@ -91,19 +91,21 @@ async def _follow(
 class _Show:
     """Prints events as a table or in the format of -o."""
 
-    def __init__(self, at: Invocation, types: Sequence[str], printer: Printer | None) -> None:
-        self._at = at
+    def __init__(
+        self, invocation: Invocation, types: Sequence[str], printer: Printer | None
+    ) -> None:
+        self._at = invocation
         self._printer = printer
         self._types = {type.lower() for type in types}
         self._columns = Columns()
-        self._needs_head = not at.options.no_headers
+        self._needs_head = not invocation.options.no_headers
 
     def __call__(self, events: Sequence[Object], is_alone: bool = False) -> int:
         """Print the events of the wanted types; return how many there are."""
         found = [
-            one
-            for one in events
-            if not self._types or str(one.get("type", "")).lower() in self._types
+            event
+            for event in events
+            if not self._types or str(event.get("type", "")).lower() in self._types
         ]
         if self._printer is not None:
             listed = {"apiVersion": "v1", "items": found, "kind": "List", "metadata": {}}

@@ -28,8 +28,8 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch("--recursive", help="show all nested fields, without descriptions")
 
 
-async def run(at: Invocation) -> int:
-    words = at.options.words
+async def run(invocation: Invocation) -> int:
+    words = invocation.options.words
     if not words:
         raise CommandFailed(
             "error: name the kind to explain, such as pods or pods.spec; fairlead api-resources"
@@ -38,19 +38,21 @@ async def run(at: Invocation) -> int:
         )
     if len(words) > 1:
         raise CommandFailed("error: give one kind or field")
-    type, path = await _meant(at, words[0].split("."))
-    if at.options.api_version:
-        type = await _in_version(at, type, at.options.api_version)
-    schema = at_path(await schema_of(at.client, type), path)
-    for line in page(type, schema, path, at.options.recursive):
-        at.screen.print(line)
+    type, path = await _meant(invocation, words[0].split("."))
+    if invocation.options.api_version:
+        type = await _in_version(invocation, type, invocation.options.api_version)
+    schema = at_path(await schema_of(invocation.client, type), path)
+    for line in page(type, schema, path, invocation.options.recursive):
+        invocation.screen.print(line)
     return 0
 
 
-async def _meant(at: Invocation, steps: Sequence[str]) -> tuple[ResourceType, Sequence[str]]:
+async def _meant(
+    invocation: Invocation, steps: Sequence[str]
+) -> tuple[ResourceType, Sequence[str]]:
     """The kind and the path of the field. The group may follow the kind:
     `deployments.apps.spec`."""
-    discovery = at.client.discovery
+    discovery = invocation.client.discovery
     if len(steps) > 1:
         for end in range(len(steps), 1, -1):
             rest = ".".join(steps[1:end])
@@ -61,9 +63,9 @@ async def _meant(at: Invocation, steps: Sequence[str]) -> tuple[ResourceType, Se
     return await discovery.find(steps[0]), [step for step in steps[1:] if step]
 
 
-async def _in_version(at: Invocation, type: ResourceType, version: str) -> ResourceType:
+async def _in_version(invocation: Invocation, type: ResourceType, version: str) -> ResourceType:
     try:
-        return await at.client.discovery.of_kind(version, type.kind)
+        return await invocation.client.discovery.of_kind(version, type.kind)
     except UnknownKind:
         raise CommandFailed(
             f'error: couldn\'t find resource for "{version}, Kind={type.kind}"'
@@ -111,8 +113,8 @@ def _described(schema: Schema, inner: Schema) -> Iterator[str]:
     told = list(schema.descriptions)
     if inner is not schema:
         told += inner.descriptions
-    for at, text in enumerate(told or ["<empty>"]):
-        if at:
+    for index, text in enumerate(told or ["<empty>"]):
+        if index:
             yield ""
         yield from wrapped(printable(text), _TEXT)
 

@@ -59,43 +59,43 @@ def add_flags(parser: ArgumentReader) -> None:
     add_file_flags(parser, "show")
 
 
-async def run(at: Invocation) -> int:
-    options = at.options
-    _check(at)
+async def run(invocation: Invocation) -> int:
+    options = invocation.options
+    _check(invocation)
     if options.raw:
-        return await _raw(at)
+        return await _raw(invocation)
     if not options.words and not options.filename:
         raise CommandFailed(
             "error: name the kind to get, such as pods or deployment/web. fairlead api-resources"
             " lists all kinds, fairlead explain KIND describes one, fairlead get --help the flags"
         )
     in_table = is_table(options.output)
-    printer = None if in_table else printer_for(_choice(at))
+    printer = None if in_table else printer_for(_choice(invocation))
     if options.sort_by:
         from fairlead.cli.output.sort import Order
     order = Order(options.sort_by) if options.sort_by else None
-    asked = await asked_by(at)
+    asked = await asked_by(invocation)
     if options.watch or options.watch_only:
         from fairlead.cli.get import follow
 
         if printer is None:
-            return await follow.follow_tables(at, asked)
-        return await follow.follow_documents(at, asked, printer)
+            return await follow.follow_tables(invocation, asked)
+        return await follow.follow_documents(invocation, asked, printer)
     if printer is None:
-        return await show_tables(at, asked, order)
-    return await show_documents(at, asked, printer, order)
+        return await show_tables(invocation, asked, order)
+    return await show_documents(invocation, asked, printer, order)
 
 
-def _choice(at: Invocation) -> Choice:
-    options = at.options
+def _choice(invocation: Invocation) -> Choice:
+    options = invocation.options
     return Choice(
         options.output, options.template, not options.no_headers, options.show_managed_fields
     )
 
 
-def _check(at: Invocation) -> None:
+def _check(invocation: Invocation) -> None:
     """Raises CommandFailed for flags that contradict each other."""
-    options = at.options
+    options = invocation.options
     wrong = ""
     if options.raw and (options.watch or options.watch_only or options.selector):
         wrong = "--raw prints what the server answers at a path: no flag changes that"
@@ -120,9 +120,9 @@ def _check(at: Invocation) -> None:
         raise CommandFailed(f"error: {wrong}")
 
 
-async def _raw(at: Invocation) -> int:
+async def _raw(invocation: Invocation) -> int:
     from fairlead.cli.commands.raw import escaped_path, pour
     from fairlead.client.session import Request
 
-    await pour(at, Request("GET", escaped_path(at.options.raw), accept="*/*"))
+    await pour(invocation, Request("GET", escaped_path(invocation.options.raw), accept="*/*"))
     return 0

@@ -49,58 +49,58 @@ def add_flags(parser: ArgumentReader) -> None:
     )
 
 
-async def run(at: Invocation) -> int:
+async def run(invocation: Invocation) -> int:
     from fairlead.cli.versions.entries import HEAD, chapters_of
     from fairlead.cli.versions.retained import history_of, object_at
     from fairlead.cli.versions.served import writers_of
 
-    options = at.options
+    options = invocation.options
     if options.output and options.output not in _FORMATS:
         known = " or ".join(_FORMATS)
         raise UsageError(f"unknown output format {options.output!r}, it must be {known}")
-    sight, limit, start = _sight(at), _limit(options.limit), _start(options.since)
-    named = await parse_object_reference(at, options.words)
+    sight, limit, start = _sight(invocation), _limit(options.limit), _start(options.since)
+    named = await parse_object_reference(invocation, options.words)
     if options.diff is not None:
-        await _compare(at, named, sight)
+        await _compare(invocation, named, sight)
         return 0
     if options.revision is not None:
         found = await object_at(named, _whole(options.revision, "--revision"))
-        at.screen.print(_FORMATS[options.output or "yaml"](sight.shown(found)))
+        invocation.screen.print(_FORMATS[options.output or "yaml"](sight.shown(found)))
         return 0
     history = await history_of(named)
     writers = await writers_of(named)
-    chapters = _chosen(chapters_of(history, sight, writers), at, start, limit)
+    chapters = _chosen(chapters_of(history, sight, writers), invocation, start, limit)
     if options.output:
         written = _document(named, history.since, chapters, sight)
-        at.screen.print(_FORMATS[options.output](written))
+        invocation.screen.print(_FORMATS[options.output](written))
     elif options.brief:
         now = datetime.now(UTC)
-        at.screen.print(tables.text([HEAD, *(one.row(now) for one in chapters)]))
+        invocation.screen.print(tables.text([HEAD, *(one.row(now) for one in chapters)]))
     else:
-        _tell(at, named, history.since, chapters)
+        _tell(invocation, named, history.since, chapters)
     return 0
 
 
-async def _compare(at: Invocation, named: Named, sight: DiffView) -> None:
+async def _compare(invocation: Invocation, named: Named, sight: DiffView) -> None:
     """Print the difference between two revisions, given in any order. Raises NotFound if the object
     existed at neither."""
     from fairlead.cli.invocation import Paint
     from fairlead.cli.versions.differences import painted
     from fairlead.cli.versions.retained import object_at
 
-    first, second = (_whole(text, "--diff") for text in at.options.diff)
+    first, second = (_whole(text, "--diff") for text in invocation.options.diff)
     before = await _then(named, first)
     after = await (_then if before is not None else object_at)(named, second)
     lines = sight.difference(before, after)
-    if at.options.output:
+    if invocation.options.output:
         told = {"from": first, "to": second, "difference": "\n".join(lines)}
-        at.screen.print(_FORMATS[at.options.output]({**named.document(), **told}))
+        invocation.screen.print(_FORMATS[invocation.options.output]({**named.document(), **told}))
     elif lines:
         heads = (f"--- revision {first}", f"+++ revision {second}")
-        for line in painted([*heads, *lines], Paint(at.screen)):
-            at.screen.print(line)
+        for line in painted([*heads, *lines], Paint(invocation.screen)):
+            invocation.screen.print(line)
     else:
-        at.screen.print("No differences match.")
+        invocation.screen.print("No differences match.")
 
 
 async def _then(named: Named, revision: str) -> dict[str, Any] | None:
@@ -114,16 +114,18 @@ async def _then(named: Named, revision: str) -> dict[str, Any] | None:
         return None
 
 
-def _sight(at: Invocation) -> DiffView:
+def _sight(invocation: Invocation) -> DiffView:
     from fairlead.cli.versions.differences import DiffView, parsed_path
 
     try:
-        fields = [parsed_path(text) for given in at.options.fields for text in given.split(",")]
+        fields = [
+            parsed_path(text) for given in invocation.options.fields for text in given.split(",")
+        ]
     except ValueError as error:
         raise UsageError(f"--fields: {str(error)!r} is not the path of a field") from None
     # With --revision, show the resourceVersion: it identifies the version.
-    noise = at.options.all or bool(fields) or at.options.revision is not None
-    return DiffView(noise=noise, secrets=at.options.show_secrets, fields=fields)
+    noise = invocation.options.all or bool(fields) or invocation.options.revision is not None
+    return DiffView(noise=noise, secrets=invocation.options.show_secrets, fields=fields)
 
 
 def _limit(text: str | None) -> int | None:
@@ -157,14 +159,14 @@ def _start(text: str | None) -> datetime | None:
 
 
 def _chosen(
-    chapters: list[HistoryEntry], at: Invocation, start: datetime | None, limit: int | None
+    chapters: list[HistoryEntry], invocation: Invocation, start: datetime | None, limit: int | None
 ) -> list[HistoryEntry]:
     from fairlead.cli.versions.entries import newer_than
     from fairlead.cli.versions.retained import DELETED
 
     if start is not None:
         chapters = newer_than(chapters, start)
-    if at.options.fields:
+    if invocation.options.fields:
         chapters = [one for one in chapters if one.lines or one.version.change == DELETED]
     return chapters[-limit:] if limit is not None else chapters
 
@@ -179,16 +181,16 @@ def _document(
     }
 
 
-def _tell(at: Invocation, named: Named, since: int, chapters: list[HistoryEntry]) -> None:
+def _tell(invocation: Invocation, named: Named, since: int, chapters: list[HistoryEntry]) -> None:
     from fairlead.cli.invocation import Paint
 
-    at.screen.print(f"{named.title} ({named.resource.type.api_version})")
+    invocation.screen.print(f"{named.title} ({named.resource.type.api_version})")
     if since:
-        at.screen.print(f"The server knows its history from revision {since} on.")
-    paint, now = Paint(at.screen), datetime.now(UTC)
+        invocation.screen.print(f"The server knows its history from revision {since} on.")
+    paint, now = Paint(invocation.screen), datetime.now(UTC)
     for one in chapters:
-        at.screen.print()
+        invocation.screen.print()
         for line in one.told(paint, now):
-            at.screen.print(line)
+            invocation.screen.print(line)
     if not chapters:
-        at.screen.print("\nNo changes match.")
+        invocation.screen.print("\nNo changes match.")

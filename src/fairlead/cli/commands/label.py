@@ -20,9 +20,11 @@ def add_flags(parser: ArgumentReader) -> None:
     add_marking_flags(parser, "label")
 
 
-async def run(at: Invocation) -> int:
-    words, changes = split_words(at.options.words, "label")
-    return await mark(at, words, parse_marks("label", changes, _check), _outcome, _overwritten)
+async def run(invocation: Invocation) -> int:
+    words, changes = split_words(invocation.options.words, "label")
+    return await mark(
+        invocation, words, parse_marks("label", changes, _check), _outcome, _overwritten
+    )
 
 
 def _check(change: str, value: str) -> None:

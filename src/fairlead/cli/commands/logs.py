@@ -85,35 +85,37 @@ def add_flags(parser: ArgumentReader) -> None:
     )
 
 
-async def run(at: Invocation) -> int:
-    options = at.options
-    container = _container(at)
-    _check(at, container)
-    pods = await at.client.resource("pods")
-    found = await _pods(at)
+async def run(invocation: Invocation) -> int:
+    options = invocation.options
+    container = _container(invocation)
+    _check(invocation, container)
+    pods = await invocation.client.resource("pods")
+    found = await _pods(invocation)
     if not found:
-        at.screen.warn(f"No pods found in namespace {at.namespace}.")
+        invocation.screen.warn(f"No pods found in namespace {invocation.namespace}.")
         return 0
-    annotation = (await at.client.discovery.dialect()).label(DEFAULT)
+    annotation = (await invocation.client.discovery.dialect()).label(DEFAULT)
     streams = [
         stream
         for pod in found
-        for stream in streams_of(at, pods, pod, container, options.all_containers, annotation)
+        for stream in streams_of(
+            invocation, pods, pod, container, options.all_containers, annotation
+        )
     ]
     if options.follow and len(streams) > options.max_log_requests:
         raise CommandError(
             f"{len(streams)} logs cannot be followed at once, only {options.max_log_requests};"
             " --max-log-requests allows more"
         )
-    await _show(at, streams)
+    await _show(invocation, streams)
     return 0
 
 
-def _container(at: Invocation) -> str:
+def _container(invocation: Invocation) -> str:
     """The container from -c or the second word; raises Mistake for words that contradict each
     other."""
-    words, named = at.options.words, str(at.options.container)
-    if at.options.selector:
+    words, named = invocation.options.words, str(invocation.options.container)
+    if invocation.options.selector:
         if len(words) > 0:
             raise CommandError(
                 f"a pod and a selector (-l) contradict each other: give one of them{_HINT}"
@@ -128,8 +130,8 @@ def _container(at: Invocation) -> str:
     return str(words[1])
 
 
-def _check(at: Invocation, container: str) -> None:
-    options = at.options
+def _check(invocation: Invocation, container: str) -> None:
+    options = invocation.options
     wrong = ""
     if options.all_containers and container:
         wrong = f"--all-containers and the one container {container} contradict each other"
@@ -147,17 +149,19 @@ def _check(at: Invocation, container: str) -> None:
         raise CommandError(wrong)
 
 
-async def _pods(at: Invocation) -> list[dict[str, Any]]:
-    options = at.options
+async def _pods(invocation: Invocation) -> list[dict[str, Any]]:
+    options = invocation.options
     if not options.selector:
-        return await pods_of(at, options.words[0], at.namespace, options.pod_running_timeout)
-    pods = await at.client.resource("pods")
-    listed = await pods.list(at.namespace, labelSelector=options.selector)
+        return await pods_of(
+            invocation, options.words[0], invocation.namespace, options.pod_running_timeout
+        )
+    pods = await invocation.client.resource("pods")
+    listed = await pods.list(invocation.namespace, labelSelector=options.selector)
     return list(listed["items"])
 
 
-def _query(at: Invocation) -> dict[str, Any]:
-    options = at.options
+def _query(invocation: Invocation) -> dict[str, Any]:
+    options = invocation.options
     tail = options.tail
     if tail is None:
         tail = _SELECTED_TAIL if options.selector else -1
@@ -172,9 +176,11 @@ def _query(at: Invocation) -> dict[str, Any]:
     }
 
 
-async def _show(at: Invocation, streams: Sequence[Stream]) -> None:
-    if at.options.follow and len(streams) > 1:
-        tasks = [asyncio.create_task(_show_one(at, one, by_lines=True)) for one in streams]
+async def _show(invocation: Invocation, streams: Sequence[Stream]) -> None:
+    if invocation.options.follow and len(streams) > 1:
+        tasks = [
+            asyncio.create_task(_show_one(invocation, stream, by_lines=True)) for stream in streams
+        ]
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -182,28 +188,30 @@ async def _show(at: Invocation, streams: Sequence[Stream]) -> None:
                 task.cancel()
         return
     for stream in streams:
-        await _show_one(at, stream, by_lines=at.options.prefix)
+        await _show_one(invocation, stream, by_lines=invocation.options.prefix)
 
 
-async def _show_one(at: Invocation, stream: Stream, by_lines: bool) -> None:
-    prefix = f"[{printable(stream.title)}] ".encode() if at.options.prefix else b""
+async def _show_one(invocation: Invocation, stream: Stream, by_lines: bool) -> None:
+    prefix = f"[{printable(stream.title)}] ".encode() if invocation.options.prefix else b""
     begun, has_come = b"", False
     try:
-        async with aclosing(stream.pieces(_query(at))) as pieces:
+        async with aclosing(stream.pieces(_query(invocation))) as pieces:
             async for piece in pieces:
                 has_come = True
                 if not by_lines:
-                    write_bytes(at.screen.out, piece)
+                    write_bytes(invocation.screen.out, piece)
                     continue
                 *whole, begun = (begun + piece).split(b"\n")
-                write_bytes(at.screen.out, b"".join(prefix + line + b"\n" for line in whole))
+                write_bytes(
+                    invocation.screen.out, b"".join(prefix + line + b"\n" for line in whole)
+                )
         if begun:
-            write_bytes(at.screen.out, prefix + begun)
+            write_bytes(invocation.screen.out, prefix + begun)
     except (ApiError, Unreachable) as error:
         said = f"error: {error}" if has_come else worded(error)
-        if not at.options.ignore_errors:
+        if not invocation.options.ignore_errors:
             raise CommandFailed(said) from None
-        at.screen.warn(printable(said))
+        invocation.screen.warn(printable(said))
 
 
 # Selects the containers whose logs are requested, and streams their logs.
@@ -231,18 +239,20 @@ class Stream(NamedTuple):
                 yield piece
 
 
-async def pods_of(at: Invocation, word: str, namespace: str, patience: float) -> list[Object]:
+async def pods_of(
+    invocation: Invocation, word: str, namespace: str, patience: float
+) -> list[Object]:
     """The pod of this name, or the best pod of an object that selects pods; raises Mistake and
     ApiError."""
     kind, slash, name = word.partition("/")
     if "/" in name:
         raise CommandError("KIND/NAME has one slash")
-    resource = await at.client.resource(kind if slash else "pods")
+    resource = await invocation.client.resource(kind if slash else "pods")
     value = await resource.get(name if slash else word, namespace)
     if resource.type.kind == "Pod" and not resource.type.group:
         return [value]
-    pods = await at.client.resource("pods")
-    return [await _first(at, pods, namespace, _selector(value), patience)]
+    pods = await invocation.client.resource("pods")
+    return [await _first(invocation, pods, namespace, _selector(value), patience)]
 
 
 def _selector(value: Object) -> str:
@@ -266,21 +276,21 @@ def _selector(value: Object) -> str:
 def _written(selector: Mapping[str, Any]) -> str:
     """The selector in the syntax of the labelSelector parameter."""
     parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-    for one in selector.get("matchExpressions") or ():
-        key, values = one["key"], ",".join(one.get("values") or ())
+    for expression in selector.get("matchExpressions") or ():
+        key, values = expression["key"], ",".join(expression.get("values") or ())
         parts.append(
             {
                 "In": f"{key} in ({values})",
                 "NotIn": f"{key} notin ({values})",
                 "Exists": key,
                 "DoesNotExist": f"!{key}",
-            }[one["operator"]]
+            }[expression["operator"]]
         )
     return ",".join(parts)
 
 
 async def _first(
-    at: Invocation, pods: Resource, namespace: str, selector: str, patience: float
+    invocation: Invocation, pods: Resource, namespace: str, selector: str, patience: float
 ) -> Object:
     """The pod most likely to have logs. If there is none, waits up to `patience` seconds for the
     first."""
@@ -293,7 +303,7 @@ async def _first(
     first: Object = min(found, key=_order)
     if len(found) > 1:
         name = printable(first["metadata"]["name"])
-        at.screen.warn(f"These are {len(found)} pods; the logs are those of pod/{name}")
+        invocation.screen.warn(f"These are {len(found)} pods; the logs are those of pod/{name}")
     return first
 
 
@@ -301,8 +311,15 @@ def _order(pod: Object) -> tuple[Any, ...]:
     """Sort key: scheduled, running, ready, ready for longest, most restarts, oldest first."""
     status = pod.get("status") or {}
     conditions = status.get("conditions") or ()
-    ready = [one for one in conditions if (one.get("type"), one.get("status")) == _READY]
-    restarts = [one.get("restartCount") or 0 for one in status.get("containerStatuses") or ()]
+    ready = [
+        condition
+        for condition in conditions
+        if (condition.get("type"), condition.get("status")) == _READY
+    ]
+    restarts = [
+        container_status.get("restartCount") or 0
+        for container_status in status.get("containerStatuses") or ()
+    ]
     phase = status.get("phase")
     return (
         not (pod.get("spec") or {}).get("nodeName"),
@@ -315,7 +332,12 @@ def _order(pod: Object) -> tuple[Any, ...]:
 
 
 def streams_of(
-    at: Invocation, pods: Resource, pod: Object, container: str, all_containers: bool, default: str
+    invocation: Invocation,
+    pods: Resource,
+    pod: Object,
+    container: str,
+    all_containers: bool,
+    default: str,
 ) -> Iterator[Stream]:
     """The requested containers of a pod; `default` is the annotation that names the default
     container. Raises Mistake."""
@@ -331,13 +353,15 @@ def streams_of(
             raise CommandError(f"the pod {metadata['name']} has no container {container}")
         wanted = [container]
     else:
-        wanted = [_default(at, spec, named, (metadata.get("annotations") or {}).get(default))]
+        wanted = [
+            _default(invocation, spec, named, (metadata.get("annotations") or {}).get(default))
+        ]
     for name in wanted:
         yield Stream(pods, metadata.get("namespace") or "", metadata["name"], name)
 
 
 def _default(
-    at: Invocation, spec: Object, named: Sequence[tuple[str, str]], annotated: str | None
+    invocation: Invocation, spec: Object, named: Sequence[tuple[str, str]], annotated: str | None
 ) -> str:
     if annotated is not None and annotated in dict(named):
         return annotated
@@ -345,5 +369,7 @@ def _default(
     if len(named) > 1:
         ordered = sorted(named, key=lambda one: one[1])  # regular containers first
         listed = ", ".join(f"{name}{note}" for name, note in ordered)
-        at.screen.warn(printable(f"The logs are those of container {first}; all are {listed}"))
+        invocation.screen.warn(
+            printable(f"The logs are those of container {first}; all are {listed}")
+        )
     return first

@@ -36,70 +36,78 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="json")
 
 
-async def run(at: Invocation) -> int:
-    if at.options.output not in ("", "json"):
-        raise UsageError(f"unknown output format {at.options.output!r}, it must be json")
-    if at.options.filename:
-        return await _run_plans(at)
+async def run(invocation: Invocation) -> int:
+    if invocation.options.output not in ("", "json"):
+        raise UsageError(f"unknown output format {invocation.options.output!r}, it must be json")
+    if invocation.options.filename:
+        return await _run_plans(invocation)
     from fairlead.cli.ownership.fields import field_tree
     from fairlead.cli.ownership.managers import managers_of
 
-    named = await parse_object_reference(at, at.options.words)
+    named = await parse_object_reference(invocation, invocation.options.words)
     live = await named.resource.get(named.name, named.namespace)
     managers = managers_of(live)
-    shown = live if at.options.show_secrets else masked(live)
+    shown = live if invocation.options.show_secrets else masked(live)
     tree = field_tree(shown, managers)
-    if at.options.output:
+    if invocation.options.output:
         from fairlead.cli.ownership.document import document
 
-        wanted = _wanted(at, named, managers)
-        at.screen.print(documents.as_json(document(named, managers, tree, wanted=wanted)))
+        wanted = _wanted(invocation, named, managers)
+        invocation.screen.print(documents.as_json(document(named, managers, tree, wanted=wanted)))
     else:
-        _show(at, named, managers, tree)
+        _show(invocation, named, managers, tree)
     return 0
 
 
-async def _run_plans(at: Invocation) -> int:
+async def _run_plans(invocation: Invocation) -> int:
     from fairlead.cli.ownership.document import document
     from fairlead.cli.ownership.plan import plan_of, planned_tree
 
-    if at.options.manager:
+    if invocation.options.manager:
         raise UsageError("--manager and -f cannot be used together")
-    found = manifests(at.options.filename, at.options.recursive)
-    wanted = await parse_object_reference(at, at.options.words) if at.options.words else None
-    plans = [(await _named_by(at, one), one.value) for one in found]
+    found = manifests(invocation.options.filename, invocation.options.recursive)
+    wanted = (
+        await parse_object_reference(invocation, invocation.options.words)
+        if invocation.options.words
+        else None
+    )
+    plans = [(await _named_by(invocation, one), one.value) for one in found]
     if wanted is not None:
-        plans = [one for one in plans if _same(one[0], wanted)]
+        plans = [plan for plan in plans if _same(plan[0], wanted)]
     if not plans:
         raise CommandFailed(f"error: {wanted.title} is not in the file" if wanted else _NOTHING)
     conflicts, written = 0, []
-    for place, (named, value) in enumerate(plans):
-        plan = await plan_of(named.resource, value, named.namespace, at.options.field_manager)
-        tree, managers = planned_tree(plan, at.options.show_secrets)
+    for index, (named, value) in enumerate(plans):
+        plan = await plan_of(
+            named.resource, value, named.namespace, invocation.options.field_manager
+        )
+        tree, managers = planned_tree(plan, invocation.options.show_secrets)
         conflicts += len(plan.conflicts)
-        if at.options.output:
+        if invocation.options.output:
             written.append(document(named, managers, tree, plan))
         else:
-            if place:
-                at.screen.print()
-            _show(at, named, managers, tree, plan)
+            if index:
+                invocation.screen.print()
+            _show(invocation, named, managers, tree, plan)
     if written:
-        at.screen.print(documents.as_json(written if len(written) > 1 else written[0]))
+        invocation.screen.print(documents.as_json(written if len(written) > 1 else written[0]))
     return 1 if conflicts else 0
 
 
-async def _named_by(at: Invocation, manifest: Manifest) -> Named:
+async def _named_by(invocation: Invocation, manifest: Manifest) -> Named:
     """The object of a manifest, in the namespace of the manifest or the current one."""
-    resource = await at.client.resource_of(manifest.value)
+    resource = await invocation.client.resource_of(manifest.value)
     metadata = manifest.value.get("metadata") or {}
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
         raise CommandFailed(f"error: {manifest.origin}: an object to apply must have a name")
-    space = str(metadata.get("namespace") or at.namespace) if resource.type.namespaced else ""
-    if at.options.namespace and space not in ("", at.options.namespace):
+    space = (
+        str(metadata.get("namespace") or invocation.namespace) if resource.type.namespaced else ""
+    )
+    if invocation.options.namespace and space not in ("", invocation.options.namespace):
         raise CommandFailed(
-            f"error: the file says namespace {space} and -n {at.options.namespace}: leave out -n,"
-            f" or give -n {space}"
+            f"error: the file says namespace {space} and -n {invocation.options.namespace}:"
+            f" leave out -n, or give -n {space}"
         )
     return Named(resource, name, space)
 
@@ -115,32 +123,36 @@ def _same(one: Named, other: Named) -> bool:
 
 
 def _show(
-    at: Invocation, named: Named, managers: list[Manager], tree: Field, plan: Plan | None = None
+    invocation: Invocation,
+    named: Named,
+    managers: list[Manager],
+    tree: Field,
+    plan: Plan | None = None,
 ) -> None:
     from fairlead.cli.ownership.picture import Drawing
     from fairlead.cli.ownership.rows import rows_of
 
-    wanted = _wanted(at, named, managers)
-    drawing = Drawing(at.screen, managers)
-    at.screen.print(f"{named.title} ({named.resource.type.api_version})")
+    wanted = _wanted(invocation, named, managers)
+    drawing = Drawing(invocation.screen, managers)
+    invocation.screen.print(f"{named.title} ({named.resource.type.api_version})")
     if plan is not None:
-        at.screen.print(_outcome(plan, at.options.field_manager))
-    at.screen.print(f"\n{drawing.legend()}\n")
-    planner = at.options.field_manager if plan is not None else ""
-    at.screen.print(drawing.fields(rows_of(tree, wanted), planner))
+        invocation.screen.print(_outcome(plan, invocation.options.field_manager))
+    invocation.screen.print(f"\n{drawing.legend()}\n")
+    planner = invocation.options.field_manager if plan is not None else ""
+    invocation.screen.print(drawing.fields(rows_of(tree, wanted), planner))
 
 
-def _wanted(at: Invocation, named: Named, managers: list[Manager]) -> Wanted | None:
+def _wanted(invocation: Invocation, named: Named, managers: list[Manager]) -> Wanted | None:
     """The filter of `--manager`; raises CommandFailed if the manager owns no fields."""
-    only = at.options.manager
+    only = invocation.options.manager
     if not only:
         return None
-    if all(one.name != only for one in managers):
-        known = printable(", ".join(sorted({one.name for one in managers}))) or "none"
+    if all(manager.name != only for manager in managers):
+        known = printable(", ".join(sorted({manager.name for manager in managers}))) or "none"
         raise CommandFailed(
             f'error: "{only}" manages no fields of {named.title} (managers: {known})'
         )
-    return lambda field: any(one.name == only for one in field.owners)
+    return lambda field: any(owner.name == only for owner in field.owners)
 
 
 def _outcome(plan: Plan, manager: str) -> str:

@@ -44,28 +44,34 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.set_defaults(all=False, all_namespaces=False, selector="", field_selector="")
 
 
-async def run(at: Invocation) -> int:
-    check_output(at)
-    if at.options.type not in _TYPES:
-        raise CommandError(f'--type must be one of [json merge strategic], not "{at.options.type}"')
-    patch = _patch(at)
-    check_choice(at, at.options.words)
-    check_subresource(at.options)
+async def run(invocation: Invocation) -> int:
+    check_output(invocation)
+    if invocation.options.type not in _TYPES:
+        raise CommandError(
+            f'--type must be one of [json merge strategic], not "{invocation.options.type}"'
+        )
+    patch = _patch(invocation)
+    check_choice(invocation, invocation.options.words)
+    check_subresource(invocation.options)
     failures = Failures()
-    async for one in chosen_objects(at, at.options.words, failures, at.options.subresource):
+    async for resolved in chosen_objects(
+        invocation, invocation.options.words, failures, invocation.options.subresource
+    ):
         try:
-            made = await _patched(at, one, patch)
+            made = await _patched(invocation, resolved, patch)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
-            done = "patched (no change)" if _is_same(at, one.value, made) else "patched"
-            show_result(at, one.resource.type, made, done, note(at.options))
+            done = (
+                "patched (no change)" if _is_same(invocation, resolved.value, made) else "patched"
+            )
+            show_result(invocation, resolved.resource.type, made, done, note(invocation.options))
     return failures.finish()
 
 
-def _patch(at: Invocation) -> Any:
+def _patch(invocation: Invocation) -> Any:
     """The parsed patch; raises Mistake."""
-    options = at.options
+    options = invocation.options
     if options.patch and options.patch_file:
         raise CommandError("--patch and --patch-file are two patches: give one of them")
     if not options.patch and not options.patch_file:
@@ -89,27 +95,27 @@ def _patch(at: Invocation) -> Any:
     return found[0]
 
 
-async def _patched(at: Invocation, one: ResolvedObject, patch: Any) -> Object:
-    if dry_run(at.options) == "client":
-        return await _merged_here(at, one, patch)
-    type = _TYPES[at.options.type]
+async def _patched(invocation: Invocation, resolved: ResolvedObject, patch: Any) -> Object:
+    if dry_run(invocation.options) == "client":
+        return await _merged_here(invocation, resolved, patch)
+    type = _TYPES[invocation.options.type]
     try:
-        return await one.resource.patch(
-            one.name,
+        return await resolved.resource.patch(
+            resolved.name,
             patch,
-            one.namespace,
+            resolved.namespace,
             type=type,
-            subresource=at.options.subresource,
-            **write_query(at.options),
+            subresource=invocation.options.subresource,
+            **write_query(invocation.options),
         )
     except ApiError as error:
         if error.code != 415:
             raise
-        what = f"{one.resource.type.api_version}, Kind={one.resource.type.kind}"
+        what = f"{resolved.resource.type.api_version}, Kind={resolved.resource.type.kind}"
         raise CommandError(f"{type} is not supported by {what}: {error.message}") from None
 
 
-async def _merged_here(at: Invocation, one: ResolvedObject, patch: Any) -> Object:
+async def _merged_here(invocation: Invocation, resolved: ResolvedObject, patch: Any) -> Object:
     from fairlead.cli.apply.changes import type_of
     from fairlead.fields.errors import PatchError
     from fairlead.fields.json_patch import apply_json_patch, operations
@@ -117,26 +123,28 @@ async def _merged_here(at: Invocation, one: ResolvedObject, patch: Any) -> Objec
     from fairlead.fields.strategic import apply_strategic_patch, strategic_document
 
     try:
-        if at.options.type == "json":
-            found: Object = apply_json_patch(one.value, operations(patch))
+        if invocation.options.type == "json":
+            found: Object = apply_json_patch(resolved.value, operations(patch))
             return found
-        if at.options.type == "merge":
-            merged: Object = apply_merge_patch(one.value, merge_document(patch))
+        if invocation.options.type == "merge":
+            merged: Object = apply_merge_patch(resolved.value, merge_document(patch))
             return merged
-        struct = type_of(await at.client.discovery.dialect(), one.resource.type)
+        struct = type_of(await invocation.client.discovery.dialect(), resolved.resource.type)
         if struct is None:
             raise CommandError(
                 "custom resources have no strategic patch: use --type=merge or --type=json"
             )
-        return apply_strategic_patch(struct, one.value, strategic_document(patch))
+        return apply_strategic_patch(struct, resolved.value, strategic_document(patch))
     except PatchError as error:
         raise CommandError(str(error)) from None
 
 
-def _is_same(at: Invocation, before: Object, after: Object) -> bool:
+def _is_same(invocation: Invocation, before: Object, after: Object) -> bool:
     """Whether the patch changed nothing. Compares version and content: a patch that deletes the
     object (by removing its last finalizer) keeps its version, and a patch may change only
     managedFields."""
     version = before["metadata"].get("resourceVersion")
-    stays = dry_run(at.options) != "none" or version == after["metadata"].get("resourceVersion")
+    stays = dry_run(invocation.options) != "none" or version == after["metadata"].get(
+        "resourceVersion"
+    )
     return stays and same_content(before, after)

@@ -45,23 +45,23 @@ def add_flags(parser: ArgumentReader) -> None:
     )
 
 
-async def run(at: Invocation) -> int:
-    request = _request(at)
+async def run(invocation: Invocation) -> int:
+    request = _request(invocation)
     try:
-        last = await pour(at, request)
+        last = await pour(invocation, request)
     except ApiError as error:
-        at.screen.print(orjson.dumps(error.status).decode())
-        at.screen.flush()
-        at.screen.warn(worded(error))
+        invocation.screen.print(orjson.dumps(error.status).decode())
+        invocation.screen.flush()
+        invocation.screen.warn(worded(error))
         return 1
-    if last and not last.endswith(b"\n") and at.screen.is_terminal:
-        at.screen.print()
+    if last and not last.endswith(b"\n") and invocation.screen.is_terminal:
+        invocation.screen.print()
     return 0
 
 
-def _request(at: Invocation) -> Request:
+def _request(invocation: Invocation) -> Request:
     """Raises UsageError and CommandFailed."""
-    options = at.options
+    options = invocation.options
     if len(options.words) != 1:
         raise UsageError("one path is needed, such as /version")
     body = b"" if options.data is None else _body(options.data)
@@ -106,16 +106,16 @@ def _body(data: str) -> bytes:
 # Sends a raw request and streams its response to the output.
 
 
-async def pour(at: Invocation, request: Request) -> bytes:
+async def pour(invocation: Invocation, request: Request) -> bytes:
     """Write the body of a successful response to the output chunk by chunk; return the last chunk.
     Raises ApiError and Unreachable."""
     last = b""
-    async with at.client.session.open(request) as answer:
+    async with invocation.client.session.open(request) as answer:
         async for piece in answer.pieces():
             if not piece:
                 continue
             last = piece
-            write_bytes(at.screen.out, piece)
+            write_bytes(invocation.screen.out, piece)
     return last
 
 

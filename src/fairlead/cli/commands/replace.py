@@ -40,30 +40,30 @@ def add_flags(parser: ArgumentReader) -> None:
     add_deletion_flags(parser, waits=True)
 
 
-async def run(at: Invocation) -> int:
-    check_output(at)
-    check_subresource(at.options)
-    deletion = _deletion(at)
-    query = write_query(at.options)
-    failures, places = Failures(), Resolver(at)
-    for one in files_of(at, "replace"):
+async def run(invocation: Invocation) -> int:
+    check_output(invocation)
+    check_subresource(invocation.options)
+    deletion = _deletion(invocation)
+    query = write_query(invocation.options)
+    failures, places = Failures(), Resolver(invocation)
+    for manifest in files_of(invocation, "replace"):
         try:
-            found = await places.of(one)
+            found = await places.of(manifest)
             require_name(found)
-            made = await _replaced(at, found, deletion, query)
-            places.made(one.value)
+            made = await _replaced(invocation, found, deletion, query)
+            places.made(manifest.value)
         except CommandFailed as error:
             failures.add(error)
         except EXPECTED as error:
-            failures.add(sourced(error, "replacing", one.origin))
+            failures.add(sourced(error, "replacing", manifest.origin))
         else:
-            show_result(at, found.resource.type, made, "replaced", note(at.options))
+            show_result(invocation, found.resource.type, made, "replaced", note(invocation.options))
     return failures.finish()
 
 
-def _deletion(at: Invocation) -> Deletion | None:
+def _deletion(invocation: Invocation) -> Deletion | None:
     """The deletion options of --force; None to update objects in place. Raises Mistake."""
-    options = at.options
+    options = invocation.options
     if not options.force:
         for flag, usual in (("grace_period", "-1"), ("timeout", "0s")):
             if getattr(options, flag) != usual:
@@ -73,44 +73,47 @@ def _deletion(at: Invocation) -> Deletion | None:
         raise CommandError("--force replaces whole objects, not a --subresource")
     if dry_run(options) != "none":
         raise CommandError("--force deletes objects: it cannot be tried with --dry-run")
-    return deletion_of(options, at.screen)
+    return deletion_of(options, invocation.screen)
 
 
 async def _replaced(
-    at: Invocation, one: ResolvedObject, deletion: Deletion | None, query: dict[str, str]
+    invocation: Invocation,
+    resolved: ResolvedObject,
+    deletion: Deletion | None,
+    query: dict[str, str],
 ) -> Object:
-    value = await _prepared(at, one.value)
-    if dry_run(at.options) == "client":
+    value = await _prepared(invocation, resolved.value)
+    if dry_run(invocation.options) == "client":
         return value
     if deletion is not None:
-        await _remove(at, one, deletion)
-        return await one.resource.create(value, one.namespace, **query)
+        await _remove(invocation, resolved, deletion)
+        return await resolved.resource.create(value, resolved.namespace, **query)
     metadata = value["metadata"]
     if not metadata.get("resourceVersion"):
-        live = await one.resource.get(one.name, one.namespace)
+        live = await resolved.resource.get(resolved.name, resolved.namespace)
         version = live["metadata"]["resourceVersion"]
         value = {**value, "metadata": {**metadata, "resourceVersion": version}}
-    return await one.resource.replace(
-        value, one.namespace, subresource=at.options.subresource, **query
+    return await resolved.resource.replace(
+        value, resolved.namespace, subresource=invocation.options.subresource, **query
     )
 
 
-async def _prepared(at: Invocation, value: Object) -> Object:
+async def _prepared(invocation: Invocation, value: Object) -> Object:
     """The object with an updated last-applied annotation, if it has one or --save-config is
     given."""
-    if not at.options.save_config and not annotations_of(value):
+    if not invocation.options.save_config and not annotations_of(value):
         return value
-    annotation = annotation_of(await at.client.discovery.dialect())
-    if at.options.save_config or annotation in annotations_of(value):
+    annotation = annotation_of(await invocation.client.discovery.dialect())
+    if invocation.options.save_config or annotation in annotations_of(value):
         return recorded(value, annotation)
     return value
 
 
-async def _remove(at: Invocation, one: ResolvedObject, deletion: Deletion) -> None:
+async def _remove(invocation: Invocation, resolved: ResolvedObject, deletion: Deletion) -> None:
     try:
-        doomed = await remove(one.resource, one.name, one.namespace, deletion)
+        doomed = await remove(resolved.resource, resolved.name, resolved.namespace, deletion)
     except NotFound:
         return
-    if not at.options.output:
-        at.screen.print(f'{singular(one.resource.type)} "{one.name}" deleted')
-    await wait_until_gone(at, [doomed], deletion.timeout)
+    if not invocation.options.output:
+        invocation.screen.print(f'{singular(resolved.resource.type)} "{resolved.name}" deleted')
+    await wait_until_gone(invocation, [doomed], deletion.timeout)

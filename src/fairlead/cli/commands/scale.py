@@ -56,62 +56,64 @@ def add_flags(parser: ArgumentReader) -> None:
     add_output_flag(parser)
 
 
-async def run(at: Invocation) -> int:
-    options = at.options
+async def run(invocation: Invocation) -> int:
+    options = invocation.options
     if options.replicas is None:
         raise CommandError('required flag(s) "replicas" not set')
     if options.replicas < 0:
         raise CommandError("--replicas must be 0 or more")
-    check_output(at)
-    check_choice(at, options.words)
+    check_output(invocation)
+    check_choice(invocation, options.words)
     query = write_query(options)
     failures = Failures()
-    found = [one async for one in chosen_objects(at, options.words, failures)]
+    found = [resolved async for resolved in chosen_objects(invocation, options.words, failures)]
     if options.resource_version and len(found) > 1:
         raise CommandError("--resource-version needs a single object, but several are selected")
     if not found and not failures:
         raise CommandError("no objects passed to scale")
     for one in found:
         try:
-            value = await _scaled(at, one, query)
+            value = await _scaled(invocation, one, query)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
-            show_result(at, one.resource.type, value, "scaled", note(options))
+            show_result(invocation, one.resource.type, value, "scaled", note(options))
     return failures.finish()
 
 
 async def _scaled(
-    at: Invocation, one: ResolvedObject, query: Mapping[str, str]
+    invocation: Invocation, resolved: ResolvedObject, query: Mapping[str, str]
 ) -> Mapping[str, Any]:
     """Scale one object and return it; it is read again only if -o needs its new state."""
-    if dry_run(at.options) == "client":
-        return one.value
-    await _write(at, one, query)
-    if note(at.options):
-        return one.value
-    if at.options.timeout:
-        await _wait(at, one)
-    if at.options.output not in ("json", "yaml"):
-        return one.value
-    return await one.resource.get(one.name, one.namespace)
+    if dry_run(invocation.options) == "client":
+        return resolved.value
+    await _write(invocation, resolved, query)
+    if note(invocation.options):
+        return resolved.value
+    if invocation.options.timeout:
+        await _wait(invocation, resolved)
+    if invocation.options.output not in ("json", "yaml"):
+        return resolved.value
+    return await resolved.resource.get(resolved.name, resolved.namespace)
 
 
-async def _write(at: Invocation, one: ResolvedObject, query: Mapping[str, str]) -> None:
+async def _write(
+    invocation: Invocation, resolved: ResolvedObject, query: Mapping[str, str]
+) -> None:
     """Set the replicas. With preconditions, replace the scale that was read, so that its
     resourceVersion guarantees they still hold; retry on conflicts up to 10 times."""
-    options, resource = at.options, one.resource
+    options, resource = invocation.options, resolved.resource
     if options.current_replicas is None and not options.resource_version:
         await resource.patch(
-            one.name,
+            resolved.name,
             {"spec": {"replicas": options.replicas}},
-            one.namespace,
+            resolved.namespace,
             subresource=_SCALE,
             **query,
         )
         return
     for attempt in range(_MAX_TRIES):
-        scale = await resource.get(one.name, one.namespace, subresource=_SCALE)
+        scale = await resource.get(resolved.name, resolved.namespace, subresource=_SCALE)
         now = scale.get("spec", {}).get("replicas", 0)
         if options.current_replicas is not None and now != options.current_replicas:
             _unexpected("replicas", options.current_replicas, now)
@@ -120,7 +122,7 @@ async def _write(at: Invocation, one: ResolvedObject, query: Mapping[str, str]) 
             _unexpected("resource version", options.resource_version, version)
         scale.setdefault("spec", {})["replicas"] = options.replicas
         try:
-            await resource.replace(scale, one.namespace, subresource=_SCALE, **query)
+            await resource.replace(scale, resolved.namespace, subresource=_SCALE, **query)
             return
         except Conflict:  # for example, the controller updated the status
             if attempt + 1 == _MAX_TRIES:
@@ -131,17 +133,19 @@ def _unexpected(what: str, wanted: object, found: object) -> None:
     raise CommandError(f"not scaled: {what} is {found}, not {wanted}")
 
 
-async def _wait(at: Invocation, one: ResolvedObject) -> None:
+async def _wait(invocation: Invocation, resolved: ResolvedObject) -> None:
     """Poll the scale until it has the replicas, because a scale subresource cannot be watched. The
     interval doubles from 0.1 to 1 second."""
-    ends = monotonic() + at.options.timeout
-    wanted, pause = at.options.replicas, _BETWEEN_LOOKS
+    ends = monotonic() + invocation.options.timeout
+    wanted, pause = invocation.options.replicas, _BETWEEN_LOOKS
     while True:
-        scale = await one.resource.get(one.name, one.namespace, subresource=_SCALE)
+        scale = await resolved.resource.get(resolved.name, resolved.namespace, subresource=_SCALE)
         planned = scale.get("spec", {}).get("replicas", 0)
         if planned == wanted == scale.get("status", {}).get("replicas", 0):
             return
         if monotonic() + pause > ends:
-            raise CommandError(f"{one.name} did not reach that number within --timeout")
+            raise CommandError(
+                f"{resolved.name} did not reach that number within --timeout"
+            )
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_BETWEEN_LOOKS)

@@ -15,29 +15,29 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="json")
 
 
-async def run(at: Invocation) -> int:
+async def run(invocation: Invocation) -> int:
     from fairlead.cli.relations import picture
     from fairlead.cli.relations.items import all_items, get_item
     from fairlead.cli.relations.states import states_of
     from fairlead.cli.relations.trees import branches, owned_by, owners_of
 
-    if at.options.output not in ("", "json"):
-        raise UsageError(f"unknown output format {at.options.output!r}, it must be json")
-    named = await parse_object_reference(at, at.options.words)
+    if invocation.options.output not in ("", "json"):
+        raise UsageError(f"unknown output format {invocation.options.output!r}, it must be json")
+    named = await parse_object_reference(invocation, invocation.options.words)
     item = await get_item(named.resource, named.name, named.namespace)
     notes: list[str] = []
-    if at.options.up:
-        root = await owners_of(at.client, item)
+    if invocation.options.up:
+        root = await owners_of(invocation.client, item)
     else:
-        found = await all_items(at.client, named.namespace)
+        found = await all_items(invocation.client, named.namespace)
         root, notes = owned_by(item, found), found.notes
-    states = await states_of(at.client, (branch.item for _, branch in branches(root)))
-    if at.options.output:
-        below = "owners" if at.options.up else "owned"
-        at.screen.print(documents.as_json(picture.document(root, states, below)))
+    states = await states_of(invocation.client, (branch.item for _, branch in branches(root)))
+    if invocation.options.output:
+        below = "owners" if invocation.options.up else "owned"
+        invocation.screen.print(documents.as_json(picture.document(root, states, below)))
     else:
-        at.screen.print(picture.drawn(root, states, at.screen))
-    at.screen.flush()
+        invocation.screen.print(picture.drawn(root, states, invocation.screen))
+    invocation.screen.flush()
     for note in notes:
-        at.screen.warn(f"Note: {note}")
+        invocation.screen.warn(f"Note: {note}")
     return 0

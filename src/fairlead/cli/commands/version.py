@@ -21,18 +21,20 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="one of json, yaml")
 
 
-async def run(at: Invocation) -> int:
-    options = at.options
+async def run(invocation: Invocation) -> int:
+    options = invocation.options
     if options.output not in ("", "json", "yaml"):
         raise CommandFailed("error: -o takes json or yaml")
-    asks = not options.client and _has_configuration(at)
+    asks = not options.client and _has_configuration(invocation)
     if not options.output:
-        at.screen.print(f"fairlead {__version__}" + (" (compiled)" if is_compiled() else ""))
-        at.screen.flush()
+        invocation.screen.print(
+            f"fairlead {__version__}" + (" (compiled)" if is_compiled() else "")
+        )
+        invocation.screen.flush()
         if asks:
-            server = await _server(at)
+            server = await _server(invocation)
             version = printable(str(server["serverVersion"].get("gitVersion")))
-            at.screen.print(f"Server Version: {version} (dialect {server['dialect']})")
+            invocation.screen.print(f"Server Version: {version} (dialect {server['dialect']})")
         return 0
     told: dict[str, Any] = {"clientVersion": {"gitVersion": f"v{__version__}"}}
     failure: Exception | None = None
@@ -40,30 +42,30 @@ async def run(at: Invocation) -> int:
         from fairlead.cli.runner import EXPECTED
 
         try:
-            told |= await _server(at)
+            told |= await _server(invocation)
         except EXPECTED as error:
             failure = error
     show = documents.as_json if options.output == "json" else documents.as_yaml
-    at.screen.print(show(told))
+    invocation.screen.print(show(told))
     if failure is not None:
         raise failure
     return 0
 
 
-async def _server(at: Invocation) -> dict[str, Any]:
-    version = await at.client.session.json(Request("GET", "/version", timeout=_PATIENCE))
-    dialect = await at.client.discovery.dialect()
+async def _server(invocation: Invocation) -> dict[str, Any]:
+    version = await invocation.client.session.json(Request("GET", "/version", timeout=_PATIENCE))
+    dialect = await invocation.client.discovery.dialect()
     return {"serverVersion": version, "dialect": dialect.name}
 
 
-def _has_configuration(at: Invocation) -> bool:
+def _has_configuration(invocation: Invocation) -> bool:
     """Whether there is any client configuration, from flags, files or inside a cluster."""
     from fairlead.client.access.files import sources_of, surroundings
 
-    sources = sources_of(at.options.kubeconfig)
+    sources = sources_of(invocation.options.kubeconfig)
     return (
         sources.explicit
-        or bool(at.options.context)
+        or bool(invocation.options.context)
         or any(file.exists() for file in sources.files)
         or surroundings() is not None
     )

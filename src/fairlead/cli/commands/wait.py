@@ -44,37 +44,37 @@ def add_flags(parser: ArgumentReader) -> None:
     add_output_flag(parser)
 
 
-async def run(at: Invocation) -> int:
-    wanted = wanted_by(at.options.wanted)
-    check_choice(at, at.options.words)
+async def run(invocation: Invocation) -> int:
+    wanted = wanted_by(invocation.options.wanted)
+    check_choice(invocation, invocation.options.words)
     failures = Failures()
-    found = await _found(at, wanted, failures)
+    found = await _found(invocation, wanted, failures)
     if not found and not failures and not wanted.is_absence:
         raise CommandError("no matching resources found")
     groups: dict[tuple[str, str, str], list[Chosen]] = {}
     for one in found:
         type = one.resource.type
         groups.setdefault((type.group, type.name, one.namespace), []).append(one)
-    waits = [_wait(at, group, wanted, failures) for group in groups.values()]
+    waits = [_wait(invocation, group, wanted, failures) for group in groups.values()]
     late = [one for group in await asyncio.gather(*waits) for one in group]
     before = "error: " if len(late) == 1 and not failures else ""
-    why = "not met in time on" if at.options.timeout else "condition not met for"
+    why = "not met in time on" if invocation.options.timeout else "condition not met for"
     for one in late:
         failures.add(CommandFailed(f"{before}{why} {one.resource.type.name}/{one.name}"))
     return failures.finish()
 
 
-async def _found(at: Invocation, wanted: Wanted, failures: Failures) -> list[Chosen]:
+async def _found(invocation: Invocation, wanted: Wanted, failures: Failures) -> list[Chosen]:
     """The selected objects with their current values. With --for=create a missing object is
     included; with --for=delete it is skipped."""
     found: list[Chosen] = []
-    async for one in chosen(at, at.options.words, failures):
+    async for resolved in chosen(invocation, invocation.options.words, failures):
         try:
-            value = one.value or await one.resource.get(one.name, one.namespace)
-            found.append(one._replace(value=value))
+            value = resolved.value or await resolved.resource.get(resolved.name, resolved.namespace)
+            found.append(resolved._replace(value=value))
         except NotFound as error:
-            if wanted.is_presence and not uses_selector(at):
-                found.append(one)
+            if wanted.is_presence and not uses_selector(invocation):
+                found.append(resolved)
             elif not wanted.is_absence:
                 failures.add(error)
         except EXPECTED as error:
@@ -83,27 +83,27 @@ async def _found(at: Invocation, wanted: Wanted, failures: Failures) -> list[Cho
 
 
 async def _wait(
-    at: Invocation, group: Sequence[Chosen], wanted: Wanted, failures: Failures
+    invocation: Invocation, group: Sequence[Chosen], wanted: Wanted, failures: Failures
 ) -> Collection[Chosen]:
     """Wait for objects of one resource and namespace; return the objects that do not meet the
     condition in time."""
     resource, space = group[0].resource, group[0].namespace
     open = {(space, one.name): one for one in group}
     holds = {key: wanted.holds(one.value) for key, one in open.items()}
-    timeout = at.options.timeout if at.options.timeout >= 0 else _A_WEEK
+    timeout = invocation.options.timeout if invocation.options.timeout >= 0 else _A_WEEK
     try:
         async for key, value in settled(resource, holds, space, timeout):
-            _tell(at, resource, open.pop(key), key, value)
+            _tell(invocation, resource, open.pop(key), key, value)
     except EXPECTED as error:
         failures.add(error)
         return ()
     return open.values()
 
 
-def _tell(at: Invocation, resource: Resource, one: Chosen, key: Key, value: object) -> None:
+def _tell(invocation: Invocation, resource: Resource, one: Chosen, key: Key, value: object) -> None:
     shown = value if isinstance(value, dict) else one.value or {"metadata": {"name": key[1]}}
-    show_result(at, resource.type, shown, "condition met")
-    at.screen.flush()
+    show_result(invocation, resource.type, shown, "condition met")
+    invocation.screen.flush()
 
 
 class Wanted(NamedTuple):

@@ -37,18 +37,18 @@ def add_flags(parser: ArgumentReader) -> None:
     )
 
 
-async def run(at: Invocation) -> int:
-    if at.options.output not in ("", "json"):
-        raise CommandError(f'the only output format is json, not "{at.options.output}"')
-    resources = await _resources(at)
+async def run(invocation: Invocation) -> int:
+    if invocation.options.output not in ("", "json"):
+        raise CommandError(f'the only output format is json, not "{invocation.options.output}"')
+    resources = await _resources(invocation)
     if not resources:
         raise CommandError("the server has no resources that can be watched")
-    feed = Feed(resources, _query(at), _refused(at), _ready(at))
-    left = at.options.limit
-    lines = Lines(Paint(at.screen), at.options.diff)
-    async with aclosing(feed.changes()) as changes, _new_kinds(at, feed, resources):
+    feed = Feed(resources, _query(invocation), _refused(invocation), _ready(invocation))
+    left = invocation.options.limit
+    lines = Lines(Paint(invocation.screen), invocation.options.diff)
+    async with aclosing(feed.changes()) as changes, _new_kinds(invocation, feed, resources):
         async for change in changes:
-            if _tell(at, change, lines):
+            if _tell(invocation, change, lines):
                 left -= 1
                 if left == 0:
                     return 0
@@ -57,16 +57,16 @@ async def run(at: Invocation) -> int:
 
 @asynccontextmanager
 async def _new_kinds(
-    at: Invocation, feed: Feed, resources: Sequence[tuple[Resource, str]]
+    invocation: Invocation, feed: Feed, resources: Sequence[tuple[Resource, str]]
 ) -> AsyncIterator[None]:
     """Also watch kinds that are defined later, unless the command names kinds."""
-    if at.options.words:
+    if invocation.options.words:
         yield
         return
     from fairlead.cli.feed.changes import follow_new_kinds
 
-    types = await at.client.discovery.all_resources()
-    task = asyncio.create_task(follow_new_kinds(at.client, feed, types, resources[0][1]))
+    types = await invocation.client.discovery.all_resources()
+    task = asyncio.create_task(follow_new_kinds(invocation.client, feed, types, resources[0][1]))
     try:
         yield
     finally:
@@ -74,62 +74,71 @@ async def _new_kinds(
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _query(at: Invocation) -> dict[str, Any]:
-    asked = {"labelSelector": at.options.selector, "fieldSelector": at.options.field_selector}
+def _query(invocation: Invocation) -> dict[str, Any]:
+    asked = {
+        "labelSelector": invocation.options.selector,
+        "fieldSelector": invocation.options.field_selector,
+    }
     return {name: text for name, text in asked.items() if text}
 
 
-async def _resources(at: Invocation) -> list[tuple[Resource, str]]:
+async def _resources(invocation: Invocation) -> list[tuple[Resource, str]]:
     """The resources to watch, each with a namespace. Without -A, cluster-scoped resources are
     included only if named."""
-    options = at.options
-    namespace = "" if options.all_namespaces else at.namespace
+    options = invocation.options
+    namespace = "" if options.all_namespaces else invocation.namespace
     if options.words:
         words = ",".join(word for word in options.words if word)
         if "/" in words:
             raise CommandError(
                 "give kinds, not objects; select an object with --field-selector metadata.name=NAME"
             )
-        return [(one.resource, namespace) for one in await targets_of(at.client, [words])]
+        return [
+            (target.resource, namespace) for target in await targets_of(invocation.client, [words])
+        ]
     return [
-        (at.client.of(type), namespace)
-        for type in await at.client.discovery.all_resources()
+        (invocation.client.of(type), namespace)
+        for type in await invocation.client.discovery.all_resources()
         if {"list", "watch"} <= set(type.verbs)
         and type.name not in _NOISE
         and (type.namespaced or options.all_namespaces)
     ]
 
 
-def _refused(at: Invocation) -> Any:
+def _refused(invocation: Invocation) -> Any:
     """The error callback: skip a resource that cannot be watched with a warning, but raise if the
     command names kinds."""
 
     def tell(resource: Resource, error: ApiError) -> None:
-        if at.options.words or error.code in (400, 401):
+        if invocation.options.words or error.code in (400, 401):
             raise error
-        at.screen.warn(printable(f"{resource.type.qualified} is left out: {worded(error)}"))
+        invocation.screen.warn(printable(f"{resource.type.qualified} is left out: {worded(error)}"))
 
     return tell
 
 
-def _ready(at: Invocation) -> Any:
+def _ready(invocation: Invocation) -> Any:
     def tell(count: int) -> None:
-        where = "all namespaces" if at.options.all_namespaces else f"namespace {at.namespace}"
+        where = (
+            "all namespaces"
+            if invocation.options.all_namespaces
+            else f"namespace {invocation.namespace}"
+        )
         kinds = "1 kind" if count == 1 else f"{count} kinds"
-        at.screen.warn(f"Watching {kinds} in {where}; Ctrl-C ends it.")
+        invocation.screen.warn(f"Watching {kinds} in {where}; Ctrl-C ends it.")
 
     return tell
 
 
-def _tell(at: Invocation, change: Change, lines: Lines) -> bool:
+def _tell(invocation: Invocation, change: Change, lines: Lines) -> bool:
     managers = managers_behind(change)
-    wanted = at.options.manager
-    if wanted and wanted not in (one.name for one in managers):
+    wanted = invocation.options.manager
+    if wanted and wanted not in (manager.name for manager in managers):
         return False
-    if at.options.output:
-        at.screen.print(document(change, managers))
+    if invocation.options.output:
+        invocation.screen.print(document(change, managers))
     else:
         for line in lines.of(change, managers):
-            at.screen.print(line)
-    at.screen.flush()
+            invocation.screen.print(line)
+    invocation.screen.flush()
     return True

@@ -63,7 +63,7 @@ def value_offers(command: str, action: argparse.Action) -> CandidateSource | Non
 
             return _fixed([f"{one}=" if "-" in one or "path" in one else one for one in FORMATS])
         told = str(action.help or "").partition("one of ")[2]
-        return _fixed([one.strip() for one in told.split(",") if one] or _SHORT_FORMATS)
+        return _fixed([part.strip() for part in told.split(",") if part] or _SHORT_FORMATS)
     return None
 
 
@@ -119,7 +119,7 @@ def _names(kind: str) -> CandidateSource:
         try:
             resource = await at.client.resource(kind.partition(",")[0])
             page = await resource.page(at.namespace, accept=METADATA_LIST, limit=_MOST)
-            return {str(one["metadata"]["name"]): "" for one in page["items"]}
+            return {str(item["metadata"]["name"]): "" for item in page["items"]}
         finally:
             await at.close()
 

@@ -57,7 +57,7 @@ class Making:
 
     def values(self, flag: str) -> list[str]:
         """All values of a repeatable flag, split at commas."""
-        return [one for given in getattr(self.options, flag) for one in given.split(",") if one]
+        return [part for given in getattr(self.options, flag) for part in given.split(",") if part]
 
 
 @dataclass(frozen=True, slots=True)

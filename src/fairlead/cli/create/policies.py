@@ -13,10 +13,10 @@ async def _namespace(at: Making) -> Object:
 
 async def _quota(at: Making) -> Object:
     spec: Object = {}
-    hard = [one for one in at.text("hard").split(",") if one]
+    hard = [part for part in at.text("hard").split(",") if part]
     if hard:
         spec["hard"] = pairs(hard, "Invalid argument syntax {}, expected <resource>=<value>")
-    scopes = [one for one in at.text("scopes").split(",") if one]
+    scopes = [part for part in at.text("scopes").split(",") if part]
     if scopes:
         spec["scopes"] = scopes
     return {

@@ -45,16 +45,16 @@ async def remove(
 
 
 async def wait_until_gone(
-    at: Invocation, doomed: list[DeletedObject], timeout: float | None
+    invocation: Invocation, doomed: list[DeletedObject], timeout: float | None
 ) -> None:
     """Wait until all objects are gone; after the timeout, raises CommandFailed that lists the
     remaining objects."""
-    departures = DeletionWait(one for one in doomed if one.uid)
+    departures = DeletionWait(deleted for deleted in doomed if deleted.uid)
     if not departures.left:
         return
-    at.screen.flush()
+    invocation.screen.flush()
     try:
-        async with asyncio.timeout(timeout), watching(at, departures):
+        async with asyncio.timeout(timeout), watching(invocation, departures):
             await departures.wait()
     except TimeoutError:
         late = "\n".join(
@@ -64,7 +64,9 @@ async def wait_until_gone(
         raise CommandFailed(late) from None
     except asyncio.CancelledError:
         left = len(departures.left)
-        at.screen.warn(f"\nNot waiting any longer; the server continues to delete ({left} left).")
+        invocation.screen.warn(
+            f"\nNot waiting any longer; the server continues to delete ({left} left)."
+        )
         raise
 
 
@@ -72,12 +74,12 @@ async def wait_until_gone(
 
 
 @asynccontextmanager
-async def watching(at: Invocation, departures: DeletionWait) -> AsyncIterator[None]:
+async def watching(invocation: Invocation, departures: DeletionWait) -> AsyncIterator[None]:
     """Show the remaining objects while the block runs, if the output is a terminal."""
-    if not at.screen.is_terminal:
+    if not invocation.screen.is_terminal:
         yield
         return
-    task = asyncio.create_task(_show(at, departures))
+    task = asyncio.create_task(_show(invocation, departures))
     try:
         yield
     finally:
@@ -85,20 +87,20 @@ async def watching(at: Invocation, departures: DeletionWait) -> AsyncIterator[No
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _show(at: Invocation, departures: DeletionWait) -> None:
+async def _show(invocation: Invocation, departures: DeletionWait) -> None:
     await asyncio.sleep(_FIRST)
     from rich.console import Console
     from rich.live import Live
 
     console = Console(
-        file=unguarded(at.screen.out),
-        no_color=not at.screen.has_colour,
-        width=at.screen.width,
+        file=unguarded(invocation.screen.out),
+        no_color=not invocation.screen.has_colour,
+        width=invocation.screen.width,
         force_terminal=True,
         legacy_windows=False,
     )
-    dependents = Dependents(at.client)
-    dialect = await at.client.discovery.dialect()
+    dependents = Dependents(invocation.client)
+    dialect = await invocation.client.discovery.dialect()
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
             remaining = departures.remaining()
@@ -202,7 +204,7 @@ class DeletionWait:
     state."""
 
     def __init__(self, doomed: Iterable[DeletedObject]) -> None:
-        self._doomed = {one.uid: one for one in doomed}
+        self._doomed = {deleted.uid: deleted for deleted in doomed}
         self.left: dict[str, Object] = {uid: {} for uid in self._doomed}
 
     def remaining(self) -> list[tuple[DeletedObject, Object]]:
@@ -258,13 +260,13 @@ def _grouped(doomed: list[DeletedObject]) -> dict[tuple[str, str], list[DeletedO
     """Group objects by watch: one for each namespace, or one for all namespaces if there are more
     than 8."""
     spaces: dict[str, set[str]] = {}
-    for one in doomed:
-        spaces.setdefault(one.resource.type.qualified, set()).add(one.namespace)
+    for deleted in doomed:
+        spaces.setdefault(deleted.resource.type.qualified, set()).add(deleted.namespace)
     groups: dict[tuple[str, str], list[DeletedObject]] = {}
-    for one in doomed:
-        kind = one.resource.type.qualified
-        space = one.namespace if len(spaces[kind]) <= _MAX_WATCHES else ""
-        groups.setdefault((kind, space), []).append(one)
+    for deleted in doomed:
+        kind = deleted.resource.type.qualified
+        space = deleted.namespace if len(spaces[kind]) <= _MAX_WATCHES else ""
+        groups.setdefault((kind, space), []).append(deleted)
     return groups
 
 

@@ -34,8 +34,8 @@ def _draw(page: Page, scaler: Subject) -> None:
     else:
         page.pair("Metrics", "( current / target )")
         currents = scaler.items("status.currentMetrics")
-        for at, metric in enumerate(scaler.items("spec.metrics")):
-            _draw_metric(page, metric, currents[at] if at < len(currents) else Fields(None))
+        for index, metric in enumerate(scaler.items("spec.metrics")):
+            _draw_metric(page, metric, currents[index] if index < len(currents) else Fields(None))
     page.pair("Min replicas", scaler.text("spec.minReplicas", UNSET))
     page.pair("Max replicas", scaler.number("spec.maxReplicas"))
     if scaler.has("spec.behavior"):

@@ -60,7 +60,7 @@ def _parsed(encoded: str) -> CertificateSigningRequest:
 
 
 def _status(request: Subject) -> str:
-    conditions = {one.text("type") for one in request.items("status.conditions")}
+    conditions = {condition.text("type") for condition in request.items("status.conditions")}
     words = [next((word for word in ("Denied", "Approved") if word in conditions), "Pending")]
     if "Failed" in conditions:
         words.append("Failed")

@@ -58,9 +58,9 @@ def _words(key: str) -> Iterator[str]:
     """Split camel case. The last capital of a run belongs to the next word: `HTTPGet` is `HTTP`,
     `Get`."""
     runs = ["".join(run) for _, run in groupby(key, _class_of)]
-    for at, run in enumerate(runs[:-1]):
-        if run[:1].isupper() and runs[at + 1][:1].islower():
-            runs[at], runs[at + 1] = run[:-1], run[-1] + runs[at + 1]
+    for index, run in enumerate(runs[:-1]):
+        if run[:1].isupper() and runs[index + 1][:1].islower():
+            runs[index], runs[index + 1] = run[:-1], run[-1] + runs[index + 1]
     return (run for run in runs if run)
 
 

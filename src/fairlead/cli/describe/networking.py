@@ -30,7 +30,7 @@ async def _backends(ingress: Subject, asker: Queries) -> dict[str, list[Found]]:
         asker.one(type, name, ingress.namespace) for name in names for type in (ENDPOINTS, SERVICES)
     )
     answers = await asyncio.gather(*asked)
-    return {name: answers[2 * at : 2 * at + 2] for at, name in enumerate(names)}
+    return {name: answers[2 * index : 2 * index + 2] for index, name in enumerate(names)}
 
 
 def _paths(ingress: Subject) -> list[Fields]:
@@ -45,7 +45,7 @@ def _draw_ingress(page: Page, ingress: Subject) -> None:
     page.pair("Name", ingress.name)
     draw_labels(page, "Labels", ingress.labels)
     balancers = ingress.items("status.loadBalancer.ingress")
-    addresses = {one.text("ip") or one.text("hostname") for one in balancers} - {""}
+    addresses = {balancer.text("ip") or balancer.text("hostname") for balancer in balancers} - {""}
     default = ingress.part("spec.defaultBackend")
     shown_default = _backend_text(ingress, default) if default.has() else _NO_BACKEND
     page.pairs(
@@ -137,8 +137,8 @@ def _draw_policy(page: Page, policy: Subject) -> None:
 def _draw_rules(page: Page, rules: list[Fields], kind: str, peers: str, where: str) -> None:
     if not rules:
         page.write(f"{NONE} (Selected pods are isolated for {kind} connectivity)", 2)
-    for at, rule in enumerate(rules):
-        if at:
+    for index, rule in enumerate(rules):
+        if index:
             page.write("----------", 2)
         ports = rule.items("ports")
         if not ports:

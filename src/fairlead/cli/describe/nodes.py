@@ -90,11 +90,11 @@ def _roles(node: Subject) -> list[str]:
     return sorted(found - {""})
 
 
-def _draw_lease(page: Page, found: Found) -> None:
-    if found.error is not None:
-        page.pair("Lease", f"Failed to get lease: {found.error.message}")
+def _draw_lease(page: Page, result: Found) -> None:
+    if result.error is not None:
+        page.pair("Lease", f"Failed to get lease: {result.error.message}")
         return
-    lease = found.first
+    lease = result.first
     page.write("Lease:")
     page.pair("HolderIdentity", lease.text("spec.holderIdentity", UNSET), 1)
     for name, path in (("AcquireTime", "spec.acquireTime"), ("RenewTime", "spec.renewTime")):

@@ -67,7 +67,7 @@ def aligned(lines: Sequence[str]) -> list[str]:
     """Replace tabs by spaces so that columns align, and escape control characters."""
     table = [[printable(cell) for cell in line.split("\t")] for line in lines]
     column = 0
-    within = [at for at, cells in enumerate(table) if len(cells) > 1]
+    within = [index for index, cells in enumerate(table) if len(cells) > 1]
     while within:
         for run in _runs(within):
             width = max(len(table[at][column]) for at in run) + _GAP

@@ -76,12 +76,14 @@ def _draw_state(page: Page, pod: Subject) -> None:
 
 def _draw_conditions(page: Page, pod: Subject) -> None:
     conditions = pod.items("status.conditions")
-    states = {one.text("type"): one.text("status") for one in reversed(conditions)}
+    states = {
+        condition.text("type"): condition.text("status") for condition in reversed(conditions)
+    }
     gates = [gate.text("conditionType") for gate in pod.items("spec.readinessGates")]
     if gates:
         _draw_states(page, "Readiness Gates", [(gate, states.get(gate, NONE)) for gate in gates])
     if conditions:
-        shown = [(one.text("type"), one.text("status")) for one in conditions]
+        shown = [(condition.text("type"), condition.text("status")) for condition in conditions]
         _draw_states(page, "Conditions", shown)
 
 

@@ -46,9 +46,9 @@ def _draw_affinity(page: Page, required: Fields) -> None:
     if required.has():
         terms = required.items("nodeSelectorTerms")
         page.pair("Required Terms", "" if terms else NONE, 1)
-        for at, term in enumerate(terms):
-            lines = [node_expression(one) for one in term.items("matchExpressions")]
-            page.entries(f"Term {at}", lines, 2)
+        for index, term in enumerate(terms):
+            lines = [node_expression(expression) for expression in term.items("matchExpressions")]
+            page.entries(f"Term {index}", lines, 2)
 
 
 async def _pods(claim: Subject, asker: Queries) -> Found:
@@ -104,9 +104,11 @@ def _draw_class(page: Page, storage_class: Subject) -> None:
     if storage_class.has("allowedTopologies"):
         terms = storage_class.items("allowedTopologies")
         page.pair("AllowedTopologies", "" if terms else NONE)
-        for at, term in enumerate(terms):
-            lines = [node_expression(one) for one in term.items("matchLabelExpressions")]
-            page.entries(f"Term {at}", lines, 1)
+        for index, term in enumerate(terms):
+            lines = [
+                node_expression(expression) for expression in term.items("matchLabelExpressions")
+            ]
+            page.entries(f"Term {index}", lines, 1)
 
 
 def _draw_node(page: Page, node: Subject) -> None:

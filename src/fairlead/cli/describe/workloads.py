@@ -122,7 +122,11 @@ def _old_and_new(
 ) -> tuple[list[Fields], list[Fields]]:
     """Split the replica sets of a deployment. The first one with the deployment's template is the
     new one."""
-    own = [one for one in replica_sets if controller_of(one).text("uid") == deployment.uid]
+    own = [
+        replica_set
+        for replica_set in replica_sets
+        if controller_of(replica_set).text("uid") == deployment.uid
+    ]
     own.sort(key=lambda one: (one.text("metadata.creationTimestamp"), one.text("metadata.name")))
     template = _without_hash(deployment.at("spec.template"))
     new = [one for one in own if _without_hash(one.at("spec.template")) == template][:1]

@@ -50,7 +50,7 @@ class Lines:
         clock = change.time.astimezone().strftime("%H:%M:%S")
         word = self._paint(version.change.ljust(_WIDTH), _COLOURS[version.change])
         cells = [_kind(change), _name(change)]
-        by = ", ".join(dict.fromkeys(printable(one.name) for one in managers))
+        by = ", ".join(dict.fromkeys(printable(manager.name) for manager in managers))
         cells.append(f"by {by}" if by else "")
         if version.change == CHANGED and before is not None:
             fields = changed_fields(before.value, version.value)
@@ -75,11 +75,11 @@ def document(change: Change, managers: list[Manager]) -> str:
         "kind": change.type.kind,
         "namespace": metadata.get("namespace"),
         "name": metadata["name"],
-        "managers": list(dict.fromkeys(one.name for one in managers)),
+        "managers": list(dict.fromkeys(manager.name for manager in managers)),
     }
     if version.change == CHANGED and before is not None:
         fields = changed_fields(before.value, version.value)
-        told["changed"] = {one.path: one.values for one in fields}
+        told["changed"] = {field.path: field.values for field in fields}
     told["object"] = masked(version.value)
     return orjson.dumps(told).decode()
 
@@ -134,8 +134,8 @@ def _differences(path: str, before: Any, now: Any) -> Iterator[Changed]:
             step = f".{key}" if _WORD.fullmatch(key) else f"['{key}']"
             yield from _differences(path + step, before.get(key, _NONE), now.get(key, _NONE))
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for at, (one, other) in enumerate(zip(before, now, strict=True)):
-            yield from _differences(f"{path}[{at}]", one, other)
+        for index, (one, other) in enumerate(zip(before, now, strict=True)):
+            yield from _differences(f"{path}[{index}]", one, other)
     elif before != now or type(before) is not type(now):
         both = zip(_SIDES, (before, now), strict=True)
         yield Changed(path, {side: value for side, value in both if value is not _NONE})

@@ -34,21 +34,25 @@ class Event(NamedTuple):
     value: Object
 
 
-async def follow_tables(at: Invocation, asked: Asked) -> int:
+async def follow_tables(invocation: Invocation, asked: Asked) -> int:
     wanted = _single(asked)
-    text = TableText(table_layout(at, wanted.resource.type, with_kind=False))
-    async for event in _Following(wanted, accepted(at)).events(at.options.watch_only):
-        at.screen.out.write(text.text(as_table(event.value), event.type))
-        at.screen.flush()
+    text = TableText(table_layout(invocation, wanted.resource.type, with_kind=False))
+    async for event in _Following(wanted, accepted(invocation)).events(
+        invocation.options.watch_only
+    ):
+        invocation.screen.out.write(text.text(as_table(event.value), event.type))
+        invocation.screen.flush()
     return 0
 
 
-async def follow_documents(at: Invocation, asked: Asked, printer: Printer) -> int:
-    with_events = at.options.output_watch_events and not at.options.output.startswith("name")
-    async for event in _Following(_single(asked), JSON).events(at.options.watch_only):
+async def follow_documents(invocation: Invocation, asked: Asked, printer: Printer) -> int:
+    with_events = (
+        invocation.options.output_watch_events and not invocation.options.output.startswith("name")
+    )
+    async for event in _Following(_single(asked), JSON).events(invocation.options.watch_only):
         value = {"object": event.value, "type": event.type} if with_events else event.value
-        at.screen.out.write(printer(value))
-        at.screen.flush()
+        invocation.screen.out.write(printer(value))
+        invocation.screen.flush()
     return 0
 
 

@@ -34,8 +34,8 @@ _PATIENCE = 1.0  # seconds until it appears
 class Failures:
     """Collects errors to print at the end, after all other objects."""
 
-    def __init__(self, at: Invocation) -> None:
-        self._at = at
+    def __init__(self, invocation: Invocation) -> None:
+        self._at = invocation
         self._texts: dict[str, None] = {}
 
     def add(self, error: ApiError) -> None:
@@ -53,13 +53,13 @@ class Failures:
         return bool(self._texts)
 
 
-def accepted(at: Invocation) -> str:
+def accepted(invocation: Invocation) -> str:
     """The media type to request: tables, or JSON with --server-print=false."""
-    return TABLE if at.options.server_print else JSON
+    return TABLE if invocation.options.server_print else JSON
 
 
-def table_layout(at: Invocation, type: ResourceType, with_kind: bool) -> Layout:
-    options = at.options
+def table_layout(invocation: Invocation, type: ResourceType, with_kind: bool) -> Layout:
+    options = invocation.options
     kind = f"{type.kind}.{type.group}" if type.group else type.kind
     return Layout(
         wide=options.output == "wide",
@@ -72,36 +72,36 @@ def table_layout(at: Invocation, type: ResourceType, with_kind: bool) -> Layout:
     )
 
 
-async def show_tables(at: Invocation, asked: Asked, order: Order | None) -> int:
-    failures = Failures(at)
-    limit = 0 if order else at.options.chunk_size
+async def show_tables(invocation: Invocation, asked: Asked, order: Order | None) -> int:
+    failures = Failures(invocation)
+    limit = 0 if order else invocation.options.chunk_size
     query = {"includeObject": "Object"} if order else {}
-    begun = await _begun(asked.wanted, failures, accepted(at), limit, query)
+    begun = await _begun(asked.wanted, failures, accepted(invocation), limit, query)
     kinds = {(wanted.resource.type.group, wanted.resource.type.kind) for wanted, _, _ in begun}
     shown, has_pending = 0, False
     last: tuple[ResourceType, TableText] | None = None
-    with Progress(at.screen) as progress:
+    with Progress(invocation.screen) as progress:
         for type, pages in _tables(begun):
             if last is None or last[0] is not type:
-                last = type, TableText(table_layout(at, type, len(kinds) > 1))
+                last = type, TableText(table_layout(invocation, type, len(kinds) > 1))
                 is_new = True
             try:
-                async for one in pages:
-                    text = last[1].text(_sorted(one, order))
-                    has_pending = has_pending or (type.kind == "Pod" and _has_pending(one))
+                async for page in pages:
+                    text = last[1].text(_sorted(page, order))
+                    has_pending = has_pending or (type.kind == "Pod" and _has_pending(page))
                     progress.clear()
-                    if text and is_new and shown and not at.options.no_headers:
-                        at.screen.print()
+                    if text and is_new and shown and not invocation.options.no_headers:
+                        invocation.screen.print()
                     is_new = is_new and not text
-                    at.screen.out.write(text)
+                    invocation.screen.out.write(text)
                     shown += len(text)
-                    progress.seen(one)
+                    progress.seen(page)
             except ApiError as error:
                 failures.add(error)
-    if not shown and not failures and not at.options.ignore_not_found:
-        _tell_nothing(at, [wanted.resource.type for wanted in asked.wanted])
+    if not shown and not failures and not invocation.options.ignore_not_found:
+        _tell_nothing(invocation, [wanted.resource.type for wanted in asked.wanted])
     if has_pending:
-        await tell_if_no_nodes(at)
+        await tell_if_no_nodes(invocation)
     return failures.tell()
 
 
@@ -111,29 +111,29 @@ def _has_pending(table: Object) -> bool:
     return at >= 0 and any(row["cells"][at] == "Pending" for row in table.get("rows") or ())
 
 
-async def tell_if_no_nodes(at: Invocation) -> None:
+async def tell_if_no_nodes(invocation: Invocation) -> None:
     """Print a hint for Pending pods if there are no nodes and the output is a terminal."""
-    if not at.screen.errors.isatty():
+    if not invocation.screen.errors.isatty():
         return
     try:
-        nodes = await (await at.client.resource("nodes")).list(limit=1)
+        nodes = await (await invocation.client.resource("nodes")).list(limit=1)
     except (ApiError, UnknownResource, Unreachable):  # no hint without an answer
         return
     if not nodes.get("items"):
-        at.screen.flush()
-        at.screen.warn(
+        invocation.screen.flush()
+        invocation.screen.warn(
             "The pods are Pending because there is no node. `fairlead serve --simulate-nodes 3`"
             " starts a server with three simulated nodes."
         )
 
 
 async def show_documents(
-    at: Invocation, asked: Asked, printer: Printer, order: Order | None
+    invocation: Invocation, asked: Asked, printer: Printer, order: Order | None
 ) -> int:
-    failures = Failures(at)
+    failures = Failures(invocation)
     items: list[Object] = []
-    limit = at.options.chunk_size
-    with Progress(at.screen) as progress:
+    limit = invocation.options.chunk_size
+    with Progress(invocation.screen) as progress:
         for wanted, page, following in await _begun(asked.wanted, failures, JSON, limit, {}):
             try:
                 async for one in _chained(page, following):
@@ -141,12 +141,12 @@ async def show_documents(
                     progress.seen(one)
             except ApiError as error:
                 failures.add(error)
-    if (not items and at.options.ignore_not_found) or (asked.is_single and not items):
+    if (not items and invocation.options.ignore_not_found) or (asked.is_single and not items):
         return failures.tell()
     if order is not None:
         order.sort(items, lambda item: item)
     value = items[0] if asked.is_single else as_list(items)
-    at.screen.out.write(printer(value))
+    invocation.screen.out.write(printer(value))
     return failures.tell()
 
 
@@ -206,7 +206,7 @@ def _tables(begun: Sequence[Begun]) -> Iterator[tuple[ResourceType, AsyncIterato
 
 
 async def _merged(objects: Sequence[Object]) -> AsyncIterator[Object]:
-    tables = [as_table(one) for one in objects]
+    tables = [as_table(value) for value in objects]
     yield {**tables[0], "rows": [row for table in tables for row in table.get("rows") or ()]}
 
 
@@ -227,11 +227,11 @@ def _sorted(table: Object, order: Order | None) -> Object:
     return table
 
 
-def _tell_nothing(at: Invocation, types: Sequence[ResourceType]) -> None:
-    namespaced = not at.options.all_namespaces and all(type.namespaced for type in types)
-    place = f" in {at.namespace} namespace." if namespaced else ""
-    at.screen.flush()
-    at.screen.warn(f"No resources found{place}")
+def _tell_nothing(invocation: Invocation, types: Sequence[ResourceType]) -> None:
+    namespaced = not invocation.options.all_namespaces and all(type.namespaced for type in types)
+    place = f" in {invocation.namespace} namespace." if namespaced else ""
+    invocation.screen.flush()
+    invocation.screen.warn(f"No resources found{place}")
 
 
 # Progress of long lists

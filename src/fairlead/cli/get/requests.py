@@ -63,14 +63,14 @@ class Asked(NamedTuple):
     is_single: bool
 
 
-async def asked_by(at: Invocation) -> Asked:
+async def asked_by(invocation: Invocation) -> Asked:
     """Raises CommandFailed, UsageError and UnknownResource."""
-    options = at.options
+    options = invocation.options
     if options.filename:
-        return await _in_files(at, manifests(options.filename, options.recursive))
-    targets = await targets_of(at.client, options.words)
-    _check(at, targets)
-    namespace = "" if options.all_namespaces else checked_name(at.namespace, "namespace")
+        return await _in_files(invocation, manifests(options.filename, options.recursive))
+    targets = await targets_of(invocation.client, options.words)
+    _check(invocation, targets)
+    namespace = "" if options.all_namespaces else checked_name(invocation.namespace, "namespace")
     wanted = [
         Wanted(
             resource,
@@ -86,9 +86,9 @@ async def asked_by(at: Invocation) -> Asked:
     return Asked(wanted, len(wanted) == 1 and bool(wanted[0].name))
 
 
-def _check(at: Invocation, targets: Sequence[Target]) -> None:
+def _check(invocation: Invocation, targets: Sequence[Target]) -> None:
     """Raises CommandFailed if flags and words contradict each other."""
-    options = at.options
+    options = invocation.options
     named = [target.resource.type for target in targets if target.names]
     if options.subresource and not named:
         raise _failed("--subresource is of single objects: name them")
@@ -100,18 +100,18 @@ def _check(at: Invocation, targets: Sequence[Target]) -> None:
         raise _failed("a name cannot be used with -A: leave out one of them")
 
 
-async def _in_files(at: Invocation, found: Sequence[Manifest]) -> Asked:
-    options = at.options
+async def _in_files(invocation: Invocation, manifests: Sequence[Manifest]) -> Asked:
+    options = invocation.options
     if options.words:
         raise _failed("objects are given both by files (-f) and by name: use one of them")
     wanted = []
-    for value, origin in found:
+    for value, origin in manifests:
         metadata = value.get("metadata") or {}
         name = metadata.get("name")
         if not isinstance(name, str) or not name:
             raise _failed(f"{origin}: an object has no name")
-        resource = await at.client.resource_of(value)
-        namespace = metadata.get("namespace") or at.namespace
+        resource = await invocation.client.resource_of(value)
+        namespace = metadata.get("namespace") or invocation.namespace
         wanted.append(
             Wanted(resource, name, checked_name(str(namespace)), subresource=options.subresource)
         )

@@ -26,39 +26,39 @@ def add_output_flag(parser: ArgumentReader) -> None:
     parser.add_switch("--show-managed-fields", help="include managedFields in json and yaml")
 
 
-def check_output(at: Invocation) -> None:
+def check_output(invocation: Invocation) -> None:
     """Raises CommandFailed for an unknown format, before anything is changed."""
-    wanted = at.options.output
+    wanted = invocation.options.output
     if wanted.partition("=")[0] in _TABLES:
         raise CommandError(f"-o {wanted} is not possible here, only {', '.join(FORMATS)}")
     if wanted:
-        _printer(at)
+        _printer(invocation)
 
 
 def show_result(
-    at: Invocation, type: ResourceType, value: Mapping[str, Any], done: str, note: str = ""
+    invocation: Invocation, type: ResourceType, value: Mapping[str, Any], done: str, note: str = ""
 ) -> None:
     """Print what was done with an object, or the object in the format of `-o`; raises
     CommandFailed."""
     name = named(type, (value.get("metadata") or {}).get("name", ""))
-    wanted = at.options.output
+    wanted = invocation.options.output
     if not wanted:
-        at.screen.print(f"{name} {done}{note}")
+        invocation.screen.print(f"{name} {done}{note}")
     elif wanted == "name":
-        at.screen.print(name)
+        invocation.screen.print(name)
     else:
-        show_document(at, value)
+        show_document(invocation, value)
 
 
-def show_document(at: Invocation, value: Mapping[str, Any]) -> None:
+def show_document(invocation: Invocation, value: Mapping[str, Any]) -> None:
     """Print an object or list in the format of `-o`, without managedFields unless requested; raises
     CommandFailed."""
-    at.screen.out.write(_printer(at)(dict(value)))
+    invocation.screen.out.write(_printer(invocation)(dict(value)))
 
 
-def _printer(at: Invocation) -> Printer:
+def _printer(invocation: Invocation) -> Printer:
     """The printer of the command. Shared, because it separates its documents."""
-    options = at.options
+    options = invocation.options
     made: Printer | None = getattr(options, "printer", None)
     if made is None:
         managers = bool(getattr(options, "show_managed_fields", False))
@@ -84,13 +84,13 @@ def add_document_flag(parser: ArgumentReader) -> None:
     )
 
 
-def wants_document(at: Invocation) -> bool:
+def wants_document(invocation: Invocation) -> bool:
     """Whether a document is requested; raises UsageError for an unknown format."""
-    wanted = at.options.output
+    wanted = invocation.options.output
     if wanted and wanted not in _SHAPES:
         raise UsageError(f"-o {wanted} is not possible here, only {', '.join(_SHAPES)}")
     return bool(wanted)
 
 
-def print_document(at: Invocation, value: Any) -> None:
-    at.screen.print(_SHAPES[at.options.output](value))
+def print_document(invocation: Invocation, value: Any) -> None:
+    invocation.screen.print(_SHAPES[invocation.options.output](value))

@@ -34,8 +34,8 @@ def widths(rows: Iterable[Sequence[str]], known: Iterable[int] = ()) -> list[int
     found = list(known)
     for row in rows:
         found += [_NARROWEST] * (len(row) - len(found))
-        for at, cell in enumerate(row[:-1]):
-            found[at] = max(found[at], len(cell) + _GAP)
+        for index, cell in enumerate(row[:-1]):
+            found[index] = max(found[index], len(cell) + _GAP)
     return found
 
 

@@ -25,7 +25,7 @@ def document(
     and changes."""
     made: Object = {
         **named.document(),
-        "managers": [_described(one) for one in managers],
+        "managers": [_described(manager) for manager in managers],
         "fields": {
             one.path: [owner.document() for owner in one.owners]
             for one in _present(tree)
@@ -40,12 +40,12 @@ def document(
     return made
 
 
-def _described(one: Manager) -> Object:
+def _described(manager: Manager) -> Object:
     return {
-        **one.document(),
-        "apiVersion": one.api_version,
-        "time": one.time or None,
-        "fields": one.count,
+        **manager.document(),
+        "apiVersion": manager.api_version,
+        "time": manager.time or None,
+        "fields": manager.count,
     }
 
 

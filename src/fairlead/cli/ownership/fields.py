@@ -40,7 +40,7 @@ def field_tree(
 ) -> Field:
     """The tree of an object, without managedFields. A `shape` with more fields than those of the
     managers makes the trees of two versions comparable."""
-    nodes = [(one, one.fields) for one in managers if one.fields]
+    nodes = [(manager, manager.fields) for manager in managers if manager.fields]
     known = shape_of(managers) if shape is None else shape
     return Field("", "", value, (), tuple(_children("", value, nodes, known, ())))
 

@@ -51,20 +51,20 @@ class Drawing:
         self._paint = Paint(screen)
         self._now = datetime.now(UTC)
         self._managers = managers
-        names = dict.fromkeys(one.name for one in managers)
-        self._colours = {name: _COLOURS[at % len(_COLOURS)] for at, name in enumerate(names)}
+        names = dict.fromkeys(manager.name for manager in managers)
+        self._colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
 
     def legend(self) -> str:
         cells = [
             (
-                printable(one.name),
-                one.operation,
-                printable(one.subresource) or "-",
-                printable(one.api_version),
-                one.age(self._now),
-                str(one.count),
+                printable(manager.name),
+                manager.operation,
+                printable(manager.subresource) or "-",
+                printable(manager.api_version),
+                manager.age(self._now),
+                str(manager.count),
             )
-            for one in self._managers
+            for manager in self._managers
         ]
         width = tables.widths([_HEAD, *cells])
         lines = [
@@ -93,10 +93,10 @@ class Drawing:
         if row.mark == YOURS:
             return f"{said}{planner}"
         if row.mark == ADDED:
-            named = ", ".join(printable(one.name) for one in row.owners)
+            named = ", ".join(printable(owner.name) for owner in row.owners)
             return (named or NOBODY) if row.is_leaf or named else ""
-        owners = [one for one in row.owners if row.mark != THEIRS or one.name != planner]
-        named = ", ".join(printable(one.worded(self._now)) for one in owners)
+        owners = [owner for owner in row.owners if row.mark != THEIRS or owner.name != planner]
+        named = ", ".join(printable(owner.worded(self._now)) for owner in owners)
         return said + (named or NOBODY) if row.is_leaf or named else ""
 
     def _line(self, row: Row, text: str, said: str, width: int) -> str:

@@ -112,8 +112,13 @@ def _of_certificate(content: bytes) -> Identity:
         subject = load_pem_x509_certificate(content).subject
     except ValueError:
         raise CommandFailed("error: the client certificate cannot be read") from None
-    names = [str(one.value) for one in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-    groups = [str(one.value) for one in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    names = [
+        str(attribute.value) for attribute in subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    ]
+    groups = [
+        str(attribute.value)
+        for attribute in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    ]
     return Identity(
         names[0] if names else "",
         (*groups, AUTHENTICATED),

@@ -62,10 +62,10 @@ def add_question_flags(parser: ArgumentReader) -> None:
     parser.add_switch("-A", "--all-namespaces", help="check for all namespaces")
 
 
-async def question_of(at: Invocation, *, minds_scope: bool = True) -> Question:
+async def question_of(invocation: Invocation, *, minds_scope: bool = True) -> Question:
     """Parse the question from the words, and warn about unlikely input; raises UsageError.
     `minds_scope` enables the warning that a cluster-scoped resource ignores the namespace."""
-    words, subresource = at.options.words, at.options.subresource
+    words, subresource = invocation.options.words, invocation.options.subresource
     if len(words) not in (2, 3):
         raise UsageError(
             "you must specify two arguments: verb resource or verb resource/resourceName."
@@ -77,41 +77,42 @@ async def question_of(at: Invocation, *, minds_scope: bool = True) -> Question:
         if len(words) == 3:
             raise UsageError("a path such as /healthz has no object: leave out the name")
         if verb not in _PATH_VERBS:
-            _warn(at, f"no path has the verb '{verb}'")
+            _warn(invocation, f"no path has the verb '{verb}'")
         return Question(verb, path=words[1])
     word, _, name = words[1].partition("/")
     if len(words) == 3:
         if name:
             raise UsageError("a name can be given once, as KIND/NAME or as KIND NAME")
         name = words[2]
-    type = await _type(at, word)
-    namespace = "" if at.options.all_namespaces else at.namespace
+    type = await _type(invocation, word)
+    namespace = "" if invocation.options.all_namespaces else invocation.namespace
     if minds_scope and type is not None and not type.namespaced and namespace:
         group = f" in group '{type.group}'" if type.group else ""
         _warn(
-            at, f"'{type.name}'{group} is in no namespace: the question is about the whole cluster"
+            invocation,
+            f"'{type.name}'{group} is in no namespace: the question is about the whole cluster",
         )
-    if verb not in _RESOURCE_VERBS and not at.options.all_namespaces:
-        _warn(at, f"no resource has the verb '{verb}'")
+    if verb not in _RESOURCE_VERBS and not invocation.options.all_namespaces:
+        _warn(invocation, f"no resource has the verb '{verb}'")
     if type is None:
         return Question(verb, "", word, subresource, namespace, name)
     return Question(verb, type.group, type.name, subresource, namespace, name, type=type)
 
 
-async def _type(at: Invocation, word: str) -> ResourceType | None:
+async def _type(invocation: Invocation, word: str) -> ResourceType | None:
     if word == "*":
         return None
     try:
-        return await at.client.discovery.find(word)
+        return await invocation.client.discovery.find(word)
     except UnknownResource:
         name, _, group = word.partition(".")
         where = f" in group '{group}'" if group else ""
-        _warn(at, f"the server does not serve '{name}'{where}")
+        _warn(invocation, f"the server does not serve '{name}'{where}")
         return None
 
 
-def _warn(at: Invocation, text: str) -> None:
-    at.screen.warn(f"Warning: {text}\n")
+def _warn(invocation: Invocation, text: str) -> None:
+    invocation.screen.warn(f"Warning: {text}\n")
 
 
 async def review(client: Client, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,13 +45,13 @@ class Reasons:
     """Evaluates the roles and bindings of a policy for one question of one user."""
 
     def __init__(
-        self, policy: Policy, dialect: Dialect, who: Identity, asked: questions.Question
+        self, policy: Policy, dialect: Dialect, who: Identity, question: questions.Question
     ) -> None:
         self._policy = policy
         self._whole_steps = dialect.path_wildcard_steps_only
         self._user = User(who.user, who.uid, who.groups)
         self._roles = policy.roles
-        self._asked = _question(self._user, asked)
+        self._asked = _question(self._user, question)
 
     def grants(self) -> list[Grant]:
         """The grants that allow the action, narrowest first."""
@@ -139,21 +139,21 @@ def subject_of(binding: Binding, user: User) -> str:
     return ""
 
 
-def what_is_missing(rule: Rule, asked: Question, allows: Callable[[Rule], bool]) -> str:
+def what_is_missing(rule: Rule, question: Question, allows: Callable[[Rule], bool]) -> str:
     """The single reason why the rule does not allow the question; empty if there are several."""
     if allows(rule):
         return ""
     if allows({**rule, "verbs": [ALL]}):
-        return f"it does not have the verb {asked.verb}"
-    if not asked.is_resource:
+        return f"it does not have the verb {question.verb}"
+    if not question.is_resource:
         return ""
     if allows({**rule, "resourceNames": []}):
-        return "it is for other names" if asked.name else "it is for single names only"
+        return "it is for other names" if question.name else "it is for single names only"
     if allows({**rule, "apiGroups": [ALL]}):
-        return f'it is for other groups than "{asked.group}"'
-    whole, slash, part = asked.resources[0].partition("/")
+        return f'it is for other groups than "{question.group}"'
+    whole, slash, part = question.resources[0].partition("/")
     resources = rule.get("resources") or ()
-    if slash and whole in resources and allows({**rule, "resources": [asked.resources[0]]}):
+    if slash and whole in resources and allows({**rule, "resources": [question.resources[0]]}):
         return f"it does not have the subresource {part}"
     return ""
 

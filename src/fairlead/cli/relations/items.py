@@ -68,12 +68,12 @@ def item_of(type: ResourceType, value: Mapping[str, Any]) -> Item:
         metadata.get("creationTimestamp") or "",
         tuple(
             Owner(
-                str(one.get("apiVersion") or ""),
-                str(one.get("kind") or ""),
-                str(one.get("name") or ""),
-                str(one.get("uid") or ""),
+                str(reference.get("apiVersion") or ""),
+                str(reference.get("kind") or ""),
+                str(reference.get("name") or ""),
+                str(reference.get("uid") or ""),
             )
-            for one in references
+            for reference in references
         ),
         bool(metadata.get("deletionTimestamp")),
     )

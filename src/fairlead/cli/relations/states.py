@@ -71,7 +71,7 @@ async def states_of(client: Client, items: Iterable[Item]) -> dict[str, State]:
 
 
 def _of_table(table: Mapping[str, Any], uids: set[str]) -> dict[str, State]:
-    names = [str(one["name"]) for one in table.get("columnDefinitions") or ()]
+    names = [str(column["name"]) for column in table.get("columnDefinitions") or ()]
     found: dict[str, State] = {}
     for row in table.get("rows") or ():
         value = row.get("object") or {}

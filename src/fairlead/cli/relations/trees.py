@@ -22,9 +22,9 @@ class Branch:
     note: str = ""
 
 
-def owned_by(item: Item, found: Found) -> Branch:
+def owned_by(item: Item, result: Found) -> Branch:
     """The tree of dependents of an object."""
-    owned = found.by_owner()
+    owned = result.by_owner()
     root = Branch(item)
     opened = {item.uid}
     level = [root]
@@ -96,7 +96,7 @@ def _order(item: Item) -> tuple[str, str, str]:
 def branches(root: Branch, lead: str = "", rest: str = "") -> Iterator[tuple[str, Branch]]:
     """All branches with their line-drawing prefix."""
     yield lead, root
-    for place, branch in enumerate(root.below):
-        last = place == len(root.below) - 1
+    for index, branch in enumerate(root.below):
+        last = index == len(root.below) - 1
         lines = ("└─", "  ") if last else ("├─", "│ ")
         yield from branches(branch, rest + lines[0], rest + lines[1])

@@ -28,27 +28,27 @@ class Revision(NamedTuple):
     source: Object  # the ReplicaSet or ControllerRevision
 
 
-async def revisions_of(client: Client, one: ResolvedObject, tool: str) -> list[Revision]:
+async def revisions_of(client: Client, resolved: ResolvedObject, tool: str) -> list[Revision]:
     """The revisions, oldest first. Raises Mistake for a kind without revisions; `tool` is named in
     the message."""
-    type = one.resource.type
+    type = resolved.resource.type
     dialect = await client.discovery.dialect()
     if (type.group, type.kind) == DEPLOYMENT:
-        sets = await _owned(client, one, "ReplicaSet")
+        sets = await _owned(client, resolved, "ReplicaSet")
         found = [_of_replica_set(value, dialect) for value in sets]
     elif (type.group, type.kind) in SETS:
-        kept = await _owned(client, one, "ControllerRevision")
+        kept = await _owned(client, resolved, "ControllerRevision")
         found = [_of_controller_revision(value, dialect) for value in kept]
     else:
         raise CommandError(f'no {tool} has been implemented for "{named_kind(type)}"')
     return sorted((one for one in found if one is not None), key=lambda one: one.number)
 
 
-async def _owned(client: Client, one: ResolvedObject, kind: str) -> list[Object]:
+async def _owned(client: Client, resolved: ResolvedObject, kind: str) -> list[Object]:
     resource = client.of(await client.discovery.of_kind("apps/v1", kind))
-    selector = selector_text(one.value["spec"].get("selector") or {})
-    listed = await resource.list(one.namespace, labelSelector=selector)
-    uid = one.value["metadata"]["uid"]
+    selector = selector_text(resolved.value["spec"].get("selector") or {})
+    listed = await resource.list(resolved.namespace, labelSelector=selector)
+    uid = resolved.value["metadata"]["uid"]
     return [value for value in listed["items"] if _controller(value) == uid]
 
 
@@ -109,12 +109,14 @@ _EXISTENCE = {"Exists": "", "DoesNotExist": "!"}
 def selector_text(selector: Mapping[str, Any]) -> str:
     """The selector in the syntax of the labelSelector parameter."""
     parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-    for one in selector.get("matchExpressions") or ():
-        operator = one["operator"]
+    for expression in selector.get("matchExpressions") or ():
+        operator = expression["operator"]
         if operator in _OPERATORS:
-            parts.append(f"{one['key']} {_OPERATORS[operator]} ({','.join(one['values'])})")
+            parts.append(
+                f"{expression['key']} {_OPERATORS[operator]} ({','.join(expression['values'])})"
+            )
         else:
-            parts.append(_EXISTENCE[operator] + one["key"])
+            parts.append(_EXISTENCE[operator] + expression["key"])
     return ",".join(parts)
 
 

@@ -28,42 +28,46 @@ def add_workload_flags(parser: ArgumentReader, what: str) -> None:
     parser.set_defaults(all=False, all_namespaces=False, field_selector="")
 
 
-async def workloads(at: Invocation, failures: Failures) -> AsyncIterator[ResolvedObject]:
+async def workloads(invocation: Invocation, failures: Failures) -> AsyncIterator[ResolvedObject]:
     """Yield the named workloads, or all of a kind; raises Mistake. Objects that cannot be read are
     added to `failures`."""
-    options = at.options
+    options = invocation.options
     if not options.words and not options.filename:
         raise CommandError("required resource not specified")
     if options.words and options.filename:
         raise CommandError("objects are given both by files (-f) and by name: use one of them")
     is_kind_alone = len(options.words) == 1 and "/" not in options.words[0]
     options.all = is_kind_alone and not options.selector
-    async for one in chosen_objects(at, options.words, failures):
-        yield one
+    async for resolved in chosen_objects(invocation, options.words, failures):
+        yield resolved
 
 
-async def patch_all(at: Invocation, patch: Patch, done: str) -> int:
+async def patch_all(invocation: Invocation, patch: Patch, done: str) -> int:
     """Compute and send a patch for each selected workload; return the exit code. `patch` raises
     CommandFailed with a text that follows the name of a workload that cannot be changed."""
-    check_output(at)
-    dialect = await at.client.discovery.dialect()
+    check_output(invocation)
+    dialect = await invocation.client.discovery.dialect()
     failures = Failures()
-    async for one in workloads(at, failures):
+    async for resolved in workloads(invocation, failures):
         try:
-            value = await _changed(one, patch, dialect)
+            value = await _changed(resolved, patch, dialect)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
-            show_result(at, one.resource.type, value, done)
+            show_result(invocation, resolved.resource.type, value, done)
     return failures.finish()
 
 
-async def _changed(one: ResolvedObject, patch: Patch, dialect: Dialect) -> Object:
+async def _changed(resolved: ResolvedObject, patch: Patch, dialect: Dialect) -> Object:
     try:
-        content = patch(one, dialect)
+        content = patch(resolved, dialect)
     except CommandFailed as error:
-        raise CommandError(f'{one.resource.type.qualified} "{one.name}" {error}') from None
+        raise CommandError(
+            f'{resolved.resource.type.qualified} "{resolved.name}" {error}'
+        ) from None
     try:
-        return await one.resource.patch(one.name, content, one.namespace, fieldManager=MANAGER)
+        return await resolved.resource.patch(
+            resolved.name, content, resolved.namespace, fieldManager=MANAGER
+        )
     except ApiError as error:
         raise CommandError(f"failed to patch: {error}") from None

@@ -20,10 +20,14 @@ def authors_of(version: Version, before: Version | None) -> list[Manager]:
     managers = managers_of(version.value)
     if version.change != CHANGED or before is None:
         return _newest(managers)
-    known = {_identity(one): one for one in managers_of(before.value)}
+    known = {_identity(manager): manager for manager in managers_of(before.value)}
     return (
-        [one for one in managers if _is_newer(one, known.get(_identity(one)))]
-        or [one for one in managers if not covers(known[_identity(one)].fields, one.fields)]
+        [manager for manager in managers if _is_newer(manager, known.get(_identity(manager)))]
+        or [
+            manager
+            for manager in managers
+            if not covers(known[_identity(manager)].fields, manager.fields)
+        ]
         or _newest(_concerned(version, before, managers))
     )
 
@@ -33,23 +37,23 @@ def time_of(version: Version, authors: Sequence[Manager]) -> str:
     metadata = version.value["metadata"]
     if version.change == DELETED:
         return str(metadata.get("deletionTimestamp") or "")
-    told = max((one.time for one in authors), default="")
+    told = max((manager.time for manager in authors), default="")
     return told or (
         str(metadata.get("creationTimestamp") or "") if version.change != CHANGED else ""
     )
 
 
-def _identity(one: Manager) -> Identity:
-    return one.name, one.operation, one.api_version, one.subresource
+def _identity(manager: Manager) -> Identity:
+    return manager.name, manager.operation, manager.api_version, manager.subresource
 
 
-def _is_newer(one: Manager, before: Manager | None) -> bool:
-    return before is None or one.time != before.time
+def _is_newer(manager: Manager, before: Manager | None) -> bool:
+    return before is None or manager.time != before.time
 
 
 def _newest(managers: Sequence[Manager]) -> list[Manager]:
-    last = max((one.time for one in managers), default="")
-    return [one for one in managers if one.time == last]
+    last = max((manager.time for manager in managers), default="")
+    return [manager for manager in managers if manager.time == last]
 
 
 def _concerned(version: Version, before: Version, managers: Sequence[Manager]) -> list[Manager]:

@@ -81,7 +81,7 @@ def _only(value: Any, paths: Sequence[Path]) -> Any:
     if () in paths or not isinstance(value, (dict, list)):
         return value if () in paths else {}
     entries: Mapping[str, Any] = (
-        value if isinstance(value, dict) else {str(at): item for at, item in enumerate(value)}
+        value if isinstance(value, dict) else {str(index): item for index, item in enumerate(value)}
     )
     made: Object = {}
     for key, item in entries.items():

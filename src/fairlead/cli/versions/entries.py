@@ -46,7 +46,7 @@ class HistoryEntry:
             "change": self.version.change,
             "time": self.time or None,
             **self._writer(),
-            "managers": [one.document() for one in self.authors],
+            "managers": [manager.document() for manager in self.authors],
             "difference": "\n".join(self.lines) if self.version.change != KNOWN else "",
             "object": sight.shown(self.version.value),
         }
@@ -60,7 +60,7 @@ class HistoryEntry:
 
     @property
     def _managers(self) -> str:
-        return ", ".join(printable(one.bare) for one in self.authors)
+        return ", ".join(printable(manager.bare) for manager in self.authors)
 
     def row(self, now: datetime) -> tuple[str, ...]:
         """The row of the brief table; see HEAD."""
@@ -128,8 +128,8 @@ def _fields(version: Version, before: Version | None) -> list[str]:
 
 def newer_than(chapters: Sequence[HistoryEntry], start: datetime) -> list[HistoryEntry]:
     """The chapters since a time. A chapter without a time counts as old as its predecessor."""
-    for place in range(len(chapters) - 1, -1, -1):
-        told = moment(chapters[place].time)
+    for index in range(len(chapters) - 1, -1, -1):
+        told = moment(chapters[index].time)
         if told is not None and told < start:
-            return list(chapters[place + 1 :])
+            return list(chapters[index + 1 :])
     return list(chapters)

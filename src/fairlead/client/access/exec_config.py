@@ -64,7 +64,7 @@ def check_exec(value: Any, user: str) -> None:
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
         raise ClientConfigError(f"{where}: args must be a list of texts")
     env = value.get("env") or []
-    if not isinstance(env, list) or not all(_is_variable(one) for one in env):
+    if not isinstance(env, list) or not all(_is_variable(variable) for variable in env):
         raise ClientConfigError(f"{where}: env must be a list of names and values")
 
 
@@ -87,7 +87,9 @@ def parse_exec(value: Mapping[str, Any], directory: Path) -> ExecConfig:
         version,
         value.get("interactiveMode") or default_mode(version),
         tuple(value.get("args") or ()),
-        tuple((one["name"], one.get("value") or "") for one in value.get("env") or ()),
+        tuple(
+            (variable["name"], variable.get("value") or "") for variable in value.get("env") or ()
+        ),
         value.get("installHint") or "",
         bool(value.get("provideClusterInfo")),
     )

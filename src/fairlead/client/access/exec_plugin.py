@@ -56,9 +56,9 @@ def _cluster_info(
 
 def _extension(cluster: Mapping[str, Any], name: str) -> Any:
     listed = cluster.get("extensions") or ()
-    for one in listed if isinstance(listed, list) else ():
-        if isinstance(one, dict) and one.get("name") == name:
-            return one.get("extension")
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, dict) and entry.get("name") == name:
+            return entry.get("extension")
     return None
 
 

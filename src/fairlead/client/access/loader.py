@@ -170,23 +170,23 @@ class _Loading:
         if problems:
             raise InvalidConfiguration(*problems)
 
-    def _credentials(self, place: ClientConfig) -> Credentials:
+    def _credentials(self, config: ClientConfig) -> Credentials:
         """Static credentials in the entry take precedence, so that they can override a plugin."""
         user, name = self._user.value, self._name("users")
-        if place.token or place.token_file or place.username:
-            return FixedCredentials(place)
+        if config.token or config.token_file or config.username:
+            return FixedCredentials(config)
         if user.get("exec") is not None:
             from fairlead.client.access.exec_config import parse_exec
             from fairlead.client.access.exec_plugin import exec_credentials
 
             plugin = parse_exec(user["exec"], self._user.directory)
             cluster = self._cluster.value
-            return exec_credentials(plugin, place, cluster, self._choices.stdin_taken)
+            return exec_credentials(plugin, config, cluster, self._choices.stdin_taken)
         if user.get("auth-provider") is not None:
             from fairlead.client.access.oidc import provider_credentials
 
-            return provider_credentials(name, self._user, place)
-        return FixedCredentials(place, _pair_files(self._user))
+            return provider_credentials(name, self._user, config)
+        return FixedCredentials(config, _pair_files(self._user))
 
 
 def _pair_files(user: Entry) -> list[Path]:

@@ -120,7 +120,11 @@ def _writing(judged: Object, new: Object) -> Callable[[Object], Object]:
         if current.get("spec") != judged.get("spec"):
             return current
         status = current.get("status") or {}
-        others = [one for one in status.get("conditions") or () if one["type"] != new["type"]]
+        others = [
+            condition
+            for condition in status.get("conditions") or ()
+            if condition["type"] != new["type"]
+        ]
         return {**current, "status": {**status, "conditions": [*others, new]}}
 
     return change

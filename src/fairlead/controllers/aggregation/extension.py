@@ -60,6 +60,9 @@ def extension_of(value: Object) -> Extension | None:
         spec.get("insecureSkipTLSVerify", False),
         spec.get("groupPriorityMinimum", 0),
         spec.get("versionPriority", 0),
-        any(one["type"] == "Available" and one["status"] == "True" for one in conditions),
+        any(
+            condition["type"] == "Available" and condition["status"] == "True"
+            for condition in conditions
+        ),
         int(metadata["resourceVersion"]),
     )

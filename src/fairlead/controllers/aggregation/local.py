@@ -51,11 +51,11 @@ class LocalVersions:
         for found in self._resources.group_versions():
             yield self._registration(found)
 
-    def _registration(self, found: GroupVersion) -> Registration:
-        group, version = found.group, found.version
+    def _registration(self, group_version: GroupVersion) -> Registration:
+        group, version = group_version.group, group_version.version
         priorities = self._priorities.get((group, version))
         if priorities is None:
-            priorities = _CUSTOM if _is_custom(found) else _UNLISTED
+            priorities = _CUSTOM if _is_custom(group_version) else _UNLISTED
         return Registration(f"{version}.{group}", group, version, *priorities)
 
     def is_builtin(self, group: str, version: str) -> bool:
@@ -89,10 +89,10 @@ class LocalVersions:
         return [f"{version}.{group}" for version in self._resources.groups.get(group, ())]
 
 
-def _is_custom(found: GroupVersion) -> bool:
+def _is_custom(group_version: GroupVersion) -> bool:
     """Whether a version exists for definitions. Checks one resource only: there may be
     thousands."""
-    return all(one.custom is not None for one in islice(found.resources.values(), 1))
+    return all(one.custom is not None for one in islice(group_version.resources.values(), 1))
 
 
 # The list of API groups for discovery: local and remote, by priority.
@@ -128,14 +128,18 @@ class RegisteredGroups:
             if one.group:
                 groups.setdefault(one.group, []).append(one)
         return {
-            group: [one.version for one in sorted(versions, key=_place_in_group)]
+            group: [version.version for version in sorted(versions, key=_place_in_group)]
             for group, versions in groups.items()
         }
 
-    def _place(self, one: Registration) -> tuple[bool, int, str]:
+    def _place(self, registration: Registration) -> tuple[bool, int, str]:
         """Sort key: the group of APIServices first, then by priority and name."""
-        return one.group != self._local.own_group, -one.group_priority, one.name
+        return (
+            registration.group != self._local.own_group,
+            -registration.group_priority,
+            registration.name,
+        )
 
 
-def _place_in_group(one: Registration) -> tuple[object, ...]:
-    return (-one.version_priority, *priority(one.version))
+def _place_in_group(registration: Registration) -> tuple[object, ...]:
+    return (-registration.version_priority, *priority(registration.version))

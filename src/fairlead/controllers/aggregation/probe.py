@@ -122,6 +122,6 @@ class Prober:
 def _has_addresses(endpoints: Object, port_name: str) -> bool:
     return any(
         subset.get("addresses")
-        and any(one.get("name", "") == port_name for one in subset.get("ports") or ())
+        and any(port.get("name", "") == port_name for port in subset.get("ports") or ())
         for subset in endpoints.get("subsets") or ()
     )

@@ -91,22 +91,22 @@ class LocalServices:
         """Whether it existed before this start and has not been synced since."""
         return key in self._found_at_start and key not in self._seen
 
-    async def _create(self, wanted: Registration, label: str) -> None:
-        metadata = {"name": wanted.name, "labels": {self._label: label}}
-        await self._client.create(API_SERVICES, {"metadata": metadata, "spec": _spec(wanted)})
+    async def _create(self, registration: Registration, label: str) -> None:
+        metadata = {"name": registration.name, "labels": {self._label: label}}
+        await self._client.create(API_SERVICES, {"metadata": metadata, "spec": _spec(registration)})
 
-    async def _correct(self, found: Object, wanted: Registration) -> None:
-        if found.get("spec") != _spec(wanted):
-            await self._client.replace(API_SERVICES, {**found, "spec": _spec(wanted)})
+    async def _correct(self, found: Object, registration: Registration) -> None:
+        if found.get("spec") != _spec(registration):
+            await self._client.replace(API_SERVICES, {**found, "spec": _spec(registration)})
 
 
-def _spec(wanted: Registration) -> Object:
+def _spec(registration: Registration) -> Object:
     spec: Object = {
-        "version": wanted.version,
-        "groupPriorityMinimum": wanted.group_priority,
-        "versionPriority": wanted.version_priority,
+        "version": registration.version,
+        "groupPriorityMinimum": registration.group_priority,
+        "versionPriority": registration.version_priority,
     }
-    return {"group": wanted.group, **spec} if wanted.group else spec
+    return {"group": registration.group, **spec} if registration.group else spec
 
 
 def _version_names(definition: Version) -> list[str]:

@@ -234,11 +234,11 @@ def _note(resource: _Resource, items: list[Object], more: int, remains: Remains)
 
 
 def _objects(listed: object) -> Iterator[Object]:
-    return (one for one in _items(listed) if isinstance(one, dict))
+    return (entry for entry in _items(listed) if isinstance(entry, dict))
 
 
 def _texts(listed: object) -> Iterator[str]:
-    return (one for one in _items(listed) if isinstance(one, str))
+    return (entry for entry in _items(listed) if isinstance(entry, str))
 
 
 def _items(listed: object) -> Iterable[object]:
@@ -246,6 +246,6 @@ def _items(listed: object) -> Iterable[object]:
 
 
 def _names(values: Iterable[Object]) -> Iterator[str]:
-    for name in _texts(one.get("name") for one in values):
+    for name in _texts(value.get("name") for value in values):
         if name and not path_segment(name):
             yield name

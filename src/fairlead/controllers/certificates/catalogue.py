@@ -12,20 +12,22 @@ from fairlead.controllers.dependencies import Build, Surroundings
 from fairlead.controllers.framework import Controller
 
 
-def _approving(given: Surroundings) -> Controller:
-    client = given.client("certificate-controller")
-    return Approving(client, given.dialect, given.api.allowed)
+def _approving(dependencies: Surroundings) -> Controller:
+    client = dependencies.client("certificate-controller")
+    return Approving(client, dependencies.dialect, dependencies.api.allowed)
 
 
-def _cleaning(given: Surroundings) -> Controller:
-    return Cleaning(given.client("certificate-controller"), given.dialect)
+def _cleaning(dependencies: Surroundings) -> Controller:
+    return Cleaning(dependencies.client("certificate-controller"), dependencies.dialect)
 
 
-def _signing(given: Surroundings) -> Controller:
-    own = given.ca, given.ca_key
-    authorities = signing_authorities(given.options, given.dialect, own)
-    lifetime = timedelta(seconds=given.options.cluster_signing_duration)
-    return Signing(given.client("certificate-controller"), given.dialect, authorities, lifetime)
+def _signing(dependencies: Surroundings) -> Controller:
+    own = dependencies.ca, dependencies.ca_key
+    authorities = signing_authorities(dependencies.options, dependencies.dialect, own)
+    lifetime = timedelta(seconds=dependencies.options.cluster_signing_duration)
+    return Signing(
+        dependencies.client("certificate-controller"), dependencies.dialect, authorities, lifetime
+    )
 
 
 BUILDERS: dict[str, Build] = {

@@ -59,7 +59,9 @@ class DefinitionController:
         """The definition, and those of its group with unaccepted names: it may have released
         them."""
         group = change.name.partition(".")[2]
-        others = (one for one in self._registry.of_group(group) if not one.names_accepted)
+        others = (
+            resource for resource in self._registry.of_group(group) if not resource.names_accepted
+        )
         return {change.name, *(one.name for one in others)}
 
     async def sync(self, key: str) -> float | None:

@@ -40,9 +40,11 @@ class BudgetPod(NamedTuple):
 
 
 def controller_of(value: Object) -> Owner | None:
-    for one in value["metadata"].get("ownerReferences") or ():
-        if one.get("controller"):
-            return Owner(one["apiVersion"], one["kind"], one["name"], one["uid"])
+    for reference in value["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            return Owner(
+                reference["apiVersion"], reference["kind"], reference["name"], reference["uid"]
+            )
     return None
 
 

@@ -101,7 +101,7 @@ def failed(budget: Object, why: str) -> Object:
 
 def _with_condition(status: Object, reason: str, message: str = "") -> Object:
     conditions = status.get("conditions") or []
-    old = next((one for one in conditions if one["type"] == ALLOWED), None)
+    old = next((condition for condition in conditions if condition["type"] == ALLOWED), None)
     state = "True" if reason == SUFFICIENT else "False"
     since = old["lastTransitionTime"] if old is not None and old["status"] == state else now()
     new = {
@@ -116,4 +116,7 @@ def _with_condition(status: Object, reason: str, message: str = "") -> Object:
         del new["observedGeneration"]
     if old is None:
         return {**status, "conditions": [*conditions, new]}
-    return {**status, "conditions": [new if one is old else one for one in conditions]}
+    return {
+        **status,
+        "conditions": [new if condition is old else condition for condition in conditions],
+    }

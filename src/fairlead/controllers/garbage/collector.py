@@ -104,7 +104,7 @@ class Owners:
             return False
         collection = self._api.collection(resource)
         namespaces = self._api.collection(self._api.resources.named(NAMESPACES))
-        others = (one.key for one in namespaces.current("") if one.key != namespace)
+        others = (version.key for version in namespaces.current("") if version.key != namespace)
         found = (collection.get(f"{other}/{reference.name}") for other in others)
         return any(one is not None and uid_of(one) == reference.uid for one in found)
 
@@ -154,7 +154,9 @@ class GarbageCollector:
     def _definition_changed(self, change: Change) -> Iterator[str]:
         """Dependents whose owner kind is served now."""
         plural, _, group = change.name.partition(".")
-        served = (one.resources.get(plural) for one in self._api.resources.of_group(group))
+        served = (
+            resource.resources.get(plural) for resource in self._api.resources.of_group(group)
+        )
         found = [one for one in served if one is not None and not one.is_repeated]
         if all(one.custom is not None for one in found):
             self._follow_only(f"{group}/{plural}", next(filter(is_collected, found), None))
@@ -246,7 +248,7 @@ class GarbageCollector:
         others."""
         namespace = metadata.get("namespace", "")
         references = references_of(metadata)
-        states = {one: self._owners.state(one, namespace) for one in references}
+        states = {reference: self._owners.state(reference, namespace) for reference in references}
         self._report(resource, metadata, states)
         found = set(states.values())
         for one, state in states.items():
@@ -329,7 +331,7 @@ class GarbageCollector:
 
     async def _disown(self, key: str, uid: str) -> None:
         found = self._find(key)
-        if found is not None and any(one.uid == uid for one in owners_of(found[1])):
+        if found is not None and any(owner.uid == uid for owner in owners_of(found[1])):
             resource, version = found
             await self._change(resource, version.object()["metadata"], _without_owners({uid}))
 
@@ -367,7 +369,9 @@ def _without_owners(uids: Collection[str]) -> Callable[[Object], Object]:
 
 def _without_blocking(metadata: Object) -> Object:
     owners = [
-        {**one, "blockOwnerDeletion": False} if one.get("blockOwnerDeletion") else one
-        for one in metadata["ownerReferences"]
+        {**reference, "blockOwnerDeletion": False}
+        if reference.get("blockOwnerDeletion")
+        else reference
+        for reference in metadata["ownerReferences"]
     ]
     return {**metadata, "ownerReferences": owners}

@@ -31,13 +31,13 @@ class Reference(NamedTuple):
 def references_of(metadata: Object) -> tuple[Reference, ...]:
     return tuple(
         Reference(
-            one.get("apiVersion", ""),
-            one.get("kind", ""),
-            one.get("name", ""),
-            one.get("uid", ""),
-            one.get("blockOwnerDeletion") is True,
+            reference.get("apiVersion", ""),
+            reference.get("kind", ""),
+            reference.get("name", ""),
+            reference.get("uid", ""),
+            reference.get("blockOwnerDeletion") is True,
         )
-        for one in metadata.get("ownerReferences") or ()
+        for reference in metadata.get("ownerReferences") or ()
     )
 
 
@@ -75,4 +75,4 @@ def blocks(version: Version, uid: str) -> bool:
     """Whether an object blocks the deletion of the owner with this uid."""
     if version.body is None or _BLOCKS not in version.body:
         return False
-    return any(one.uid == uid and one.blocks for one in owners_of(version))
+    return any(owner.uid == uid and owner.blocks for owner in owners_of(version))

@@ -8,29 +8,29 @@ from fairlead.controllers.framework import Reconciler
 _NODES, _PODS = "core/v1/nodes", "core/v1/pods"
 
 
-def _pod_collection(given: Surroundings) -> Reconciler:
+def _pod_collection(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.nodes.pod_collection import PodCollection
 
     return PodCollection(
-        given.client("pod-garbage-collector"),
-        given.dialect,
-        given.api.gates,
-        given.pods_by_node,
-        given.options.terminated_pod_gc_threshold,
+        dependencies.client("pod-garbage-collector"),
+        dependencies.dialect,
+        dependencies.api.gates,
+        dependencies.pods_by_node,
+        dependencies.options.terminated_pod_gc_threshold,
     )
 
 
-def _node_ttl(given: Surroundings) -> Reconciler:
+def _node_ttl(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.nodes.ttl import NodeTtl
 
-    return NodeTtl(given.client("ttl-controller"), given.dialect)
+    return NodeTtl(dependencies.client("ttl-controller"), dependencies.dialect)
 
 
-def _node_lifecycle(given: Surroundings) -> Reconciler:
+def _node_lifecycle(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.nodes.lifecycle.controller import NodeLifecycle, Timeouts
     from fairlead.controllers.nodes.lifecycle.zones import Rates
 
-    client, flags = given.client("node-controller"), given.options
+    client, flags = dependencies.client("node-controller"), dependencies.options
     patience = Timeouts(
         flags.node_monitor_grace_period, flags.node_startup_grace_period, flags.node_monitor_period
     )
@@ -40,16 +40,21 @@ def _node_lifecycle(given: Surroundings) -> Reconciler:
         flags.unhealthy_zone_threshold,
         flags.large_cluster_size_threshold,
     )
-    recorder = given.recorder(client, "node-controller")
-    return NodeLifecycle(client, recorder, given.dialect, given.pods_by_node, patience, rates)
+    recorder = dependencies.recorder(client, "node-controller")
+    return NodeLifecycle(
+        client, recorder, dependencies.dialect, dependencies.pods_by_node, patience, rates
+    )
 
 
-def _taint_eviction(given: Surroundings) -> Reconciler:
+def _taint_eviction(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.nodes.taint_eviction import TaintEviction
 
-    client, told = given.client("node-controller"), given.api.gates["PodDisruptionConditions"]
-    recorder = given.recorder(client, "taint-controller")
-    return TaintEviction(client, recorder, given.pods_by_node, conditions=told)
+    client, told = (
+        dependencies.client("node-controller"),
+        dependencies.api.gates["PodDisruptionConditions"],
+    )
+    recorder = dependencies.recorder(client, "taint-controller")
+    return TaintEviction(client, recorder, dependencies.pods_by_node, conditions=told)
 
 
 BUILDERS: dict[str, Later] = {

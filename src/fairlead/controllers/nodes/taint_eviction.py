@@ -33,12 +33,12 @@ class Tolerations:
 
     def __init__(self, tolerations: Iterable[Object]) -> None:
         self._first: dict[tuple[str, str | None], tuple[int, float]] = {}
-        for place, toleration in enumerate(tolerations):
+        for index, toleration in enumerate(tolerations):
             if toleration.get("effect", "") in ("", NO_EXECUTE):
                 operator = toleration.get("operator") or "Equal"
                 value = toleration.get("value", "") if operator == "Equal" else None
                 seconds = toleration.get("tolerationSeconds")
-                said = place, inf if seconds is None else seconds
+                said = index, inf if seconds is None else seconds
                 self._first.setdefault((toleration.get("key", ""), value), said)
 
     def seconds(self, taint: Taint) -> float | None:

@@ -116,7 +116,7 @@ def _listed(endpoints: Object | None) -> list[str]:
     subsets = (endpoints or {}).get("subsets") or []
     if len(subsets) != 1:
         return []
-    return [one["ip"] for one in subsets[0].get("addresses") or ()]
+    return [address["ip"] for address in subsets[0].get("addresses") or ()]
 
 
 class LeaseBased:
@@ -158,7 +158,7 @@ class LeaseBased:
 
     def _records(self) -> list[Object]:
         versions = self._client.collection(LEASES).current(self._namespace)
-        return [one.object() for one in versions if one.name.startswith(self._start)]
+        return [version.object() for version in versions if version.name.startswith(self._start)]
 
     async def _renew(self) -> None:
         moment = format_micro_time(clock.now())

@@ -9,22 +9,22 @@ from fairlead.controllers.service_endpoints.mirror import MirroringController
 from fairlead.controllers.service_endpoints.slices import SlicesController
 
 
-def _endpoints(given: Surroundings) -> Controller:
-    client = given.client("endpoint-controller")
-    recorder = given.recorder(client, "endpoint-controller")
-    return EndpointsController(given.api, client, given.service_pods, recorder)
+def _endpoints(dependencies: Surroundings) -> Controller:
+    client = dependencies.client("endpoint-controller")
+    recorder = dependencies.recorder(client, "endpoint-controller")
+    return EndpointsController(dependencies.api, client, dependencies.service_pods, recorder)
 
 
-def _slices(given: Surroundings) -> Controller:
-    client = given.client("endpointslice-controller")
-    recorder = given.recorder(client, "endpoint-slice-controller")
-    return SlicesController(given.api, client, given.service_pods, recorder)
+def _slices(dependencies: Surroundings) -> Controller:
+    client = dependencies.client("endpointslice-controller")
+    recorder = dependencies.recorder(client, "endpoint-slice-controller")
+    return SlicesController(dependencies.api, client, dependencies.service_pods, recorder)
 
 
-def _mirroring(given: Surroundings) -> Controller:
-    client = given.client("endpointslicemirroring-controller")
-    recorder = given.recorder(client, "endpoint-slice-mirroring-controller")
-    return MirroringController(given.api, client, recorder)
+def _mirroring(dependencies: Surroundings) -> Controller:
+    client = dependencies.client("endpointslicemirroring-controller")
+    recorder = dependencies.recorder(client, "endpoint-slice-mirroring-controller")
+    return MirroringController(dependencies.api, client, recorder)
 
 
 BUILDERS: dict[str, Build] = {

@@ -86,7 +86,9 @@ def take_hints(plan: Plan, unchanged: Iterable[Object]) -> None:
     planned = {found["metadata"].get("name") for found in plan.update}
     for found in unchanged:
         endpoints = found["endpoints"] or ()
-        if found["metadata"]["name"] not in planned and any("hints" in one for one in endpoints):
+        if found["metadata"]["name"] not in planned and any(
+            "hints" in endpoint for endpoint in endpoints
+        ):
             plan.update.append({**found})
     for found in (*plan.create, *plan.update):
         if found["endpoints"]:

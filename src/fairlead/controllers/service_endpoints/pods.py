@@ -62,7 +62,7 @@ class OfferedPorts:
         self._ports: list[Object] = service["spec"].get("ports") or []
         self._order = order
         targets = [(port["targetPort"], port["protocol"]) for port in self._ports]
-        self._names = [one for one in targets if not isinstance(one[0], int)]
+        self._names = [target for target in targets if not isinstance(target[0], int)]
         self._known: dict[tuple[int | None, ...], tuple[Port, ...]] = {}
 
     def of(self, pod: PodFacts) -> tuple[Port, ...]:
@@ -106,7 +106,7 @@ def facts_of(pod: Object) -> PodFacts:
         metadata["namespace"],
         metadata["name"],
         metadata["uid"],
-        tuple(one["ip"] for one in status.get("podIPs") or () if one.get("ip")),
+        tuple(address["ip"] for address in status.get("podIPs") or () if address.get("ip")),
         spec.get("nodeName") or "",
         spec.get("hostname") or "",
         spec.get("subdomain") or "",

@@ -251,7 +251,7 @@ def _wanted(
     for pod, zone in pods:
         ports = none if without_ports else offered.of(pod)
         _, endpoints = found.setdefault(id(ports), (ports, {}))
-        addresses = [one for one in pod.addresses if (":" in one) == (family == V6)]
+        addresses = [address for address in pod.addresses if (":" in address) == (family == V6)]
         if not addresses:
             continue
         endpoint: Object = {

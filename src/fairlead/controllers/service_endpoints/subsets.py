@@ -36,7 +36,7 @@ def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterable[Offer]:
     for pod in pods:
         if not pod.is_published(terminating=everybody):
             continue
-        ip = next((one for one in pod.addresses if (":" in one) == (family == V6)), "")
+        ip = next((address for address in pod.addresses if (":" in address) == (family == V6)), "")
         if not ip:
             continue
         address: Object = {"ip": ip, "nodeName": pod.node, "targetRef": pod.reference}

@@ -69,7 +69,9 @@ class Zones:
             return None
         status = version.object().get("status") or {}
         conditions = status.get("conditions") or ()
-        ready = next((one["status"] for one in conditions if one["type"] == "Ready"), "")
+        ready = next(
+            (condition["status"] for condition in conditions if condition["type"] == "Ready"), ""
+        )
         if ready != "True":
             return None
         processors = quantity((status.get("allocatable") or {}).get("cpu") or "0")

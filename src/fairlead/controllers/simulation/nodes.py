@@ -189,10 +189,13 @@ def _since(text: str | None, moment: datetime) -> float:
 
 def _age(conditions: Iterable[Object]) -> float:
     """Seconds since the oldest of our own conditions was written."""
-    beats = {one["type"]: one.get("lastHeartbeatTime") for one in conditions}
+    beats = {condition["type"]: condition.get("lastHeartbeatTime") for condition in conditions}
     moment = clock.now()
     return max(_since(beats.get(kind), moment) for kind in OWN_CONDITIONS)
 
 
 def _said(conditions: Iterable[Object]) -> list[tuple[str, str, str]]:
-    return sorted((one["type"], one["status"], one.get("reason", "")) for one in conditions)
+    return sorted(
+        (condition["type"], condition["status"], condition.get("reason", ""))
+        for condition in conditions
+    )

@@ -30,18 +30,20 @@ def _fleet(api: Api, options: argparse.Namespace) -> Fleet:
     return Fleet(api, options.simulate_nodes, privileged="Node" not in modes)
 
 
-def build_simulation(given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
+def build_simulation(dependencies: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
     """The controllers of the simulation. `running` are the names of the server's controllers."""
-    api, options = given.api, given.options
+    api, options = dependencies.api, dependencies.options
     fleet = _fleet(api, options)
     # New nodes have a not-ready taint, which the node lifecycle controller removes if it runs.
     alone = "nodelifecycle" not in running
     greet = own_client(api) if alone else None
-    agents = PodAgents(api, fleet, given.events)
-    scheduler = Client(api, scheduler_user(given.dialect, privileged=given.privileged))
-    recorder = Recorder(given.events, scheduler, SCHEDULER)
+    agents = PodAgents(api, fleet, dependencies.events)
+    scheduler = Client(
+        api, scheduler_user(dependencies.dialect, privileged=dependencies.privileged)
+    )
+    recorder = Recorder(dependencies.events, scheduler, SCHEDULER)
     return (
-        NodeKeeper(fleet, given.dialect, options.advertised_version, greet),
+        NodeKeeper(fleet, dependencies.dialect, options.advertised_version, greet),
         agents,
         Scheduler(api, fleet, scheduler, recorder),
     )

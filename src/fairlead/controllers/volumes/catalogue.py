@@ -9,38 +9,40 @@ from fairlead.controllers.framework import Reconciler
 _CLAIMS, _VOLUMES = "core/v1/persistentvolumeclaims", "core/v1/persistentvolumes"
 
 
-def _claim_protection(given: Surroundings) -> Reconciler:
+def _claim_protection(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.volumes.protection import ClaimProtection
 
-    return ClaimProtection(given.client("pvc-protection-controller"), given.dialect)
+    return ClaimProtection(dependencies.client("pvc-protection-controller"), dependencies.dialect)
 
 
-def _volume_protection(given: Surroundings) -> Reconciler:
+def _volume_protection(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.volumes.protection import VolumeProtection
 
-    return VolumeProtection(given.client("pv-protection-controller"), given.dialect)
+    return VolumeProtection(dependencies.client("pv-protection-controller"), dependencies.dialect)
 
 
-def _volume_binder(given: Surroundings) -> Reconciler:
+def _volume_binder(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.volumes.binder import VolumeBinder
 
-    client = given.client("persistent-volume-binder")
-    recorder = given.recorder(client, "persistentvolume-controller")
-    return VolumeBinder(given.api, client, recorder)
+    client = dependencies.client("persistent-volume-binder")
+    recorder = dependencies.recorder(client, "persistentvolume-controller")
+    return VolumeBinder(dependencies.api, client, recorder)
 
 
-def _volume_expander(given: Surroundings) -> Reconciler:
+def _volume_expander(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.volumes.expander import VolumeExpander
 
-    client = given.client("expand-controller")
-    return VolumeExpander(given.api, client, given.recorder(client, "volume_expand"))
+    client = dependencies.client("expand-controller")
+    return VolumeExpander(dependencies.api, client, dependencies.recorder(client, "volume_expand"))
 
 
-def _ephemeral_claims(given: Surroundings) -> Reconciler:
+def _ephemeral_claims(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.volumes.ephemeral import EphemeralClaims
 
-    client = given.client("ephemeral-volume-controller")
-    return EphemeralClaims(given.api, client, given.recorder(client, "ephemeral_volume"))
+    client = dependencies.client("ephemeral-volume-controller")
+    return EphemeralClaims(
+        dependencies.api, client, dependencies.recorder(client, "ephemeral_volume")
+    )
 
 
 BUILDERS: dict[str, Later] = {

@@ -82,14 +82,14 @@ class Claims:
                 claimed.append(one)
         return claimed
 
-    async def _adopt(self, owner: Object, one: Dependent, finalizer: str) -> bool:
+    async def _adopt(self, owner: Object, dependent: Dependent, finalizer: str) -> bool:
         if not self._may_adopt(owner):
             return False
         reference = controller_reference(self._owner, owner)
 
         def take(current: Object) -> Object:
             references = current["metadata"].get("ownerReferences") or []
-            if current["metadata"]["uid"] != one.uid or controller_among(references):
+            if current["metadata"]["uid"] != dependent.uid or controller_among(references):
                 raise _Changed
             others = [other for other in references if other["uid"] != reference["uid"]]
             metadata = {**current["metadata"], "ownerReferences": [*others, reference]}
@@ -97,7 +97,7 @@ class Claims:
                 metadata = with_finalizer(metadata, finalizer)
             return {**current, "metadata": metadata}
 
-        return await self._change(one, take, _GONE)
+        return await self._change(dependent, take, _GONE)
 
     def _may_adopt(self, owner: Object) -> bool:
         """Whether the owner still exists and is not being deleted, by a fresh lookup."""
@@ -107,11 +107,11 @@ class Claims:
             return False
         return newest["metadata"].get("deletionTimestamp") is None
 
-    async def _release(self, owner: Object, one: Dependent, finalizer: str) -> None:
+    async def _release(self, owner: Object, dependent: Dependent, finalizer: str) -> None:
         uid = owner["metadata"]["uid"]
 
         def let_go(current: Object) -> Object:
-            if current["metadata"]["uid"] != one.uid:
+            if current["metadata"]["uid"] != dependent.uid:
                 raise _Changed
             metadata = without_finalizer(current["metadata"], finalizer)
             references = metadata.pop("ownerReferences", None) or ()
@@ -119,16 +119,16 @@ class Claims:
                 metadata["ownerReferences"] = others
             return {**current, "metadata": metadata}
 
-        await self._change(one, let_go, _GONE, _INVALID)
+        await self._change(dependent, let_go, _GONE, _INVALID)
 
     async def _change(
-        self, one: Dependent, change: Callable[[Object], Object], *passed_over: int
+        self, dependent: Dependent, change: Callable[[Object], Object], *passed_over: int
     ) -> bool:
         """Returns whether the object was changed. Status codes in `passed_over` mean that nothing
         is to do."""
         try:
             await self._objects.change(
-                self._dependents, one.namespace, one.name, change, verb="patch"
+                self._dependents, dependent.namespace, dependent.name, change, verb="patch"
             )
         except _Changed:
             return False

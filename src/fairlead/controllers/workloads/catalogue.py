@@ -10,70 +10,79 @@ _JOBS = "batch/v1/jobs"
 _REPLICA_SETS, _REPLICATION_CONTROLLERS = "apps/v1/replicasets", "core/v1/replicationcontrollers"
 
 
-def _replica_sets(given: Surroundings) -> Reconciler:
-    return _replicas(given, _REPLICA_SETS, "replicaset-controller")
+def _replica_sets(dependencies: Surroundings) -> Reconciler:
+    return _replicas(dependencies, _REPLICA_SETS, "replicaset-controller")
 
 
-def _replication_controllers(given: Surroundings) -> Reconciler:
-    return _replicas(given, _REPLICATION_CONTROLLERS, "replication-controller")
+def _replication_controllers(dependencies: Surroundings) -> Reconciler:
+    return _replicas(dependencies, _REPLICATION_CONTROLLERS, "replication-controller")
 
 
-def _replicas(given: Surroundings, resource: str, name: str) -> Reconciler:
+def _replicas(dependencies: Surroundings, resource: str, name: str) -> Reconciler:
     from fairlead.controllers.workloads.replicas import Replicas
 
-    client = given.client(name)
-    return Replicas(resource, given.api, client, given.recorder(client, name), given.pods)
+    client = dependencies.client(name)
+    return Replicas(
+        resource, dependencies.api, client, dependencies.recorder(client, name), dependencies.pods
+    )
 
 
-def _deployments(given: Surroundings) -> Reconciler:
+def _deployments(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.deployments.controller import Deployments
 
-    client = given.client("deployment-controller")
-    events = given.recorder(client, "deployment-controller")
-    return Deployments(given.api, client, events, given.pods)
+    client = dependencies.client("deployment-controller")
+    events = dependencies.recorder(client, "deployment-controller")
+    return Deployments(dependencies.api, client, events, dependencies.pods)
 
 
-def _jobs(given: Surroundings) -> Reconciler:
+def _jobs(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.jobs.controller import Jobs
 
-    client = given.client("job-controller")
-    return Jobs(given.api, client, given.recorder(client, "job-controller"), given.pods)
+    client = dependencies.client("job-controller")
+    return Jobs(
+        dependencies.api, client, dependencies.recorder(client, "job-controller"), dependencies.pods
+    )
 
 
-def _cron_jobs(given: Surroundings) -> Reconciler:
+def _cron_jobs(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.cron_jobs.controller import CronJobs
 
-    client = given.client("cronjob-controller")
-    return CronJobs(given.api, client, given.recorder(client, "cronjob-controller"))
+    client = dependencies.client("cronjob-controller")
+    return CronJobs(dependencies.api, client, dependencies.recorder(client, "cronjob-controller"))
 
 
-def _autoscalers(given: Surroundings) -> Reconciler:
+def _autoscalers(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.autoscalers.controller import Autoscalers
 
-    client = given.client("horizontal-pod-autoscaler")
-    events = given.recorder(client, "horizontal-pod-autoscaler")
-    return Autoscalers(given.api, client, events)
+    client = dependencies.client("horizontal-pod-autoscaler")
+    events = dependencies.recorder(client, "horizontal-pod-autoscaler")
+    return Autoscalers(dependencies.api, client, events)
 
 
-def _daemon_sets(given: Surroundings) -> Reconciler:
+def _daemon_sets(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.daemon_sets.controller import DaemonSets
 
-    client = given.client("daemon-set-controller")
-    return DaemonSets(given.api, client, given.recorder(client, "daemonset-controller"), given.pods)
+    client = dependencies.client("daemon-set-controller")
+    return DaemonSets(
+        dependencies.api,
+        client,
+        dependencies.recorder(client, "daemonset-controller"),
+        dependencies.pods,
+    )
 
 
-def _stateful_sets(given: Surroundings) -> Reconciler:
+def _stateful_sets(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.stateful_sets.controller import StatefulSets
 
-    client = given.client("statefulset-controller")
-    events = given.recorder(client, "statefulset-controller")
-    return StatefulSets(given.api, client, events, given.pods)
+    client = dependencies.client("statefulset-controller")
+    events = dependencies.recorder(client, "statefulset-controller")
+    return StatefulSets(dependencies.api, client, events, dependencies.pods)
 
 
-def _finished_jobs(given: Surroundings) -> Reconciler:
+def _finished_jobs(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.finished_jobs import FinishedJobs
 
-    return FinishedJobs(given.client("ttl-after-finished-controller"))
+    return FinishedJobs(dependencies.client("ttl-after-finished-controller"))
 
 
 BUILDERS: dict[str, Later] = {

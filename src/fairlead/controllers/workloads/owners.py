@@ -18,7 +18,7 @@ _BEHIND_METADATA = re.compile(rb',"(?:spec|data|status)":[^"]')
 
 def controller_among(references: Iterable[Object] | None) -> Object | None:
     """The controller reference, or None."""
-    return next((one for one in references or () if one.get("controller")), None)
+    return next((reference for reference in references or () if reference.get("controller")), None)
 
 
 def controller_of(version: Version) -> Object | None:

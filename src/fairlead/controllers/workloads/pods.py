@@ -115,7 +115,10 @@ def _restarts(status: Object, containers: str = "containerStatuses") -> Iterable
 
 def _finished(status: Object) -> str:
     """When the last container ended, else when the pod became not ready."""
-    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
+    states = [
+        container_status.get("state") or {}
+        for container_status in status.get("containerStatuses") or ()
+    ]
     times = [(state.get("terminated") or {}).get("finishedAt") or "" for state in states]
     if times and all(times):
         return max(times)

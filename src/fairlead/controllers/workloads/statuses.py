@@ -80,11 +80,11 @@ def condition(kind: str, status: str, reason: str, message: str) -> Object:
 
 
 def find_condition(conditions: Conditions, kind: str) -> Object | None:
-    return next((one for one in conditions if one["type"] == kind), None)
+    return next((condition for condition in conditions if condition["type"] == kind), None)
 
 
 def without_condition(conditions: Conditions, kind: str) -> list[Object]:
-    return [one for one in conditions if one["type"] != kind]
+    return [condition for condition in conditions if condition["type"] != kind]
 
 
 def with_condition(conditions: Conditions, new: Object) -> list[Object]:

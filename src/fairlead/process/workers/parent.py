@@ -207,7 +207,7 @@ class Parent:
             self._selector.unregister(worker.control)
         elif READY in heard:
             worker.ready = worker.was_ready = True
-            if not self._told and all(one.ready for one in self._workers):
+            if not self._told and all(worker.ready for worker in self._workers):
                 self._told = True
                 options = self._options
                 dialect = DIALECTS[options.dialect]

@@ -18,34 +18,36 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch("--no-headers", help="with --list, omit the header line")
 
 
-async def run(at: Invocation) -> int:
-    if at.options.list:
-        return await _list(at)
-    if at.options.no_headers:
+async def run(invocation: Invocation) -> int:
+    if invocation.options.list:
+        return await _list(invocation)
+    if invocation.options.no_headers:
         raise UsageError("--no-headers is for --list")
-    question = await question_of(at)
-    status = await review(at.client, "SelfSubjectAccessReview", question.spec)
+    question = await question_of(invocation)
+    status = await review(invocation.client, "SelfSubjectAccessReview", question.spec)
     allowed = bool(status.get("allowed"))
-    if not at.options.quiet:
+    if not invocation.options.quiet:
         said = [status.get(name) for name in ("reason", "evaluationError")]
         parts = ("yes",) if allowed else ("no", *(text for text in said if text))
-        at.screen.print(printable(" - ".join(parts)))
+        invocation.screen.print(printable(" - ".join(parts)))
     return 0 if allowed else 1
 
 
-async def _list(at: Invocation) -> int:
-    options = at.options
+async def _list(invocation: Invocation) -> int:
+    options = invocation.options
     if options.words:
         raise UsageError("--list shows everything: leave out verb and resource")
     if options.quiet or options.all_namespaces or options.subresource:
         raise UsageError(
             "--list cannot be combined with --quiet, --all-namespaces or --subresource"
         )
-    status = await review(at.client, "SelfSubjectRulesReview", {"namespace": at.namespace})
+    status = await review(
+        invocation.client, "SelfSubjectRulesReview", {"namespace": invocation.namespace}
+    )
     if status.get("incomplete"):
         why = printable(str(status.get("evaluationError") or ""))
-        at.screen.warn(f"warning: there may be more than this: {why}")
+        invocation.screen.warn(f"warning: there may be more than this: {why}")
     rows = table.rows(status)
     shown = rows if options.no_headers else [table.HEAD, *rows]
-    at.screen.print(printable(tables.text(shown)))
+    invocation.screen.print(printable(tables.text(shown)))
     return 0

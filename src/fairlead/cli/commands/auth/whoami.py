@@ -17,24 +17,26 @@ def add_flags(parser: ArgumentReader) -> None:
     add_document_flag(parser)
 
 
-async def run(at: Invocation) -> int:
-    as_document = wants_document(at)
-    who = await identity(at.client)
+async def run(invocation: Invocation) -> int:
+    as_document = wants_document(invocation)
+    who = await identity(invocation.client)
     if who.source:
-        at.screen.warn(f"The server has no API for this; the answer comes from {who.source}.")
+        invocation.screen.warn(
+            f"The server has no API for this; the answer comes from {who.source}."
+        )
     if as_document:
-        group = (await at.client.discovery.dialect()).group_name("authentication.@")
+        group = (await invocation.client.discovery.dialect()).group_name("authentication.@")
         value = {
             "apiVersion": f"{group}/v1",
             "kind": "SelfSubjectReview",
             "metadata": {},
             "status": {"userInfo": who.info},
         }
-        print_document(at, value)
+        print_document(invocation, value)
         return 0
     rows = [_HEAD, ("Username", who.user)]
     rows += [("UID", who.uid)] if who.uid else []
     rows += [("Groups", listed(who.groups))] if who.groups else []
     rows += [(f"Extra: {name}", listed(values)) for name, values in sorted(who.extra.items())]
-    at.screen.print(printable(tables.text(rows)))
+    invocation.screen.print(printable(tables.text(rows)))
     return 0

@@ -30,46 +30,46 @@ def add_flags(parser: ArgumentReader) -> None:
     add_question_flags(parser)
 
 
-async def run(at: Invocation) -> int:
-    asked = _where_it_counts(await question_of(at, minds_scope=False))
-    status = await review(at.client, "SelfSubjectAccessReview", asked.spec)
+async def run(invocation: Invocation) -> int:
+    asked = _where_it_counts(await question_of(invocation, minds_scope=False))
+    status = await review(invocation.client, "SelfSubjectAccessReview", asked.spec)
     allowed = bool(status.get("allowed"))
     who: Identity | None
     try:
-        who = await identity(at.client)
+        who = await identity(invocation.client)
     except CommandFailed:
         who = None
-    lines = [_answer(allowed, who, asked), *await _explained(at, asked, who, allowed)]
+    lines = [_answer(allowed, who, asked), *await _explained(invocation, asked, who, allowed)]
     said = status.get("reason") or status.get("evaluationError")
     if said:
         lines += ["", f"The server says: {said}"]
-    at.screen.print(printable("\n".join(lines)))
+    invocation.screen.print(printable("\n".join(lines)))
     return 0 if allowed else 1
 
 
-def _where_it_counts(asked: Question) -> Question:
+def _where_it_counts(question: Question) -> Question:
     """The question with the effective namespace of a cluster-scoped resource: none, except that a
     Namespace belongs to itself. Bindings of a namespace grant nothing outside of it."""
-    if asked.type is None or asked.type.namespaced:
-        return asked
-    inside = asked.name if (asked.group, asked.resource) == ("", "namespaces") else ""
-    return replace(asked, namespace=inside)
+    if question.type is None or question.type.namespaced:
+        return question
+    inside = question.name if (question.group, question.resource) == ("", "namespaces") else ""
+    return replace(question, namespace=inside)
 
 
-def _answer(allowed: bool, who: Identity | None, asked: Question) -> str:
-    what = asked.path or asked.full_resource
-    if asked.group:
-        what = f"{asked.resource}.{asked.group}" + what.removeprefix(asked.resource)
-    name = f" {asked.name}" if asked.name else ""
-    is_inside = asked.type is None or asked.type.namespaced
-    where = f" in namespace {asked.namespace}" if asked.namespace and is_inside else ""
+def _answer(allowed: bool, who: Identity | None, question: Question) -> str:
+    what = question.path or question.full_resource
+    if question.group:
+        what = f"{question.resource}.{question.group}" + what.removeprefix(question.resource)
+    name = f" {question.name}" if question.name else ""
+    is_inside = question.type is None or question.type.namespaced
+    where = f" in namespace {question.namespace}" if question.namespace and is_inside else ""
     may = "may" if allowed else "may not"
     user = who.user if who is not None else "you"
-    return f"{'yes' if allowed else 'no'}: {user} {may} {asked.verb} {what}{name}{where}"
+    return f"{'yes' if allowed else 'no'}: {user} {may} {question.verb} {what}{name}{where}"
 
 
 async def _explained(
-    at: Invocation, asked: Question, who: Identity | None, allowed: bool
+    invocation: Invocation, question: Question, who: Identity | None, allowed: bool
 ) -> Sequence[str]:
     if who is None:
         return ["", "The server has no API to determine your user, so no rule can be shown."]
@@ -78,9 +78,9 @@ async def _explained(
     # Imported lazily: only this command needs the server's authorization rules.
     from fairlead.cli.permissions.reasons import Reasons
 
-    dialect = await at.client.discovery.dialect()
-    policy = await _policy(at.client, asked.namespace)
-    reasons = Reasons(policy, dialect, who, asked)
+    dialect = await invocation.client.discovery.dialect()
+    policy = await _policy(invocation.client, question.namespace)
+    reasons = Reasons(policy, dialect, who, question)
     grants = reasons.grants()
     lines = [*_told_grants(grants), *_told_hidden(policy)]
     if allowed and not grants and not policy.hidden:
@@ -88,7 +88,7 @@ async def _explained(
     elif grants and not allowed:
         lines += ["", "These rules allow it, yet another authorizer of the server refuses it."]
     elif not allowed:
-        lines += _told_lack(reasons, who.user, asked)
+        lines += _told_lack(reasons, who.user, question)
     return lines
 
 
@@ -120,7 +120,7 @@ def _told_hidden(policy: Policy) -> Iterator[str]:
         yield from ("", f"You may not read {names}, so there may be more to it.")
 
 
-def _told_lack(reasons: Reasons, user: str, asked: Question) -> Iterator[str]:
+def _told_lack(reasons: Reasons, user: str, question: Question) -> Iterator[str]:
     near = reasons.near_misses()[:_MAX_ROLES]
     if near:
         yield from ("", "Close, but not enough:")
@@ -134,9 +134,9 @@ def _told_lack(reasons: Reasons, user: str, asked: Question) -> Iterator[str]:
     for role in roles:
         kind = "Role" if role["metadata"].get("namespace") else "ClusterRole"
         yield f"  {kind} {role['metadata']['name']}"
-        yield from (f"    {line}" for line in commands_to_bind(user, asked, role))
-    yield from ("", f"The rule that is missing: {_told_rule(rule_for(asked))}")
-    yield from (f"    {line}" for line in commands_to_add(user, asked))
+        yield from (f"    {line}" for line in commands_to_bind(user, question, role))
+    yield from ("", f"The rule that is missing: {_told_rule(rule_for(question))}")
+    yield from (f"    {line}" for line in commands_to_add(user, question))
 
 
 def _told_rule(rule: Mapping[str, Any]) -> str:

@@ -48,8 +48,8 @@ def add_flags(parser: ArgumentReader) -> None:
     add_dry_run_flag(parser)
 
 
-async def run(at: Invocation) -> int:
-    options = at.options
+async def run(invocation: Invocation) -> int:
+    options = invocation.options
     if len(options.words) > 1:
         raise UsageError("at most one token can be given")
     if options.ttl < 0 or 0 < options.ttl < 1:
@@ -59,7 +59,7 @@ async def run(at: Invocation) -> int:
     if groups and "authentication" not in usages:
         raise UsageError("--groups cannot be used without the usage authentication")
     token = read_token(options.words[0]) if options.words else new_token()
-    resource, dialect = await secrets_of(at)
+    resource, dialect = await secrets_of(invocation)
     value = secret_of(
         token,
         dialect,
@@ -73,7 +73,7 @@ async def run(at: Invocation) -> int:
             await resource.create(value, **query)
         except AlreadyExists:
             raise CommandError(f"there is a token {token.id} already") from None
-    at.screen.print(str(token))
+    invocation.screen.print(str(token))
     return 0
 
 

@@ -14,11 +14,11 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="TOKEN-ID | TOKEN", nargs="*")
 
 
-async def run(at: Invocation) -> int:
-    if not at.options.words:
+async def run(invocation: Invocation) -> int:
+    if not invocation.options.words:
         raise UsageError("at least one token id or token is needed")
-    ids = [id_of(word) for word in at.options.words]
-    resource, dialect = await secrets_of(at)
+    ids = [id_of(word) for word in invocation.options.words]
+    resource, dialect = await secrets_of(invocation)
     failures = Failures()
     for id in ids:
         try:
@@ -28,5 +28,5 @@ async def run(at: Invocation) -> int:
         except EXPECTED as error:
             failures.add(error)
         else:
-            at.screen.print(f'bootstrap token "{id}" deleted')
+            invocation.screen.print(f'bootstrap token "{id}" deleted')
     return failures.finish()

@@ -18,17 +18,17 @@ def add_flags(parser: ArgumentReader) -> None:
     add_document_flag(parser)
 
 
-async def run(at: Invocation) -> int:
-    as_document = wants_document(at)
-    resource, dialect = await secrets_of(at)
+async def run(invocation: Invocation) -> int:
+    as_document = wants_document(invocation)
+    resource, dialect = await secrets_of(invocation)
     listed = await resource.list(dialect.system_namespace)
     found = [one for one in (known(value, dialect) for value in listed["items"]) if one]
     if as_document:
-        print_document(at, [_told(one) for one in found])
+        print_document(invocation, [_told(one) for one in found])
     elif found:
         now = datetime.now(UTC)
         rows = [tuple(cell or "<none>" for cell in _row(one, now)) for one in found]
-        at.screen.print(tables.text([_HEAD, *rows]))
+        invocation.screen.print(tables.text([_HEAD, *rows]))
     return 0
 
 

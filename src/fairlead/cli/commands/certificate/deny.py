@@ -13,5 +13,5 @@ def add_flags(parser: ArgumentReader) -> None:
     add_deciding_flags(parser, _VERDICT)
 
 
-async def run(at: Invocation) -> int:
-    return await decide(at, _VERDICT)
+async def run(invocation: Invocation) -> int:
+    return await decide(invocation, _VERDICT)

@@ -13,9 +13,9 @@ def add_flags(parser: ArgumentReader) -> None:
     pass
 
 
-async def run(at: Invocation) -> int:
-    name = Files(at).said.current_context
+async def run(invocation: Invocation) -> int:
+    name = Files(invocation).said.current_context
     if not name:
         raise CommandFailed("error: current-context is not set")
-    at.screen.print(printable(name))
+    invocation.screen.print(printable(name))
     return 0

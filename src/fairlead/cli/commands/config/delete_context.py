@@ -11,12 +11,12 @@ def add_flags(parser: ArgumentReader) -> None:
     add_words(parser, "NAME")
 
 
-async def run(at: Invocation) -> int:
-    was_current = Files(at).said.current_context == one_word(at)
-    code = delete(at, "contexts")
+async def run(invocation: Invocation) -> int:
+    was_current = Files(invocation).said.current_context == one_word(invocation)
+    code = delete(invocation, "contexts")
     if was_current:
-        at.screen.flush()
-        at.screen.warn(
+        invocation.screen.flush()
+        invocation.screen.warn(
             "warning: that was the current context; choose another one with"
             " fairlead config use-context NAME"
         )

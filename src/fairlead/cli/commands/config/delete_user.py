@@ -11,5 +11,5 @@ def add_flags(parser: ArgumentReader) -> None:
     add_words(parser, "NAME")
 
 
-async def run(at: Invocation) -> int:
-    return delete(at, "users")
+async def run(invocation: Invocation) -> int:
+    return delete(invocation, "users")

@@ -27,8 +27,8 @@ class Files:
     """The merged configuration of the files, and changes to them. The file of --kubeconfig need not
     exist yet."""
 
-    def __init__(self, at: Invocation) -> None:
-        self.sources: Sources = sources_of(at.options.kubeconfig)
+    def __init__(self, invocation: Invocation) -> None:
+        self.sources: Sources = sources_of(invocation.options.kubeconfig)
         self.said: Configuration = read_configuration(self.sources)
 
     @property
@@ -92,9 +92,9 @@ class Files:
                 return
 
 
-def one_word(at: Invocation) -> str:
+def one_word(invocation: Invocation) -> str:
     """The only argument of a command; raises CommandFailed."""
-    words: list[str] = at.options.words
+    words: list[str] = invocation.options.words
     if len(words) != 1:
         raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
     return words[0]
@@ -104,13 +104,13 @@ def add_words(parser: ArgumentReader, metavar: str) -> None:
     parser.add_argument("words", metavar=metavar, nargs="*")
 
 
-def delete(at: Invocation, section: str) -> int:
+def delete(invocation: Invocation, section: str) -> int:
     """Remove the entry that the argument names from a section; return the exit code."""
-    files, name, what = Files(at), one_word(at), SECTIONS[section]
+    files, name, what = Files(invocation), one_word(invocation), SECTIONS[section]
     if files.fields(section, name) is None:
         raise CommandFailed(f"error: cannot delete {what} {name}, not in {files.default}")
     files.remove(section, name)
-    at.screen.print(f"deleted {what} {name} from {files.default}")
+    invocation.screen.print(f"deleted {what} {name} from {files.default}")
     return 0
 
 

@@ -12,7 +12,7 @@ def add_flags(parser: ArgumentReader) -> None:
     pass
 
 
-async def run(at: Invocation) -> int:
-    for line in ("NAME", *Files(at).names("clusters")):
-        at.screen.print(printable(line))
+async def run(invocation: Invocation) -> int:
+    for line in ("NAME", *Files(invocation).names("clusters")):
+        invocation.screen.print(printable(line))
     return 0

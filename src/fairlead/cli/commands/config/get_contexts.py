@@ -25,21 +25,21 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch("--no-headers", help="omit the header line")
 
 
-async def run(at: Invocation) -> int:
-    if at.options.output not in ("", "name"):
+async def run(invocation: Invocation) -> int:
+    if invocation.options.output not in ("", "name"):
         raise UsageError('output must be one of "" or "name"')
-    files = Files(at)
+    files = Files(invocation)
     known = files.said.entries["contexts"]
-    wanted = sorted(set(at.options.words)) or files.names("contexts")
+    wanted = sorted(set(invocation.options.words)) or files.names("contexts")
     names = [name for name in wanted if name in known]
-    if at.options.output == "name":
+    if invocation.options.output == "name":
         lines = [printable(name) for name in names]
     else:
         rows = [_row(files, name) for name in names]
-        whole = [*(() if at.options.no_headers else (_HEAD,)), *rows]
+        whole = [*(() if invocation.options.no_headers else (_HEAD,)), *rows]
         lines = tables.text(whole).splitlines() if whole else []
     for line in lines:
-        at.screen.print(line)
+        invocation.screen.print(line)
     missing = [name for name in wanted if name not in known]
     if missing:
         raise CommandFailed("\n".join(f"error: context {name} not found" for name in missing))

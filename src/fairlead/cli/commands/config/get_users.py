@@ -12,7 +12,7 @@ def add_flags(parser: ArgumentReader) -> None:
     pass
 
 
-async def run(at: Invocation) -> int:
-    for line in ("NAME", *Files(at).names("users")):
-        at.screen.print(printable(line))
+async def run(invocation: Invocation) -> int:
+    for line in ("NAME", *Files(invocation).names("users")):
+        invocation.screen.print(printable(line))
     return 0

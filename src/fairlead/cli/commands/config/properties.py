@@ -79,19 +79,19 @@ def property_of(text: str) -> Property:
     if section not in ENTRIES:
         raise CommandFailed(f"error: unable to parse {text} after [] at api.Config")
     kinds = ENTRIES[section]
-    split = next((at for at in range(1, len(rest)) if rest[at] in kinds), len(rest))
+    split = next((index for index in range(1, len(rest)) if rest[index] in kinds), len(rest))
     name, fields = ".".join(rest[:split]), rest[split:]
     return Property(section, name, tuple(fields), _kind(kinds, fields, text, _TYPE_NAMES[section]))
 
 
 def _kind(kinds: Kinds, fields: list[str], text: str, type_name: str) -> Any:
     found: Any = kinds
-    for at, field in enumerate(fields):
+    for index, field in enumerate(fields):
         below = found.get(field, found.get("*")) if isinstance(found, dict) else None
         if below is None:
-            before = text.split(".")[: -(len(fields) - at)]
+            before = text.split(".")[: -(len(fields) - index)]
             raise CommandFailed(
-                f"error: {'.'.join(fields[at:])} is not a field of"
+                f"error: {'.'.join(fields[index:])} is not a field of"
                 f" {'.'.join(before) or 'the beginning'} ({type_name})"
             )
         found = below
@@ -109,7 +109,7 @@ def value_of(place: Property, text: str, raw: bool) -> Any:
     if place.kind == BYTES:
         return _bytes(text, raw)
     if place.kind == TEXTS:
-        return [one for one in text.split(",") if one]
+        return [part for part in text.split(",") if part]
     if place.kind == TEXT:
         return text
     raise CommandFailed("error: it has fields of its own: set one of those")

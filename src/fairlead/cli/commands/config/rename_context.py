@@ -12,11 +12,11 @@ def add_flags(parser: ArgumentReader) -> None:
     add_words(parser, "NAME")
 
 
-async def run(at: Invocation) -> int:
-    if len(at.options.words) != 2:
-        raise CommandFailed(f"error: Unexpected args: [{' '.join(at.options.words)}]")
-    old, new = at.options.words
-    files = Files(at)
+async def run(invocation: Invocation) -> int:
+    if len(invocation.options.words) != 2:
+        raise CommandFailed(f"error: Unexpected args: [{' '.join(invocation.options.words)}]")
+    old, new = invocation.options.words
+    files = Files(invocation)
     context = files.fields("contexts", old)
     if context is None:
         raise CommandFailed(f'error: there is no context "{old}" in {files.default}')
@@ -28,5 +28,5 @@ async def run(at: Invocation) -> int:
     if files.said.current_context == old:
         files.use(new)
     files.remove("contexts", old)
-    at.screen.print(f'Context "{old}" renamed to "{new}".')
+    invocation.screen.print(f'Context "{old}" renamed to "{new}".')
     return 0

@@ -19,14 +19,14 @@ def add_flags(parser: ArgumentReader) -> None:
     )
 
 
-async def run(at: Invocation) -> int:
-    words = at.options.words
+async def run(invocation: Invocation) -> int:
+    words = invocation.options.words
     if len(words) != 2:
         raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
     place = property_of(words[0])
-    value = value_of(place, words[1], at.options.set_raw_bytes)
-    put(Files(at), place, value)
-    at.screen.print(f'Property "{words[0]}" set.')
+    value = value_of(place, words[1], invocation.options.set_raw_bytes)
+    put(Files(invocation), place, value)
+    invocation.screen.print(f'Property "{words[0]}" set.')
     return 0
 
 

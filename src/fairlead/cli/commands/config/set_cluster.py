@@ -26,10 +26,10 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch(f"--{_INSECURE}", default=None, help="do not verify the server's certificate")
 
 
-async def run(at: Invocation) -> int:
-    options, name = at.options, one_word(at)
+async def run(invocation: Invocation) -> int:
+    options, name = invocation.options, one_word(invocation)
     _check(options.certificate_authority, options.insecure_skip_tls_verify, options.embed_certs)
-    files = Files(at)
+    files = Files(invocation)
     given = {field: getattr(options, field.replace("-", "_")) for field in _TEXTS}
     authority = _authority(files, name, options.certificate_authority, options.embed_certs)
 
@@ -50,7 +50,7 @@ async def run(at: Invocation) -> int:
         _drop_empty(fields)
 
     files.set("clusters", name, change)
-    at.screen.print(f'Cluster "{name}" set.')
+    invocation.screen.print(f'Cluster "{name}" set.')
     return 0
 
 

@@ -19,10 +19,10 @@ def add_flags(parser: ArgumentReader) -> None:
         parser.add_argument(f"--{field}", metavar="NAME", help=f"{field} of the context")
 
 
-async def run(at: Invocation) -> int:
-    files = Files(at)
-    name = _name(at, files)
-    given = {field: getattr(at.options, field) for field in _FIELDS}
+async def run(invocation: Invocation) -> int:
+    files = Files(invocation)
+    name = _name(invocation, files)
+    given = {field: getattr(invocation.options, field) for field in _FIELDS}
 
     def change(fields: dict[str, Any]) -> None:
         fields.setdefault("cluster", "")
@@ -30,15 +30,15 @@ async def run(at: Invocation) -> int:
         fields.update({field: value for field, value in given.items() if value is not None})
 
     was_there = files.set("contexts", name, change)
-    at.screen.print(f'Context "{name}" {"modified" if was_there else "created"}.')
+    invocation.screen.print(f'Context "{name}" {"modified" if was_there else "created"}.')
     return 0
 
 
-def _name(at: Invocation, files: Files) -> str:
-    words: list[str] = at.options.words
+def _name(invocation: Invocation, files: Files) -> str:
+    words: list[str] = invocation.options.words
     if len(words) > 1:
         raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
-    if at.options.current:
+    if invocation.options.current:
         if words:
             raise CommandFailed("error: --current names the context already: leave out the name")
         if not files.said.current_context:

@@ -51,10 +51,10 @@ def add_flags(parser: ArgumentReader) -> None:
     )
 
 
-async def run(at: Invocation) -> int:
-    options, name = at.options, one_word(at)
+async def run(invocation: Invocation) -> int:
+    options, name = invocation.options, one_word(invocation)
     _check(options)
-    files = Files(at)
+    files = Files(invocation)
     shown = _shown_files(files, name, options)
 
     def change(fields: Fields) -> None:
@@ -67,7 +67,7 @@ async def run(at: Invocation) -> int:
         _change_plugin(fields, options)
 
     files.set("users", name, change)
-    at.screen.print(f'User "{name}" set.')
+    invocation.screen.print(f'User "{name}" set.')
     return 0
 
 
@@ -156,7 +156,9 @@ def _change_plugin(fields: Fields, options: argparse.Namespace) -> None:
     }
     plugin.update({field: value for field, value in given.items() if value is not None})
     if options.exec_env:
-        variables = {one["name"]: one.get("value", "") for one in plugin.get("env") or ()}
+        variables = {
+            variable["name"]: variable.get("value", "") for variable in plugin.get("env") or ()
+        }
         for key, value in _settings(options.exec_env, "exec-env"):
             if value is None:
                 variables.pop(key, None)

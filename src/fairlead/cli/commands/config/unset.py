@@ -13,9 +13,9 @@ def add_flags(parser: ArgumentReader) -> None:
     add_words(parser, "PROPERTY")
 
 
-async def run(at: Invocation) -> int:
-    word = one_word(at)
-    place, files = property_of(word), Files(at)
+async def run(invocation: Invocation) -> int:
+    word = one_word(invocation)
+    place, files = property_of(word), Files(invocation)
     if place.section and not place.name:
         files.clear(place.section)
     elif place.section and not place.fields:
@@ -23,5 +23,5 @@ async def run(at: Invocation) -> int:
             files.remove(place.section, place.name)
     elif not place.section or files.fields(place.section, place.name) is not None:
         put(files, place, None)
-    at.screen.print(f'Property "{word}" unset.')
+    invocation.screen.print(f'Property "{word}" unset.')
     return 0

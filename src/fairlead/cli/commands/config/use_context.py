@@ -12,12 +12,12 @@ def add_flags(parser: ArgumentReader) -> None:
     add_words(parser, "NAME")
 
 
-async def run(at: Invocation) -> int:
-    name, files = one_word(at), Files(at)
+async def run(invocation: Invocation) -> int:
+    name, files = one_word(invocation), Files(invocation)
     if not name:
         raise CommandFailed("error: you must specify a current-context")
     if files.fields("contexts", name) is None:
         raise CommandFailed(f'error: there is no context "{name}"')
     files.use(name)
-    at.screen.print(f'Switched to context "{name}".')
+    invocation.screen.print(f'Switched to context "{name}".')
     return 0

@@ -44,12 +44,12 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch("--merge", default=True, help="merge all configuration files")
 
 
-async def run(at: Invocation) -> int:
-    options = at.options
+async def run(invocation: Invocation) -> int:
+    options = invocation.options
     if not options.merge and not options.kubeconfig:
         raise CommandFailed("error: --merge=false shows one file: name it with --kubeconfig")
     printer = printer_for(Choice(options.output or "yaml"))
-    said = Files(at).said
+    said = Files(invocation).said
     if options.context:
         said.current_context = options.context
     if options.minify:
@@ -60,27 +60,29 @@ async def run(at: Invocation) -> int:
         redact(said)
     shown = document(said)
     if options.output == "json":
-        at.screen.print(json.dumps(shown, indent=4, ensure_ascii=False))  # keeps the field order
+        invocation.screen.print(
+            json.dumps(shown, indent=4, ensure_ascii=False)
+        )  # keeps the field order
     else:
-        at.screen.out.write(printer(shown))
+        invocation.screen.out.write(printer(shown))
     return 0
 
 
 # Prepares the configuration for output: reduced, flattened or redacted.
 
 
-def document(said: Configuration) -> Fields:
+def document(configuration: Configuration) -> Fields:
     """The merged configuration as one file."""
-    shown: Fields = {"kind": "Config", "apiVersion": "v1", "preferences": said.preferences}
+    shown: Fields = {"kind": "Config", "apiVersion": "v1", "preferences": configuration.preferences}
     for section in ("clusters", "users", "contexts"):
-        entries = said.entries[section]
+        entries = configuration.entries[section]
         shown[section] = [
             {"name": name, SECTIONS[section]: _shown(entries[name].value, ENTRIES[section])}
             for name in sorted(entries)
         ] or None
-    shown["current-context"] = said.current_context
-    if said.extensions:
-        shown["extensions"] = said.extensions
+    shown["current-context"] = configuration.current_context
+    if configuration.extensions:
+        shown["extensions"] = configuration.extensions
     return shown
 
 
@@ -102,31 +104,33 @@ def _ordered(value: Any, kind: Any) -> Any:
     return {name: _ordered(value[name], kind.get(name)) for name in names if name in value}
 
 
-def minify(said: Configuration) -> None:
+def minify(configuration: Configuration) -> None:
     """Keep only the current context with its cluster and user; raises CommandFailed."""
-    name = said.current_context
+    name = configuration.current_context
     if not name:
         raise CommandFailed("error: --minify shows the current context, and there is none")
-    context = said.entries["contexts"].get(name)
+    context = configuration.entries["contexts"].get(name)
     if context is None:
         raise CommandFailed(f"error: cannot locate context {name}")
-    said.entries["contexts"] = {name: context}
+    configuration.entries["contexts"] = {name: context}
     for section in ("clusters", "users"):
-        said.entries[section] = _only(said, section, context.value.get(SECTIONS[section]))
+        configuration.entries[section] = _only(
+            configuration, section, context.value.get(SECTIONS[section])
+        )
 
 
-def _only(said: Configuration, section: str, name: Any) -> dict[str, Entry]:
+def _only(configuration: Configuration, section: str, name: Any) -> dict[str, Entry]:
     if not name:
         return {}
-    found = said.entries[section].get(name)
+    found = configuration.entries[section].get(name)
     if found is None:
         raise CommandFailed(f"error: cannot locate {SECTIONS[section]} {name}")
     return {name: found}
 
 
-def flatten(said: Configuration) -> None:
+def flatten(configuration: Configuration) -> None:
     """Replace file names by the content of the files; raises CommandFailed."""
-    for section, entries in said.entries.items():
+    for section, entries in configuration.entries.items():
         for entry in entries.values():
             for field in _FILES[section]:
                 if entry.value.get(field):
@@ -146,9 +150,9 @@ def _take_over(entry: Entry, field: str) -> None:
     entry.value[f"{field}-data"] = b64encode(content).decode()
 
 
-def redact(said: Configuration) -> None:
+def redact(configuration: Configuration) -> None:
     """Replace secrets and certificates by placeholders."""
-    for entries in said.entries.values():
+    for entries in configuration.entries.values():
         for entry in entries.values():
             _hide(entry.value, _SECRETS)
             provider = entry.value.get("auth-provider")

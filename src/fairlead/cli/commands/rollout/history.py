@@ -27,43 +27,48 @@ def add_flags(parser: ArgumentReader) -> None:
     add_output_flag(parser)
 
 
-async def run(at: Invocation) -> int:
-    check_output(at)
-    if at.options.revision < 0:
-        raise CommandError(f"--revision takes a number from 1 on, not {at.options.revision}")
+async def run(invocation: Invocation) -> int:
+    check_output(invocation)
+    if invocation.options.revision < 0:
+        raise CommandError(
+            f"--revision takes a number from 1 on, not {invocation.options.revision}"
+        )
     failures = Failures()
-    async for one in workloads(at, failures):
+    async for resolved in workloads(invocation, failures):
         try:
-            await _show(at, one)
+            await _show(invocation, resolved)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     return failures.finish()
 
 
-async def _show(at: Invocation, one: ResolvedObject) -> None:
-    revisions = await revisions_of(at.client, one, "history viewer")
-    wanted = at.options.revision
+async def _show(invocation: Invocation, resolved: ResolvedObject) -> None:
+    revisions = await revisions_of(invocation.client, resolved, "history viewer")
+    wanted = invocation.options.revision
     if wanted:
         revisions = [revision for revision in revisions if revision.number == wanted]
         if not revisions:
             raise CommandError("there is no such revision")
-    if at.options.output:
+    if invocation.options.output:
         for revision in revisions:
             source = revision.source
-            show_result(at, (await at.client.resource_of(source)).type, source, "")
+            show_result(invocation, (await invocation.client.resource_of(source)).type, source, "")
         return
-    title = named(one.resource.type, one.name)
+    title = named(resolved.resource.type, resolved.name)
     if wanted:
-        dialect = await at.client.discovery.dialect()
+        dialect = await invocation.client.discovery.dialect()
         text = template_text(with_cause(revisions[0], dialect), dialect)
-        at.screen.print(f"{title} with revision #{wanted}\n{text}\n")
+        invocation.screen.print(f"{title} with revision #{wanted}\n{text}\n")
     else:
-        at.screen.print(f"{title} \n{_table(revisions)}\n")
+        invocation.screen.print(f"{title} \n{_table(revisions)}\n")
 
 
 def _table(revisions: list[Revision]) -> str:
     if not revisions:
         return "No rollout history found."
-    rows = [(str(one.number), " ".join(printable(one.cause).split())) for one in revisions]
+    rows = [
+        (str(revision.number), " ".join(printable(revision.cause).split()))
+        for revision in revisions
+    ]
     lines = [f"{number:<{len(_HEAD)}}{cause or '<none>'}" for number, cause in rows]
     return "\n".join((f"{_HEAD}CHANGE-CAUSE", *lines))

@@ -22,19 +22,19 @@ def add_flags(parser: ArgumentReader) -> None:
     add_output_flag(parser)
 
 
-async def run(at: Invocation) -> int:
-    return await patch_all(at, _patch, "restarted")
+async def run(invocation: Invocation) -> int:
+    return await patch_all(invocation, _patch, "restarted")
 
 
-def _patch(one: ResolvedObject, dialect: Dialect) -> dict[str, Any]:
-    type = one.resource.type
+def _patch(resolved: ResolvedObject, dialect: Dialect) -> dict[str, Any]:
+    type = resolved.resource.type
     if (type.group, type.kind) not in (DEPLOYMENT, *SETS):
         raise CommandFailed("restarting is not supported")
-    if one.value["spec"].get("paused"):
+    if resolved.value["spec"].get("paused"):
         raise CommandFailed("is paused: fairlead rollout resume first")
     name = dialect.label(_RESTARTED.format(dialect.client_manager))
     now = datetime.now().astimezone().isoformat(timespec="seconds").replace("+00:00", "Z")
-    metadata = one.value["spec"]["template"].get("metadata") or {}
+    metadata = resolved.value["spec"]["template"].get("metadata") or {}
     if (metadata.get("annotations") or {}).get(name) == now:
         raise CommandFailed(
             "was restarted within the past second, please wait before restarting it again"

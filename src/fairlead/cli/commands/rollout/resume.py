@@ -19,13 +19,13 @@ def add_flags(parser: ArgumentReader) -> None:
     add_output_flag(parser)
 
 
-async def run(at: Invocation) -> int:
-    return await patch_all(at, _patch, "resumed")
+async def run(invocation: Invocation) -> int:
+    return await patch_all(invocation, _patch, "resumed")
 
 
-def _patch(one: ResolvedObject, dialect: Dialect) -> dict[str, Any]:
-    if (one.resource.type.group, one.resource.type.kind) != DEPLOYMENT:
+def _patch(resolved: ResolvedObject, dialect: Dialect) -> dict[str, Any]:
+    if (resolved.resource.type.group, resolved.resource.type.kind) != DEPLOYMENT:
         raise CommandFailed("resuming is not supported")
-    if not one.value["spec"].get("paused"):
+    if not resolved.value["spec"].get("paused"):
         raise CommandFailed("is not paused")
     return {"spec": {"paused": False}}

@@ -34,33 +34,35 @@ def add_flags(parser: ArgumentReader) -> None:
     )
 
 
-async def run(at: Invocation) -> int:
+async def run(invocation: Invocation) -> int:
     failures = Failures()
-    found = [one async for one in workloads(at, failures)]
+    found = [resolved async for resolved in workloads(invocation, failures)]
     failures.finish()
     if len(found) != 1:
         raise CommandError(f"rollout status follows one workload, not {len(found)}")
     try:
-        async with asyncio.timeout(at.options.timeout or None):
-            await _follow(at, found[0])
+        async with asyncio.timeout(invocation.options.timeout or None):
+            await _follow(invocation, found[0])
     except TimeoutError:
         raise CommandError("not rolled out within --timeout") from None
     return 0
 
 
-async def _follow(at: Invocation, one: ResolvedObject) -> None:
+async def _follow(invocation: Invocation, resolved: ResolvedObject) -> None:
     said = ""
-    async for value in versions(one.resource, one.name, one.namespace):
+    async for value in versions(resolved.resource, resolved.name, resolved.namespace):
         if value is None:
             raise CommandError("object has been deleted")
-        if at.options.revision > 0 and one.resource.type.kind == "Deployment":
-            check_revision(value, await at.client.discovery.dialect(), at.options.revision)
-        progress = progress_of(one.resource.type, value)
+        if invocation.options.revision > 0 and resolved.resource.type.kind == "Deployment":
+            check_revision(
+                value, await invocation.client.discovery.dialect(), invocation.options.revision
+            )
+        progress = progress_of(resolved.resource.type, value)
         if progress.text != said:
-            at.screen.print(progress.text)
-            at.screen.flush()
+            invocation.screen.print(progress.text)
+            invocation.screen.flush()
             said = progress.text
-        if progress.is_done or not at.options.watch:
+        if progress.is_done or not invocation.options.watch:
             return
 
 

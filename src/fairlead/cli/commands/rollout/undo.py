@@ -56,51 +56,53 @@ def add_flags(parser: ArgumentReader) -> None:
     add_output_flag(parser)
 
 
-async def run(at: Invocation) -> int:
-    check_output(at)
-    query = write_query(at.options)
+async def run(invocation: Invocation) -> int:
+    check_output(invocation)
+    query = write_query(invocation.options)
     failures = Failures()
-    async for one in workloads(at, failures):
+    async for resolved in workloads(invocation, failures):
         try:
-            await _undo(at, one, query)
+            await _undo(invocation, resolved, query)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     return failures.finish()
 
 
-async def _undo(at: Invocation, one: ResolvedObject, query: Mapping[str, str]) -> None:
-    wanted = at.options.to_revision
-    revisions = await revisions_of(at.client, one, "rollbacker")
-    revision = revision_to_go_to(one, revisions, wanted)
-    value = one.value
-    dialect = await at.client.discovery.dialect()
-    if dry_run(at.options) == "client":
+async def _undo(invocation: Invocation, resolved: ResolvedObject, query: Mapping[str, str]) -> None:
+    wanted = invocation.options.to_revision
+    revisions = await revisions_of(invocation.client, resolved, "rollbacker")
+    revision = revision_to_go_to(resolved, revisions, wanted)
+    value = resolved.value
+    dialect = await invocation.client.discovery.dialect()
+    if dry_run(invocation.options) == "client":
         done = f"{template_text(revision.template, dialect)}\n"
-        if not is_deployment(one):
+        if not is_deployment(resolved):
             done = f"will roll back to {done}"
-    elif is_there_already(one, revision):
+    elif is_there_already(resolved, revision):
         done = f"not changed (revision {wanted} is what runs now)"
     else:
-        value = await go_back(one, revision, dialect, **query)
+        value = await go_back(resolved, revision, dialect, **query)
         done = "rolled back"
-    show_result(at, one.resource.type, value, done, note(at.options))
+    show_result(invocation, resolved.resource.type, value, done, note(invocation.options))
 
 
-def is_deployment(one: ResolvedObject) -> bool:
-    return (one.resource.type.group, one.resource.type.kind) == DEPLOYMENT
+def is_deployment(resolved: ResolvedObject) -> bool:
+    return (resolved.resource.type.group, resolved.resource.type.kind) == DEPLOYMENT
 
 
-def revision_to_go_to(one: ResolvedObject, revisions: Sequence[Revision], wanted: int) -> Revision:
+def revision_to_go_to(
+    resolved: ResolvedObject, revisions: Sequence[Revision], wanted: int
+) -> Revision:
     """The wanted revision; 0 means the previous one. Raises Mistake."""
     if wanted < 0:
         raise _not_found(wanted)
-    if is_deployment(one) and one.value["spec"].get("paused"):
+    if is_deployment(resolved) and resolved.value["spec"].get("paused"):
         raise CommandError("it is paused: fairlead rollout resume first")
     if wanted == 0:
         if len(revisions) > 1:
             return revisions[-2]
-        if is_deployment(one):
-            raise CommandError(f'deployment "{one.name}" has only one revision')
+        if is_deployment(resolved):
+            raise CommandError(f'deployment "{resolved.name}" has only one revision')
         raise CommandError("there is no revision before this one")
     for revision in revisions:
         if revision.number == wanted:
@@ -112,29 +114,39 @@ def _not_found(wanted: int) -> CommandError:
     return CommandError(f"there is no revision {wanted}")
 
 
-def is_there_already(one: ResolvedObject, revision: Revision) -> bool:
-    return without_hash(one.value["spec"]["template"]) == without_hash(revision.template)
+def is_there_already(resolved: ResolvedObject, revision: Revision) -> bool:
+    return without_hash(resolved.value["spec"]["template"]) == without_hash(revision.template)
 
 
 async def go_back(
-    one: ResolvedObject, revision: Revision, dialect: Dialect, **query: str
+    resolved: ResolvedObject, revision: Revision, dialect: Dialect, **query: str
 ) -> Object:
     """Restore the template of the revision; return the new workload."""
-    if not is_deployment(one):
-        return await one.resource.patch(
-            one.name, revision.source["data"], one.namespace, type=STRATEGIC_PATCH, **query
+    if not is_deployment(resolved):
+        return await resolved.resource.patch(
+            resolved.name,
+            revision.source["data"],
+            resolved.namespace,
+            type=STRATEGIC_PATCH,
+            **query,
         )
     patch = [
         {"op": "replace", "path": "/spec/template", "value": without_hash(revision.template)},
-        {"op": "add", "path": "/metadata/annotations", "value": _notes(one, revision, dialect)},
+        {
+            "op": "add",
+            "path": "/metadata/annotations",
+            "value": _notes(resolved, revision, dialect),
+        },
     ]
-    return await one.resource.patch(one.name, patch, one.namespace, type=JSON_PATCH, **query)
+    return await resolved.resource.patch(
+        resolved.name, patch, resolved.namespace, type=JSON_PATCH, **query
+    )
 
 
-def _notes(one: ResolvedObject, revision: Revision, dialect: Dialect) -> dict[str, str]:
+def _notes(resolved: ResolvedObject, revision: Revision, dialect: Dialect) -> dict[str, str]:
     """The annotations of the revision, but those in `_KEPT` from the Deployment."""
     kept = {dialect.label(name) for name in _KEPT}
-    own = one.value["metadata"].get("annotations") or {}
+    own = resolved.value["metadata"].get("annotations") or {}
     old = revision.source["metadata"].get("annotations") or {}
     return {
         **{name: text for name, text in own.items() if name in kept},

@@ -38,16 +38,18 @@ def add_flags(parser: ArgumentReader) -> None:
     add_document_flag(parser)
 
 
-async def run(at: Invocation) -> int:
-    if len(at.options.words) != 1:
-        raise UsageError(f"give one NAME, not {len(at.options.words)}")
-    as_document = wants_document(at)
-    name = at.options.words[0].removeprefix("serviceaccount/").removeprefix("sa/")
-    group = (await at.client.discovery.dialect()).group_name("authentication.@")
-    body = {"apiVersion": f"{group}/v1", "kind": "TokenRequest", "spec": _spec(at)}
-    accounts = at.client.of(await at.client.discovery.of_kind("v1", "ServiceAccount"))
+async def run(invocation: Invocation) -> int:
+    if len(invocation.options.words) != 1:
+        raise UsageError(f"give one NAME, not {len(invocation.options.words)}")
+    as_document = wants_document(invocation)
+    name = invocation.options.words[0].removeprefix("serviceaccount/").removeprefix("sa/")
+    group = (await invocation.client.discovery.dialect()).group_name("authentication.@")
+    body = {"apiVersion": f"{group}/v1", "kind": "TokenRequest", "spec": _spec(invocation)}
+    accounts = invocation.client.of(
+        await invocation.client.discovery.of_kind("v1", "ServiceAccount")
+    )
     try:
-        made = await accounts.create(body, at.namespace, name=name, subresource="token")
+        made = await accounts.create(body, invocation.namespace, name=name, subresource="token")
     except ApiError as error:
         if error.code == 401:
             raise
@@ -56,15 +58,15 @@ async def run(at: Invocation) -> int:
     if not token:
         raise CommandFailed("error: the server answered without a token")
     if as_document:
-        print_document(at, made)
+        print_document(invocation, made)
     else:
-        at.screen.print(token)
+        invocation.screen.print(token)
     return 0
 
 
-def _spec(at: Invocation) -> dict[str, Any]:
+def _spec(invocation: Invocation) -> dict[str, Any]:
     """The spec of the TokenRequest; raises UsageError for flags that contradict each other."""
-    options = at.options
+    options = invocation.options
     spec: dict[str, Any] = {}
     if options.audience:
         spec["audiences"] = options.audience

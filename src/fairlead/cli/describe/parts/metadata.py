@@ -147,7 +147,7 @@ def _draw(
     conditions = value.items("status.conditions")
     if conditions:
         page.write("Conditions:")
-        rows = (spaced([_cell(one, name) for name in head]) for one in conditions)
+        rows = (spaced([_cell(condition, name) for name in head]) for condition in conditions)
         page.table(head, rows, rules=[_RULES.get(name, "-" * len(name)) for name in head])
 
 

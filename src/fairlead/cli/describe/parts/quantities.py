@@ -83,11 +83,11 @@ def quality_of_service(pod: Fields) -> str:
     """The QoS class of a pod, computed from its requests and limits."""
     containers = [*pod.items("spec.containers"), *pod.items("spec.initContainers")]
     limits, requests = (
-        [_counted(one, path) for one in containers] for path in ("limits", "requests")
+        [_counted(container, path) for container in containers] for path in ("limits", "requests")
     )
     if not any((*limits, *requests)):
         return "BestEffort"
-    limited = all(len(one) == len(_COUNTED) for one in limits)
+    limited = all(len(limit) == len(_COUNTED) for limit in limits)
     equal = all(
         all(limit[name] == value for name, value in request.items() if name in limit)
         for limit, request in zip(limits, requests, strict=True)

@@ -134,11 +134,11 @@ def _keep_own_kinds(schema: Schema, group: str, version: str, kind_mark: str) ->
     if not isinstance(kinds, list):
         return
     own = [
-        {"group": group, "kind": one["kind"], "version": version}
-        for one in kinds
-        if isinstance(one, dict)
-        and (one.get("group"), one.get("version")) == (group, version)
-        and isinstance(one.get("kind"), str)
+        {"group": group, "kind": kind["kind"], "version": version}
+        for kind in kinds
+        if isinstance(kind, dict)
+        and (kind.get("group"), kind.get("version")) == (group, version)
+        and isinstance(kind.get("kind"), str)
     ]
     if own:
         schema[kind_mark] = own

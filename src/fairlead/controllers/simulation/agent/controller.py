@@ -96,7 +96,9 @@ class PodAgents:
         if change.name not in self._fleet:
             return ()
         versions = (change.before, change.after)
-        marked = any(one and one.body and STATE_MARK in one.body for one in versions)
+        marked = any(
+            version and version.body and STATE_MARK in version.body for version in versions
+        )
         if change.added or change.deleted or marked:
             return tuple(self._on[change.name])
         return ()
@@ -246,8 +248,12 @@ def hook_time(container: Object) -> float:
 def running(pod: Object) -> Iterable[Object]:
     """The running regular containers of a pod."""
     statuses = pod["status"].get("containerStatuses") or ()
-    names = {one["name"] for one in statuses if "running" in state_of(one)}
-    return [one for one in pod["spec"]["containers"] if one["name"] in names]
+    names = {
+        container_status["name"]
+        for container_status in statuses
+        if "running" in state_of(container_status)
+    }
+    return [container for container in pod["spec"]["containers"] if container["name"] in names]
 
 
 def stop_moments(pod: Object, behaviour: PodBehaviour, dialect: Dialect) -> tuple[float, float]:

@@ -155,17 +155,19 @@ def _carry_on(
 
 
 def _by_name(statuses: Sequence[Object] | None) -> dict[str, Object]:
-    return {one["name"]: one for one in statuses or ()}
+    return {container_status["name"]: container_status for container_status in statuses or ()}
 
 
 def _phase(pod: Object, status: Object, held_up: bool) -> str:
     statuses = status["containerStatuses"]
-    if held_up or any(_is_unstarted(one) for one in statuses):
+    if held_up or any(_is_unstarted(container_status) for container_status in statuses):
         return "Pending"
     policy = pod["spec"].get("restartPolicy", ALWAYS)
-    if not all(is_over(one, policy) for one in statuses):
+    if not all(is_over(container_status, policy) for container_status in statuses):
         return "Running"
-    codes = [one["state"]["terminated"].get("exitCode") for one in statuses]
+    codes = [
+        container_status["state"]["terminated"].get("exitCode") for container_status in statuses
+    ]
     return "Failed" if any(codes) else "Succeeded"
 
 
@@ -234,7 +236,7 @@ def pod_conditions(
 ) -> list[Object]:
     """The conditions for a status; foreign ones are kept. `unfinished` are the init containers not
     completed."""
-    old = {one["type"]: one for one in pod["status"].get("conditions") or ()}
+    old = {condition["type"]: condition for condition in pod["status"].get("conditions") or ()}
     containers = _containers_ready(status)
     told = {
         "Initialized": _initialized(status.get("phase", ""), unfinished),
@@ -272,14 +274,18 @@ def _containers_ready(status: Object) -> _Told:
     if status.get("phase") in FINISHED:
         reason = _COMPLETED if status["phase"] == "Succeeded" else "PodFailed"
         return "False", reason, ""
-    unready = _named(one for one in status.get("containerStatuses") or () if not one.get("ready"))
+    unready = _named(
+        container_status
+        for container_status in status.get("containerStatuses") or ()
+        if not container_status.get("ready")
+    )
     if unready:
         return "False", "ContainersNotReady", f"containers with unready status: [{unready}]"
     return _YES
 
 
 def _named(statuses: Iterable[Object]) -> str:
-    return " ".join(one["name"] for one in statuses)
+    return " ".join(container_status["name"] for container_status in statuses)
 
 
 def _ready(pod: Object, old: dict[str, Object], containers: _Told) -> _Told:

@@ -49,7 +49,7 @@ async def _change(
 
 
 def _with_reason(conditions: list[Object], text: str) -> list[Object]:
-    old = next((one for one in conditions if one["type"] == _SCHEDULED), None)
+    old = next((condition for condition in conditions if condition["type"] == _SCHEDULED), None)
     new = {
         "type": _SCHEDULED,
         "status": "False",
@@ -62,4 +62,4 @@ def _with_reason(conditions: list[Object], text: str) -> list[Object]:
         if (old.get("reason"), old.get("message")) == (new["reason"], text):
             return conditions
         new["lastTransitionTime"] = old.get("lastTransitionTime") or new["lastTransitionTime"]
-    return [*(one for one in conditions if one is not old), new]
+    return [*(condition for condition in conditions if condition is not old), new]

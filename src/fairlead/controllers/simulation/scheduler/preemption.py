@@ -67,8 +67,10 @@ async def choose(
             reasons.append(found)
     if not candidates:
         return None, explained(len(cluster.nodes), reasons)
-    least = min(one.cost() for one in candidates)
-    return max((one for one in candidates if one.cost() == least), key=Candidate.youngest), ""
+    least = min(candidate.cost() for candidate in candidates)
+    return max(
+        (candidate for candidate in candidates if candidate.cost() == least), key=Candidate.youngest
+    ), ""
 
 
 def _victims(
@@ -101,7 +103,7 @@ def _by_budget(
     pods: Sequence[Placed], budgets: Sequence[Object]
 ) -> tuple[list[Placed], list[Placed]]:
     """Pods whose deletion would violate a budget, and the others."""
-    left = [(one.get("status") or {}).get("disruptionsAllowed") or 0 for one in budgets]
+    left = [(budget.get("status") or {}).get("disruptionsAllowed") or 0 for budget in budgets]
     violating: list[Placed] = []
     others: list[Placed] = []
     for pod in pods:

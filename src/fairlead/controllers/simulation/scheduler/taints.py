@@ -19,7 +19,7 @@ _CORDONED = Refusal(("node(s) were unschedulable",), True, Event.NODE)
 
 
 def tolerates(tolerations: Sequence[Object], taint: Object) -> bool:
-    return any(_covers(one, taint) for one in tolerations)
+    return any(_covers(toleration, taint) for toleration in tolerations)
 
 
 def _covers(toleration: Object, taint: Object) -> bool:

@@ -82,7 +82,9 @@ def _selector(constraint: Object, wish: PendingPod) -> Object | None:
 def _spreads(wish: PendingPod, cluster: Cluster, *, strict: bool) -> list[_Spread]:
     constraints: Sequence[Object] = wish.spec.get("topologySpreadConstraints") or ()
     found = [
-        _Spread(one, wish) for one in constraints if (one["whenUnsatisfiable"] == _STRICT) == strict
+        _Spread(constraint, wish)
+        for constraint in constraints
+        if (constraint["whenUnsatisfiable"] == _STRICT) == strict
     ]
     for node in cluster.nodes if found else ():
         if not all(one.key in node.labels for one in found):
@@ -99,13 +101,13 @@ def even(wish: PendingPod, cluster: Cluster) -> Filter | None:
         return None
 
     def judge(node: NodeSummary) -> Refusal | None:
-        if not all(one.key in node.labels for one in spreads):
+        if not all(spread.key in node.labels for spread in spreads):
             return _UNLABELLED
-        return None if all(one.is_even(node) for one in spreads) else _UNEVEN
+        return None if all(spread.is_even(node) for spread in spreads) else _UNEVEN
 
     return judge
 
 
 def crowding(wish: PendingPod, cluster: Cluster) -> list[tuple[str, dict[str, int]]]:
     """Counts per domain of the soft constraints."""
-    return [(one.key, one.counts) for one in _spreads(wish, cluster, strict=False)]
+    return [(spread.key, spread.counts) for spread in _spreads(wish, cluster, strict=False)]

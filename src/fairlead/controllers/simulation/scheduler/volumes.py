@@ -258,7 +258,7 @@ def _has_room(capacities: Sequence[Object] | None, node: NodeSummary) -> bool:
     """Whether a node can reach one of the capacities. Without nodeTopology none can, with an empty
     one all can."""
     return capacities is None or any(
-        selector_matches(one.get("nodeTopology"), node.labels) for one in capacities
+        selector_matches(capacity.get("nodeTopology"), node.labels) for capacity in capacities
     )
 
 

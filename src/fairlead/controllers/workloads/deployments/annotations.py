@@ -45,7 +45,7 @@ class Annotations:
         return _number(_texts(value).get(self.revision, "")) or 0
 
     def latest_revision(self, sets: Iterable[Object]) -> int:
-        return max((self.revision_of(one) for one in sets), default=0)
+        return max((self.revision_of(replica_set) for replica_set in sets), default=0)
 
     def desired_replicas(self, one: Object) -> int | None:
         """The Deployment's replicas when it last resized this ReplicaSet."""

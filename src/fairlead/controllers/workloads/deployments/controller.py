@@ -109,7 +109,9 @@ class Deployments:
         elif rollout.is_resized:
             await rollout.resize()
         elif deployment["spec"]["strategy"].get("type") == "Recreate":
-            await rollout.recreate(pod for one in rollout.old for pod in self._pods.of(one))
+            await rollout.recreate(
+                pod for replica_set in rollout.old for pod in self._pods.of(replica_set)
+            )
         else:
             await rollout.roll()
 
@@ -151,7 +153,11 @@ class Rollback:
         """Roll back to a revision (0: the previous one), and remove the annotation even if that is
         not possible."""
         wanted = revision or self._last_but_one(sets)
-        numbered = (one for one in sets if self._annotations.revision_of(one) == wanted)
+        numbered = (
+            replica_set
+            for replica_set in sets
+            if self._annotations.revision_of(replica_set) == wanted
+        )
         found = next(numbered, None) if wanted else None
         name, kind = deployment["metadata"]["name"], WARNING
         if found is None:
@@ -169,7 +175,7 @@ class Rollback:
         self._writer.record(deployment, kind, reason, text)
 
     def _last_but_one(self, sets: Sequence[Object]) -> int:
-        revisions = sorted({self._annotations.revision_of(one) for one in sets})
+        revisions = sorted({self._annotations.revision_of(replica_set) for replica_set in sets})
         return revisions[-2] if len(revisions) > 1 else 0
 
     async def _write(self, deployment: Object, to: Object | None) -> None:

@@ -20,7 +20,7 @@ def wanted(one: Object) -> int:
 
 def count(name: str, sets: Iterable[Object]) -> int:
     """The sum of a status field."""
-    return sum((one.get("status") or {}).get(name) or 0 for one in sets)
+    return sum((replica_set.get("status") or {}).get(name) or 0 for replica_set in sets)
 
 
 def wanted_by_all(sets: Iterable[Object]) -> int:
@@ -29,7 +29,7 @@ def wanted_by_all(sets: Iterable[Object]) -> int:
 
 def active(sets: Iterable[Object]) -> list[Object]:
     """The ReplicaSets with a desired size above 0."""
-    return [one for one in sets if wanted(one) > 0]
+    return [replica_set for replica_set in sets if wanted(replica_set) > 0]
 
 
 def age_order(one: Object) -> tuple[str, str]:

@@ -32,10 +32,14 @@ class Rollout:
         self._revisions = revisions
         template = deployment["spec"]["template"]
         alike = (
-            one for one in sets.by_age(found) if same_template(one["spec"]["template"], template)
+            replica_set
+            for replica_set in sets.by_age(found)
+            if same_template(replica_set["spec"]["template"], template)
         )
         self.new: Object | None = next(alike, None)
-        self.old = [one for one in sets.by_age(found) if one is not self.new]
+        self.old = [
+            replica_set for replica_set in sets.by_age(found) if replica_set is not self.new
+        ]
 
     @property
     def everything(self) -> list[Object]:
@@ -95,7 +99,7 @@ class Rollout:
     def _replace(self, one: Object, by: Object) -> None:
         if one is self.new:
             self.new = by
-        self.old = [by if found is one else found for found in self.old]
+        self.old = [by if replica_set is one else replica_set for replica_set in self.old]
 
     async def recreate(self, pods: Iterable[Pod]) -> None:
         """Strategy Recreate: create new pods after all old ones are gone. `pods` are those of the
@@ -156,7 +160,11 @@ class Rollout:
         if limit is None or limit == _EVERY_REVISION:
             return
         revision_of = self._writer.annotations.revision_of
-        alive = [one for one in self.old if one["metadata"].get("deletionTimestamp") is None]
+        alive = [
+            replica_set
+            for replica_set in self.old
+            if replica_set["metadata"].get("deletionTimestamp") is None
+        ]
         alive.sort(key=lambda one: (revision_of(one), sets.age_order(one)))
         for one in alive[: max(0, len(alive) - limit)]:
             if sets.is_idle(one):

@@ -61,9 +61,9 @@ def removable(limits: Limits, everything: Sequence[Object], new: Object) -> int:
 def without_unhealthy(old: Sequence[Object], most: int) -> list[int]:
     """Sizes of old ReplicaSets, oldest first, with up to `most` unavailable pods removed."""
     sizes = []
-    for one in old:
-        size = sets.wanted(one)
-        sick = max(0, size - sets.count("availableReplicas", [one]))
+    for replica_set in old:
+        size = sets.wanted(replica_set)
+        sick = max(0, size - sets.count("availableReplicas", [replica_set]))
         gone = min(most, sick)
         most -= gone
         sizes.append(size - gone)

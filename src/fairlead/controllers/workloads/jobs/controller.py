@@ -136,29 +136,29 @@ class Jobs:
         policy = FailurePolicy(job["spec"].get("podFailurePolicy") if gate else None)
         return JobState({**job, "status": status}, pods, self._names, policy)
 
-    async def _tell(self, job: Object, standing: JobState, step: Step) -> None:
+    async def _tell(self, job: Object, state: JobState, step: Step) -> None:
         """Count pods and write the status if it changed."""
-        status = {**standing.status, "active": step.active}
+        status = {**state.status, "active": step.active}
         status.pop("ready", None)
         if self._gates["JobReadyPods"]:
-            status["ready"] = sum(pod.ready for pod in standing.active)
+            status["ready"] = sum(pod.ready for pod in state.active)
         if step.suspension is not None:
             status = _saying(status, step.suspension)
             if step.suspension["status"] == "False":
                 status["startTime"] = step.suspension["lastTransitionTime"]
-        if standing.is_tracked:
-            await self._count(job, standing, step, status)
+        if state.is_tracked:
+            await self._count(job, state, step, status)
         else:
-            status |= {"succeeded": standing.succeeded, "failed": standing.failed}
-            status |= {"completedIndexes": str(standing.completed)}
+            status |= {"succeeded": state.succeeded, "failed": state.failed}
+            status |= {"completedIndexes": str(state.completed)}
             status.pop(UNCOUNTED, None)
-            await self._write(job, _ended(status, step, standing.completions), step)
-            _, failures = await self._tracking.release_all(standing.pods)
+            await self._write(job, _ended(status, step, state.completions), step)
+            _, failures = await self._tracking.release_all(state.pods)
             _raise_first(failures)
 
-    async def _count(self, job: Object, standing: JobState, step: Step, status: Object) -> None:
-        uncounted = {pod.uid for pod in standing.pods if standing.holds(pod)}
-        notes = noted(standing, settled(status, uncounted), ending=step.ending is not None)
+    async def _count(self, job: Object, state: JobState, step: Step, status: Object) -> None:
+        uncounted = {pod.uid for pod in state.pods if state.holds(pod)}
+        notes = noted(state, settled(status, uncounted), ending=step.ending is not None)
         if step.ending is not None and step.ending["type"] == FAILURE_TARGET:
             notes.status = _saying(notes.status, step.ending)
             step.ending = {**step.ending, "type": FAILED}
@@ -171,7 +171,7 @@ class Jobs:
         released, failures = await self._tracking.release_all(notes.pods)
         final = settled(notes.status, uncounted - released)
         if notes.whole and is_settled(final):
-            final = _ended(final, step, standing.completions)
+            final = _ended(final, step, state.completions)
         await self._write(written, final, step)
         _raise_first(failures)
 
@@ -248,33 +248,33 @@ class Notes:
     whole: bool = True
 
 
-def noted(standing: JobState, status: Object, *, ending: bool) -> Notes:
+def noted(state: JobState, status: Object, *, ending: bool) -> Notes:
     """Add finished pods to the status. With `ending`, all pods count as finished."""
     uncounted = status.get(UNCOUNTED) or {}
     succeeded, failed = list(uncounted.get("succeeded") or ()), list(uncounted.get("failed") or ())
     known = {*succeeded, *failed}
     indexes: list[int] = []
     notes = Notes(status)
-    for pod in standing.pods:
-        if not standing.holds(pod):
+    for pod in state.pods:
+        if not state.holds(pod):
             continue
         stops = pod.deleting or ending
-        if stops or standing.is_going or pod.phase in FINISHED:
+        if stops or state.is_going or pod.phase in FINISHED:
             notes.pods.append(pod)
-        if pod.uid not in known and standing.has_place(pod):
+        if pod.uid not in known and state.has_place(pod):
             if pod.phase == "Succeeded":
-                if standing.is_indexed:
-                    indexes.append(standing.place_of(pod))
+                if state.is_indexed:
+                    indexes.append(state.place_of(pod))
                 else:
                     succeeded.append(pod.uid)
-            elif (stops or pod.phase == "Failed") and standing.policy.counts(pod):
+            elif (stops or pod.phase == "Failed") and state.policy.counts(pod):
                 failed.append(pod.uid)
         if len(indexes) + len(succeeded) + len(failed) >= MAX_UNCOUNTED:
             notes.whole = False
             break
     notes.status = _with_uncounted(status, succeeded, failed)
-    if standing.is_indexed:
-        completed = standing.completed_before.joined(indexes)
+    if state.is_indexed:
+        completed = state.completed_before.joined(indexes)
         notes.status = {**notes.status, "succeeded": len(completed)}
         notes.status["completedIndexes"] = str(completed)
     return notes

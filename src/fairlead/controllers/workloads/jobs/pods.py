@@ -14,27 +14,27 @@ from fairlead.resources.registry import Resource
 _LONGEST_PREFIX = 58  # of generated names
 
 
-def wanted(standing: JobState) -> int:
+def wanted(state: JobState) -> int:
     """How many pods should be active."""
-    parallelism: int = standing.spec.get("parallelism") or 0
-    if standing.is_suspended:
+    parallelism: int = state.spec.get("parallelism") or 0
+    if state.is_suspended:
         return 0
     # Without completions no pods are added after the first success.
-    if standing.completions is None:
-        return len(standing.active) if standing.succeeded else parallelism
-    return max(0, min(parallelism, standing.completions - standing.succeeded))
+    if state.completions is None:
+        return len(state.active) if state.succeeded else parallelism
+    return max(0, min(parallelism, state.completions - state.succeeded))
 
 
-def superfluous(standing: JobState) -> list[Pod]:
+def superfluous(state: JobState) -> list[Pod]:
     """Active pods to delete: surplus ones, duplicates of an index, and invalid indexes."""
-    surplus = max(0, len(standing.active) - wanted(standing))
-    if not standing.is_indexed or standing.is_suspended:
-        return _least_missed(standing.active, surplus)
+    surplus = max(0, len(state.active) - wanted(state))
+    if not state.is_indexed or state.is_suspended:
+        return _least_missed(state.active, surplus)
     by_index: dict[int, list[Pod]] = defaultdict(list)
     removed: list[Pod] = []
-    for pod in standing.active:
-        if standing.has_place(pod):
-            by_index[standing.place_of(pod)].append(pod)
+    for pod in state.active:
+        if state.has_place(pod):
+            by_index[state.place_of(pod)].append(pod)
         else:
             removed.append(pod)
     left: list[Pod] = []
@@ -49,27 +49,25 @@ def _least_missed(pods: list[Pod], count: int) -> list[Pod]:
     return to_remove(pods, (), count, "") if count > 0 else []
 
 
-def missing_indexes(standing: JobState, count: int) -> list[int]:
+def missing_indexes(state: JobState, count: int) -> list[int]:
     """The lowest indexes that are neither completed nor active."""
-    active = (standing.place_of(pod) for pod in standing.active if standing.has_place(pod))
-    return standing.completed.joined(active).first_missing(count, standing.completions or 0)
+    active = (state.place_of(pod) for pod in state.active if state.has_place(pod))
+    return state.completed.joined(active).first_missing(count, state.completions or 0)
 
 
-def pods_to_make(
-    standing: JobState, resource: Resource, names: JobNames, most: int
-) -> list[Object]:
+def pods_to_make(state: JobState, resource: Resource, names: JobNames, most: int) -> list[Object]:
     """The missing pods, at most `most`."""
-    count = min(wanted(standing) - len(standing.active), most)
+    count = min(wanted(state) - len(state.active), most)
     if count <= 0:
         return []
-    pod = pod_from(standing.spec["template"], resource, standing.job)
-    if standing.is_tracked:
+    pod = pod_from(state.spec["template"], resource, state.job)
+    if state.is_tracked:
         pod["metadata"] = with_finalizer(pod["metadata"], names.tracking)
-    if not standing.is_indexed:
+    if not state.is_indexed:
         return [pod] * count
     indexed = {**pod, "spec": _telling_index(pod["spec"], names)}
-    name = standing.job["metadata"]["name"]
-    return [_at_index(indexed, name, index, names) for index in missing_indexes(standing, count)]
+    name = state.job["metadata"]["name"]
+    return [_at_index(indexed, name, index, names) for index in missing_indexes(state, count)]
 
 
 def _telling_index(spec: Object, names: JobNames) -> Object:
@@ -79,7 +77,7 @@ def _telling_index(spec: Object, names: JobNames) -> Object:
 
     def told(container: Object) -> Object:
         variables = container.get("env") or []
-        if any(one["name"] == INDEX_VARIABLE for one in variables):
+        if any(variable["name"] == INDEX_VARIABLE for variable in variables):
             return container
         return {**container, "env": [*variables, variable]}
 

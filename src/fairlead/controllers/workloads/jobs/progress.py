@@ -213,7 +213,9 @@ class Indexes:
 def _run(text: str) -> tuple[int, int] | None:
     first, dash, last = text.partition("-")
     numbers = [first, last] if dash else [first, first]
-    if not all(one.isascii() and one.isdigit() and len(one) <= _MAX_DIGITS for one in numbers):
+    if not all(
+        number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS for number in numbers
+    ):
         return None
     return int(numbers[0]), int(numbers[1])
 

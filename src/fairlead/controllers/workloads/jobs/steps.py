@@ -60,64 +60,64 @@ class Steps:
         self._resource = resource
         self._names = names
 
-    async def take(self, standing: JobState) -> Step:
-        verdict = standing.verdict()
+    async def take(self, state: JobState) -> Step:
+        verdict = state.verdict()
         if verdict is not None:
-            return await self._fail(standing, verdict)
-        if standing.is_going:
-            step = Step(len(standing.active))
+            return await self._fail(state, verdict)
+        if state.is_going:
+            step = Step(len(state.active))
         else:
-            step = await self._keep_number(standing)
-        if standing.is_complete(step.active):
+            step = await self._keep_number(state)
+        if state.is_complete(step.active):
             step.ending = condition(COMPLETE, "True")
-        elif not standing.is_going:
-            _tell_suspension(standing, step)
+        elif not state.is_going:
+            _tell_suspension(state, step)
         return step
 
-    async def _fail(self, standing: JobState, verdict: Object) -> Step:
+    async def _fail(self, state: JobState, verdict: Object) -> Step:
         """Delete all active pods and count them as failed. The Job ends when all deletes
         succeeded."""
-        acts = [partial(self._control.delete, standing.job, pod) for pod in standing.active]
+        acts = [partial(self._control.delete, state.job, pod) for pod in state.active]
         failures = await all_of(acts)
         if failures:
             return Step(len(failures), failure=failures[0])
-        standing.failed += len(standing.active)
+        state.failed += len(state.active)
         return Step(0, ending=verdict)
 
-    async def _keep_number(self, standing: JobState) -> Step:
-        active = len(standing.active)
-        surplus = superfluous(standing)
+    async def _keep_number(self, state: JobState) -> Step:
+        active = len(state.active)
+        surplus = superfluous(state)
         if surplus:
-            return await self._remove(standing, surplus[:_BURST])
-        pods = pods_to_make(standing, self._resource, self._names, _BURST)
+            return await self._remove(state, surplus[:_BURST])
+        pods = pods_to_make(state, self._resource, self._names, _BURST)
         if not pods:
             return Step(active)
-        resumes = end_of_pause(standing.pods)
+        resumes = end_of_pause(state.pods)
         if resumes > clock.time():
             return Step(active, resumes=resumes)
-        return await self._make(standing, pods)
+        return await self._make(state, pods)
 
-    async def _remove(self, standing: JobState, pods: list[Pod]) -> Step:
+    async def _remove(self, state: JobState, pods: list[Pod]) -> Step:
         """Delete surplus pods. They must not count, so they lose their finalizer first."""
         removed: set[str] = set()
 
         async def remove(pod: Pod) -> None:
-            if standing.holds(pod):
+            if state.holds(pod):
                 await self._tracking.release(pod)
-            await self._control.delete(standing.job, pod)
+            await self._control.delete(state.job, pod)
             removed.add(pod.uid)
 
         failures = await all_of([partial(remove, pod) for pod in pods])
-        standing.pods = [pod for pod in standing.pods if pod.uid not in removed]
+        state.pods = [pod for pod in state.pods if pod.uid not in removed]
         failure = failures[0] if failures else None
-        return Step(len(standing.active) - len(removed), failure=failure)
+        return Step(len(state.active) - len(removed), failure=failure)
 
-    async def _make(self, standing: JobState, pods: list[Object]) -> Step:
+    async def _make(self, state: JobState, pods: list[Object]) -> Step:
         made = 0
 
         async def make(pod: Object) -> None:
             nonlocal made
-            await self._control.create(standing.job, pod)
+            await self._control.create(state.job, pod)
             made += 1
 
         failure: Exception | None = None
@@ -125,13 +125,13 @@ class Steps:
             await growing([partial(make, pod) for pod in pods])
         except StatusError as error:
             failure = None if is_namespace_terminating(error) else error
-        return Step(len(standing.active) + made, failure=failure)
+        return Step(len(state.active) + made, failure=failure)
 
 
-def _tell_suspension(standing: JobState, step: Step) -> None:
+def _tell_suspension(state: JobState, step: Step) -> None:
     """Set the Suspended condition if it changed."""
-    said = statuses.find_condition(standing.status.get("conditions") or (), SUSPENDED)
-    if standing.is_suspended:
+    said = statuses.find_condition(state.status.get("conditions") or (), SUSPENDED)
+    if state.is_suspended:
         status, reason, event, text = "True", "JobSuspended", "Suspended", "Job suspended"
     else:
         status, reason, event, text = "False", "JobResumed", "Resumed", "Job resumed"

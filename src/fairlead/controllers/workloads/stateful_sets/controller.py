@@ -68,7 +68,7 @@ class StatefulSets:
         with the name of the set and an ordinal."""
         parts = split_name(change.name) if change.deleted else None
         words = parts[0].split("-") if parts else []
-        keys = (f"{change.namespace}/{'-'.join(words[at:])}" for at in range(1, len(words)))
+        keys = (f"{change.namespace}/{'-'.join(words[index:])}" for index in range(1, len(words)))
         return [key for key in keys if self._sets.get(key) is not None]
 
     async def sync(self, key: str) -> float | None:

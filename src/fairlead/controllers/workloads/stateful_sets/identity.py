@@ -149,7 +149,10 @@ class Retention:
         it."""
         name = pod_name(owner, ordinal)
         references = claim["metadata"].get("ownerReferences") or ()
-        return any(one["kind"] == self._pods.kind and one["name"] == name for one in references)
+        return any(
+            reference["kind"] == self._pods.kind and reference["name"] == name
+            for reference in references
+        )
 
 
 def _reference(resource: Resource, name: str, uid: str) -> Object:
