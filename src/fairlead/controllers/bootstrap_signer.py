@@ -93,8 +93,8 @@ class BootstrapSigner:
             metadata = {"name": CLUSTER_INFO, "namespace": self._public}
             value = {"metadata": metadata, "data": {_CONFIG: config}}
             return await self._owner.create(CONFIG_MAPS, value)
-        said = (current.get("data") or {}).get(_CONFIG)
-        if said == config or (said is not None and not _is_written_by(current, self._owner)):
+        stored = (current.get("data") or {}).get(_CONFIG)
+        if stored == config or (stored is not None and not _is_written_by(current, self._owner)):
             return current
         return await self._owner.change(
             CONFIG_MAPS, self._public, CLUSTER_INFO, lambda old: _with_data(old, {_CONFIG: config})
@@ -156,8 +156,8 @@ class BootstrapSigner:
             for token_id, secret in tokens.items()
         }
         others = {key: text for key, text in data.items() if not key.startswith(_SIGNATURE)}
-        wanted = {**others, **signatures}
-        return current if wanted == data else {**current, "data": wanted}
+        new_data = {**others, **signatures}
+        return current if new_data == data else {**current, "data": new_data}
 
 
 def detached_signature(content: str, key_id: str, key: str) -> str:

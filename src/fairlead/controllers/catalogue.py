@@ -129,19 +129,19 @@ class Chosen:
 
 def chosen_controllers(text: str) -> Chosen:
     """Parse the flag; raises ControllerNameError. If a name occurs twice the first one wins."""
-    given = [part.strip() for part in text.split(",") if part.strip()]
-    wanted: dict[str, bool] = {}
-    for part in given or DEFAULT_CONTROLLERS.split(","):
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    switches: dict[str, bool] = {}
+    for part in parts or DEFAULT_CONTROLLERS.split(","):
         name = part.removeprefix("-")
         if name not in _NAMES and name != "*":
-            known = ", ".join(sorted(_NAMES))
-            raise ControllerNameError(f'unknown controller "{name}"; known are {known}')
-        wanted.setdefault(name, part[:1] != "-")
-    rest = wanted.get("*", False)
+            names = ", ".join(sorted(_NAMES))
+            raise ControllerNameError(f'unknown controller "{name}"; known are {names}')
+        switches.setdefault(name, part[:1] != "-")
+    rest = switches.get("*", False)
     running = (
         name
         for name in _NAMES - _WITHOUT_EFFECT
-        if wanted.get(name, rest and name not in _OFF_BY_DEFAULT)
+        if switches.get(name, rest and name not in _OFF_BY_DEFAULT)
     )
-    without_effect = (part for part in given if part.removeprefix("-") in _WITHOUT_EFFECT)
+    without_effect = (part for part in parts if part.removeprefix("-") in _WITHOUT_EFFECT)
     return Chosen(frozenset(running), tuple(without_effect))

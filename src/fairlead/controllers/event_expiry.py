@@ -50,12 +50,12 @@ class EventExpiry:
         return {EVENTS: self._note} if self._seconds > 0 else {}
 
     def _note(self, change: Change) -> Iterable[str]:
-        known = self._written.pop(change.key, None)
+        previous = self._written.pop(change.key, None)
         if change.after is None:
             return ()
         revision = change.after.revision
-        if known is not None and known[0] == revision:
-            written = known
+        if previous is not None and previous[0] == revision:
+            written = previous
         else:
             written = revision, clock.steady() if revision >= self._first_of_ours else None
         self._written[change.key] = written

@@ -116,9 +116,9 @@ class EventWriter:
                 logger.exception("an event was not written")
 
     async def _write(self, client: Client, event: Object, key: str) -> None:
-        def again(known: Object) -> Object:
-            count, text = known.get("count", 1) + 1, event["message"]
-            return {**known, "count": count, "lastTimestamp": now(), "message": text}
+        def again(stored: Object) -> Object:
+            count, text = stored.get("count", 1) + 1, event["message"]
+            return {**stored, "count": count, "lastTimestamp": now(), "message": text}
 
         namespace = event["metadata"]["namespace"]
         name = self._written.get(key)

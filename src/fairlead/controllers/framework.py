@@ -253,10 +253,10 @@ class Controllers:
                 tell(existing(collection.resource, version))
 
         if replay and self._beginning.locked():
-            told = Replay(collection, tell)
-            self._replays.append(told)
-            follow = partial(store.follow, resync=told.restart_replay, replay=False)
-            return self._until(told.end, follow, collection, told.listen)
+            replayed = Replay(collection, tell)
+            self._replays.append(replayed)
+            follow = partial(store.follow, resync=replayed.restart_replay, replay=False)
+            return self._until(replayed.end, follow, collection, replayed.listen)
         follow = partial(store.follow, resync=look_again, replay=replay)
         return self._until(lambda: None, follow, collection, tell)
 

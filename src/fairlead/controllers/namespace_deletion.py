@@ -77,12 +77,12 @@ class NamespaceDeletion:
     def _content_changed(self, change: Change) -> Iterable[str]:
         """The namespace of an object that was created, deleted, or changed while it had
         finalizers."""
-        held = self._held.get(change.namespace)
-        if held is None:
+        waiting = self._held.get(change.namespace)
+        if waiting is None:
             return ()
         before = change.before
         if change.after is None:
-            held.keys.discard((change.resource, change.key))
+            waiting.keys.discard((change.resource, change.key))
         elif before is not None and not may_have_finalizers(before):
             return ()
         return (change.namespace,)
@@ -93,13 +93,13 @@ class NamespaceDeletion:
             self._release(key)
             self._undiscovered.discard(key)
             return None
-        held = self._held.get(key)
-        if held is not None and held.keys and held.rest > monotonic():
-            return held.rest - monotonic()
+        waiting = self._held.get(key)
+        if waiting is not None and waiting.keys and waiting.rest > monotonic():
+            return waiting.rest - monotonic()
         remains = await self._empty(key)
         if remains.told(namespace) != namespace:
-            told = _if_still(namespace, remains.told)
-            await self._client.change(NAMESPACES, "", key, told, "status")
+            change = _if_still(namespace, remains.told)
+            await self._client.change(NAMESPACES, "", key, change, "status")
         failure = remains.failure()
         if failure is not None:
             raise failure
@@ -113,9 +113,9 @@ class NamespaceDeletion:
         remains = Remains()
         contents = self._contents()
         # A resource that two groups serve is stored once; delete it once.
-        kept = {self._api.collection(resource): resource for resource in reversed(contents)}
+        collections = {self._api.collection(resource): resource for resource in reversed(contents)}
         outcomes = await asyncio.gather(
-            *(self._delete_all(resource, namespace) for resource in kept.values())
+            *(self._delete_all(resource, namespace) for resource in collections.values())
         )
         remains.failures = [error for error in outcomes if error is not None]
         await self._empty_elsewhere(namespace, remains)
@@ -123,27 +123,27 @@ class NamespaceDeletion:
         note(namespace)
         # After a failure the back-off of the queue decides.
         rest = monotonic() + (0.0 if remains.failure() is not None else _REST)
-        held = _Held([], set(), rest)
+        waiting = _Held([], set(), rest)
         for resource in contents:
             collection = self._api.collection(resource)
             versions = collection.newest(namespace)
             if versions:
-                held.resources.append(resource)
-                held.keys.update((collection.resource, version.key) for version in versions)
+                waiting.resources.append(resource)
+                waiting.keys.update((collection.resource, version.key) for version in versions)
                 remains.objects[f"{resource.name}.{resource.group}"] = len(versions)
             for version in versions:
                 remains.finalizers.update(finalizers_of(version))
-        self._hold(namespace, held)
+        self._hold(namespace, waiting)
         return remains
 
     def _contents(self) -> list[Resource]:
         """All namespaced resources with deletes, each in the preferred version of its group."""
-        found: dict[tuple[str, str], Resource] = {}
+        resources: dict[tuple[str, str], Resource] = {}
         for group_version in self._api.resources.group_versions():
             for resource in group_version.resources.values():
                 if resource.namespaced and "delete" in resource.verbs:
-                    found.setdefault((resource.group, resource.name), resource)
-        return list(found.values())
+                    resources.setdefault((resource.group, resource.name), resource)
+        return list(resources.values())
 
     async def _delete_all(self, resource: Resource, namespace: str) -> StatusError | None:
         if all(map(is_going, self._api.collection(resource).newest(namespace))):
@@ -154,10 +154,10 @@ class NamespaceDeletion:
             return error
         return None
 
-    def _hold(self, namespace: str, held: _Held) -> None:
+    def _hold(self, namespace: str, waiting: _Held) -> None:
         """Watch the resources of the remaining content."""
-        if held.keys:
-            self._held[namespace] = held
+        if waiting.keys:
+            self._held[namespace] = waiting
             self._follow_held()
         else:
             self._release(namespace)
@@ -167,10 +167,10 @@ class NamespaceDeletion:
             self._follow_held()
 
     def _follow_held(self) -> None:
-        wanted = {resource for held in self._held.values() for resource in held.resources}
-        for resource in self._followed.keys() - wanted:
+        resources = {resource for waiting in self._held.values() for resource in waiting.resources}
+        for resource in self._followed.keys() - resources:
             self._followed.pop(resource)()
-        for resource in wanted - self._followed.keys():
+        for resource in resources - self._followed.keys():
             self._followed[resource] = self._follow(
                 resource.key, self._content_changed, replay=False
             )
@@ -187,7 +187,7 @@ def _if_still(namespace: Object, change: Callable[[Object], Object]) -> Callable
     """A change that applies only to the namespace with the same uid: a new one of that name may
     have been created meanwhile."""
     uid = namespace["metadata"]["uid"]
-    return lambda found: change(found) if found["metadata"]["uid"] == uid else found
+    return lambda current: change(current) if current["metadata"]["uid"] == uid else current
 
 
 def _finalized(namespace: Object) -> Object:

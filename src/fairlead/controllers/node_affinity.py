@@ -82,24 +82,24 @@ def _term_matches(term: Object, node: Node) -> bool:
 
 
 def _is_met(requirement: Object, labels: Mapping[str, str]) -> bool:
-    value, wanted = labels.get(requirement["key"]), requirement.get("values") or ()
+    value, values = labels.get(requirement["key"]), requirement.get("values") or ()
     match requirement["operator"]:
         case "In":
-            return value is not None and value in wanted
+            return value is not None and value in values
         case "NotIn":
-            return value is None or value not in wanted
+            return value is None or value not in values
         case "Exists":
             return value is not None
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt" as operator:
-            return _compares(value, operator, wanted)
+            return _compares(value, operator, values)
     return False
 
 
-def _compares(value: str | None, operator: str, wanted: Any) -> bool:
+def _compares(value: str | None, operator: str, bound: Any) -> bool:
     left = _integer(value)
-    right = _integer(wanted[0]) if len(wanted) == 1 else None
+    right = _integer(bound[0]) if len(bound) == 1 else None
     if left is None or right is None:
         return False
     return left > right if operator == "Gt" else left < right

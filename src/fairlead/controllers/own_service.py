@@ -31,7 +31,10 @@ _OF_PORT = ("name", "port", "protocol", "targetPort")
 def advertised_address(*configured: str) -> str:
     """The first configured address that is reachable from outside, else this machine's; empty if
     there is none."""
-    return next((one for one in configured if not special_uses(one)), "") or _machine_address()
+    return (
+        next((address for address in configured if not special_uses(address)), "")
+        or _machine_address()
+    )
 
 
 def _machine_address() -> str:
@@ -41,9 +44,9 @@ def _machine_address() -> str:
                 probe.connect((far, 9))  # sends nothing
             except OSError:
                 continue
-            found = str(probe.getsockname()[0])
-            if not special_uses(found):
-                return found
+            address = str(probe.getsockname()[0])
+            if not special_uses(address):
+                return address
     return ""
 
 
@@ -88,10 +91,10 @@ class OwnService:
         await self._put(SERVICES, self._service, partial(self._with_ports, servers))
         if not servers:
             return again_in
-        endpoints, found = self._wanted_endpoints(servers), self._wanted_slice(servers)
+        endpoints, endpoint_slice = self._wanted_endpoints(servers), self._wanted_slice(servers)
         await asyncio.gather(
             self._put(ENDPOINTS, endpoints, lambda old: _over(old, endpoints)),
-            self._put_slice(found),
+            self._put_slice(endpoint_slice),
         )
         return again_in
 
@@ -106,9 +109,9 @@ class OwnService:
         ports that point to another live server."""
         ports = self._service["spec"]["ports"]
         spec = {**old["spec"], "type": "ClusterIP"}
-        found = [{name: port.get(name) for name in _OF_PORT} for port in spec.get("ports") or ()]
+        listed = [{name: port.get(name) for name in _OF_PORT} for port in spec.get("ports") or ()]
         others = ([{**ports[0], "targetPort": server.port}] for server in servers)
-        if found != ports and found not in others:
+        if listed != ports and listed not in others:
             spec["ports"] = ports
         return {**old, "spec": spec}
 
@@ -151,11 +154,11 @@ class OwnService:
             "ports": [self._offered(port)],
         }
 
-    async def _put_slice(self, wanted: Object) -> None:
+    async def _put_slice(self, endpoint_slice: Object) -> None:
         old = self._find(SLICES)
-        if old is not None and old["addressType"] != wanted["addressType"]:
+        if old is not None and old["addressType"] != endpoint_slice["addressType"]:
             await self._objects.delete(SLICES, self._namespace, self._name)
-        await self._put(SLICES, wanted, lambda old: _over(old, wanted))
+        await self._put(SLICES, endpoint_slice, lambda old: _over(old, endpoint_slice))
 
     def _find(self, key: str) -> Object | None:
         return self._objects.find(key, self._namespace, self._name)
@@ -171,7 +174,7 @@ class OwnService:
             await self._objects.change(key, self._namespace, self._name, change)
 
 
-def _over(old: Object, wanted: Object) -> Object:
+def _over(old: Object, new: Object) -> Object:
     """The desired content and labels on top of the existing object."""
-    metadata = {**old["metadata"], "labels": wanted["metadata"]["labels"]}
-    return {**old, **wanted, "metadata": metadata}
+    metadata = {**old["metadata"], "labels": new["metadata"]["labels"]}
+    return {**old, **new, "metadata": metadata}

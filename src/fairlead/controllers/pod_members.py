@@ -115,12 +115,12 @@ class SelectedPods(Generic[Facts]):
         if self._last[0] is change:
             yield from self._last[1]
             return
-        found: list[str] = []
+        keys: list[str] = []
         for key in self._concerned(change):
             if key is not None:
-                found.append(key)
+                keys.append(key)
             yield key
-        self._last = (change, found)
+        self._last = (change, keys)
 
     @property
     def selecting(self) -> list[str]:
@@ -162,9 +162,9 @@ class SelectedPods(Generic[Facts]):
         return {key for label in labels for key in self._by_label.get(label, ())}
 
     def _read(self, pod: Version) -> Facts:
-        known = self._facts.get(pod.key)
-        if known is not None and known[0] is pod:
-            return known[1]
+        fact = self._facts.get(pod.key)
+        if fact is not None and fact[0] is pod:
+            return fact[1]
         facts = self._read_pod(pod.object())
         self._facts[pod.key] = (pod, facts)
         return facts
@@ -175,8 +175,8 @@ class SelectedPods(Generic[Facts]):
         if selector is None:
             return []
         if members is not None and key not in self._searches:
-            known = [version for _, version in sorted(members.items(), key=_first)]
-            return await self._selected(key, selector, known, are_members=True)
+            versions = [version for _, version in sorted(members.items(), key=_first)]
+            return await self._selected(key, selector, versions, are_members=True)
         pods = self._pods.current(key.partition("/")[0])
         if key in self._searches:
             return await self._selected(key, selector, pods)
@@ -194,18 +194,18 @@ class SelectedPods(Generic[Facts]):
         self, key: str, selector: Object, pods: list[Version], *, are_members: bool = False
     ) -> list[Facts]:
         """Facts of the pods that match, in their current versions."""
-        found = []
-        for known in pods:
+        keys = []
+        for facts in pods:
             await self._pace.keep()
-            pod = self._pods.get(known.key)
+            pod = self._pods.get(facts.key)
             if pod is None:
                 continue  # deleted; the event follows
-            if not (are_members and pod is known):
+            if not (are_members and pod is facts):
                 if not selector_matches(selector, pod.labels):
                     continue
                 self._keep(key, pod)
-            found.append(self._read(pod))
-        return found
+            keys.append(self._read(pod))
+        return keys
 
 
 def _first(item: tuple[str, object]) -> str:

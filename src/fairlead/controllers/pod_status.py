@@ -49,33 +49,33 @@ def _told(pod: Object, condition: Object) -> Object:
         conditions.append({**condition, "lastTransitionTime": now()})
     else:
         index = kinds.index(condition["type"])
-        found = conditions[index]
-        changed = {**found, **condition}
-        if changed == found:
+        old = conditions[index]
+        changed = {**old, **condition}
+        if changed == old:
             return pod
-        if found["status"] != condition["status"]:
+        if old["status"] != condition["status"]:
             changed["lastTransitionTime"] = now()
         conditions[index] = changed
     return {**pod, "status": {**status, "conditions": conditions}}
 
 
-def copied_over(wanted: Object, _: Object) -> Object:
+def copied_over(updated: Object, _: Object) -> Object:
     """A change function that returns a precomputed object. Its resourceVersion makes the write fail
     with a conflict if the pod has changed since."""
-    copy: Object = copied(wanted)
+    copy: Object = copied(updated)
     return copy
 
 
-async def write_status(client: Client, wanted: Object, verb: str = "update") -> bool:
+async def write_status(client: Client, updated: Object, verb: str = "update") -> bool:
     """Write the status of a pod, with a precondition on its version; returns whether the pod
     exists."""
-    metadata = wanted["metadata"]
+    metadata = updated["metadata"]
     try:
         await client.change(
             PODS,
             metadata["namespace"],
             metadata["name"],
-            partial(copied_over, wanted),
+            partial(copied_over, updated),
             "status",
             verb,
         )

@@ -48,6 +48,6 @@ class Replay:
                 if versions is not self._versions:
                     break
                 self._tell(existing(self._collection.resource, version))
-        held, self._held, self._versions = self._held or [], None, []
-        for change in held:
+        changes, self._held, self._versions = self._held or [], None, []
+        for change in changes:
             self._tell(change)

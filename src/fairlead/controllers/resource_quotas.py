@@ -132,16 +132,16 @@ class _Sum:
             self.total = dict.fromkeys(self._names, Amount(Decimal(count)))
             return []
         now, facts = clock.now(), self.facts
-        found: list[_Changed] = [
+        changes: list[_Changed] = [
             (version.key, version)
             for version in versions
             if (fact := facts.get(version.key)) is None or not fact.is_of(version, now)
         ]
-        added = sum(key not in facts for key, _ in found)
+        added = sum(key not in facts for key, _ in changes)
         if len(facts) + added != len(versions):
             gone = facts.keys() - {version.key for version in versions}
-            found.extend((key, None) for key in gone)
-        return found
+            changes.extend((key, None) for key in gone)
+        return changes
 
     def count(self, key: str, fact: _Fact | None) -> bool:
         """Count an object in its current version, or None if deleted. Returns False if its previous
@@ -162,15 +162,17 @@ class _Sum:
         if self._selectors and (scopes is None or not all(map(scopes.match, self._selectors))):
             return
         for name, more in (fact.usage or {}).items():
-            known = total.get(name)
-            if known is not None:
-                kind = known.kind if known.value else more.kind
-                total[name] = Amount(add(known.value, more.value), kind)
+            amount = total.get(name)
+            if amount is not None:
+                kind = amount.kind if amount.value else more.kind
+                total[name] = Amount(add(amount.value, more.value), kind)
 
 
 def _weight(changed: list[_Changed]) -> int:
     """Estimated cost of reading changed objects, in bytes."""
-    return sum(_BYTES_AN_OBJECT + len(one.body or b"") for _, one in changed if one is not None)
+    return sum(
+        _BYTES_AN_OBJECT + len(version.body or b"") for _, version in changed if version is not None
+    )
 
 
 class ResourceQuotas:
@@ -220,11 +222,14 @@ class ResourceQuotas:
         keys = [entry.key for entry in self._quotas.current(change.namespace)]
         if not keys or change.after is None or type(measure) is Counting:
             return keys if change.after is None else ()
-        if max(len(one.body or b"") for one in (change.before, change.after)) > budget.LIGHT:
+        if (
+            max(len(version.body or b"") for version in (change.before, change.after))
+            > budget.LIGHT
+        ):
             return keys  # comparing usage of large objects is slow; recount instead
-        known = self._facts.get((resource.key, change.namespace), {}).get(change.key)
-        if known is not None and known.usage is not None and known.version is change.before:
-            before = known
+        fact = self._facts.get((resource.key, change.namespace), {}).get(change.key)
+        if fact is not None and fact.usage is not None and fact.version is change.before:
+            before = fact
         else:
             before = _read(resource, measure, change.before)
         after = _read(resource, measure, change.after)
@@ -244,12 +249,12 @@ class ResourceQuotas:
             return self._rests[key] - now
         self._resting.discard(key)
         turns = _Turns()
-        done = await self._recount(namespace, name, quota["spec"], turns)
+        is_complete = await self._recount(namespace, name, quota["spec"], turns)
         self._rests[key] = monotonic() + _REST * turns.spent
-        if done is None:
+        if is_complete is None:
             return None
-        self._seen[key] = done["spec"]
-        return self._next_look(namespace, done)
+        self._seen[key] = is_complete["spec"]
+        return self._next_look(namespace, is_complete)
 
     async def _recount(
         self, namespace: str, name: str, spec: Object, turns: _Turns
@@ -268,7 +273,7 @@ class ResourceQuotas:
                 return None
             if not self._finish(sums):
                 continue
-            used = {name: found for one in sums for name, found in one.total.items()}
+            used = {name: amount for sum_ in sums for name, amount in sum_.total.items()}
             status = await budget.run(_BYTES_A_NAME * len(used), _status_with, quota, used)
             try:
                 change = partial(_over, quota, status, ref)
@@ -284,34 +289,36 @@ class ResourceQuotas:
     def _sums(self, namespace: str, spec: Object) -> list[_Sum]:
         names, selectors = (spec.get("hard") or {}).keys(), selectors_of(spec)
         return [
-            _Sum(resource, measure, self._api.collection(resource), namespace, found, selectors)
-            for resource, measure, found in self._counted(names)
+            _Sum(
+                resource, measure, self._api.collection(resource), namespace, collection, selectors
+            )
+            for resource, measure, collection in self._counted(names)
         ]
 
     async def _catch_up(self, sums: list[_Sum], turns: _Turns) -> None:
         """Count changed objects, yielding to the event loop; more objects may change meanwhile."""
-        for one in sums:
-            known = self._facts.get(one.place, {})
-            for key, version in one.changed():
-                fact = await self._fact(known, one, version) if version is not None else None
-                if not one.count(key, fact):
-                    one.restart()
+        for sum_ in sums:
+            facts = self._facts.get(sum_.place, {})
+            for key, version in sum_.changed():
+                fact = await self._fact(facts, sum_, version) if version is not None else None
+                if not sum_.count(key, fact):
+                    sum_.restart()
                     break
                 await turns.pause()
-            self._facts[one.place] = dict(one.facts)
+            self._facts[sum_.place] = dict(sum_.facts)
             await turns.pause()
 
     def _finish(self, sums: list[_Sum]) -> bool:
         """Count the remaining changes without yielding. Returns False if they are too many, or if a
         sum had to restart."""
-        for one in sums:
-            left = one.changed()
+        for sum_ in sums:
+            left = sum_.changed()
             if _weight(left) > budget.LIGHT:
                 return False
             for key, version in left:
-                read = _read(one.resource, one.measure, version) if version is not None else None
-                if not one.count(key, read):
-                    one.restart()
+                read = _read(sum_.resource, sum_.measure, version) if version is not None else None
+                if not sum_.count(key, read):
+                    sum_.restart()
                     return False
         return True
 
@@ -320,30 +327,30 @@ class ResourceQuotas:
         self._rests.pop(key, None)
         self._resting.discard(key)
         if not self._quotas.current(namespace):
-            for place in [place for place in self._facts if place[1] == namespace]:
-                del self._facts[place]
+            for outdated in [key for key in self._facts if key[1] == namespace]:
+                del self._facts[outdated]
 
     def _counted(self, names: AbstractSet[str]) -> list[tuple[Resource, Measure, list[str]]]:
         """The resources that a quota limits, each with its names in the quota; subscribes to
         them."""
-        found = []
+        collections = []
         for resource in self._api.resources.in_namespaces():
             measure = self._measures.of(resource)
             matching = measure.matching(names) if measure is not None else ()
             if measure is None or not matching:
                 continue
-            found.append((resource, measure, list(matching)))
+            collections.append((resource, measure, list(matching)))
             if self._followed.get(resource.key) is not resource:
                 self._followed[resource.key] = resource
                 self._follow(resource.key, partial(self._counted_by, resource, measure))
-        return found
+        return collections
 
-    async def _fact(self, known: dict[str, _Fact], one: _Sum, version: Version) -> _Fact:
-        fact = known.get(version.key)
+    async def _fact(self, facts: dict[str, _Fact], sum_: _Sum, version: Version) -> _Fact:
+        fact = facts.get(version.key)
         if fact is not None and fact.usage is not None and fact.is_of(version, clock.now()):
             return fact
         size = len(version.body or b"")
-        return await budget.run(size, _read, one.resource, one.measure, version)
+        return await budget.run(size, _read, sum_.resource, sum_.measure, version)
 
     def _next_look(self, namespace: str, quota: Object) -> float:
         """Seconds until the next periodic count."""
@@ -363,13 +370,13 @@ def _status_with(quota: Object, used: Usage) -> Object:
     spec, status = quota["spec"], quota.get("status") or {}
     old = amounts(status.get("used"))
     texts = {
-        name: status["used"][name] if name in old and old[name].value == found.value
-        else str(found)
-        for name, found in sorted(used.items())
+        name: status["used"][name] if name in old and old[name].value == amount.value
+        else str(amount)
+        for name, amount in sorted(used.items())
     }  # fmt: skip
-    wanted = {"hard": dict(sorted((spec.get("hard") or {}).items())), "used": texts}
-    kept = {name: item for name, item in status.items() if name not in wanted}
-    return kept | {name: item for name, item in wanted.items() if item}
+    new_status = {"hard": dict(sorted((spec.get("hard") or {}).items())), "used": texts}
+    other_fields = {name: item for name, item in status.items() if name not in new_status}
+    return other_fields | {name: item for name, item in new_status.items() if item}
 
 
 def _over(counted: Object, status: Object, ref: ResourceRef, current: Object) -> Object:

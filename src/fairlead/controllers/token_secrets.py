@@ -54,8 +54,8 @@ class TokenSecrets:
         (tokens of an earlier account with the same name go)."""
         if not change.deleted and not change.added:
             return ()
-        found = self._objects.collection(SECRETS).current(change.namespace)
-        return [secret.key for secret in found if self._is_token(secret)]
+        versions = self._objects.collection(SECRETS).current(change.namespace)
+        return [secret.key for secret in versions if self._is_token(secret)]
 
     async def sync(self, key: str) -> None:
         namespace, name, *account_name = key.split("/")

@@ -60,13 +60,13 @@ class Availability:
     async def sync(self, key: str) -> float | None:
         # Yield to the event loop: there may be thousands, and most need no work.
         await asyncio.sleep(0)
-        found = self._client.find(API_SERVICES, "", key)
-        if found is None:
+        service = self._client.find(API_SERVICES, "", key)
+        if service is None:
             self._forget(key)
             return None
-        extension = extension_of(found)
+        extension = extension_of(service)
         verdict = Verdict(*LOCAL) if extension is None else await self._prober.judge(extension)
-        written = await self._tell(key, found, verdict)
+        written = await self._tell(key, service, verdict)
         UNAVAILABLE.set(0 if verdict.is_available else 1, of=(key,))
         if not written or extension is None:
             return None
@@ -81,15 +81,15 @@ class Availability:
         self._failures[key] = count + 1
         return min(_FIRST_PAUSE * float(1 << min(count, 16)), _RESYNC)
 
-    async def _tell(self, key: str, found: Object, verdict: Verdict) -> bool:
+    async def _tell(self, key: str, service: Object, verdict: Verdict) -> bool:
         """Write the condition if it changed; returns False if the spec changed meanwhile."""
-        before = _condition(found)
+        before = _condition(service)
         new = self._told[key] = _following(before, verdict)
         if new != before:
             written = await self._client.change(
-                API_SERVICES, "", key, _writing(found, new), "status"
+                API_SERVICES, "", key, _writing(service, new), "status"
             )
-            if written.get("spec") != found.get("spec"):
+            if written.get("spec") != service.get("spec"):
                 return False  # its event queues the key again
             if before.get("status") == "True" and not verdict.is_available:
                 TURNED_UNAVAILABLE.add(of=(key, verdict.reason))
@@ -104,7 +104,7 @@ class Availability:
 def _condition(value: Object) -> Object:
     """The condition Available, or an empty dict."""
     listed = (value.get("status") or {}).get("conditions") or ()
-    return next((one for one in listed if one["type"] == "Available"), {})
+    return next((condition for condition in listed if condition["type"] == "Available"), {})
 
 
 def _following(before: Object, verdict: Verdict) -> Object:

@@ -29,13 +29,13 @@ def identity_fields(user: User) -> list[Field]:
     """The headers that carry a user, which an extension server trusts because of our client
     certificate. Raises CallError if a name contains control characters or has surrounding spaces,
     which the other side would strip."""
-    found = [(USER, user.name), *((GROUP, group) for group in user.groups)]
+    fields = [(USER, user.name), *((GROUP, group) for group in user.groups)]
     for key, values in user.extra.items():
         name = (EXTRA_PREFIX + quote(key, safe=_OF_NAMES)).encode()
-        found += ((name, value) for value in values)
-    if any(_UNTOLD.search(value) for _, value in found):
+        fields += ((name, value) for value in values)
+    if any(_UNTOLD.search(value) for _, value in fields):
         raise CallError("the user has a name that cannot be sent to another server")
-    return [(name, value.encode(errors="replace")) for name, value in found]
+    return [(name, value.encode(errors="replace")) for name, value in fields]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Fetched:
 
     def header(self, name: str) -> str:
         """The first value of a header, or ""."""
-        wanted = name.lower().encode()
-        found = (value for key, value in self.headers if key == wanted)
-        return next(found, b"").decode("latin-1")
+        lowered = name.lower().encode()
+        values = (value for key, value in self.headers if key == lowered)
+        return next(values, b"").decode("latin-1")
 
 
 class ExtensionCalls:

@@ -48,8 +48,8 @@ class Links:
         resolved."""
         address = extension.service_namespace, extension.service_name, extension.service_port
         host, port = await self._services.address(*address)
-        known, conversations = self._kept.get(extension.name) or (None, None)
-        if conversations is None or known is not context:
+        previous, conversations = self._kept.get(extension.name) or (None, None)
+        if conversations is None or previous is not context:
             if conversations is not None:
                 conversations.retire()
             conversations = Conversations()

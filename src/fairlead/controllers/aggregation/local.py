@@ -19,17 +19,17 @@ _UNLISTED = (2000, 15)
 
 def _read(dialect: Dialect, text: str) -> dict[tuple[str, str], tuple[int, int]]:
     """Parse the table: priorities by group and version."""
-    found = {}
+    priorities = {}
     for line in text.splitlines():
         words = line.split()
         if not words or words[0] == "#":
             continue
         name, group_priority, *versions = words
         group = "" if name == "-" else dialect.group_name(name)
-        for one in versions:
-            version, _, priority = one.partition("=")
-            found[group, version] = int(group_priority), int(priority)
-    return found
+        for group_version in versions:
+            version, _, priority = group_version.partition("=")
+            priorities[group, version] = int(group_priority), int(priority)
+    return priorities
 
 
 class LocalVersions:
@@ -48,8 +48,8 @@ class LocalVersions:
         return self._resources.generation
 
     def __iter__(self) -> Iterator[Registration]:
-        for found in self._resources.group_versions():
-            yield self._registration(found)
+        for group_version in self._resources.group_versions():
+            yield self._registration(group_version)
 
     def _registration(self, group_version: GroupVersion) -> Registration:
         group, version = group_version.group, group_version.version
@@ -60,24 +60,27 @@ class LocalVersions:
 
     def is_builtin(self, group: str, version: str) -> bool:
         """Whether this server serves it without a CustomResourceDefinition."""
-        found = self._resources.groups.get(group, {}).get(version)
-        return found is not None and not _is_custom(found)
+        served = self._resources.groups.get(group, {}).get(version)
+        return served is not None and not _is_custom(served)
 
     def registered(self, name: str) -> tuple[Registration, bool] | None:
         """The registration for the name of an APIService, and whether a definition caused it. None
         for the group of APIServices itself and for unserved versions."""
         version, _, group = name.partition(".")
-        found = self._resources.groups.get(group, {}).get(version)
-        if found is None:
+        served = self._resources.groups.get(group, {}).get(version)
+        if served is None:
             return None
         is_builtin = (group, version) in self._priorities
-        if not is_builtin and not _is_custom(found):
+        if not is_builtin and not _is_custom(served):
             return None
-        return self._registration(found), not is_builtin
+        return self._registration(served), not is_builtin
 
     def builtin(self) -> list[str]:
         """Names of the APIServices of built-in group versions."""
-        served = ((found.group, found.version) for found in self._resources.group_versions())
+        served = (
+            (group_version.group, group_version.version)
+            for group_version in self._resources.group_versions()
+        )
         return [
             f"{version}.{group}"
             for group, version in served
@@ -92,7 +95,9 @@ class LocalVersions:
 def _is_custom(group_version: GroupVersion) -> bool:
     """Whether a version exists for definitions. Checks one resource only: there may be
     thousands."""
-    return all(one.custom is not None for one in islice(group_version.resources.values(), 1))
+    return all(
+        resource.custom is not None for resource in islice(group_version.resources.values(), 1)
+    )
 
 
 # The list of API groups for discovery: local and remote, by priority.
@@ -122,11 +127,13 @@ class RegisteredGroups:
 
     def _sorted(self) -> dict[str, list[str]]:
         registered = self._extensions.registrations
-        every = {one.name: one for one in self._local} | registered
+        registrations = {
+            registration.name: registration for registration in self._local
+        } | registered
         groups: dict[str, list[Registration]] = {}
-        for one in sorted(every.values(), key=self._place):
-            if one.group:
-                groups.setdefault(one.group, []).append(one)
+        for registration in sorted(registrations.values(), key=self._place):
+            if registration.group:
+                groups.setdefault(registration.group, []).append(registration)
         return {
             group: [version.version for version in sorted(versions, key=_place_in_group)]
             for group, versions in groups.items()

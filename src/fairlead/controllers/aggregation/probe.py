@@ -48,31 +48,37 @@ class Prober:
         self._calls = calls
 
     async def judge(self, extension: Extension) -> Verdict:
-        place = extension.service_namespace, extension.service_name, extension.service_port
-        if self._services.mapped(*place) is None:
-            wrong = self._look(*place)
+        service = extension.service_namespace, extension.service_name, extension.service_port
+        if self._services.mapped(*service) is None:
+            wrong = self._look(*service)
             if wrong is not None:
                 return wrong
         return await self._ask(extension)
 
     def _look(self, namespace: str, name: str, port: int) -> Verdict | None:
         """Check a Service without sending a request; None if nothing is wrong."""
-        shown = f'service/{name} in "{namespace}"'
+        service_text = f'service/{name} in "{namespace}"'
         service = self._find(SERVICES, namespace, name)
         if service is None:
-            return Verdict("False", "ServiceNotFound", f"{shown} is not present")
+            return Verdict("False", "ServiceNotFound", f"{service_text} is not present")
         spec = service["spec"]
         if spec.get("type", "ClusterIP") != "ClusterIP":
             return None  # other types need no endpoints
-        listening = next((one for one in spec.get("ports") or () if one["port"] == port), None)
+        listening = next(
+            (entry for entry in spec.get("ports") or () if entry["port"] == port), None
+        )
         if listening is None:
-            return Verdict("False", "ServicePortError", f"{shown} is not listening on port {port}")
+            return Verdict(
+                "False", "ServicePortError", f"{service_text} is not listening on port {port}"
+            )
         endpoints = self._find(ENDPOINTS, namespace, name)
         if endpoints is None:
-            return Verdict("False", "EndpointsNotFound", f"cannot find endpoints for {shown}")
-        wanted = listening.get("name", "")
-        if not _has_addresses(endpoints, wanted):
-            message = f'endpoints for {shown} have no addresses with port name "{wanted}"'
+            return Verdict(
+                "False", "EndpointsNotFound", f"cannot find endpoints for {service_text}"
+            )
+        port_name = listening.get("name", "")
+        if not _has_addresses(endpoints, port_name):
+            message = f'endpoints for {service_text} have no addresses with port name "{port_name}"'
             return Verdict("False", "MissingEndpoints", message)
         return None
 
@@ -85,12 +91,12 @@ class Prober:
                 if begun < _ATTEMPTS:
                     running.add(asyncio.create_task(self._attempt(extension)))
                     begun += 1
-                done, running = await asyncio.wait(
+                finished, running = await asyncio.wait(
                     running,
                     timeout=_HEAD_START if begun < _ATTEMPTS else None,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
-                for task in done:
+                for task in finished:
                     failure = task.result()
                     if not failure:
                         return PASSED

@@ -163,7 +163,7 @@ class DocumentProxy(ExtensionProxy):
 
 async def made_answer(document: Document, address: str, request: Request) -> Answer:
     """Serve a document that was converted from OpenAPI 2."""
-    wanted = request.parameter("hash")
-    if wanted and wanted != document.identity:
+    requested = request.parameter("hash")
+    if requested and requested != document.identity:
         return moved_answer(address)
-    return await document_answer(request, document, for_good=bool(wanted))
+    return await document_answer(request, document, for_good=bool(requested))

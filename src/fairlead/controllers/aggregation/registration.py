@@ -72,17 +72,17 @@ class LocalServices:
         # Yield to the event loop: there may be thousands, and most need no work.
         await asyncio.sleep(0)
         registered = self._local.registered(key)
-        found = self._client.find(API_SERVICES, "", key)
-        wanted, always = registered or (None, False)
-        label = (found["metadata"].get("labels") or {}).get(self._label, "") if found else ""
-        if found is None:
-            if wanted is not None and (always or key not in self._seen):
-                await self._create(wanted, _ALWAYS if always else _AT_START)
-        elif wanted is not None:
+        service = self._client.find(API_SERVICES, "", key)
+        registration, always = registered or (None, False)
+        label = (service["metadata"].get("labels") or {}).get(self._label, "") if service else ""
+        if service is None:
+            if registration is not None and (always or key not in self._seen):
+                await self._create(registration, _ALWAYS if always else _AT_START)
+        elif registration is not None:
             if label in (_ALWAYS, _AT_START):
-                await self._correct(found, wanted)
+                await self._correct(service, registration)
         elif label == _ALWAYS or (label == _AT_START and self._was_left(key)):
-            options = DeleteOptions(uid=found["metadata"]["uid"])
+            options = DeleteOptions(uid=service["metadata"]["uid"])
             await self._client.delete(API_SERVICES, "", key, options)
         self._seen.add(key)
         return None
@@ -95,9 +95,9 @@ class LocalServices:
         metadata = {"name": registration.name, "labels": {self._label: label}}
         await self._client.create(API_SERVICES, {"metadata": metadata, "spec": _spec(registration)})
 
-    async def _correct(self, found: Object, registration: Registration) -> None:
-        if found.get("spec") != _spec(registration):
-            await self._client.replace(API_SERVICES, {**found, "spec": _spec(registration)})
+    async def _correct(self, service: Object, registration: Registration) -> None:
+        if service.get("spec") != _spec(registration):
+            await self._client.replace(API_SERVICES, {**service, "spec": _spec(registration)})
 
 
 def _spec(registration: Registration) -> Object:

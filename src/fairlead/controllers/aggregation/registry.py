@@ -94,6 +94,6 @@ class Extensions:
 
     def of_service(self, namespace: str, name: str) -> Iterator[str]:
         """Names of the APIServices that use a service."""
-        for one in self._by_name.values():
-            if one.service_name == name and one.service_namespace == namespace:
-                yield one.name
+        for extension in self._by_name.values():
+            if extension.service_name == name and extension.service_namespace == namespace:
+                yield extension.name

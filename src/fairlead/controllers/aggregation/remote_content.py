@@ -85,22 +85,22 @@ class RemoteContent:
     ) -> list[_Resource]:
         """The resources of extension servers, each in the preferred version of its group. Records
         failed discovery in `remains`."""
-        asked = []
-        for one in self._preferred():
-            if one.available:
-                asked.append(one)
+        calls = []
+        for preferred in self._preferred():
+            if preferred.available:
+                calls.append(preferred)
             else:
-                remains.undiscovered["/".join(one.group_version)] = WORDS[503]
+                remains.undiscovered["/".join(preferred.group_version)] = WORDS[503]
 
         async def tell(extension: Extension) -> list[_Resource]:
             async with room:
                 return await self._tell(user, extension, remains.undiscovered)
 
-        answers = await asyncio.gather(*map(tell, asked))
-        found: dict[tuple[str, str], _Resource] = {}
-        for resource in (one for answer in answers for one in answer):
-            found.setdefault((resource.extension.group, resource.name), resource)
-        return list(found.values())
+        answers = await asyncio.gather(*map(tell, calls))
+        resources: dict[tuple[str, str], _Resource] = {}
+        for resource in (listed for answer in answers for listed in answer):
+            resources.setdefault((resource.extension.group, resource.name), resource)
+        return list(resources.values())
 
     def _preferred(self) -> Iterator[Extension]:
         for group, versions in self._groups.versions().items():
@@ -114,8 +114,8 @@ class RemoteContent:
     ) -> list[_Resource]:
         group, version = extension.group_version
         try:
-            found = await self._call(user, extension, "GET", extension.path)
-            return list(_namespaced(extension, found))
+            listing = await self._call(user, extension, "GET", extension.path)
+            return list(_namespaced(extension, listing))
         except CallError as error:
             undiscovered[f"{group}/{version}"] = str(error)
             return []
@@ -143,15 +143,15 @@ class RemoteContent:
             return [], 0
         path = f"{resource.path(namespace)}?limit={_PAGE}"
         try:
-            found = await self._call(
+            page = await self._call(
                 user, resource.extension, "GET", path, headers=self._list_headers
             )
         except CallError as error:
             if error.code in _NOT_THERE:
                 return [], 0
             raise
-        listed = _objects(one.get("metadata") for one in _objects(found.get("items")))
-        more = next(_objects([found.get("metadata")]), {}).get("remainingItemCount")
+        listed = _objects(item.get("metadata") for item in _objects(page.get("items")))
+        more = next(_objects([page.get("metadata")]), {}).get("remainingItemCount")
         return list(listed), more if isinstance(more, int) else 0
 
     async def _delete(
@@ -203,22 +203,22 @@ class RemoteContent:
         check_success(Reply(answer.status, answer.content, answer.header("content-type")))
         try:
             check_values(answer.content)  # limit the size first: parsing blocks the event loop
-            found = orjson.loads(answer.content)
+            content = orjson.loads(answer.content)
         except SizeLimitExceeded as error:
             raise CallError(f"the answer is too large: {error}") from None
         except orjson.JSONDecodeError as error:
             raise CallError(f"the answer is not JSON: {error}") from None
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise CallError("the answer is not an object")
-        return found
+        return content
 
 
-def _namespaced(extension: Extension, found: Object) -> Iterator[_Resource]:
+def _namespaced(extension: Extension, listing: Object) -> Iterator[_Resource]:
     """The namespaced resources with delete in a discovery response."""
-    for one in _objects(found.get("resources")):
-        verbs = frozenset(_texts(one.get("verbs")))
-        if one.get("namespaced") is True and "delete" in verbs:
-            for name in _names([one]):  # names of subresources contain a slash and are skipped
+    for entry in _objects(listing.get("resources")):
+        verbs = frozenset(_texts(entry.get("verbs")))
+        if entry.get("namespaced") is True and "delete" in verbs:
+            for name in _names([entry]):  # names of subresources contain a slash and are skipped
                 yield _Resource(extension, name, verbs)
 
 
@@ -226,8 +226,8 @@ def _note(resource: _Resource, items: list[Object], more: int, remains: Remains)
     count = len(items) + more
     remains.elsewhere += count
     remains.objects[f"{resource.name}.{resource.extension.group}"] = count
-    held = (name for item in items for name in _texts(item.get("finalizers")))
-    remains.finalizers.update(Counter(held))
+    finalizers = (name for item in items for name in _texts(item.get("finalizers")))
+    remains.finalizers.update(Counter(finalizers))
 
 
 # Tolerant accessors: a server may respond with anything, and malformed parts are skipped.

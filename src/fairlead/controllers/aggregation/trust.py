@@ -57,17 +57,17 @@ class ProxyTrust:
 
     def knows(self, extension: Extension) -> bool:
         """Whether address and TLS settings of an extension are unchanged."""
-        known, _ = self._contexts.get(extension.name) or (None, None)
-        return known is not None and _asks_for(known) == _asks_for(extension)
+        previous, _ = self._contexts.get(extension.name) or (None, None)
+        return previous is not None and _asks_for(previous) == _asks_for(extension)
 
     def forget(self, name: str) -> None:
         """Drop the context of an extension that is gone."""
         self._contexts.pop(name, None)
 
     def _made(self, extension: Extension) -> ssl.SSLContext:
-        made = unchecked() if extension.insecure else trusting_bundle(extension.ca_bundle)
-        self._show_in(made)
-        return made
+        context = unchecked() if extension.insecure else trusting_bundle(extension.ca_bundle)
+        self._show_in(context)
+        return context
 
     def _show_in(self, context: ssl.SSLContext) -> None:
         if self._files is None:

@@ -84,9 +84,9 @@ class Approving:
         if request is None or not is_undecided(request):
             return None
         recognized = await asyncio.to_thread(self._recognized, request)
-        for one in recognized:
-            if await self._may(request, one.right):
-                await self._approve(request, one.message)
+        for rule in recognized:
+            if await self._may(request, rule.right):
+                await self._approve(request, rule.message)
                 return None
         if not recognized:
             return None
@@ -96,12 +96,12 @@ class Approving:
     def _recognized(self, request: Object) -> list[_Recognized]:
         spec = request["spec"]
         try:
-            asked: Asked = read_asked(request)
+            content: Asked = read_asked(request)
         except Unreadable:
             return []
-        if spec["signerName"] != self._signer or self._rule(asked, spec["usages"]):
+        if spec["signerName"] != self._signer or self._rule(content, spec["usages"]):
             return []
-        return [_OWN, _ANY] if spec.get("username") == asked.common_name else [_ANY]
+        return [_OWN, _ANY] if spec.get("username") == content.common_name else [_ANY]
 
     async def _may(self, request: Object, right: str) -> bool:
         spec = request["spec"]

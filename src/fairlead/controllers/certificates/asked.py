@@ -67,7 +67,7 @@ def _read(request: CertificateSigningRequest) -> Asked:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    kept = (
+    sections = (
         NameOID.COUNTRY_NAME,
         NameOID.ORGANIZATION_NAME,
         NameOID.ORGANIZATIONAL_UNIT_NAME,
@@ -78,7 +78,7 @@ def _read(request: CertificateSigningRequest) -> Asked:
         NameOID.COMMON_NAME,
         NameOID.SERIAL_NUMBER,
     )
-    parts: dict[ObjectIdentifier, list[NameAttribute[str | bytes]]] = {oid: [] for oid in kept}
+    parts: dict[ObjectIdentifier, list[NameAttribute[str | bytes]]] = {oid: [] for oid in sections}
     for part in request.subject:  # parsed anew on each access, so read it once
         if part.oid in parts:
             parts[part.oid].append(part)
@@ -93,7 +93,7 @@ def _read(request: CertificateSigningRequest) -> Asked:
         return tuple(name for name in names if isinstance(name, kind))
 
     return Asked(
-        subject=x509.Name([part for oid in kept for part in parts[oid]]),
+        subject=x509.Name([part for oid in sections for part in parts[oid]]),
         common_name="".join(str(part.value) for part in parts[NameOID.COMMON_NAME]),
         organizations=tuple(str(part.value) for part in parts[NameOID.ORGANIZATION_NAME]),
         dns=of_kind(x509.DNSName),

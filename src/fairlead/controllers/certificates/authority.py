@@ -87,13 +87,13 @@ class SigningAuthority:
         self._loaded = _load(*self._files)
         self._stamps = stamps
 
-    def sign(self, asked: Asked, usages: Iterable[str], lifetime: timedelta) -> bytes:
+    def sign(self, content: Asked, usages: Iterable[str], lifetime: timedelta) -> bytes:
         """Sign a certificate; returns PEM. Raises Expired, and SigningFileError if no CA is
         loaded."""
         from cryptography.hazmat.primitives.serialization import Encoding
 
         current = self._current()
-        certificate = _builder(asked, list(usages), lifetime, current.certificate)
+        certificate = _builder(content, list(usages), lifetime, current.certificate)
         return certificate.sign(current.key, _hash_for(current.key)).public_bytes(Encoding.PEM)
 
     def _current(self) -> _Loaded:
@@ -170,7 +170,7 @@ def _period(lifetime: timedelta, last: datetime) -> tuple[datetime, datetime]:
 
 
 def _builder(
-    asked: Asked, usages: list[str], lifetime: timedelta, issuer: Certificate
+    content: Asked, usages: list[str], lifetime: timedelta, issuer: Certificate
 ) -> CertificateBuilder:
     """Of the request's extensions only the subject alternative names are used."""
     from cryptography import x509
@@ -178,9 +178,9 @@ def _builder(
     start, end = _period(lifetime, issuer.not_valid_after_utc.astimezone(UTC))
     builder = (
         x509.CertificateBuilder()
-        .subject_name(asked.subject)
+        .subject_name(content.subject)
         .issuer_name(issuer.subject)
-        .public_key(asked.public_key)
+        .public_key(content.public_key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(start)
         .not_valid_after(end)
@@ -192,9 +192,9 @@ def _builder(
     purposes = [x509.ObjectIdentifier(oid) for oid in _purposes(usages)]
     if purposes:
         builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
-    if asked.names:
-        names = x509.SubjectAlternativeName(asked.names)
-        builder = builder.add_extension(names, critical=not list(asked.subject))
+    if content.names:
+        names = x509.SubjectAlternativeName(content.names)
+        builder = builder.add_extension(names, critical=not list(content.subject))
     return builder.add_extension(_issuer_identifier(issuer), critical=False)
 
 

@@ -72,8 +72,8 @@ def _positive(duration: Callable[[str], float]) -> Callable[[str], float]:
 
 
 def _given(options: argparse.Namespace, flag: str, which: str) -> Path | None:
-    found: Path | None = getattr(options, f"{flag}-{which}-file".replace("-", "_"))
-    return found
+    path: Path | None = getattr(options, f"{flag}-{which}-file".replace("-", "_"))
+    return path
 
 
 def check_signing_flags(options: argparse.Namespace) -> None:
@@ -98,18 +98,18 @@ def signing_authorities(
     options: argparse.Namespace, dialect: Dialect, own: tuple[Path, Path]
 ) -> Mapping[str, SigningAuthority]:
     """The CA of each signer; `own` is the default. Raises SigningFlagError."""
-    known: dict[tuple[Path, Path], SigningAuthority] = {own: SigningAuthority(*own)}
-    found: dict[str, SigningAuthority] = {}
+    authorities: dict[tuple[Path, Path], SigningAuthority] = {own: SigningAuthority(*own)}
+    by_signer: dict[str, SigningAuthority] = {}
     for kind in _KINDS:
         flag = f"{_ALL}-{kind.words[0]}"
         pair = _pair(options, flag)
         if pair is None:
             flag, pair = _ALL, _pair(options, _ALL) or own
-        if pair not in known:
-            known[pair] = SigningAuthority(*pair)
-            _load(known[pair], flag)
-        found[kind.of(dialect)] = known[pair]
-    return found
+        if pair not in authorities:
+            authorities[pair] = SigningAuthority(*pair)
+            _load(authorities[pair], flag)
+        by_signer[kind.of(dialect)] = authorities[pair]
+    return by_signer
 
 
 def _load(authority: SigningAuthority, flag: str) -> None:

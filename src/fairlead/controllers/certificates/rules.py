@@ -22,12 +22,12 @@ def rules_of(dialect: Dialect) -> Mapping[str, Rule]:
     """The rules by signer name."""
     exact = dialect.node_usages_exact
 
-    def node_client(asked: Asked, usages: Sequence[str]) -> str:
-        return _node_client(asked) or _usages_problem(usages, CLIENT_AUTH, exact)
+    def node_client(content: Asked, usages: Sequence[str]) -> str:
+        return _node_client(content) or _usages_problem(usages, CLIENT_AUTH, exact)
 
-    def node_serving(asked: Asked, usages: Sequence[str]) -> str:
-        problem = _node_serving(asked) or _usages_problem(usages, SERVER_AUTH, exact)
-        return problem or ("" if asked.common_name.startswith(NODE_PREFIX) else _COMMON_NAME)
+    def node_serving(content: Asked, usages: Sequence[str]) -> str:
+        problem = _node_serving(content) or _usages_problem(usages, SERVER_AUTH, exact)
+        return problem or ("" if content.common_name.startswith(NODE_PREFIX) else _COMMON_NAME)
 
     return {
         dialect.signer_client: _client,
@@ -37,11 +37,11 @@ def rules_of(dialect: Dialect) -> Mapping[str, Rule]:
     }
 
 
-def _anything(asked: Asked, usages: Sequence[str]) -> str:
+def _anything(content: Asked, usages: Sequence[str]) -> str:
     return ""
 
 
-def _client(asked: Asked, usages: Sequence[str]) -> str:
+def _client(content: Asked, usages: Sequence[str]) -> str:
     for usage in usages:
         if usage not in (SIGNATURE, ENCIPHERMENT, CLIENT_AUTH):
             return f"invalid usage for client certificate: {usage}"
@@ -50,27 +50,27 @@ def _client(asked: Asked, usages: Sequence[str]) -> str:
     return ""
 
 
-def _node_client(asked: Asked) -> str:
-    if asked.organizations != (NODES_GROUP,):
+def _node_client(content: Asked) -> str:
+    if content.organizations != (NODES_GROUP,):
         return _ORGANIZATION
     named = (
-        ("DNS", asked.dns),
-        ("Email", asked.emails),
-        ("IP", asked.addresses),
-        ("URI", asked.uris),
+        ("DNS", content.dns),
+        ("Email", content.emails),
+        ("IP", content.addresses),
+        ("URI", content.uris),
     )
     for kind, names in named:
         if names:
             return f"{kind} subjectAltNames are not allowed"
-    return "" if asked.common_name.startswith(NODE_PREFIX) else _COMMON_NAME
+    return "" if content.common_name.startswith(NODE_PREFIX) else _COMMON_NAME
 
 
-def _node_serving(asked: Asked) -> str:
-    if asked.organizations != (NODES_GROUP,):
+def _node_serving(content: Asked) -> str:
+    if content.organizations != (NODES_GROUP,):
         return _ORGANIZATION
-    if not asked.dns and not asked.addresses:
+    if not content.dns and not content.addresses:
         return "DNS or IP subjectAltName is required"
-    for kind, names in (("Email", asked.emails), ("URI", asked.uris)):
+    for kind, names in (("Email", content.emails), ("URI", content.uris)):
         if names:
             return f"{kind} subjectAltNames are not allowed"
     return ""
@@ -79,8 +79,8 @@ def _node_serving(asked: Asked) -> str:
 def _usages_problem(usages: Sequence[str], purpose: str, exact: bool) -> str:
     """Key encipherment is optional unless `exact`: signature-only keys cannot use it, although the
     specification requires it."""
-    wanted = {SIGNATURE, ENCIPHERMENT, purpose}
-    given = set(usages)
-    if given == wanted or (not exact and given == wanted - {ENCIPHERMENT}):
+    allowed = {SIGNATURE, ENCIPHERMENT, purpose}
+    requested = set(usages)
+    if requested == allowed or (not exact and requested == allowed - {ENCIPHERMENT}):
         return ""
-    return f"usages did not match [{' '.join(sorted(wanted))}]"
+    return f"usages did not match [{' '.join(sorted(allowed))}]"

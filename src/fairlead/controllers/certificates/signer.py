@@ -60,8 +60,8 @@ class Signing:
         if request is None or not is_to_be_signed(request):
             return None
         try:
-            asked = await asyncio.to_thread(read_asked, request)
-            problem = self._rules[request["spec"]["signerName"]](asked, request["spec"]["usages"])
+            content = await asyncio.to_thread(read_asked, request)
+            problem = self._rules[request["spec"]["signerName"]](content, request["spec"]["usages"])
         except Unreadable as error:
             problem = str(error)
         try:
@@ -69,7 +69,7 @@ class Signing:
                 logger.info("%s: %s is refused: %s", self.name, quoted(key), problem)
                 await self._refuse(request, problem)
             else:
-                await self._sign(request, asked)
+                await self._sign(request, content)
         except StatusError as error:
             if error.code == _TOO_LARGE:  # permanent: a retry has the same size
                 await self._refuse(request, "the certificate is too large to be stored")
@@ -86,11 +86,11 @@ class Signing:
 
         await write(self._client, request, "status", is_to_be_signed, failed)
 
-    async def _sign(self, request: Object, asked: Asked) -> None:
+    async def _sign(self, request: Object, content: Asked) -> None:
         spec = request["spec"]
         authority = self._authorities[spec["signerName"]]
         lifetime = self._granted(spec.get("expirationSeconds"))
-        pem = await asyncio.to_thread(authority.sign, asked, spec["usages"], lifetime)
+        pem = await asyncio.to_thread(authority.sign, content, spec["usages"], lifetime)
         certificate = b64encode(pem).decode()
 
         def signed(newest: Object) -> Object:

@@ -62,7 +62,7 @@ class DefinitionController:
         others = (
             resource for resource in self._registry.of_group(group) if not resource.names_accepted
         )
-        return {change.name, *(one.name for one in others)}
+        return {change.name, *(definition.name for definition in others)}
 
     async def sync(self, key: str) -> float | None:
         # Yield to the event loop: there may be thousands, and most need no work.
@@ -73,8 +73,8 @@ class DefinitionController:
             return None
         if value["metadata"].get("deletionTimestamp"):
             return await self._end(value)
-        wanted = self._described(value)
-        if wanted["status"] != value["status"]:
+        described = self._described(value)
+        if described["status"] != value["status"]:
             await self._write(key, self._described)
         return None
 
@@ -82,9 +82,9 @@ class DefinitionController:
         """The definition with up-to-date names and conditions."""
         value = {**current}
         group, name = value["spec"]["group"], value["metadata"]["name"]
-        taken = Taken(*self._registry.builtin_names(group))
-        taken.add(other for other in self._registry.of_group(group) if other.name != name)
-        accept_names(value, taken)
+        used_names = Taken(*self._registry.builtin_names(group))
+        used_names.add(other for other in self._registry.of_group(group) if other.name != name)
+        accept_names(value, used_names)
         approved = approval(value, self._api.dialect)
         if approved is None:
             drop_condition(value, APPROVED)
@@ -178,8 +178,8 @@ class DefinitionController:
         def change(current: Object) -> Object:
             value = {**current}
             set_condition(value, condition(TERMINATING, False, reason, message))
-            held = value["metadata"].get("finalizers") or ()
-            left = [one for one in held if one != self._cleanup]
+            finalizers = value["metadata"].get("finalizers") or ()
+            left = [finalizer for finalizer in finalizers if finalizer != self._cleanup]
             return {**value, "metadata": {**value["metadata"], "finalizers": left}}
 
         await self._write(name, change)
@@ -208,42 +208,42 @@ class Taken:
         self.kinds.discard("")
 
 
-def accept_names(value: Object, taken: Taken) -> None:
+def accept_names(value: Object, used_names: Taken) -> None:
     """Accept the requested names that are free, and set the conditions."""
-    asked, has = value["spec"]["names"], value["status"]["acceptedNames"]
-    given, refusal = dict(has), ("NoConflicts", "no conflicts found")
+    requested, has = value["spec"]["names"], value["status"]["acceptedNames"]
+    names, refusal = dict(has), ("NoConflicts", "no conflicts found")
     for name, reason, others in (
-        ("plural", "PluralConflict", taken.resources),
-        ("singular", "SingularConflict", taken.resources),
-        ("shortNames", "ShortNamesConflict", taken.resources),
-        ("kind", "KindConflict", taken.kinds),
-        ("listKind", "ListKindConflict", taken.kinds),
+        ("plural", "PluralConflict", used_names.resources),
+        ("singular", "SingularConflict", used_names.resources),
+        ("shortNames", "ShortNamesConflict", used_names.resources),
+        ("kind", "KindConflict", used_names.kinds),
+        ("listKind", "ListKindConflict", used_names.kinds),
     ):
-        wrong = _conflicts(asked.get(name), has.get(name), others)
+        wrong = _conflicts(requested.get(name), has.get(name), others)
         if wrong:
             refusal = (reason, wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
         else:
-            _copy(given, asked, name)
-    _copy(given, asked, "categories")
-    value["status"] = {**value["status"], "acceptedNames": given}
+            _copy(names, requested, name)
+    _copy(names, requested, "categories")
+    value["status"] = {**value["status"], "acceptedNames": names}
     accepted = refusal[0] == "NoConflicts"
     set_condition(value, condition(NAMES_ACCEPTED, accepted, *refusal))
     _establish(value, accepted)
 
 
-def _copy(given: Object, asked: Object, name: str) -> None:
-    if name in asked:
-        given[name] = asked[name]
+def _copy(accepted: Object, requested: Object, name: str) -> None:
+    if name in requested:
+        accepted[name] = requested[name]
     else:
-        given.pop(name, None)
+        accepted.pop(name, None)
 
 
 def _conflicts(
-    asked: str | list[str] | None, has: str | list[str] | None, others: set[str]
+    requested: str | list[str] | None, has: str | list[str] | None, others: set[str]
 ) -> list[str]:
     own = has if isinstance(has, list) else [has]
-    wanted = asked if isinstance(asked, list) else [asked]
-    return [f'"{name}" is already in use' for name in wanted if name not in own and name in others]
+    names = requested if isinstance(requested, list) else [requested]
+    return [f'"{name}" is already in use' for name in names if name not in own and name in others]
 
 
 def _establish(value: Object, accepted: bool) -> None:

@@ -85,7 +85,9 @@ class Disruption:
         keys = [key for key in self._scaling if key.startswith(prefix)]
         if not keys or change.before is None or change.after is None:
             return keys
-        sizes = {one.object()["spec"].get("replicas") for one in (change.before, change.after)}
+        sizes = {
+            version.object()["spec"].get("replicas") for version in (change.before, change.after)
+        }
         return keys if len(sizes) > 1 else ()
 
     async def sync(self, key: str) -> float | None:
@@ -127,8 +129,8 @@ class Disruption:
         text = str(error)
         if isinstance(error, NoController):
             self._record(budget, WARNING, "NoControllers", text)
-        said = f"Failed to calculate the number of expected pods: {text}"
-        self._record(budget, WARNING, "CalculateExpectedPodCountFailed", said)
+        message = f"Failed to calculate the number of expected pods: {text}"
+        self._record(budget, WARNING, "CalculateExpectedPodCountFailed", message)
 
         def wanted(current: Object) -> Object:
             return {**current, "status": failed(current, text)}
@@ -136,10 +138,10 @@ class Disruption:
         if wanted(budget) != budget:
             await self._change(key, budget, wanted)
 
-    async def _change(self, key: str, budget: Object, wanted: Callable[[Object], Object]) -> None:
+    async def _change(self, key: str, budget: Object, change: Callable[[Object], Object]) -> None:
         metadata = budget["metadata"]
         written = await self._objects.change(
-            BUDGETS, metadata["namespace"], metadata["name"], wanted, "status"
+            BUDGETS, metadata["namespace"], metadata["name"], change, "status"
         )
         self._written[key] = int(written["metadata"]["resourceVersion"])
 
@@ -156,6 +158,6 @@ class Disruption:
         metadata = budget["metadata"]
         pod = self._objects.find(PODS, metadata["namespace"], name)
         if pod is not None:
-            shown = f"{metadata['namespace']}/{metadata['name']}"
-            text = f"Pod was expected by PDB {shown} to be deleted but it wasn't"
+            key = f"{metadata['namespace']}/{metadata['name']}"
+            text = f"Pod was expected by PDB {key} to be deleted but it wasn't"
             self._recorder.record(self._pods, pod, WARNING, "NotDeleted", text)

@@ -65,15 +65,15 @@ class Scales:
         """The sum of replicas of all controllers of these pods; pods without a controller are
         ignored. Raises UnknownScale."""
         counts: dict[str, int] = {}  # by uid of the scaled object
-        seen = set()
+        counted = set()
         for pod in pods:
-            if pod.owner is None or pod.owner.uid in seen:
+            if pod.owner is None or pod.owner.uid in counted:
                 continue
-            seen.add(pod.owner.uid)
-            found = self._scale(namespace, pod.owner)
-            if found is None:
+            counted.add(pod.owner.uid)
+            scale = self._scale(namespace, pod.owner)
+            if scale is None:
                 raise NoController(f'found no controllers for pod "{pod.name}"')
-            counts[found[0]] = found[1]
+            counts[scale[0]] = scale[1]
         return sum(counts.values())
 
     def _scale(self, namespace: str, owner: Owner) -> tuple[str, int] | None:
@@ -111,8 +111,8 @@ class Scales:
     def _resource(self, owner: Owner) -> Resource:
         """The stored resource of an owner."""
         group, _, version = owner.api_version.rpartition("/")
-        found = self._api.resources.groups.get(group, {}).get(version)
-        for resource in found.resources.values() if found is not None else ():
+        group_version = self._api.resources.groups.get(group, {}).get(version)
+        for resource in group_version.resources.values() if group_version is not None else ():
             if resource.kind == owner.kind:
                 return self._api.in_stored_version(resource)
         raise UnknownScale(f'no matches for kind "{owner.kind}" in version "{owner.api_version}"')

@@ -55,19 +55,19 @@ class Disrupted(NamedTuple):
 
 
 def disrupted(status: Object, pods: Iterable[BudgetPod]) -> Disrupted:
-    known: dict[str, str] = status.get("disruptedPods") or {}
+    recorded: dict[str, str] = status.get("disruptedPods") or {}
     moment = clock.time()
     going: dict[str, str] = {}
     overdue: list[str] = []
     waits: list[float] = []
-    for pod in pods if known else ():
-        if pod.name not in known or pod.terminating:
+    for pod in pods if recorded else ():
+        if pod.name not in recorded or pod.terminating:
             continue
-        left = parse_time(known[pod.name]).timestamp() + DELETION_SECONDS - moment
+        left = parse_time(recorded[pod.name]).timestamp() + DELETION_SECONDS - moment
         if left < 0:
             overdue.append(pod.name)
         else:
-            going[pod.name] = known[pod.name]
+            going[pod.name] = recorded[pod.name]
             waits.append(left)
     return Disrupted(going, min(waits, default=None), overdue)
 

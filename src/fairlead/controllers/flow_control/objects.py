@@ -73,31 +73,31 @@ class FlowControlObjects:
         resource, _, name = key.rpartition("/")
         if not self._objects.serves(resource):
             return None
-        wanted, found = self._wanted.get(key), self._objects.find(resource, "", name)
-        if wanted is None:
-            if found is not None and self._says(found):
-                await self._remove(resource, found)
+        spec, stored = self._wanted.get(key), self._objects.find(resource, "", name)
+        if spec is None:
+            if stored is not None and self._says(stored):
+                await self._remove(resource, stored)
             return None
-        better = self._better(key, found, wanted)
+        better = self._better(key, stored, spec)
         if better is None:
             return None
         pause = self._written.get(key, float("-inf")) + _APART - monotonic()
         if pause > 0:
             return pause
         self._written[key] = monotonic()
-        await (self._objects.create if found is None else self._objects.replace)(resource, better)
+        await (self._objects.create if stored is None else self._objects.replace)(resource, better)
         return None
 
-    def _better(self, key: str, found: Object | None, wanted: Spec) -> Object | None:
+    def _better(self, key: str, stored: Object | None, spec: Spec) -> Object | None:
         """The object to write, or None."""
-        if found is not None:
-            return self._corrected(found, wanted, mandatory=key in self._mandatory)
+        if stored is not None:
+            return self._corrected(stored, spec, mandatory=key in self._mandatory)
         metadata = {"name": key.rpartition("/")[2], "annotations": {self._annotation: "true"}}
-        return {"metadata": metadata, "spec": copied(wanted)}
+        return {"metadata": metadata, "spec": copied(spec)}
 
-    async def _remove(self, resource: str, found: Object) -> None:
+    async def _remove(self, resource: str, stored: Object) -> None:
         """Delete it, with preconditions: a client may just have taken it over."""
-        metadata = found["metadata"]
+        metadata = stored["metadata"]
         options = DeleteOptions(uid=metadata["uid"], revision=metadata["resourceVersion"])
         try:
             await self._objects.delete(resource, "", metadata["name"], options)
@@ -105,30 +105,34 @@ class FlowControlObjects:
             if error.code != 409:
                 raise
 
-    def _corrected(self, found: Object, wanted: Spec, *, mandatory: bool) -> Object | None:
+    def _corrected(self, stored: Object, default_spec: Spec, *, mandatory: bool) -> Object | None:
         """The corrected object, or None if it is right."""
-        updates = mandatory or self._is_ours(found)
-        spec = copied(wanted) if updates and not same(found["spec"], wanted) else found["spec"]
-        if spec is found["spec"] and self._says(found) is updates:
+        updates = mandatory or self._is_ours(stored)
+        spec = (
+            copied(default_spec)
+            if updates and not same(stored["spec"], default_spec)
+            else stored["spec"]
+        )
+        if spec is stored["spec"] and self._says(stored) is updates:
             return None
-        annotations = dict(found["metadata"].get("annotations") or {})
+        annotations = dict(stored["metadata"].get("annotations") or {})
         annotations[self._annotation] = "true" if updates else "false"
         return {
-            **found,
-            "metadata": {**found["metadata"], "annotations": annotations},
+            **stored,
+            "metadata": {**stored["metadata"], "annotations": annotations},
             "spec": spec,
         }
 
-    def _says(self, found: Object) -> bool | None:
+    def _says(self, stored: Object) -> bool | None:
         """The value of the annotation, or None if missing or malformed."""
-        annotations = found["metadata"].get("annotations") or {}
+        annotations = stored["metadata"].get("annotations") or {}
         return yes_or_no(annotations.get(self._annotation, ""))
 
-    def _is_ours(self, found: Object) -> bool:
-        said = self._says(found)
-        return said if said is not None else found["metadata"].get("generation") == 1
+    def _is_ours(self, stored: Object) -> bool:
+        marked = self._says(stored)
+        return marked if marked is not None else stored["metadata"].get("generation") == 1
 
 
 def _by_key(levels: Mapping[str, Spec], schemas: Mapping[str, Spec]) -> dict[str, Spec]:
-    found = {f"{LEVELS}/{name}": spec for name, spec in levels.items()}
-    return found | {f"{SCHEMAS}/{name}": spec for name, spec in schemas.items()}
+    specs = {f"{LEVELS}/{name}": spec for name, spec in levels.items()}
+    return specs | {f"{SCHEMAS}/{name}": spec for name, spec in schemas.items()}

@@ -75,12 +75,12 @@ class Owners:
         if self._generation != resources.generation:
             self._generation = resources.generation
             self._resolved.clear()
-        known = self._resolved.get((api_version, kind))
-        if known is not None:
-            return known
-        for found in filter(is_collected, resources.of_kind(api_version, kind)):
-            self._resolved[api_version, kind] = found
-            return found
+        resolved = self._resolved.get((api_version, kind))
+        if resolved is not None:
+            return resolved
+        for resource in filter(is_collected, resources.of_kind(api_version, kind)):
+            self._resolved[api_version, kind] = resource
+            return resource
         return None
 
     def state(self, reference: Reference, namespace: str) -> State:
@@ -105,8 +105,8 @@ class Owners:
         collection = self._api.collection(resource)
         namespaces = self._api.collection(self._api.resources.named(NAMESPACES))
         others = (version.key for version in namespaces.current("") if version.key != namespace)
-        found = (collection.get(f"{other}/{reference.name}") for other in others)
-        return any(one is not None and uid_of(one) == reference.uid for one in found)
+        versions = (collection.get(f"{other}/{reference.name}") for other in others)
+        return any(version is not None and uid_of(version) == reference.uid for version in versions)
 
 
 _MAX_REPORTED = 25  # missing owners per object that are searched in other namespaces
@@ -142,8 +142,8 @@ class GarbageCollector:
     def _follow_only(self, name: str, resource: Resource | None) -> None:
         """Subscribe to the resource under a stored name and drop an earlier subscription. A
         definition that was deleted and created again has a new resource object."""
-        known, unfollow = self._followed.get(name, (None, None))
-        if known is resource:
+        followed, unfollow = self._followed.get(name, (None, None))
+        if followed is resource:
             return
         if unfollow is not None:
             unfollow()
@@ -157,9 +157,11 @@ class GarbageCollector:
         served = (
             resource.resources.get(plural) for resource in self._api.resources.of_group(group)
         )
-        found = [one for one in served if one is not None and not one.is_repeated]
-        if all(one.custom is not None for one in found):
-            self._follow_only(f"{group}/{plural}", next(filter(is_collected, found), None))
+        resources = [
+            resource for resource in served if resource is not None and not resource.is_repeated
+        ]
+        if all(resource.custom is not None for resource in resources):
+            self._follow_only(f"{group}/{plural}", next(filter(is_collected, resources), None))
         yield from self._resolved(group)
 
     def _registration_changed(self, change: Change) -> Iterator[str]:
@@ -179,31 +181,34 @@ class GarbageCollector:
         if same_owners and after is not None and not may_be_terminating(after):
             return ()
         key = f"{change.resource} {change.key}"
-        found: set[str] = set()
+        keys: set[str] = set()
         if not same_owners:
-            found.update(self._owners_changed(key, change))
+            keys.update(self._owners_changed(key, change))
         if after is not None:
-            found.update(self._going(key, after))
+            keys.update(self._going(key, after))
         elif before is not None:
-            found.update(self.graph.gone(uid_of(before)))
-        return found
+            keys.update(self.graph.gone(uid_of(before)))
+        return keys
 
     def _owners_changed(self, key: str, change: Change) -> Iterator[str]:
         """Update the edges; yields owners that may have waited for this dependent, and the
         dependent itself if a new owner does not exist or waits."""
         before, after = set(owners_of(change.before)), set(owners_of(change.after))
-        uids, kinds = {one.uid for one in after}, {one.owner_kind for one in after}
-        for one in before - after:
-            if one.owner_kind not in kinds:
-                self.graph.forget_unresolved(one.owner_kind, key)
-            if one.uid not in uids:
-                self.graph.remove(one.uid, key)
-            owner = self.graph.waiting(one.uid)
+        uids, kinds = (
+            {reference.uid for reference in after},
+            {reference.owner_kind for reference in after},
+        )
+        for reference in before - after:
+            if reference.owner_kind not in kinds:
+                self.graph.forget_unresolved(reference.owner_kind, key)
+            if reference.uid not in uids:
+                self.graph.remove(reference.uid, key)
+            owner = self.graph.waiting(reference.uid)
             if owner is not None:
                 yield owner
-        for one in after - before:
-            self.graph.add(one.uid, key)
-            if self._owners.state(one, change.namespace) is not State.SOLID:
+        for reference in after - before:
+            self.graph.add(reference.uid, key)
+            if self._owners.state(reference, change.namespace) is not State.SOLID:
                 yield key
 
     def _going(self, key: str, version: Version) -> Iterator[str]:
@@ -219,10 +224,10 @@ class GarbageCollector:
             yield from self.graph.dependents(uid)
 
     async def sync(self, key: str) -> float | None:
-        found = self._find(key)
-        if found is None:
+        entry = self._find(key)
+        if entry is None:
             return None
-        resource, version = found
+        resource, version = entry
         metadata = version.object()["metadata"]
         if metadata.get("deletionTimestamp") is None:
             await self._judge(key, resource, metadata)
@@ -236,11 +241,11 @@ class GarbageCollector:
         return None
 
     def _find(self, key: str) -> tuple[Resource, Version] | None:
-        name, _, place = key.partition(" ")
+        name, _, path = key.partition(" ")
         resource, _ = self._followed.get(name, (None, None))
         if resource is None:
             return None
-        version = self._api.store.latest(self._api.collection(resource), place)
+        version = self._api.store.latest(self._api.collection(resource), path)
         return (resource, version) if version is not None else None
 
     async def _judge(self, key: str, resource: Resource, metadata: Object) -> None:
@@ -250,38 +255,40 @@ class GarbageCollector:
         references = references_of(metadata)
         states = {reference: self._owners.state(reference, namespace) for reference in references}
         self._report(resource, metadata, states)
-        found = set(states.values())
-        for one, state in states.items():
+        distinct = set(states.values())
+        for owner, state in states.items():
             if state is State.UNKNOWN:
-                self.graph.unresolved(one.owner_kind, key)
-        if not found or found & {State.UNKNOWN, State.MISPLACED}:
+                self.graph.unresolved(owner.owner_kind, key)
+        if not distinct or distinct & {State.UNKNOWN, State.MISPLACED}:
             return
-        if State.SOLID in found:
-            lost = {one.uid for one, state in states.items() if state is not State.SOLID}
+        if State.SOLID in distinct:
+            lost = {
+                reference.uid for reference, state in states.items() if state is not State.SOLID
+            }
             if lost:
                 await self._change(resource, metadata, _without_owners(lost))
             return
-        await self._delete(resource, metadata, waited_for=State.WAITING in found)
+        await self._delete(resource, metadata, waited_for=State.WAITING in distinct)
 
     async def _delete(self, resource: Resource, metadata: Object, *, waited_for: bool) -> None:
         """Delete a dependent. If an owner waits for it and it has dependents itself it is deleted
         in the foreground as well; in a cycle it stops blocking its owners first."""
         uid = metadata["uid"]
-        held = metadata.get("finalizers") or ()
+        finalizers = metadata.get("finalizers") or ()
         propagation = "Background"
         if waited_for and self.graph.dependents(uid):
             if self.graph.has_waiting_dependent(uid):
                 metadata = await self._change(resource, metadata, _without_blocking) or metadata
             propagation = "Foreground"
-        elif ORPHAN in held:
+        elif ORPHAN in finalizers:
             propagation = "Orphan"
-        elif FOREGROUND in held:
+        elif FOREGROUND in finalizers:
             propagation = "Foreground"
         options = DeleteOptions(
             propagation=propagation, uid=uid, revision=metadata["resourceVersion"]
         )
-        place = metadata.get("namespace", ""), metadata["name"]
-        await self._client.delete(resource.key, *place, options)
+        namespace_and_name = metadata.get("namespace", ""), metadata["name"]
+        await self._client.delete(resource.key, *namespace_and_name, options)
 
     def _report(
         self, resource: Resource, metadata: Object, states: Mapping[Reference, State]
@@ -289,12 +296,12 @@ class GarbageCollector:
         """Record events about owners that exist only in another namespace."""
         namespace = metadata.get("namespace", "")
         about = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
-        nowhere = [one for one, state in states.items() if state in _NOWHERE]
-        for one in nowhere[:_MAX_REPORTED]:
-            if self._owners.is_elsewhere(one, namespace):
+        nowhere = [reference for reference, state in states.items() if state in _NOWHERE]
+        for reference in nowhere[:_MAX_REPORTED]:
+            if self._owners.is_elsewhere(reference, namespace):
                 owner = (
-                    f"[{one.api_version}/{one.kind}, namespace: {namespace}, name: {one.name},"
-                    f" uid: {one.uid}]"
+                    f"[{reference.api_version}/{reference.kind}, namespace: {namespace},"
+                    f" name: {reference.name}, uid: {reference.uid}]"
                 )
                 text = f'ownerRef {owner} does not exist in namespace "{namespace}"'
                 self._recorder.record(
@@ -305,22 +312,24 @@ class GarbageCollector:
         """Whether an owner must wait for its dependents. Excludes dependents that wait for it,
         which would deadlock in a cycle."""
         uid, waiting = uid_of(version), self._waiting_for(version)
-        found = map(self._find, self.graph.dependents(uid))
-        others = (one[1] for one in found if one is not None and uid_of(one[1]) not in waiting)
-        return any(blocks(one, uid) for one in others)
+        entries = map(self._find, self.graph.dependents(uid))
+        others = (
+            entry[1] for entry in entries if entry is not None and uid_of(entry[1]) not in waiting
+        )
+        return any(blocks(version, uid) for version in others)
 
     def _waiting_for(self, version: Version) -> set[str]:
         """The uids of the object and of all owners that transitively wait for it."""
-        found, left = {uid_of(version)}, [version]
+        uids, left = {uid_of(version)}, [version]
         while left:
-            for one in owners_of(left.pop()):
-                if not one.blocks or one.uid in found:
+            for reference in owners_of(left.pop()):
+                if not reference.blocks or reference.uid in uids:
                     continue
-                owner = self._find(self.graph.waiting(one.uid) or "")
+                owner = self._find(self.graph.waiting(reference.uid) or "")
                 if owner is not None:
-                    found.add(one.uid)
+                    uids.add(reference.uid)
                     left.append(owner[1])
-        return found
+        return uids
 
     async def _orphan(self, uid: str) -> None:
         """Orphan: remove an owner from all of its dependents."""
@@ -330,9 +339,9 @@ class GarbageCollector:
             raise failures[0]
 
     async def _disown(self, key: str, uid: str) -> None:
-        found = self._find(key)
-        if found is not None and any(owner.uid == uid for owner in owners_of(found[1])):
-            resource, version = found
+        entry = self._find(key)
+        if entry is not None and any(owner.uid == uid for owner in owners_of(entry[1])):
+            resource, version = entry
             await self._change(resource, version.object()["metadata"], _without_owners({uid}))
 
     async def _change(
@@ -346,24 +355,24 @@ class GarbageCollector:
                 return old
             return {**old, "metadata": change(old["metadata"])}
 
-        place = metadata.get("namespace", ""), metadata["name"]
+        namespace_and_name = metadata.get("namespace", ""), metadata["name"]
         try:
-            written = await self._client.change(resource.key, *place, changed)
+            written = await self._client.change(resource.key, *namespace_and_name, changed)
         except StatusError as error:
             if error.code != 404:
                 raise
             return None
-        made: Object = written["metadata"]
-        return made
+        new_metadata: Object = written["metadata"]
+        return new_metadata
 
 
 def _without_finalizer(name: str) -> Callable[[Object], Object]:
-    return lambda metadata: with_fewer(metadata, "finalizers", lambda one: one != name)
+    return lambda metadata: with_fewer(metadata, "finalizers", lambda finalizer: finalizer != name)
 
 
 def _without_owners(uids: Collection[str]) -> Callable[[Object], Object]:
     return lambda metadata: with_fewer(
-        metadata, "ownerReferences", lambda one: one["uid"] not in uids
+        metadata, "ownerReferences", lambda reference: reference["uid"] not in uids
     )
 
 

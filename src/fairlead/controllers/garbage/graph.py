@@ -19,29 +19,29 @@ class Edges:
         return sum(1 if type(keys) is str else len(keys) for keys in self._keys.values())
 
     def add(self, word: str, key: str) -> None:
-        known = self._keys.setdefault(hash(word), key)
-        if type(known) is set:
-            known.add(key)
-        elif known != key:
-            assert isinstance(known, str)
-            self._keys[hash(word)] = {known, key}
+        stored = self._keys.setdefault(hash(word), key)
+        if type(stored) is set:
+            stored.add(key)
+        elif stored != key:
+            assert isinstance(stored, str)
+            self._keys[hash(word)] = {stored, key}
 
     def remove(self, word: str, key: str) -> bool:
         """Returns whether the word has no keys left."""
-        known = self._keys.get(hash(word))
-        if type(known) is set:
-            known.discard(key)
-        if known == key or known == set():
+        stored = self._keys.get(hash(word))
+        if type(stored) is set:
+            stored.discard(key)
+        if stored == key or stored == set():
             del self._keys[hash(word)]
             return True
         return False
 
     def of(self, word: str) -> Collection[str]:
         """The live set: copy it before awaiting during iteration."""
-        known = self._keys.get(hash(word))
-        if known is None:
+        stored = self._keys.get(hash(word))
+        if stored is None:
             return ()
-        return (known,) if isinstance(known, str) else known
+        return (stored,) if isinstance(stored, str) else stored
 
 
 class Graph:

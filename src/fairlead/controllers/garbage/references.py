@@ -67,8 +67,8 @@ def collector_finalizers(version: Version) -> tuple[str, ...]:
     metadata = version.object()["metadata"]
     if metadata.get("deletionTimestamp") is None:
         return ()
-    held = metadata.get("finalizers") or ()
-    return tuple(name for name in (ORPHAN, FOREGROUND) if name in held)
+    finalizers = metadata.get("finalizers") or ()
+    return tuple(name for name in (ORPHAN, FOREGROUND) if name in finalizers)
 
 
 def blocks(version: Version, uid: str) -> bool:

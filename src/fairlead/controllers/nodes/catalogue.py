@@ -49,12 +49,10 @@ def _node_lifecycle(dependencies: Surroundings) -> Reconciler:
 def _taint_eviction(dependencies: Surroundings) -> Reconciler:
     from fairlead.controllers.nodes.taint_eviction import TaintEviction
 
-    client, told = (
-        dependencies.client("node-controller"),
-        dependencies.api.gates["PodDisruptionConditions"],
-    )
+    client = dependencies.client("node-controller")
+    conditions = dependencies.api.gates["PodDisruptionConditions"]
     recorder = dependencies.recorder(client, "taint-controller")
-    return TaintEviction(client, recorder, dependencies.pods_by_node, conditions=told)
+    return TaintEviction(client, recorder, dependencies.pods_by_node, conditions=conditions)
 
 
 BUILDERS: dict[str, Later] = {

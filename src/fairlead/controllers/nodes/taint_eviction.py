@@ -38,16 +38,16 @@ class Tolerations:
                 operator = toleration.get("operator") or "Equal"
                 value = toleration.get("value", "") if operator == "Equal" else None
                 seconds = toleration.get("tolerationSeconds")
-                said = index, inf if seconds is None else seconds
-                self._first.setdefault((toleration.get("key", ""), value), said)
+                entry = index, inf if seconds is None else seconds
+                self._first.setdefault((toleration.get("key", ""), value), entry)
 
     def seconds(self, taint: Taint) -> float | None:
         """Seconds for which a taint is tolerated, by the first toleration that matches; None if
         none does."""
         first, key, value = self._first, taint.key, taint.value
         spoken = ((key, value), (key, None), ("", value), ("", None))
-        found = [first[about] for about in spoken if about in first]
-        return min(found)[1] if found else None
+        matching = [first[about] for about in spoken if about in first]
+        return min(matching)[1] if matching else None
 
 
 def leaves_at(pod: Object, taints: Iterable[Taint]) -> float:
@@ -105,8 +105,8 @@ class TaintEviction:
         """The NoExecute taints of a node. Without timeAdded the time of first sight counts."""
         if node is None or node.body is None or b'"effect":"NoExecute"' not in node.body:
             return []
-        seen = {(taint.key, taint.value): taint.since for taint in before}
-        found = []
+        times = {(taint.key, taint.value): taint.since for taint in before}
+        taints = []
         for taint in node.object()["spec"].get("taints") or ():
             if taint["effect"] == NO_EXECUTE:
                 key, value, now = taint["key"], taint.get("value", ""), clock.time()
@@ -114,9 +114,9 @@ class TaintEviction:
                 if added:
                     since = min(parse_time(added).timestamp(), now)
                 else:
-                    since = seen.get((key, value), now)
-                found.append(Taint(key, value, since))
-        return found
+                    since = times.get((key, value), now)
+                taints.append(Taint(key, value, since))
+        return taints
 
     def _pod(self, change: Change) -> Iterable[str]:
         if change.key in self._due or node_of(change.after) in self._taints:
@@ -150,8 +150,8 @@ class TaintEviction:
         metadata = pod["metadata"]
         if self._conditions:
             reason = "DeletionByTaintManager"
-            told = disrupted(pod, reason, "Taint manager: deleting due to NoExecute taint")
-            if not await write_status(self._objects, told, "patch"):
+            updated = disrupted(pod, reason, "Taint manager: deleting due to NoExecute taint")
+            if not await write_status(self._objects, updated, "patch"):
                 return
         options = DeleteOptions(uid=metadata["uid"])
         await self._objects.delete(PODS, metadata["namespace"], metadata["name"], options)

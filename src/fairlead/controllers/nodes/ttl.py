@@ -74,8 +74,8 @@ class NodeTtl:
     def _marked(self, node: Object) -> Object:
         metadata = node["metadata"]
         annotations = metadata.get("annotations") or {}
-        wanted = str(_STEPS[self._step].seconds)
-        if annotations.get(self._annotation) == wanted:
+        seconds = str(_STEPS[self._step].seconds)
+        if annotations.get(self._annotation) == seconds:
             return node
-        annotations = {**annotations, self._annotation: wanted}
+        annotations = {**annotations, self._annotation: seconds}
         return {**node, "metadata": {**metadata, "annotations": annotations}}

@@ -96,14 +96,14 @@ class MasterCount(NoListing):
 
     def servers(self, endpoints: Object | None) -> Sequence[Server]:
         own, port = self._own, self._own.port
-        found = {Server(address, port) for address in _listed(endpoints)}
+        servers = {Server(address, port) for address in _listed(endpoints)}
         if self._left:
-            return sorted(found - {own})
-        listed = sorted(found | {own})
-        at = listed.index(own)
+            return sorted(servers - {own})
+        listed = sorted(servers | {own})
+        position = listed.index(own)
         while len(listed) > self._most:
-            gone = (at + 1) % len(listed)  # first the servers after our own
-            at -= gone < at
+            gone = (position + 1) % len(listed)  # first the servers after our own
+            position -= gone < position
             del listed[gone]
         return listed
 
@@ -183,8 +183,8 @@ class LeaseBased:
         """Check another server's lease, deleting it if expired; returns when it expires."""
         metadata, spec = record["metadata"], record.get("spec") or {}
         name, now = metadata["name"], clock.steady()
-        seen, since = self._seen.get(name, (None, now))
-        if seen != spec:
+        renewal, since = self._seen.get(name, (None, now))
+        if renewal != spec:
             self._seen[name] = spec, now
             return now + _LIFE
         if now < since + _LIFE:
@@ -202,8 +202,10 @@ class LeaseBased:
                 raise
 
     def servers(self, endpoints: Object | None) -> Sequence[Server]:
-        holders = ((one.get("spec") or {}).get("holderIdentity") or "" for one in self._records())
-        return sorted({one for one in map(Server.parse, holders) if one is not None})
+        holders = (
+            (lease.get("spec") or {}).get("holderIdentity") or "" for lease in self._records()
+        )
+        return sorted({server for server in map(Server.parse, holders) if server is not None})
 
     async def leave(self) -> None:
         self._left = True

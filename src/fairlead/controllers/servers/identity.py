@@ -48,23 +48,23 @@ class IdentityLease:
         return (self._key,) if change.after is None and change.key == self._key else ()
 
     async def sync(self, key: str) -> float | None:
-        found = self._client.find(LEASES, self._namespace, self._identity)
-        if found is None or clock.steady() >= self._renewed + self._interval:
+        lease = self._client.find(LEASES, self._namespace, self._identity)
+        if lease is None or clock.steady() >= self._renewed + self._interval:
             began = clock.steady()
-            await self._renew(found)
+            await self._renew(lease)
             self._renewed = began
         if clock.steady() >= self._swept + _SWEEP:
             await self._sweep()
             self._swept = clock.steady()
         return max(0.0, self._renewed + self._interval - clock.steady())
 
-    async def _renew(self, found: Object | None) -> None:
+    async def _renew(self, lease: Object | None) -> None:
         lives = {
             "holderIdentity": self._identity,
             "leaseDurationSeconds": self._duration,
             "renewTime": format_micro_time(clock.now()),
         }
-        if found is None:
+        if lease is None:
             label, component = self._label
             metadata = {
                 "name": self._identity,

@@ -90,12 +90,12 @@ class EndpointsController:
     async def _publish(self, key: str, service: Object, pods: list[PodFacts]) -> None:
         moment = self._triggers.look(key, service, pods)
         subsets, fewer = await budget.run(weight(service, pods), _subsets, service, pods)
-        wanted = self._labels(service), subsets if fewer is None else fewer, fewer is not None
+        content = self._labels(service), subsets if fewer is None else fewer, fewer is not None
         version = self._endpoints.get(key)
         current = version.object() if version is not None else None
-        if current is not None and self._is_so(current, *wanted):
+        if current is not None and self._is_so(current, *content):
             return
-        value = self._written(current, service, moment, *wanted)
+        value = self._written(current, service, moment, *content)
         try:
             if current is None:
                 await self._objects.create(ENDPOINTS, value)
@@ -156,9 +156,9 @@ class EndpointsController:
         if new:
             reason = "FailedToCreateEndpoint"
             text = "Failed to create endpoint for service {}: {}"
-        shown = f"{metadata['namespace']}/{metadata['name']}"
-        said = text.format(shown, error)
-        self._recorder.record(self._resource, value, WARNING, reason, said)
+        key = f"{metadata['namespace']}/{metadata['name']}"
+        message = text.format(key, error)
+        self._recorder.record(self._resource, value, WARNING, reason, message)
 
 
 def _subsets(service: Object, pods: list[PodFacts]) -> tuple[list[Object], list[Object] | None]:

@@ -47,11 +47,11 @@ def _shares(parts: Parts, total: int) -> dict[str, _Share] | None:
     }
 
 
-def is_overloaded(given: Mapping[str, int], parts: Parts) -> bool:
+def is_overloaded(hinted: Mapping[str, int], parts: Parts) -> bool:
     """Whether a zone has fewer endpoints than its minimum."""
-    total = sum(given.values())
+    total = sum(hinted.values())
     return not parts or any(
-        given.get(zone, 0) < _least(part, total) for zone, part in parts.items()
+        hinted.get(zone, 0) < _least(part, total) for zone, part in parts.items()
     )
 
 
@@ -64,35 +64,39 @@ def put_hints(plan: Plan, unchanged: Iterable[Object], parts: Parts) -> Counter[
     if shares is None:
         take_hints(plan, staying)
         return None
-    given: Counter[str] = Counter()
-    for found in staying:
-        hints = _hints_in(found, given, shares)
+    hinted: Counter[str] = Counter()
+    for endpoint_slice in staying:
+        hints = _hints_in(endpoint_slice, hinted, shares)
         if hints is None:
-            plan.update.append({**found})
+            plan.update.append({**endpoint_slice})
         else:
-            given += hints
+            hinted += hints
     slices = [*plan.create, *plan.update]
-    if any(not endpoint.get("zone") for found in slices for endpoint in _ready(found)):
+    if any(
+        not endpoint.get("zone") for endpoint_slice in slices for endpoint in _ready(endpoint_slice)
+    ):
         take_hints(plan, staying)
         return None
-    for found in slices:
-        given.update(endpoint["zone"] for endpoint in _ready(found))
-    _hint(slices, *_moves(shares, given))
-    return given
+    for endpoint_slice in slices:
+        hinted.update(endpoint["zone"] for endpoint in _ready(endpoint_slice))
+    _hint(slices, *_moves(shares, hinted))
+    return hinted
 
 
 def take_hints(plan: Plan, unchanged: Iterable[Object]) -> None:
     """Remove all hints."""
-    planned = {found["metadata"].get("name") for found in plan.update}
-    for found in unchanged:
-        endpoints = found["endpoints"] or ()
-        if found["metadata"]["name"] not in planned and any(
+    planned = {endpoint_slice["metadata"].get("name") for endpoint_slice in plan.update}
+    for endpoint_slice in unchanged:
+        endpoints = endpoint_slice["endpoints"] or ()
+        if endpoint_slice["metadata"]["name"] not in planned and any(
             "hints" in endpoint for endpoint in endpoints
         ):
-            plan.update.append({**found})
-    for found in (*plan.create, *plan.update):
-        if found["endpoints"]:
-            found["endpoints"] = [_hinted(endpoint) for endpoint in found["endpoints"]]
+            plan.update.append({**endpoint_slice})
+    for endpoint_slice in (*plan.create, *plan.update):
+        if endpoint_slice["endpoints"]:
+            endpoint_slice["endpoints"] = [
+                _hinted(endpoint) for endpoint in endpoint_slice["endpoints"]
+            ]
 
 
 def _is_ready(endpoint: Object) -> bool:
@@ -100,36 +104,36 @@ def _is_ready(endpoint: Object) -> bool:
     return ready is None or bool(ready)
 
 
-def _ready(found: Object) -> list[Object]:
-    return [endpoint for endpoint in found["endpoints"] or () if _is_ready(endpoint)]
+def _ready(endpoint_slice: Object) -> list[Object]:
+    return [endpoint for endpoint in endpoint_slice["endpoints"] or () if _is_ready(endpoint)]
 
 
 def _hinted(endpoint: Object, zone: str = "") -> Object:
     """The endpoint with a hint for a zone, or without hints."""
-    made = {name: value for name, value in endpoint.items() if name != "hints"}
-    return {**made, "hints": {"forZones": [{"name": zone}]}} if zone else made
+    copied = {name: value for name, value in endpoint.items() if name != "hints"}
+    return {**copied, "hints": {"forZones": [{"name": zone}]}} if zone else copied
 
 
 def _hints_in(
-    found: Object, given: Counter[str], shares: Mapping[str, _Share]
+    endpoint_slice: Object, hinted: Counter[str], shares: Mapping[str, _Share]
 ) -> Counter[str] | None:
     """The hints of a slice per zone; None if they must change."""
     hints: Counter[str] = Counter()
-    for endpoint in _ready(found):
+    for endpoint in _ready(endpoint_slice):
         zones = (endpoint.get("hints") or {}).get("forZones")
         if not zones:
             return None
         hints.update(zone["name"] for zone in zones)
     for zone, number in hints.items():
-        if zone not in shares or number + given[zone] > shares[zone].most:
+        if zone not in shares or number + hinted[zone] > shares[zone].most:
             return None
     return hints
 
 
-def _moves(shares: Mapping[str, _Share], given: Counter[str]) -> tuple[Counter[str], Counter[str]]:
-    """How many endpoints each zone gives and receives; updates `given`. Stops when the surplus or
+def _moves(shares: Mapping[str, _Share], hinted: Counter[str]) -> tuple[Counter[str], Counter[str]]:
+    """How many endpoints each zone gives and receives; updates `hinted`. Stops when the surplus or
     deficit is below half an endpoint."""
-    surplus = {zone: given[zone] - share.wanted for zone, share in shares.items()}
+    surplus = {zone: hinted[zone] - share.wanted for zone, share in shares.items()}
     giving: Counter[str] = Counter()
     getting: Counter[str] = Counter()
     while True:
@@ -141,17 +145,17 @@ def _moves(shares: Mapping[str, _Share], given: Counter[str]) -> tuple[Counter[s
         getting[poor] += 1
         surplus[rich] -= 1
         surplus[poor] += 1
-    given += getting
-    given -= giving
+    hinted += getting
+    hinted -= giving
     return giving, getting
 
 
 def _hint(slices: Iterable[Object], giving: Counter[str], getting: Counter[str]) -> None:
     """Set hints to the endpoint's own zone, except for those that zones give away."""
     targets = list(getting.elements())
-    for found in slices:
+    for endpoint_slice in slices:
         endpoints = []
-        for endpoint in found["endpoints"] or ():
+        for endpoint in endpoint_slice["endpoints"] or ():
             zone = endpoint.get("zone", "")
             if not _is_ready(endpoint):
                 zone = ""
@@ -160,7 +164,7 @@ def _hint(slices: Iterable[Object], giving: Counter[str], getting: Counter[str])
                 zone = targets.pop(0)
             endpoints.append(_hinted(endpoint, zone))
         if endpoints:
-            found["endpoints"] = endpoints
+            endpoint_slice["endpoints"] = endpoints
 
 
 class Hints:
@@ -178,18 +182,25 @@ class Hints:
         self, key: str, service: Object, family: str, plan: Plan, existing: Iterable[Object]
     ) -> None:
         """Update the hints of a service, in the slices of a plan and in unchanged ones."""
-        touched = {found["metadata"].get("name") for found in (*plan.update, *plan.delete)}
-        unchanged = [found for found in existing if found["metadata"]["name"] not in touched]
+        touched = {
+            endpoint_slice["metadata"].get("name")
+            for endpoint_slice in (*plan.update, *plan.delete)
+        }
+        unchanged = [
+            endpoint_slice
+            for endpoint_slice in existing
+            if endpoint_slice["metadata"]["name"] not in touched
+        ]
         annotations = service["metadata"].get("annotations") or {}
         if not self._enabled or annotations.get(self._annotation) not in _WANTED:
             self._given.pop(key, None)
             take_hints(plan, unchanged)
             return
-        given = put_hints(plan, unchanged, self._zones.parts())
+        hinted = put_hints(plan, unchanged, self._zones.parts())
         families = self._given.setdefault(key, {})
         families.pop(family, None)
-        if given is not None:
-            families[family] = given
+        if hinted is not None:
+            families[family] = hinted
 
     def forget(self, key: str) -> None:
         self._given.pop(key, None)
@@ -204,5 +215,5 @@ class Hints:
         return [
             key
             for key, families in self._given.items()
-            if not families or any(is_overloaded(given, parts) for given in families.values())
+            if not families or any(is_overloaded(hinted, parts) for hinted in families.values())
         ]

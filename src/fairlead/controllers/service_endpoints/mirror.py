@@ -84,17 +84,17 @@ class MirroringController:
 
     def _planned(self, endpoints: Object, existing: list[Object]) -> Plan:
         by_kind: dict[Kind, list[Object]] = {}
-        for found in existing:
-            ports = slice_ports(read_port(port) for port in found["ports"] or ())
-            by_kind.setdefault((found["addressType"], ports), []).append(found)
+        for endpoint_slice in existing:
+            ports = slice_ports(read_port(port) for port in endpoint_slice["ports"] or ())
+            by_kind.setdefault((endpoint_slice["addressType"], ports), []).append(endpoint_slice)
         plan = Plan()
-        for kind, wanted in self._wanted(endpoints).items():
+        for kind, addresses in self._wanted(endpoints).items():
             old = by_kind.pop(kind, [])
             plan.delete += old[1:]
-            new = self._slice(endpoints, kind, wanted)
+            new = self._slice(endpoints, kind, addresses)
             if not old:
                 plan.create.append(new)
-            elif not self._is_so(old[0], new, wanted):
+            elif not self._is_so(old[0], new, addresses):
                 plan.update.append(put_over(old[0], new))
         for unwanted in by_kind.values():
             plan.delete += unwanted
@@ -103,7 +103,7 @@ class MirroringController:
 
     def _wanted(self, endpoints: Object) -> dict[Kind, dict[Identity, Object]]:
         """The endpoints of each slice; records events about skipped addresses."""
-        found: dict[Kind, dict[Identity, Object]] = {}
+        by_kind: dict[Kind, dict[Identity, Object]] = {}
         skipped = invalid = 0
         for subset in packed(offers_in(endpoints.get("subsets") or ())):
             ports = slice_ports(read_port(port) for port in subset.get("ports") or ())
@@ -117,9 +117,9 @@ class MirroringController:
                         continue
                     room -= 1
                     endpoint = _endpoint(address, ready)
-                    found.setdefault((family, ports), {})[identity(endpoint)] = endpoint
+                    by_kind.setdefault((family, ports), {})[identity(endpoint)] = endpoint
         self._say_skipped(endpoints, invalid, skipped)
-        return found
+        return by_kind
 
     def _say_skipped(self, endpoints: Object, invalid: int, skipped: int) -> None:
         if invalid:
@@ -133,7 +133,7 @@ class MirroringController:
             reason = "TooManyAddressesToMirror"
             self._recorder.record(self._resource, endpoints, WARNING, reason, text)
 
-    def _slice(self, endpoints: Object, kind: Kind, wanted: dict[Identity, Object]) -> Object:
+    def _slice(self, endpoints: Object, kind: Kind, addresses: dict[Identity, Object]) -> Object:
         metadata = endpoints["metadata"]
         labels = {
             **(metadata.get("labels") or {}),
@@ -151,17 +151,17 @@ class MirroringController:
                 "annotations": annotations,
             },
             "addressType": kind[0],
-            "endpoints": list(wanted.values()),
+            "endpoints": list(addresses.values()),
             "ports": [port.in_slice() for port in kind[1]] or None,
         }
 
-    def _is_so(self, old: Object, new: Object, wanted: dict[Identity, Object]) -> bool:
+    def _is_so(self, old: Object, new: Object, addresses: dict[Identity, Object]) -> bool:
         metadata, other = old["metadata"], new["metadata"]
         if any((metadata.get(name) or {}) != other[name] for name in ("labels", "annotations")):
             return False
         stored = {identity(endpoint): endpoint for endpoint in old["endpoints"] or ()}
-        return stored.keys() == wanted.keys() and all(
-            is_same(endpoint, wanted[name]) for name, endpoint in stored.items()
+        return stored.keys() == addresses.keys() and all(
+            is_same(endpoint, addresses[name]) for name, endpoint in stored.items()
         )
 
 

@@ -67,10 +67,10 @@ class OfferedPorts:
 
     def of(self, pod: PodFacts) -> tuple[Port, ...]:
         numbers = tuple(map(pod.ports.get, self._names))
-        found = self._known.get(numbers)
-        if found is None:
-            found = self._known[numbers] = tuple(self._order(self._in(pod)))
-        return found
+        shared = self._known.get(numbers)
+        if shared is None:
+            shared = self._known[numbers] = tuple(self._order(self._in(pod)))
+        return shared
 
     def _in(self, pod: PodFacts) -> Iterator[Port]:
         for port in self._ports:
@@ -139,11 +139,11 @@ class TriggerTimes:
         creation."""
         created = service["metadata"]["creationTimestamp"]
         times = {pod.name: pod.ready_at for pod in pods if pod.ready_at}
-        known = self._known.get(key)
+        previous = self._known.get(key)
         self._known[key] = (created, times)
-        if known is None:
+        if previous is None:
             return str(created)
-        last, last_times = known
+        last, last_times = previous
         news = [moment for name, moment in times.items() if moment > last_times.get(name, "")]
         if created > last:
             news.append(created)

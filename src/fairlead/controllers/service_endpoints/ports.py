@@ -62,11 +62,11 @@ def _slice_order(port: Port) -> str:
 def endpoints_ports(ports: Iterable[Port]) -> list[Port]:
     """Ports in the order of Endpoints: by the hash that the reference uses, so that clients see the
     same order."""
-    found = list(ports)
-    return sorted(found, key=_endpoints_order) if len(found) > 1 else found
+    listed = list(ports)
+    return sorted(listed, key=_endpoints_order) if len(listed) > 1 else listed
 
 
 def slice_ports(ports: Iterable[Port]) -> tuple[Port, ...]:
     """Ports in the order of slices."""
-    found = tuple(ports)
-    return tuple(sorted(found, key=_slice_order)) if len(found) > 1 else found
+    listed = tuple(ports)
+    return tuple(sorted(listed, key=_slice_order)) if len(listed) > 1 else listed

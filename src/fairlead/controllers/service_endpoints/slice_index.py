@@ -49,7 +49,7 @@ def put_over(old: Object, new: Object) -> Object:
 def is_owned(value: Object, owner: str) -> bool:
     """Whether the object with this uid is the controller of a slice."""
     owners = value["metadata"].get("ownerReferences") or ()
-    return any(one["uid"] == owner and one.get("controller") for one in owners)
+    return any(reference["uid"] == owner and reference.get("controller") for reference in owners)
 
 
 def new_metadata(kind: str, owner: Object, labels: Mapping[str, str]) -> Object:
@@ -104,7 +104,7 @@ class ServiceSlices:
     def of(self, service: str) -> list[Object]:
         """The slices of a service that are not being deleted."""
         keys = self._by_service.get(service, {})
-        found = []
+        slices = []
         for key in sorted(keys):
             version = self._slices.get(key)
             if version is None or self._service(version) != service:
@@ -112,10 +112,10 @@ class ServiceSlices:
                 continue
             value = version.object()
             if value["metadata"].get("deletionTimestamp") is None:
-                found.append(value)
+                slices.append(value)
         if not keys:
             self._by_service.pop(service, None)
-        return found
+        return slices
 
     async def carry_out(self, plan: Plan) -> None:
         """Execute a plan: creates and updates first, then deletes."""

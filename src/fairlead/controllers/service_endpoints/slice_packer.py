@@ -23,16 +23,16 @@ def identity(endpoint: Object) -> Identity:
     )
 
 
-def is_same(stored: Object, wanted: Object) -> bool:
+def is_same(stored: Object, planned: Object) -> bool:
     """Whether a stored endpoint is up to date, ignoring hints, which are set later."""
     if "hints" in stored:
         stored = {name: value for name, value in stored.items() if name != "hints"}
-    return stored == wanted
+    return stored == planned
 
 
 def pack(
     existing: list[Object],
-    wanted: dict[Identity, Object],
+    endpoints: dict[Identity, Object],
     labels: Mapping[str, str],
     new: Callable[[], Object],
     most: int = MAX_IN_A_SLICE,
@@ -40,24 +40,28 @@ def pack(
     """Distribute the wanted endpoints over slices with the same ports. New endpoints go to slices
     that change anyway, fullest first; then, if they all fit into one unchanged slice, to the
     fullest such; else to new slices."""
-    left = dict(wanted)
+    left = dict(endpoints)
     unchanged: list[Object] = []
     plan = Plan()
-    for found in existing:
-        stored = found["endpoints"] or []
-        kept, is_changed = _kept(stored, left)
-        if is_changed and not kept:
-            plan.delete.append(found)
-        elif is_changed or (found["metadata"].get("labels") or {}) != labels:
-            metadata = {**found["metadata"], "labels": labels}
-            plan.update.append({**found, "metadata": metadata, "endpoints": kept})
+    for endpoint_slice in existing:
+        stored = endpoint_slice["endpoints"] or []
+        remaining, is_changed = _kept(stored, left)
+        if is_changed and not remaining:
+            plan.delete.append(endpoint_slice)
+        elif is_changed or (endpoint_slice["metadata"].get("labels") or {}) != labels:
+            metadata = {**endpoint_slice["metadata"], "labels": labels}
+            plan.update.append({**endpoint_slice, "metadata": metadata, "endpoints": remaining})
         else:
-            unchanged.append(found)
+            unchanged.append(endpoint_slice)
     rest = list(left.values())
     for changing in sorted(plan.update, key=_size, reverse=True):
         rest = _fill(changing, rest, most)
     if rest and len(rest) < most:
-        fitting = [one for one in unchanged if _size(one) + len(rest) <= most]
+        fitting = [
+            endpoint_slice
+            for endpoint_slice in unchanged
+            if _size(endpoint_slice) + len(rest) <= most
+        ]
         if fitting:
             fullest = max(fitting, key=_size)
             plan.update.append({**fullest})
@@ -71,18 +75,18 @@ def pack(
 def _kept(stored: list[Object], left: dict[Identity, Object]) -> tuple[list[Object], bool]:
     """The endpoints that stay in a slice, updated, and whether anything changed. Removes them from
     `left`."""
-    kept = []
+    remaining = []
     is_changed = False
     for endpoint in stored:
-        found = left.pop(identity(endpoint), None)
-        if found is None:
+        new = left.pop(identity(endpoint), None)
+        if new is None:
             is_changed = True
-        elif is_same(endpoint, found):
-            kept.append(endpoint)
+        elif is_same(endpoint, new):
+            remaining.append(endpoint)
         else:
-            kept.append(found)
+            remaining.append(new)
             is_changed = True
-    return kept, is_changed
+    return remaining, is_changed
 
 
 def _size(value: Object) -> int:

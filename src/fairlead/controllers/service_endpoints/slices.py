@@ -88,7 +88,9 @@ class SlicesController:
         if self._hints.are_wanted and self._zones.differ_by(change):
             keys.update(self._hints.out_of_balance())
         if change.before is not None and change.after is not None:
-            zones = (one.labels.get(self._zones.label) for one in (change.before, change.after))
+            zones = (
+                version.labels.get(self._zones.label) for version in (change.before, change.after)
+            )
             if len({*zones}) == 1:
                 return keys
         return keys.union(key for key, nodes in self._nodes_of.items() if change.name in nodes)
@@ -119,13 +121,23 @@ class SlicesController:
     ) -> None:
         families = service["spec"].get("ipFamilies") or (V4,)
         existing = self._slices.of(key)
-        plan = Plan(delete=[one for one in existing if one["addressType"] not in families])
+        plan = Plan(
+            delete=[
+                endpoint_slice
+                for endpoint_slice in existing
+                if endpoint_slice["addressType"] not in families
+            ]
+        )
         on_nodes, missing = self._on_nodes(service, pods)
         for family in families:
-            of_family = [one for one in existing if one["addressType"] == family]
+            of_family = [
+                endpoint_slice
+                for endpoint_slice in existing
+                if endpoint_slice["addressType"] == family
+            ]
             size = weight(service, pods)
-            wanted = await budget.run(size, _wanted, service, on_nodes, family)
-            plan.add(self._planned(key, service, wanted, of_family, family))
+            endpoints = await budget.run(size, _wanted, service, on_nodes, family)
+            plan.add(self._planned(key, service, endpoints, of_family, family))
         if service["metadata"].get("deletionTimestamp") is not None:
             plan.create.clear()
         for value in (*plan.create, *plan.update):
@@ -147,7 +159,7 @@ class SlicesController:
         """The publishable pods with their zones, and messages about pods without a node."""
         everybody = service["spec"].get("publishNotReadyAddresses")
         zones: dict[str, str | None] = {}
-        found, missing = [], []
+        placed, missing = [], []
         for pod in pods:
             if not pod.is_published(terminating=True):
                 continue
@@ -161,14 +173,14 @@ class SlicesController:
                     f"skipping Pod {pod.name} for Service {name}: Node {pod.node} Not Found"
                 )
             else:
-                found.append((pod, zone or ""))
-        return found, missing
+                placed.append((pod, zone or ""))
+        return placed, missing
 
     def _planned(
         self,
         key: str,
         service: Object,
-        wanted: dict[Ports, dict[Identity, Object]],
+        desired: dict[Ports, dict[Identity, Object]],
         existing: list[Object],
         family: str,
     ) -> Plan:
@@ -176,12 +188,12 @@ class SlicesController:
         owner, labels = service["metadata"]["uid"], self._labels(service)
         by_ports: dict[Ports, list[Object]] = {}
         plan = Plan()
-        for found in existing:
-            if is_owned(found, owner):
-                by_ports.setdefault(_ports_of(found), []).append(found)
+        for endpoint_slice in existing:
+            if is_owned(endpoint_slice, owner):
+                by_ports.setdefault(_ports_of(endpoint_slice), []).append(endpoint_slice)
             else:
-                plan.delete.append(found)
-        for ports, endpoints in wanted.items():
+                plan.delete.append(endpoint_slice)
+        for ports, endpoints in desired.items():
             new = partial(_new, service, labels, family, ports)
             plan.add(pack(by_ports.pop(ports, []), endpoints, labels, new))
         for unwanted in by_ports.values():
@@ -222,11 +234,13 @@ def _ports_of(value: Object) -> Ports:
 
 
 def _is_placeholder(value: Object, empty: Object) -> bool:
-    metadata, wanted = value["metadata"], empty["metadata"]
+    metadata, empty_metadata = value["metadata"], empty["metadata"]
     return (
         not value["endpoints"]
         and not value["ports"]
-        and all(metadata.get(name) == wanted[name] for name in ("labels", "ownerReferences"))
+        and all(
+            metadata.get(name) == empty_metadata[name] for name in ("labels", "ownerReferences")
+        )
     )
 
 
@@ -247,10 +261,10 @@ def _wanted(
     offered, none = OfferedPorts(service, slice_ports), ()
     without_ports = has_no_ports(service)
     # By id of the shared tuple of ports.
-    found: dict[int, tuple[Ports, dict[Identity, Object]]] = {}
+    by_ports: dict[int, tuple[Ports, dict[Identity, Object]]] = {}
     for pod, zone in pods:
         ports = none if without_ports else offered.of(pod)
-        _, endpoints = found.setdefault(id(ports), (ports, {}))
+        _, endpoints = by_ports.setdefault(id(ports), (ports, {}))
         addresses = [address for address in pod.addresses if (":" in address) == (family == V6)]
         if not addresses:
             continue
@@ -270,4 +284,4 @@ def _wanted(
         if zone:
             endpoint["zone"] = zone
         endpoints[identity(endpoint)] = endpoint
-    return dict(found.values())
+    return dict(by_ports.values())

@@ -32,7 +32,7 @@ def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterable[Offer]:
     everybody = bool(service["spec"].get("publishNotReadyAddresses"))
     family = (service["spec"].get("ipFamilies") or (V4,))[0]
     ports = OfferedPorts(service)
-    found: dict[int, Offer] = {}  # by id of the shared tuple of ports
+    offers: dict[int, Offer] = {}  # by id of the shared tuple of ports
     for pod in pods:
         if not pod.is_published(terminating=everybody):
             continue
@@ -43,8 +43,8 @@ def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterable[Offer]:
         if hostname := pod.hostname_for(service):
             address["hostname"] = hostname
         offered = (None,) if has_no_ports(service) else ports.of(pod)
-        found.setdefault(id(offered), (offered, []))[1].append((address, everybody or pod.ready))
-    return found.values()
+        offers.setdefault(id(offered), (offered, []))[1].append((address, everybody or pod.ready))
+    return offers.values()
 
 
 def offers_in(subsets: Iterable[Object]) -> Iterator[Offer]:
@@ -64,9 +64,9 @@ def packed(offers: Iterable[Offer]) -> list[Object]:
     addresses: dict[_Key, Object] = {}
     offered: list[dict[_Key, bool]] = []
     places: dict[Port | None, list[int]] = {}  # indexes of the offers with a port
-    for number, (ports, found) in enumerate(offers):
+    for number, (ports, offered_addresses) in enumerate(offers):
         states: dict[_Key, bool] = {}
-        for address, ready in found:
+        for address, ready in offered_addresses:
             key = (address["ip"], (address.get("targetRef") or {}).get("uid") or "")
             addresses.setdefault(key, address)
             states[key] = ready and states.get(key, True)
@@ -94,9 +94,9 @@ def _subset(
     addresses: dict[_Key, Object], group: frozenset[tuple[_Key, bool]], ports: list[Port]
 ) -> Object:
     subset: Object = {}
-    for name, wanted in ((READY, True), (NOT_READY, False)):
-        if found := [addresses[key] for key, ready in sorted(group) if ready is wanted]:
-            subset[name] = found
+    for name, is_ready in ((READY, True), (NOT_READY, False)):
+        if listed := [addresses[key] for key, ready in sorted(group) if ready is is_ready]:
+            subset[name] = listed
     if ports:
         subset["ports"] = [port.in_endpoints() for port in endpoints_ports(ports)]
     return subset
@@ -116,10 +116,10 @@ def truncated(subsets: list[Object]) -> list[Object] | None:
         return None
     if ready > MAX_ADDRESSES:
         cut = _cut(subsets, READY, ready, MAX_ADDRESSES)
-        kept = [_without(subset, NOT_READY) for subset in cut]
+        remaining = [_without(subset, NOT_READY) for subset in cut]
     else:
-        kept = _cut(subsets, NOT_READY, waiting, MAX_ADDRESSES - ready)
-    return [subset for subset in kept if subset.get(READY) or subset.get(NOT_READY)]
+        remaining = _cut(subsets, NOT_READY, waiting, MAX_ADDRESSES - ready)
+    return [subset for subset in remaining if subset.get(READY) or subset.get(NOT_READY)]
 
 
 def _without(subset: Object, name: str) -> Object:
@@ -132,6 +132,6 @@ def _cut(subsets: list[Object], name: str, total: int, room: int) -> list[Object
         addresses = subset.get(name) or []
         share = min(ceil(len(addresses) / total * room), left)
         left -= min(share, len(addresses))
-        kept = _without(subset, name)
-        result.append({**kept, name: addresses[:share]} if addresses[:share] else kept)
+        remaining = _without(subset, name)
+        result.append({**remaining, name: addresses[:share]} if addresses[:share] else remaining)
     return result

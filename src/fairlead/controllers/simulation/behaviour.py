@@ -102,8 +102,8 @@ def pod_behaviour(annotations: Mapping[str, str] | None) -> PodBehaviour:
         name, _, container = key.removeprefix(PREFIX).partition(".")
         setting = _OF_PODS.get(name)
         if setting is None:
-            known = ", ".join(sorted(_OF_PODS))
-            problems.append(f"{key}: there is no such setting; known are {known}")
+            names = ", ".join(sorted(_OF_PODS))
+            problems.append(f"{key}: there is no such setting; known are {names}")
             continue
         try:
             value = setting[1](text)

@@ -87,10 +87,10 @@ def _wake(waiting: Iterable[asyncio.Event]) -> None:
 
 def _status_of(pod: Object, container: str) -> Object:
     for family in _FAMILIES:
-        for one in pod["status"].get(family) or ():
-            if one["name"] == container:
-                found: Object = one
-                return found
+        for container_status in pod["status"].get(family) or ():
+            if container_status["name"] == container:
+                found_status: Object = container_status
+                return found_status
     return {}
 
 
@@ -110,14 +110,14 @@ def _lines(
     end = state.get("terminated")
     run = end or state["running"]
     start = parse_time(run.get("startedAt") or pod["metadata"]["creationTimestamp"])
-    told = pod_behaviour(pod["metadata"].get("annotations")).of(container).log
-    if told is not None:
-        return [(start, line) for line in told]
+    log = pod_behaviour(pod["metadata"].get("annotations")).of(container).log
+    if log is not None:
+        return [(start, line) for line in log]
     metadata = pod["metadata"]
-    whole = f"{metadata['namespace']}/{metadata['name']}"
-    lines = [(start, f"{container} of {whole} started, image {status.get('image', '')}")]
+    pod_name = f"{metadata['namespace']}/{metadata['name']}"
+    lines = [(start, f"{container} of {pod_name} started, image {status.get('image', '')}")]
     if end is not None and end.get("finishedAt"):
-        text = f"{container} of {whole} ended with exit code {end.get('exitCode', 0)}"
+        text = f"{container} of {pod_name} ended with exit code {end.get('exitCode', 0)}"
         lines.append((parse_time(end["finishedAt"]), text))
     return lines
 
@@ -128,8 +128,8 @@ def _selected(lines: list[tuple[datetime, str]], options: LogOptions) -> bytes:
         lines = [(moment, text) for moment, text in lines if moment >= since]
     if options.tail is not None:
         lines = lines[max(0, len(lines) - options.tail) :]
-    shown = (
+    selected = (
         f"{format_time(moment)} {text}\n" if options.timestamps else f"{text}\n"
         for moment, text in lines
     )
-    return "".join(shown).encode()[: options.limit]
+    return "".join(selected).encode()[: options.limit]

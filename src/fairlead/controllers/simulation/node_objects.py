@@ -100,17 +100,17 @@ def node_allocatable(status: Object, dialect: Dialect) -> dict[str, str]:
 def node_conditions(old: Sequence[Object] | None, state: str) -> list[Object]:
     """The conditions for a state with the current time, and foreign ones. An unchanged status keeps
     its transition time."""
-    before = {one["type"]: one for one in old or ()}
+    before = {condition["type"]: condition for condition in old or ()}
     moment = now()
     conditions = []
     for kind, reason, message in _WELL:
         status = "True" if kind == "Ready" else "False"
         if kind == "Ready" and state == NOT_READY:
             status, (reason, message) = "False", _UNWELL
-        known = before.pop(kind, None)
+        previous = before.pop(kind, None)
         since = moment
-        if known is not None and known["status"] == status:
-            since = known.get("lastTransitionTime") or moment
+        if previous is not None and previous["status"] == status:
+            since = previous.get("lastTransitionTime") or moment
         conditions.append(
             {
                 "type": kind,

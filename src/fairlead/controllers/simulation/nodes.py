@@ -90,10 +90,10 @@ class NodeKeeper:
         try:
             return await client.create(NODES, new_node(name, number, self._dialect, self._version))
         except StatusError as error:
-            found = client.find(NODES, "", name)
-            if error.reason != "AlreadyExists" or found is None:
+            node = client.find(NODES, "", name)
+            if error.reason != "AlreadyExists" or node is None:
                 raise
-            return found
+            return node
 
     async def _welcome(self, greet: Client, node: Object) -> None:
         key, name = self._dialect.label("node.@/not-ready"), node["metadata"]["name"]

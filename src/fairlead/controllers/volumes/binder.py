@@ -49,8 +49,8 @@ class VolumeBinder:
     def _volume(self, change: Change) -> Iterable[str]:
         before, after = _objects(change)
         self._index.take_volume(change.key, after)
-        meant = [claim_key_of(volume) for volume in (before, after) if volume]
-        claims = {*meant, *self._index.named.to(change.key)}
+        claim_keys = [claim_key_of(volume) for volume in (before, after) if volume]
+        claims = {*claim_keys, *self._index.named.to(change.key)}
         return change.key, *(key for key in claims if key)
 
     def _claims_of_class(self, change: Change) -> Iterable[str]:

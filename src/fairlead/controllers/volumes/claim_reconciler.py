@@ -55,8 +55,10 @@ class ClaimRules:
             await self._settle_unbound(claim)
 
     async def _with_driver(self, claim: Object) -> Object:
-        given = annotations_of(claim)
-        provisioner = given.get(self._names.provisioner, given.get(self._names.beta_provisioner))
+        annotations = annotations_of(claim)
+        provisioner = annotations.get(
+            self._names.provisioner, annotations.get(self._names.beta_provisioner)
+        )
         if changes := self._plugins.migration(claim, provisioner):
             return await self._writer.replace(CLAIMS, with_annotations(claim, changes))
         return claim
@@ -126,8 +128,8 @@ class ClaimRules:
 
     def is_delayed(self, name: str) -> bool:
         """Whether claims of a class are bound by the scheduler, when a pod is placed."""
-        found = self._client.find(CLASSES, "", name) if name else None
-        return found is not None and found.get("volumeBindingMode") == _DELAYED
+        storage_class = self._client.find(CLASSES, "", name) if name else None
+        return storage_class is not None and storage_class.get("volumeBindingMode") == _DELAYED
 
     def _best_volume(self, claim: Object, class_name: str, delayed: bool) -> Object | None:
         """A volume reserved for the claim, else the smallest free one that matches."""
@@ -171,17 +173,19 @@ class ClaimRules:
     async def _await_provisioner(self, claim: Object, class_name: str) -> None:
         """Write the name of the external provisioner to the claim, which then creates the
         volume."""
-        found = self._client.find(CLASSES, "", class_name)
-        if found is None:
+        storage_class = self._client.find(CLASSES, "", class_name)
+        if storage_class is None:
             self._say_failed(claim, f'storageclass.{self._group} "{class_name}" not found')
             return
-        wanted = found["provisioner"]
-        if why := self._plugins.provisioning_refusal(wanted):
+        provisioner = storage_class["provisioner"]
+        if why := self._plugins.provisioning_refusal(provisioner):
             self._say_failed(claim, why)
             return
-        claim = await self._with_provisioner(claim, self._plugins.driver(wanted) or wanted)
-        if self._plugins.is_host_path(wanted):
-            text = f'provisioning in volume plugin "{wanted}" is disabled'
+        claim = await self._with_provisioner(
+            claim, self._plugins.driver(provisioner) or provisioner
+        )
+        if self._plugins.is_host_path(provisioner):
+            text = f'provisioning in volume plugin "{provisioner}" is disabled'
             self._say_failed(claim, f"Failed to create provisioner: {text}")
             return
         name = annotations_of(claim)[self._names.provisioner]

@@ -51,7 +51,7 @@ class EphemeralClaims:
         the name."""
         if not change.deleted:
             return ()
-        return [wanted.rpartition("/")[0] for wanted in self._wanted.to(change.key)]
+        return [entry.rpartition("/")[0] for entry in self._wanted.to(change.key)]
 
     async def sync(self, key: str) -> None:
         namespace, _, name = key.partition("/")
@@ -74,8 +74,10 @@ class EphemeralClaims:
                 self._say(pod, volume, f"create PVC {name}: {error}")
                 raise
         elif not is_made_for(claim, pod):
-            whose = f"PVC {namespace}/{name} was not created for pod {namespace}/{metadata['name']}"
-            self._say(pod, volume, f"{whose} (pod is not owner)")
+            message = (
+                f"PVC {namespace}/{name} was not created for pod {namespace}/{metadata['name']}"
+            )
+            self._say(pod, volume, f"{message} (pod is not owner)")
 
     def _say(self, pod: Object, volume: Object, text: str) -> None:
         text = f"ephemeral volume {volume['name']}: {text}"
@@ -84,7 +86,7 @@ class EphemeralClaims:
 
 def _claim_for(pod: Object, volume: Object) -> Object:
     template = volume["ephemeral"]["volumeClaimTemplate"]
-    wanted = template.get("metadata") or {}
+    template_metadata = template.get("metadata") or {}
     owner = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -96,7 +98,11 @@ def _claim_for(pod: Object, volume: Object) -> Object:
     metadata = {
         "name": ephemeral_claim_name(pod, volume),
         "namespace": pod["metadata"]["namespace"],
-        **{name: wanted[name] for name in ("annotations", "labels") if wanted.get(name)},
+        **{
+            name: template_metadata[name]
+            for name in ("annotations", "labels")
+            if template_metadata.get(name)
+        },
         "ownerReferences": [owner],
     }
     return {"metadata": metadata, "spec": template["spec"], "status": {}}

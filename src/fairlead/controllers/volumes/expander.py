@@ -96,9 +96,9 @@ class VolumeExpander:
         if volume_mode_of(volume) == "Filesystem":
             await self._write(claim, _with_state(claim, _pending_on_node()))
             return
-        done = await self._write(claim, _with_size(_with_state(claim), size))
+        written = await self._write(claim, _with_size(_with_state(claim), size))
         text = f"ExpandVolume succeeded for volume {key_of(claim)}"
-        self._say(done, text, "VolumeResizeSuccessful")
+        self._say(written, text, "VolumeResizeSuccessful")
 
     def _resizing(self) -> Object:
         state = {"type": _RESIZING, "status": "True", "lastTransitionTime": now()}
@@ -133,14 +133,14 @@ def _pending_on_node() -> Object:
 def _with_state(claim: Object, state: Object | None = None) -> Object:
     """The claim with `state` as the only condition about its size; an equal one is kept."""
     before = claim["status"].get("conditions") or []
-    kept = [condition for condition in before if condition["type"] not in _STATES]
+    conditions = [condition for condition in before if condition["type"] not in _STATES]
     if state is not None:
         same = ("type", "status")
-        told = (old for old in before if all(old[name] == state[name] for name in same))
-        kept.append(next(told, state))
+        same_states = (old for old in before if all(old[name] == state[name] for name in same))
+        conditions.append(next(same_states, state))
     status = {name: part for name, part in claim["status"].items() if name != "conditions"}
-    if kept:
-        status["conditions"] = kept
+    if conditions:
+        status["conditions"] = conditions
     return {**claim, "status": status}
 
 

@@ -42,10 +42,10 @@ class FreeVolumes:
         self._places[name] = sort, modes, size
 
     def drop(self, name: str) -> None:
-        place = self._places.pop(name, None)
-        if place is None:
+        position = self._places.pop(name, None)
+        if position is None:
             return
-        sort, modes, size = place
+        sort, modes, size = position
         shelves = self._shelves[sort]
         shelves[modes].remove((size, name))
         if not shelves[modes]:
@@ -56,9 +56,9 @@ class FreeVolumes:
     def matching(self, claim: Object, class_name: str) -> Iterator[str]:
         """Names of the volumes that satisfy a claim: fewest access modes first, then the smallest.
         The index must not change during iteration."""
-        wanted, least = modes_of(claim), (size_wanted(claim), "")
+        claim_modes, least = modes_of(claim), (size_wanted(claim), "")
         shelves = self._shelves.get((class_name, volume_mode_of(claim)), {})
-        fitting = (modes for modes in shelves if modes >= wanted)
+        fitting = (modes for modes in shelves if modes >= claim_modes)
         for modes in sorted(fitting, key=lambda modes: (len(modes), sorted(modes))):
             for _, name in shelves[modes].irange(least):
                 yield name

@@ -50,13 +50,13 @@ class Annotations:
 
 
 def annotations_of(value: Object) -> dict[str, str]:
-    found: dict[str, str] = value["metadata"].get("annotations") or {}
-    return found
+    annotations: dict[str, str] = value["metadata"].get("annotations") or {}
+    return annotations
 
 
-def with_annotations(value: Object, wanted: dict[str, str | None]) -> Object:
+def with_annotations(value: Object, changes: dict[str, str | None]) -> Object:
     """The object with annotations set; None removes one."""
-    changed = {**annotations_of(value), **wanted}
+    changed = {**annotations_of(value), **changes}
     left = {name: text for name, text in changed.items() if text is not None}
     metadata = {name: part for name, part in value["metadata"].items() if name != "annotations"}
     if left:
@@ -65,5 +65,5 @@ def with_annotations(value: Object, wanted: dict[str, str | None]) -> Object:
 
 
 def phase_of(value: Object) -> str:
-    found: str = (value.get("status") or {}).get("phase") or ""
-    return found
+    phase: str = (value.get("status") or {}).get("phase") or ""
+    return phase

@@ -60,9 +60,9 @@ class Plugins:
         """Changes to the annotation that names the CSI driver of a provisioner."""
         if provisioner is None:
             return {}
-        wanted = self.driver(provisioner) or None
-        found = annotations_of(value).get(self._names.migrated_to)
-        return {self._names.migrated_to: wanted} if (wanted or "") != (found or "") else {}
+        driver = self.driver(provisioner) or None
+        migrated_to = annotations_of(value).get(self._names.migrated_to)
+        return {self._names.migrated_to: driver} if (driver or "") != (migrated_to or "") else {}
 
     def is_host_path(self, provisioner: str) -> bool:
         return provisioner == self._host_path
@@ -74,11 +74,11 @@ class Plugins:
             return ""
         return self._refusal(provisioner, "provisionable")
 
-    def _refusal(self, name: str, wanted: str) -> str:
+    def _refusal(self, name: str, action: str) -> str:
         if not name.startswith(self._names.built_in):
             return ""
         if name in self._unable:
-            return f"no {wanted} volume plugin matched"
+            return f"no {action} volume plugin matched"
         return f"no volume plugin matched name: {name}"
 
     def is_deleted_by_others(self, volume: Object) -> bool:
@@ -96,7 +96,7 @@ class Plugins:
             if _DELETABLE_PATH.search(path):
                 return ""
             return f"host_path deleter only supports /tmp/.+ but received provided {path}"
-        known = any(volume["spec"].get(source) is not None for source in _KNOWN_SOURCES)
-        why = "no deletable volume plugin matched" if known else "no volume plugin matched"
+        is_known = any(volume["spec"].get(source) is not None for source in _KNOWN_SOURCES)
+        why = "no deletable volume plugin matched" if is_known else "no volume plugin matched"
         name = volume["metadata"]["name"]
         return f'Error getting deleter volume plugin for volume "{name}": {why}'

@@ -34,11 +34,11 @@ class Recycler:
     async def recycle(self, volume: Object) -> str | None:
         """Returns "" when the volume is empty, an error text if the pod failed, None while it
         runs."""
-        wanted = _pod_for(volume)
-        name = wanted["metadata"]["name"]
+        recycler_pod = _pod_for(volume)
+        name = recycler_pod["metadata"]["name"]
         pod = self._client.find(PODS, RECYCLER_NAMESPACE, name)
         if pod is None:
-            await self._client.create(PODS, wanted)
+            await self._client.create(PODS, recycler_pod)
             return None
         status = pod.get("status") or {}
         if status.get("phase") not in FINISHED:

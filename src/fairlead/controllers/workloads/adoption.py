@@ -26,17 +26,17 @@ class _Changed(Exception):
 
 def with_finalizer(metadata: Object, finalizer: str) -> Object:
     """Metadata with a finalizer added."""
-    others = [one for one in metadata.get("finalizers") or () if one != finalizer]
+    others = [other for other in metadata.get("finalizers") or () if other != finalizer]
     return {**metadata, "finalizers": [*others, finalizer]}
 
 
 def without_finalizer(metadata: Object, finalizer: str) -> Object:
     """A copy of metadata without a finalizer."""
-    made = {**metadata}
-    found = made.pop("finalizers", None) or ()
-    if others := [one for one in found if one != finalizer]:
-        made["finalizers"] = others
-    return made
+    changed = {**metadata}
+    finalizers = changed.pop("finalizers", None) or ()
+    if others := [other for other in finalizers if other != finalizer]:
+        changed["finalizers"] = others
+    return changed
 
 
 class Claims:
@@ -52,8 +52,8 @@ class Claims:
         owner: Object,
         selector: Object | None,
         owned: Owned[T],
-        counts: Callable[[T], bool] = lambda one: True,
-        fits: Callable[[T], bool] = lambda one: True,
+        counts: Callable[[T], bool] = lambda dependent: True,
+        fits: Callable[[T], bool] = lambda dependent: True,
         finalizer: str = "",
     ) -> list[T]:
         """Adopt and release dependents; returns those the owner controls afterwards.
@@ -64,22 +64,24 @@ class Claims:
         going = owner["metadata"].get("deletionTimestamp") is not None
         claimed, pace = [], Pace()
         await owned.read_ahead(owner)
-        for one in owned.of(owner):
+        for dependent in owned.of(owner):
             await pace.keep()
-            if not counts(one):
+            if not counts(dependent):
                 continue
-            if selector_matches(selector, one.labels) and fits(one):
-                claimed.append(one)
+            if selector_matches(selector, dependent.labels) and fits(dependent):
+                claimed.append(dependent)
             elif not going:
-                await self._release(owner, one, finalizer)
+                await self._release(owner, dependent, finalizer)
         if going:
             return claimed
-        for one in owned.orphans(owner["metadata"]["namespace"]):
+        for dependent in owned.orphans(owner["metadata"]["namespace"]):
             await pace.keep()
-            if one.deleting or not counts(one) or not fits(one):
+            if dependent.deleting or not counts(dependent) or not fits(dependent):
                 continue
-            if selector_matches(selector, one.labels) and await self._adopt(owner, one, finalizer):
-                claimed.append(one)
+            if selector_matches(selector, dependent.labels) and await self._adopt(
+                owner, dependent, finalizer
+            ):
+                claimed.append(dependent)
         return claimed
 
     async def _adopt(self, owner: Object, dependent: Dependent, finalizer: str) -> bool:

@@ -51,20 +51,20 @@ class History:
         """The owner's revisions, oldest first; adopts and releases them."""
         selector = owner["spec"].get("selector")
         claimed = await self._claims.claim(owner, selector, self._owned)
-        return sorted((one.value for one in claimed), key=_order)
+        return sorted((dependent.value for dependent in claimed), key=_order)
 
     async def current(
-        self, owner: Object, known: Sequence[Object], data: Object, collisions: int
+        self, owner: Object, revisions: Sequence[Object], data: Object, collisions: int
     ) -> Current:
         """Return the revision with this data as the latest: creates or renumbers it if needed.
         `collisions` is the number in the owner's status."""
-        alike = [one for one in known if filled(one["data"]) == filled(data)]
-        latest = known[-1]["revision"] if known else 0
+        alike = [candidate for candidate in revisions if filled(candidate["data"]) == filled(data)]
+        latest = revisions[-1]["revision"] if revisions else 0
         if alike:
-            found = alike[-1]
-            if found is not known[-1]:
-                found = await self._renumber(found, latest + 1)
-            return Current(found, collisions)
+            revision = alike[-1]
+            if revision is not revisions[-1]:
+                revision = await self._renumber(revision, latest + 1)
+            return Current(revision, collisions)
         return await self._create(owner, data, latest + 1, collisions)
 
     async def _renumber(self, revision: Object, number: int) -> Object:
@@ -78,16 +78,16 @@ class History:
 
     async def _create(self, owner: Object, data: Object, number: int, collisions: int) -> Current:
         while True:
-            wanted = self._revision(owner, data, number, collisions)
+            revision = self._revision(owner, data, number, collisions)
             try:
-                return Current(await self._objects.create(REVISIONS, wanted), collisions)
+                return Current(await self._objects.create(REVISIONS, revision), collisions)
             except StatusError as error:
                 if error.reason != "AlreadyExists":
                     raise
-            metadata = wanted["metadata"]
-            found = self._objects.find(REVISIONS, metadata["namespace"], metadata["name"])
-            if found is not None and filled(found["data"]) == filled(data):
-                return Current(found, collisions)
+            metadata = revision["metadata"]
+            existing = self._objects.find(REVISIONS, metadata["namespace"], metadata["name"])
+            if existing is not None and filled(existing["data"]) == filled(data):
+                return Current(existing, collisions)
             collisions += 1
 
     def _revision(self, owner: Object, data: Object, number: int, collisions: int) -> Object:
@@ -95,21 +95,23 @@ class History:
         # Includes the kind: a DaemonSet and a StatefulSet may have the same name and template.
         text = short_hash([self._resource.kind, data], collisions)
         template = owner["spec"]["template"].get("metadata") or {}
-        made = {
+        revision = {
             "name": f"{metadata['name'][:_LONGEST_PREFIX]}-{text}",
             "namespace": metadata["namespace"],
             "labels": {**(template.get("labels") or {}), self._hash_label: text},
             "ownerReferences": [controller_reference(self._resource, owner)],
         }
         if metadata.get("annotations"):
-            made["annotations"] = metadata["annotations"]
-        return {"metadata": made, "data": data, "revision": number}
+            revision["annotations"] = metadata["annotations"]
+        return {"metadata": revision, "data": data, "revision": number}
 
-    async def truncate(self, known: Sequence[Object], live: Collection[str], limit: int) -> None:
+    async def truncate(
+        self, revisions: Sequence[Object], live: Collection[str], limit: int
+    ) -> None:
         """Delete the oldest revisions beyond `limit`; `live` names do not count and stay."""
-        past = [one for one in known if one["metadata"]["name"] not in live]
-        for one in past[: max(0, len(past) - limit)]:
-            metadata = one["metadata"]
+        past = [revision for revision in revisions if revision["metadata"]["name"] not in live]
+        for revision in past[: max(0, len(past) - limit)]:
+            metadata = revision["metadata"]
             await self._objects.delete(REVISIONS, metadata["namespace"], metadata["name"])
 
 
@@ -122,8 +124,8 @@ def template_data(owner: Object) -> Object:
     """The data of a revision: a patch that restores the template. Keys are sorted because clients
     compare the bytes of this patch."""
     patch = {"spec": {"template": {**owner["spec"]["template"], DIRECTIVE: "replace"}}}
-    made: Object = orjson.loads(orjson.dumps(patch, option=orjson.OPT_SORT_KEYS))
-    return made
+    data: Object = orjson.loads(orjson.dumps(patch, option=orjson.OPT_SORT_KEYS))
+    return data
 
 
 def with_template_of(revision: Object, owner: Object, resource: Resource) -> Object:

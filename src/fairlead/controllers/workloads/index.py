@@ -120,8 +120,8 @@ class Owned(Index, Generic[T]):
         if before is not None and before != group:
             self._leave(before, key)
         members = self._groups.setdefault(group, {})
-        known = members.get(key)
-        if known is None or known.version is not version:
+        previous = members.get(key)
+        if previous is None or previous.version is not version:
             members[key] = Cell(version)
         self._group_of[key] = group
 
@@ -145,11 +145,13 @@ class Selectors(Index):
     def selecting(self, version: Version) -> list[str]:
         """Keys of the owners in the object's namespace that select it."""
         self._catch_up()
-        space = self._spaces.get(version.namespace)
-        if not space or not version.labels:
+        selectors = self._spaces.get(version.namespace)
+        if not selectors or not version.labels:
             return []
         labels = dict(version.labels)
-        return [key for key, cell in space.items() if selector_matches(self._value(cell), labels)]
+        return [
+            key for key, cell in selectors.items() if selector_matches(self._value(cell), labels)
+        ]
 
     def _value(self, cell: Cell[Object]) -> Object | None:
         if cell.value is None:
@@ -157,31 +159,31 @@ class Selectors(Index):
         return cell.value
 
     def _keys(self) -> Iterable[str]:
-        return [key for space in self._spaces.values() for key in space]
+        return [key for selectors in self._spaces.values() for key in selectors]
 
     def _put(self, key: str, version: Version | None) -> None:
         namespace = key.rpartition("/")[0]
-        space = self._spaces.setdefault(namespace, {})
+        selectors = self._spaces.setdefault(namespace, {})
         if version is not None:
-            space[key] = Cell(version)
+            selectors[key] = Cell(version)
             return
-        space.pop(key, None)
-        if not space:
+        selectors.pop(key, None)
+        if not selectors:
             del self._spaces[namespace]
 
 
 def owners_concerned(change: Change, kind: str, selectors: Selectors) -> set[str]:
     """Keys of the owners of a kind to sync after a change of a dependent: its controller before and
     after, and, if it has none, the owners that may adopt it."""
-    found = set()
+    owners = set()
     for version in (change.before, change.after):
         controller = controller_of(version) if version is not None else None
         if controller is not None:
             if controller["kind"] == kind:
-                found.add(f"{change.namespace}/{controller['name']}")
+                owners.add(f"{change.namespace}/{controller['name']}")
         elif version is not None and version is change.after:
-            found.update(selectors.selecting(version))
-    return found
+            owners.update(selectors.selecting(version))
+    return owners
 
 
 # The view that controllers have of dependent objects.

@@ -22,14 +22,18 @@ def is_namespace_terminating(error: StatusError) -> bool:
 def pod_from(template: Object, resource: Resource, owner: Object) -> Object:
     """A pod of an owner with a generated name. Shares its parts with the template: do not modify
     them."""
-    metadata, made = owner["metadata"], template.get("metadata") or {}
+    metadata, template_metadata = owner["metadata"], template.get("metadata") or {}
     prefix = f"{metadata['name']}-"
-    kept = {name: made[name] for name in ("labels", "annotations", "finalizers") if made.get(name)}
+    copied = {
+        name: template_metadata[name]
+        for name in ("labels", "annotations", "finalizers")
+        if template_metadata.get(name)
+    }
     return {
         "metadata": {
             "generateName": prefix if len(prefix) <= _LONGEST_PREFIX else metadata["name"],
             "namespace": metadata["namespace"],
-            **kept,
+            **copied,
             "ownerReferences": [controller_reference(resource, owner)],
         },
         "spec": template["spec"],

@@ -129,12 +129,12 @@ def _finished(status: Object) -> str:
 
 
 def _claims(spec: Object) -> Mapping[str, str]:
-    found = {
+    claims = {
         volume["name"]: volume["persistentVolumeClaim"]["claimName"]
         for volume in spec.get("volumes") or ()
         if volume.get("persistentVolumeClaim")
     }
-    return found or _NO_CLAIMS
+    return claims or _NO_CLAIMS
 
 
 def _only_node(spec: Object) -> str:

@@ -35,8 +35,8 @@ _BURST = 500  # pods created or deleted per sync
 
 def selector_of(owner: Object) -> Object | None:
     """The label selector of a ReplicaSet."""
-    found: Object | None = owner["spec"].get("selector")
-    return found
+    selector: Object | None = owner["spec"].get("selector")
+    return selector
 
 
 def selected_labels(owner: Object) -> Object | None:
@@ -149,15 +149,15 @@ def _status(owner: Object, pods: Sequence[Pod], failure: StatusError | None) -> 
         "observedGeneration": owner["metadata"].get("generation", 0),
     }
     status = {"replicas": len(pods), **{name: count for name, count in counts.items() if count}}
-    said = old.get("conditions") or []
+    conditions = old.get("conditions") or []
     if failure is None:
-        said = statuses.without_condition(said, REPLICA_FAILURE)
-    elif statuses.find_condition(said, REPLICA_FAILURE) is None:
+        conditions = statuses.without_condition(conditions, REPLICA_FAILURE)
+    elif statuses.find_condition(conditions, REPLICA_FAILURE) is None:
         too_few = len(pods) < (spec.get("replicas") or 0)
         reason = "FailedCreate" if too_few else "FailedDelete"
         new = statuses.condition(REPLICA_FAILURE, "True", reason, str(failure))
-        said = statuses.with_condition(said, new)
-    return {**status, "conditions": said} if said else status
+        conditions = statuses.with_condition(conditions, new)
+    return {**status, "conditions": conditions} if conditions else status
 
 
 def resolved(value: int | str, total: int, *, up: bool) -> int:

@@ -14,16 +14,16 @@ Conditions = Sequence[Object]
 
 
 async def write_status(
-    objects: Client, resource: Resource, owner: Object, told: Callable[[Object], Object]
+    objects: Client, resource: Resource, owner: Object, change: Callable[[Object], Object]
 ) -> Object | None:
-    """Apply `told` to the newest version and write it to the status subresource. Returns the
+    """Apply `change` to the newest version and write it to the status subresource. Returns the
     written object, or None if the owner is gone or has another uid."""
     metadata = owner["metadata"]
 
     def tell(current: Object) -> Object:
         if current["metadata"]["uid"] != metadata["uid"]:
             raise not_found(resource.ref(metadata["name"]))
-        return told(current)
+        return change(current)
 
     try:
         return await objects.change(

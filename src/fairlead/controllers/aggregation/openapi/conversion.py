@@ -20,73 +20,81 @@ _OF_PARAMETERS = frozenset(("name", "in", "description", "required"))
 _OF_OLD_OPERATIONS = frozenset(("consumes", "produces", "schemes", "parameters", "responses"))
 
 
-def converted(found: Description) -> Schema:
+def converted(description: Description) -> Schema:
     """Convert a description. Shares parts with its input and does not modify it."""
     return {
         "openapi": "3.0.0",
-        "info": found.info,
-        "paths": {name: _path(value) for name, value in found.paths.items()},
+        "info": description.info,
+        "paths": {name: _path(value) for name, value in description.paths.items()},
         "components": {
-            "schemas": {name: _schema(value) for name, value in found.definitions.items()}
+            "schemas": {name: _schema(value) for name, value in description.definitions.items()}
         },
     }
 
 
 def _path(path: Schema) -> Schema:
-    made = {method: _operation(operation) for method, operation in operations(path)}
+    item = {method: _operation(operation) for method, operation in operations(path)}
     parameters, _ = _parameters(path.get("parameters", []), _ANY)
-    return {**made, "parameters": parameters} if parameters else made
+    return {**item, "parameters": parameters} if parameters else item
 
 
 def _operation(operation: Schema) -> Schema:
-    made = {key: value for key, value in operation.items() if key not in _OF_OLD_OPERATIONS}
+    new_operation = {
+        key: value for key, value in operation.items() if key not in _OF_OLD_OPERATIONS
+    }
     parameters, body = _parameters(
         operation.get("parameters", []), operation.get("consumes") or _ANY
     )
     if parameters:
-        made["parameters"] = parameters
+        new_operation["parameters"] = parameters
     if body:
-        made["requestBody"] = body
+        new_operation["requestBody"] = body
     produced = operation.get("produces") or _ANY
-    made["responses"] = {
+    new_operation["responses"] = {
         code: _answer(answer, produced) for code, answer in operation.get("responses", {}).items()
     }
-    return made
+    return new_operation
 
 
 def _answer(answer: Schema, produced: list[str]) -> Schema:
-    made = {"description": answer.get("description", "")}
-    return {**made, "content": _content(answer["schema"], produced)} if "schema" in answer else made
+    response = {"description": answer.get("description", "")}
+    return (
+        {**response, "content": _content(answer["schema"], produced)}
+        if "schema" in answer
+        else response
+    )
 
 
 def _content(schema: Schema, media_types: list[str]) -> Schema:
-    shown = _schema(schema)
-    return {media_type: {"schema": shown} for media_type in media_types}
+    content_schema = _schema(schema)
+    return {media_type: {"schema": content_schema} for media_type in media_types}
 
 
 def _parameters(listed: list[Schema], consumed: list[str]) -> tuple[list[Schema], Schema]:
     """The parameters without the body, and the request body."""
-    made: list[Schema] = []
+    parameters: list[Schema] = []
     body: Schema = {}
-    for one in listed:
-        if one.get("in") == "body":
-            body = {key: one[key] for key in ("description", "required") if key in one}
-            body["content"] = _content(one.get("schema", {}), consumed)
+    for parameter in listed:
+        if parameter.get("in") == "body":
+            body = {key: parameter[key] for key in ("description", "required") if key in parameter}
+            body["content"] = _content(parameter.get("schema", {}), consumed)
             continue
-        about = {key: value for key, value in one.items() if key in _OF_PARAMETERS}
+        about = {key: value for key, value in parameter.items() if key in _OF_PARAMETERS}
         about["schema"] = {
-            key: value for key, value in one.items() if key not in (*_OF_PARAMETERS, "uniqueItems")
+            key: value
+            for key, value in parameter.items()
+            if key not in (*_OF_PARAMETERS, "uniqueItems")
         }
-        made.append(about)
-    return made, body
+        parameters.append(about)
+    return parameters, body
 
 
 def _schema(schema: Schema) -> Schema:
-    made: Schema = _copied(schema)
-    for one in schemas_within(made):
-        if isinstance(found := one.get("$ref"), str):
-            one["$ref"] = reference(target(found), _PLACE)
-    return made
+    copied: Schema = _copied(schema)
+    for part in schemas_within(copied):
+        if isinstance(ref := part.get("$ref"), str):
+            part["$ref"] = reference(target(ref), _PLACE)
+    return copied
 
 
 def _copied(value: Any) -> Any:

@@ -65,17 +65,17 @@ def read_description(raw: bytes, group: str, version: str) -> Description:
     return Description(info if isinstance(info, dict) else {}, paths, definitions)
 
 
-def part_of(found: Description, group: str, version: str, kind_mark: str) -> Part:
+def part_of(description: Description, group: str, version: str, kind_mark: str) -> Part:
     """The part to merge. `kind_mark` is the extension key with the group, version and kind of a
     definition. Modifies its input."""
-    for schema in found.definitions.values():
+    for schema in description.definitions.values():
         _keep_own_kinds(schema, group, version, kind_mark)
-        for one in schemas_within(schema):
-            one.pop("default", None)
-    paths, definitions = _written(found.paths), _written(found.definitions)
+        for inner in schemas_within(schema):
+            inner.pop("default", None)
+    paths, definitions = _written(description.paths), _written(description.definitions)
     digest = sha256()
-    for kept in (paths, definitions):
-        for name, text in sorted(kept.items()):
+    for section in (paths, definitions):
+        for name, text in sorted(section.items()):
             digest.update(b"%b %d\n%b" % (name.encode(), len(text), text))
     return Part(digest.hexdigest(), paths, definitions)
 
@@ -105,18 +105,18 @@ def _with_parameters(path: Schema, pieces: Pieces, shared: dict[str, Any]) -> Sc
 
 def _reached(paths: dict[str, Schema], pieces: Pieces) -> dict[str, Schema]:
     """The definitions that paths reference, transitively."""
-    known = pieces.members("definitions")
-    found: dict[str, Schema] = {}
+    definitions = pieces.members("definitions")
+    reached: dict[str, Schema] = {}
     waiting = [name for path in paths.values() for name in _targets(schemas_of_path(path))]
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in reached:
             continue
-        if name not in known:
+        if name not in definitions:
             raise Unreadable("a reference leads to a definition that is not there")
-        found[name] = schema = pieces.parsed(known[name])
+        reached[name] = schema = pieces.parsed(definitions[name])
         waiting += _targets(schemas_within(schema))
-    return found
+    return reached
 
 
 def _targets(schemas: Iterator[Schema]) -> Iterator[str]:
@@ -124,8 +124,8 @@ def _targets(schemas: Iterator[Schema]) -> Iterator[str]:
         kinds = schema.get("type", [])
         if any(kind not in _TYPES for kind in (kinds if isinstance(kinds, list) else [kinds])):
             raise Unreadable("a schema has a type that there is not")
-        if isinstance(found := schema.get("$ref"), str):
-            yield target(found)
+        if isinstance(ref := schema.get("$ref"), str):
+            yield target(ref)
 
 
 def _keep_own_kinds(schema: Schema, group: str, version: str, kind_mark: str) -> None:
@@ -144,11 +144,11 @@ def _keep_own_kinds(schema: Schema, group: str, version: str, kind_mark: str) ->
         schema[kind_mark] = own
 
 
-def _check(place: str, values: dict[str, Schema]) -> None:
+def _check(section: str, values: dict[str, Schema]) -> None:
     """Raises Unreadable if the values cannot be encoded as protobuf."""
     try:
         for name, value in values.items():
-            encode_document({place: {name: value}})
+            encode_document({section: {name: value}})
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
         raise Unreadable("it has what no document of OpenAPI 2 has") from None
 

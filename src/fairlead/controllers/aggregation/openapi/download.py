@@ -75,10 +75,10 @@ class Asking:
         if reply.status == 404:
             return replace(told, part=None, made=None, old_tag="")
         async with self._reading:  # one at a time: parsing takes time and memory
-            part, made = await asyncio.to_thread(
+            part, converted_document = await asyncio.to_thread(
                 self._read, reply.content, extension, convert=told.is_old
             )
-        return replace(told, part=part, made=made, old_tag=reply.header("etag"))
+        return replace(told, part=part, made=converted_document, old_tag=reply.header("etag"))
 
     def _read(
         self, raw: bytes, extension: Extension, *, convert: bool
@@ -87,17 +87,17 @@ class Asking:
         from fairlead.controllers.aggregation.openapi.document import part_of, read_description
 
         group, version = extension.group_version
-        found = read_description(raw, group, version)
-        made: Document | None = None
+        description = read_description(raw, group, version)
+        converted_document: Document | None = None
         if convert:
-            text = orjson.dumps(converted(found), option=orjson.OPT_SORT_KEYS)
-            made = pack(sha256(text).hexdigest().upper(), text, TEXT)
-        return part_of(found, group, version, self._kind_mark), made
+            text = orjson.dumps(converted(description), option=orjson.OPT_SORT_KEYS)
+            converted_document = pack(sha256(text).hexdigest().upper(), text, TEXT)
+        return part_of(description, group, version, self._kind_mark), converted_document
 
     async def _fetch(self, extension: Extension, path: str, tag: str, most: int) -> Fetched:
-        asked = (("accept", "application/json"), *((("if-none-match", tag),) if tag else ()))
+        headers = (("accept", "application/json"), *((("if-none-match", tag),) if tag else ()))
         reply = await self._calls.fetch(
-            extension, path, user=DESCRIBER, headers=asked, timeout=SECONDS, most=most
+            extension, path, user=DESCRIBER, headers=headers, timeout=SECONDS, most=most
         )
         if reply.status not in (200, 304, 404) or (reply.status == 304 and not tag):
             raise Unreadable(f"{path} was answered with {reply.status}")
@@ -121,8 +121,8 @@ def _address(raw: bytes, extension: Extension) -> str:
     try:
         check_values(raw)
         entry = orjson.loads(raw)["paths"].get(name)
-        shown = entry["serverRelativeURL"] if entry is not None else None
-        query = parse_qs(urlsplit(shown).query) if shown is not None else {}
+        url = entry["serverRelativeURL"] if entry is not None else None
+        query = parse_qs(urlsplit(url).query) if url is not None else {}
     except (
         SizeLimitExceeded,
         orjson.JSONDecodeError,
@@ -132,7 +132,7 @@ def _address(raw: bytes, extension: Extension) -> str:
         ValueError,
     ):
         raise Unreadable(f"{NEW} is not a list of documents") from None
-    if shown is None:
+    if url is None:
         return ""
     [tag, *_] = query.get("hash", [""])
     return address_of(name, tag if _HASH.fullmatch(tag) else "")

@@ -36,20 +36,20 @@ class Pieces:
         self._left = MAX_PARSED
         self._spans = spans = _spans(raw)
         upper: list[bytes] = []
-        done = 0
+        finished = 0
         for number, (start, end) in enumerate(spans):
-            upper += (raw[done:start], b"%d" % number)
-            done = end
-        self.whole = _parsed(b"".join([*upper, raw[done:]]))
+            upper += (raw[finished:start], b"%d" % number)
+            finished = end
+        self.whole = _parsed(b"".join([*upper, raw[finished:]]))
 
     def members(self, name: str) -> dict[str, Any]:
         """The unparsed pieces of a top-level member, by key."""
-        found = self.whole.get(name) if isinstance(self.whole, dict) else None
-        if found is None:
+        value = self.whole.get(name) if isinstance(self.whole, dict) else None
+        if value is None:
             return {}
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             raise Unreadable(f"{name} is not an object")
-        return found
+        return value
 
     def parsed(self, piece: Any) -> dict[str, Any]:
         """Parse a piece, which must be an object; raises Unreadable."""
@@ -65,32 +65,32 @@ class Pieces:
 
 
 def _spans(raw: bytes) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     depth = start = 0
     for number, token in enumerate(_TOKENS.finditer(raw)):
         if number > MAX_TOKENS:
             raise Unreadable("it has too many parts")
-        at = token.start()
-        sign = raw[at]
+        position = token.start()
+        sign = raw[position]
         if sign == _QUOTE:
             continue
         if sign in _OPENING:
             if depth == _LEVEL:
-                start = at
+                start = position
             depth += 1
             if depth > MAX_DEPTH:
                 raise Unreadable(f"it is nested deeper than {MAX_DEPTH} levels")
         else:
             depth -= 1
             if depth == _LEVEL:
-                found.append((start, at + 1))
-                if len(found) > MAX_PIECES:
+                spans.append((start, position + 1))
+                if len(spans) > MAX_PIECES:
                     raise Unreadable(f"it has more than {MAX_PIECES} parts")
             elif depth < 0:
                 raise Unreadable("it is not JSON")
     if depth:
         raise Unreadable("it is not JSON: it ends too early")
-    return found
+    return spans
 
 
 def _parsed(raw: bytes) -> Any:

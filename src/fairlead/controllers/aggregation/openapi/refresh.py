@@ -83,19 +83,19 @@ class Descriptions:
 
     def _changed(self, name: str) -> None:
         extension = self._extensions.named(name)
-        known = self._known.get(name)
+        state = self._known.get(name)
         if extension is None:
-            if known is not None:
+            if state is not None:
                 del self._known[name]
                 self._publish()
             return
-        if known is None:
-            known = self._known[name] = _Known(extension)
-        before, known.extension = known.extension, extension
+        if state is None:
+            state = self._known[name] = _Known(extension)
+        before, state.extension = state.extension, extension
         if _place(before) != _place(extension):
-            known.wanted, known.told = True, without_tags(known.told)
-        if known.wanted and extension.available:
-            pause = known.asked_at + _BETWEEN - asyncio.get_running_loop().time()
+            state.wanted, state.told = True, without_tags(state.told)
+        if state.wanted and extension.available:
+            pause = state.asked_at + _BETWEEN - asyncio.get_running_loop().time()
             self._queue.add_later(name, max(pause, 0.0))
         if _rank(before) != _rank(extension):
             self._publish()
@@ -113,39 +113,39 @@ class Descriptions:
     async def _ask(self, name: str) -> float:
         """Fetch from an extension server; returns the seconds until the next fetch, 0 if an event
         will trigger it."""
-        known = self._known.get(name)
-        if known is None:
+        state = self._known.get(name)
+        if state is None:
             return 0.0
-        known.wanted = True
-        if not known.extension.available:
+        state.wanted = True
+        if not state.extension.available:
             return 0.0
-        known.asked_at = asyncio.get_running_loop().time()
-        before, extension = known.told, known.extension
-        complaint = await self._renew(known)
-        if self._known.get(name) is not known:
+        state.asked_at = asyncio.get_running_loop().time()
+        before, extension = state.told, state.extension
+        complaint = await self._renew(state)
+        if self._known.get(name) is not state:
             return 0.0
-        if _place(extension) != _place(known.extension):
-            known.told = without_tags(before)
+        if _place(extension) != _place(state.extension):
+            state.told = without_tags(before)
             return _BETWEEN
-        if known.told != before:
+        if state.told != before:
             self._publish()
         if complaint:
-            if complaint not in known.complaints and len(known.complaints) < _MAX_COMPLAINTS:
-                known.complaints.add(complaint)
+            if complaint not in state.complaints and len(state.complaints) < _MAX_COMPLAINTS:
+                state.complaints.add(complaint)
                 logger.warning("no OpenAPI document of %s: %s", name, quoted(complaint))
-            known.failures += 1
-            return float(min(FIRST_PAUSE * 2 ** min(known.failures - 1, 30), LONGEST_PAUSE))
-        known.wanted, known.failures = False, 0
-        known.complaints.clear()
+            state.failures += 1
+            return float(min(FIRST_PAUSE * 2 ** min(state.failures - 1, 30), LONGEST_PAUSE))
+        state.wanted, state.failures = False, 0
+        state.complaints.clear()
         return FRESH_FOR
 
-    async def _renew(self, known: _Known) -> str:
+    async def _renew(self, state: _Known) -> str:
         """Fetch both versions; returns an error text or "". One may succeed without the other."""
-        extension, asking = known.extension, self._asking
+        extension, asking = state.extension, self._asking
         complaints = []
         for ask in (asking.index, asking.whole):
             try:
-                known.told = await ask(extension, known.told)
+                state.told = await ask(extension, state.told)
             except CallError as error:
                 complaints.append(error.brief)
             except ValueError as error:
@@ -159,11 +159,11 @@ class Descriptions:
     def _publish(self) -> None:
         """Update `others`."""
         ordered = self._in_order()
-        parts = [known.told.part for known in ordered if known.told.part is not None]
+        parts = [state.told.part for state in ordered if state.told.part is not None]
         documents = {}
-        for known in ordered:
-            if (remote := self._remote(known)) is not None:
-                documents[document_name(known.extension)] = remote
+        for state in ordered:
+            if (remote := self._remote(state)) is not None:
+                documents[document_name(state.extension)] = remote
         if not parts:
             self.others = Others(documents)
             return
@@ -173,21 +173,26 @@ class Descriptions:
     def _in_order(self) -> list[_Known]:
         """Sorted by priority, highest first."""
         group_ranks: dict[str, int] = {}
-        for known in self._known.values():
-            group, rank = known.extension.group, known.extension.group_priority
+        for state in self._known.values():
+            group, rank = state.extension.group, state.extension.group_priority
             group_ranks[group] = max(rank, group_ranks.get(group, rank))
 
-        def order(known: _Known) -> tuple[int, str, int, str]:
-            one = known.extension
-            return -group_ranks[one.group], one.group, -one.version_priority, one.name
+        def order(state: _Known) -> tuple[int, str, int, str]:
+            extension = state.extension
+            return (
+                -group_ranks[extension.group],
+                extension.group,
+                -extension.version_priority,
+                extension.name,
+            )
 
         return sorted(self._known.values(), key=order)
 
-    def _remote(self, known: _Known) -> Remote | None:
+    def _remote(self, state: _Known) -> Remote | None:
         """The OpenAPI 3 document of an extension server, if any."""
-        name, told = known.extension.name, known.told
+        name, told = state.extension.name, state.told
         if told.made is not None:
-            address = address_of(document_name(known.extension), told.made.identity)
+            address = address_of(document_name(state.extension), told.made.identity)
             return Remote(address, partial(made_answer, told.made, address))
         if not told.address:
             return None

@@ -20,9 +20,9 @@ def schemas_within(schema: Any) -> Iterator[Schema]:
     object."""
     waiting = [schema]
     while waiting:
-        one = _object(waiting.pop(), "a schema")
-        yield one
-        for keyword, value in one.items():
+        current = _object(waiting.pop(), "a schema")
+        yield current
+        for keyword, value in current.items():
             if keyword in _BY_NAME:
                 waiting += _object(value, keyword).values()
             elif keyword in _SEVERAL or (keyword in _SINGLE and isinstance(value, list)):
@@ -39,8 +39,8 @@ def operations(path: Schema) -> Iterator[tuple[str, Schema]]:
 
 def parameter_lists(path: Schema) -> Iterator[list[Schema]]:
     """The parameters of a path, then those of each operation."""
-    for one in (path, *(operation for _, operation in operations(path))):
-        yield [_object(item, "a parameter") for item in _list(one.get("parameters", []), "them")]
+    for holder in (path, *(operation for _, operation in operations(path))):
+        yield [_object(item, "a parameter") for item in _list(holder.get("parameters", []), "them")]
 
 
 def schemas_of_path(path: Schema) -> Iterator[Schema]:
@@ -62,8 +62,8 @@ def target(reference: str) -> str:
     return reference.removeprefix(DEFINITION).replace("~1", "/").replace("~0", "~")
 
 
-def reference(name: str, place: str = DEFINITION) -> str:
-    return place + name.replace("~", "~0").replace("/", "~1")
+def reference(name: str, section: str = DEFINITION) -> str:
+    return section + name.replace("~", "~0").replace("/", "~1")
 
 
 def _object(value: Any, what: str) -> Schema:

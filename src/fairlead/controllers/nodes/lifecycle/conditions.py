@@ -11,20 +11,22 @@ _OF_THE_AGENT = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 
 
 def conditions_of(node: Object) -> list[Object]:
-    found: list[Object] = (node.get("status") or {}).get("conditions") or []
-    return found
+    conditions: list[Object] = (node.get("status") or {}).get("conditions") or []
+    return conditions
 
 
 def ready_condition(node: Object) -> Object | None:
-    return next((found for found in conditions_of(node) if found["type"] == READY), None)
+    return next(
+        (condition for condition in conditions_of(node) if condition["type"] == READY), None
+    )
 
 
 def with_unknown_conditions(node: Object) -> Object:
     """The node with the agent's conditions set to Unknown; the same object if they already are."""
     conditions = list(conditions_of(node))
     places: dict[str, int] = {}
-    for place, condition in enumerate(conditions):
-        places.setdefault(condition["type"], place)
+    for position, condition in enumerate(conditions):
+        places.setdefault(condition["type"], position)
     moment = now()
     changed = False
     for kind in _OF_THE_AGENT:

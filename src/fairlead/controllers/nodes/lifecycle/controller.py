@@ -122,8 +122,8 @@ class NodeLifecycle:
 
     async def _look_after(self, name: str, node: Object) -> float | None:
         silent_in = self._heartbeats.last(node) + self._grace(node) - clock.steady()
-        known = self._known.get(name) == node["metadata"]["uid"]
-        if not known:
+        is_known = self._known.get(name) == node["metadata"]["uid"]
+        if not is_known:
             text = f"Node {name} event: Registered Node {name} in Controller"
             self._say(node, "RegisteredNode", text)
         self._zones.place(node, ready=silent_in > 0 and _readiness(node) == "True")
@@ -138,7 +138,7 @@ class NodeLifecycle:
             self._lost_since.setdefault(name, clock.time())
         given_up_in = await self._mark_node(name, node, status)
         # A node that reports its own readiness also reports its pods.
-        if name in self._fell_silent or (status in ("False", "Unknown") and not known):
+        if name in self._fell_silent or (status in ("False", "Unknown") and not is_known):
             await self._mark_pods(name)
             self._fell_silent.discard(name)
         self._known[name] = node["metadata"]["uid"]
@@ -161,11 +161,11 @@ class NodeLifecycle:
                 self._add(name)
 
     async def _mark_silent(self, name: str, node: Object) -> Object:
-        wanted = with_unknown_conditions(node)
-        if wanted is node:
+        updated = with_unknown_conditions(node)
+        if updated is node:
             return node
         # Written with a precondition on the version: a node that reports meanwhile is not lost.
-        change = partial(copied_over, wanted)
+        change = partial(copied_over, updated)
         written = await self._objects.change(NODES, "", name, change, "status")
         if _readiness(node) == "True":
             self._fell_silent.add(name)
@@ -218,10 +218,10 @@ class NodeLifecycle:
         node = self._objects.find(NODES, "", pod["spec"].get("nodeName", "")) if pod else None
         if pod is None or node is None or _readiness(node) in ("", "True"):
             return
-        wanted = not_ready(pod)
-        if wanted is not pod and await write_status(self._objects, wanted):
-            resource, said = self._objects.resource(PODS), "Node is not ready"
-            self._recorder.record(resource, pod, WARNING, "NodeNotReady", said)
+        updated = not_ready(pod)
+        if updated is not pod and await write_status(self._objects, updated):
+            resource, message = self._objects.resource(PODS), "Node is not ready"
+            self._recorder.record(resource, pod, WARNING, "NodeNotReady", message)
 
     def _say(self, node: Object, reason: str, text: str) -> None:
         self._recorder.record(self._objects.resource(NODES), node, NORMAL, reason, text)
@@ -272,10 +272,10 @@ class Heartbeats:
     def lease(self, name: str, lease: Version | None) -> None:
         """Record the current lease of a node."""
         if lease is None:
-            found = self._leases.pop(name, None)
+            cached = self._leases.pop(name, None)
             beat = self._beats.get(name)
-            if found is not None and beat is not None:
-                beat.seen = max(beat.seen, found[1])
+            if cached is not None and beat is not None:
+                beat.seen = max(beat.seen, cached[1])
             return
         renewed = _renewal(lease)
         before = self._leases.get(name)
@@ -287,15 +287,15 @@ class Heartbeats:
         its creation."""
         name, uid = node["metadata"]["name"], node["metadata"]["uid"]
         ready = ready_condition(node)
-        said = None if ready is None else ready.get("lastHeartbeatTime") or ""
+        heartbeat = None if ready is None else ready.get("lastHeartbeatTime") or ""
         beat = self._beats.get(name)
         if beat is None or beat.uid != uid:
             created = parse_time(node["metadata"]["creationTimestamp"]).timestamp()
-            age = clock.time() - created if said is None else 0.0
-            beat = _Beat(uid, said, clock.steady() - age)
+            age = clock.time() - created if heartbeat is None else 0.0
+            beat = _Beat(uid, heartbeat, clock.steady() - age)
             self._beats[name] = beat
-        elif beat.said != said:
-            beat.said, beat.seen = said, clock.steady()
+        elif beat.said != heartbeat:
+            beat.said, beat.seen = heartbeat, clock.steady()
         lease = self._leases.get(name)
         return beat.seen if lease is None else max(beat.seen, lease[1])
 

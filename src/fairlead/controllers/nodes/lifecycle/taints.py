@@ -30,7 +30,7 @@ class NodeTaints:
 
     def __init__(self, dialect: Dialect) -> None:
         label = dialect.label
-        self._by_condition = {said: label(key) for said, key in _BY_CONDITION.items()}
+        self._by_condition = {state: label(key) for state, key in _BY_CONDITION.items()}
         self._unschedulable = label(_UNSCHEDULABLE)
         self._scheduling = {*self._by_condition.values(), self._unschedulable}
         self._following = {label(old): label(new) for old, new in _FOLLOWING.items()}
@@ -52,49 +52,47 @@ class NodeTaints:
     def keeping_pods_away(self, node: Object) -> Object:
         """The node with exactly the NoSchedule taints that follow from its conditions."""
         spec = node["spec"]
-        wanted = [
-            self._by_condition[said]
+        keys = [
+            self._by_condition[state]
             for condition in conditions_of(node)
-            if (said := (condition["type"], condition["status"])) in self._by_condition
+            if (state := (condition["type"], condition["status"])) in self._by_condition
         ]
         if spec.get("unschedulable"):
-            wanted.append(self._unschedulable)
-        return _tainted(node, NO_SCHEDULE, dict.fromkeys(wanted), self._scheduling)
+            keys.append(self._unschedulable)
+        return _tainted(node, NO_SCHEDULE, dict.fromkeys(keys), self._scheduling)
 
     def sending_pods_away(self, node: Object, ready: str) -> Object:
         """The node with the NoExecute taint for this status of Ready; any other status removes
         it."""
-        wanted = {self._evicting[ready]: None} if ready in self._evicting else {}
-        return _tainted(node, NO_EXECUTE, wanted, self._evicting.values())
+        keys = {self._evicting[ready]: None} if ready in self._evicting else {}
+        return _tainted(node, NO_EXECUTE, keys, self._evicting.values())
 
     def labelled(self, node: Object) -> Object:
         """The node with the deprecated labels for OS and architecture."""
         metadata = node["metadata"]
         labels: dict[str, str] = metadata.get("labels") or {}
-        wanted = {old: labels[new] for old, new in self._following.items() if new in labels}
-        if all(labels.get(name) == value for name, value in wanted.items()):
+        labels_to_set = {old: labels[new] for old, new in self._following.items() if new in labels}
+        if all(labels.get(name) == value for name, value in labels_to_set.items()):
             return node
-        return {**node, "metadata": {**metadata, "labels": {**labels, **wanted}}}
+        return {**node, "metadata": {**metadata, "labels": {**labels, **labels_to_set}}}
 
 
-def _tainted(
-    node: Object, effect: str, wanted: Mapping[str, None], ours: Collection[str]
-) -> Object:
+def _tainted(node: Object, effect: str, keys: Mapping[str, None], ours: Collection[str]) -> Object:
     """The node with the wanted taints of an effect and no others among `ours`."""
     before: list[Object] = node["spec"].get("taints") or []
-    kept = [
+    taints = [
         taint
         for taint in before
-        if taint["effect"] != effect or taint["key"] not in ours or taint["key"] in wanted
+        if taint["effect"] != effect or taint["key"] not in ours or taint["key"] in keys
     ]
-    there = {taint["key"] for taint in kept if taint["effect"] == effect}
+    present = {taint["key"] for taint in taints if taint["effect"] == effect}
     moment = now()
     added = [
-        {"key": key, "effect": effect, "timeAdded": moment} for key in wanted if key not in there
+        {"key": key, "effect": effect, "timeAdded": moment} for key in keys if key not in present
     ]
-    if not added and len(kept) == len(before):
+    if not added and len(taints) == len(before):
         return node
-    spec = {**node["spec"], "taints": [*kept, *added]}
+    spec = {**node["spec"], "taints": [*taints, *added]}
     if not spec["taints"]:
         del spec["taints"]
     return {**node, "spec": spec}

@@ -152,8 +152,8 @@ class Zones:
 
     def lost(self) -> list[str]:
         """All nodes that are not ready."""
-        found: list[str] = []
+        nodes: list[str] = []
         for zone in self._zones.values():
-            found += zone.lost
-            found += (name for name, ready in zone.exempt.items() if not ready)
-        return found
+            nodes += zone.lost
+            nodes += (name for name, ready in zone.exempt.items() if not ready)
+        return nodes

@@ -61,8 +61,8 @@ class Role:
 
     @property
     def name(self) -> str:
-        found: str = self.container["name"]
-        return found
+        name: str = self.container["name"]
+        return name
 
 
 def lifetime_of(behaviour: ContainerBehaviour, policy: str, *, first: bool) -> float | None:
@@ -95,8 +95,8 @@ def waiting(role: Role, reason: str, old: Object | None) -> Object:
 
 def state_of(status: Object) -> Object:
     """The state of a container; another client may have written a status without one."""
-    found: Object = status.get("state") or {}
-    return found
+    state: Object = status.get("state") or {}
+    return state
 
 
 def _time(text: str | None, now: Moment) -> float:
@@ -148,14 +148,14 @@ def _fail_to_pull(role: Role, old: Object | None, since: float, now: Moment) -> 
     image = role.container["image"]
     if failed:
         reason, message = _PULL_ERROR, role.behaviour.pull_failure
-        said = [
+        messages = [
             Said(NORMAL, "Pulling", f'Pulling image "{image}"', role.path),
             Said(WARNING, "Failed", f'Failed to pull image "{image}": {message}', role.path),
             Said(WARNING, "Failed", f"Error: {reason}", role.path),
         ]
     else:
         reason, message = _PULL_PAUSE, f'Back-off pulling image "{image}"'
-        said = [
+        messages = [
             Said(NORMAL, "BackOff", message, role.path),
             Said(WARNING, "Failed", f"Error: {reason}", role.path),
         ]
@@ -164,7 +164,7 @@ def _fail_to_pull(role: Role, old: Object | None, since: float, now: Moment) -> 
     due = now.time + changes_in
     if before.get("state") == state:
         return Step(before, due=due)
-    return Step({**before, "state": state}, said, due)
+    return Step({**before, "state": state}, messages, due)
 
 
 def _start(role: Role, old: Object | None, now: Moment, restarts: int = 0) -> Step:
@@ -258,8 +258,8 @@ def _again(role: Role, old: Object, now: Moment) -> Step:
     if not crashed:
         return Step(old, due=due)
     metadata = role.pod["metadata"]
-    whole = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
-    message = f"back-off {_shown(pause)} restarting failed container={role.name} pod={whole}"
+    pod_name = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
+    message = f"back-off {_shown(pause)} restarting failed container={role.name} pod={pod_name}"
     status = {
         **old,
         "state": {"waiting": {"message": message, "reason": CRASHING}},

@@ -71,11 +71,11 @@ class PodAgents:
     def _pod(self, change: Change) -> Iterable[str]:
         key, version = change.key, change.after
         node = version.fields.get("spec.nodeName", "") if version is not None else ""
-        known = self._node_of.get(key)
-        if known is not None and (known != node or change.added):
+        bound_node = self._node_of.get(key)
+        if bound_node is not None and (bound_node != node or change.added):
             del self._node_of[key]
-            self._on[known].discard(key)
-            self._pools[known].give_back(key)
+            self._on[bound_node].discard(key)
+            self._pools[bound_node].give_back(key)
         if version is None or node not in self._fleet:
             return ()
         self._node_of[key] = node
@@ -133,35 +133,35 @@ class PodAgents:
     async def _advance(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
         metadata = pod["metadata"]
         key, pool = f"{metadata['namespace']}/{metadata['name']}", self._pools[node]
-        place = Place(node_address(self._fleet.numbers[node]), lambda: pool.take(key))
+        host = Place(node_address(self._fleet.numbers[node]), lambda: pool.take(key))
 
         def step(current: Object) -> Walk:
             if _is_ending(current):
                 return Walk(current["status"])
-            return walk(current, behaviour, place, _moment())
+            return walk(current, behaviour, host, _moment())
 
         shared = pod["spec"].get("hostNetwork") or pod["status"].get("podIP")
         if not shared and not pool.has_room_for(key):
             self._say(node, pod, [_NO_ADDRESS])
             return _NEXT_ATTEMPT
-        found = step(pod)
-        if found.status != pod["status"]:
-            found = await self._write(pod, found, step)
-        self._say(node, pod, found.said)
-        return None if found.due is None else max(0.0, found.due - clock.time())
+        progress = step(pod)
+        if progress.status != pod["status"]:
+            progress = await self._write(pod, progress, step)
+        self._say(node, pod, progress.said)
+        return None if progress.due is None else max(0.0, progress.due - clock.time())
 
-    async def _write(self, pod: Object, found: Walk, step: Callable[[Object], Walk]) -> Walk:
+    async def _write(self, pod: Object, progress: Walk, step: Callable[[Object], Walk]) -> Walk:
         """Write the status of a pod; recomputes it if the pod changed meanwhile. Returns the step
         that was written."""
         metadata = pod["metadata"]
 
         def change(current: Object) -> Object:
-            nonlocal found
+            nonlocal progress
             if current["metadata"]["uid"] != metadata["uid"]:
                 raise not_found(self._pods.ref(metadata["name"]))
             if current["metadata"]["resourceVersion"] != metadata["resourceVersion"]:
-                found = step(current)
-            return {**current, "status": found.status}
+                progress = step(current)
+            return {**current, "status": progress.status}
 
         client = self._fleet.client(pod["spec"]["nodeName"])
         try:
@@ -172,7 +172,7 @@ class PodAgents:
             if error.code != 404:
                 raise
             return Walk(pod["status"])
-        return found
+        return progress
 
     async def _stop(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
         """Stop a pod that is being deleted, when its containers have stopped or the grace period
@@ -202,13 +202,15 @@ class PodAgents:
         def step(current: Object) -> Walk:
             return Walk(status_at_end(current, _moment(), is_killed=is_killed))
 
-        found = step(pod)
-        if found.status != pod["status"]:
-            await self._write(pod, found, step)
+        progress = step(pod)
+        if progress.status != pod["status"]:
+            await self._write(pod, progress, step)
 
-    def _say(self, node: str, pod: Object, said: Iterable[Said]) -> None:
-        for one in said:
-            self._recorders[node].record(self._pods, pod, one.kind, one.reason, one.text, one.path)
+    def _say(self, node: str, pod: Object, messages: Iterable[Said]) -> None:
+        for message in messages:
+            self._recorders[node].record(
+                self._pods, pod, message.kind, message.reason, message.text, message.path
+            )
 
 
 def _moment() -> Moment:
@@ -224,10 +226,10 @@ def _said_of_stop(pod: Object) -> list[Said]:
         Said(
             NORMAL,
             "Killing",
-            f"Stopping container {one['name']}",
-            f"spec.containers{{{one['name']}}}",
+            f"Stopping container {container['name']}",
+            f"spec.containers{{{container['name']}}}",
         )
-        for one in running(pod)
+        for container in running(pod)
     ]
 
 
@@ -261,5 +263,8 @@ def stop_moments(pod: Object, behaviour: PodBehaviour, dialect: Dialect) -> tupl
     metadata = pod["metadata"]
     killed = deletion_end(metadata, dialect)
     grace = min(metadata.get("deletionGracePeriodSeconds") or 0, LONGEST_GRACE)
-    times = (hook_time(one) + behaviour.of(one["name"]).stop_after for one in running(pod))
+    times = (
+        hook_time(container) + behaviour.of(container["name"]).stop_after
+        for container in running(pod)
+    )
     return killed - grace + max(times, default=0.0), killed

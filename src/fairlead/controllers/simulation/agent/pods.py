@@ -75,83 +75,83 @@ def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
         restarts = ON_FAILURE
     elif family == "ephemeralContainers":
         restarts = NEVER
-    found = []
+    roles = []
     for container in pod["spec"].get(family) or ():
         own = behaviour.of(container["name"])
         lasting = ALWAYS if family == "ephemeralContainers" else policy
         lifetime = lifetime_of(own, lasting, first=first)
         path = f"spec.{family}{{{container['name']}}}"
-        found.append(Role(container, pod, path, own, restarts, lifetime))
-    return found
+        roles.append(Role(container, pod, path, own, restarts, lifetime))
+    return roles
 
 
-def walk(pod: Object, behaviour: PodBehaviour, place: Place, now: Moment) -> Walk:
+def walk(pod: Object, behaviour: PodBehaviour, host: Place, now: Moment) -> Walk:
     """The next status of a pod that has not finished."""
     old = pod["status"]
     since = old.get("startTime") or now.text
     started = now.time if since == now.text else parse_time(since).timestamp()
-    found = Walk({**old, "startTime": since, "hostIP": place.host})
+    progress = Walk({**old, "startTime": since, "hostIP": host.host})
     deadline = pod["spec"].get("activeDeadlineSeconds")
     if deadline is not None and now.time >= started + deadline:
-        _cut_off(pod, found, now)
-        return found
+        _cut_off(pod, progress, now)
+        return progress
     if deadline is not None:
-        found.look_at(started + deadline)
-    unfinished, failed = _prepare(pod, behaviour, found, started, now)
-    _carry_on(pod, behaviour, found, started, now, held_up=bool(unfinished))
-    status = found.status
+        progress.look_at(started + deadline)
+    unfinished, failed = _prepare(pod, behaviour, progress, started, now)
+    _carry_on(pod, behaviour, progress, started, now, held_up=bool(unfinished))
+    status = progress.status
     status["phase"] = "Failed" if failed else _phase(pod, status, bool(unfinished))
-    _give_address(pod, status, place)
+    _give_address(pod, status, host)
     status["conditions"] = pod_conditions(pod, status, unfinished, now.text)
-    return found
+    return progress
 
 
 def _prepare(
-    pod: Object, behaviour: PodBehaviour, found: Walk, started: float, now: Moment
+    pod: Object, behaviour: PodBehaviour, progress: Walk, started: float, now: Moment
 ) -> tuple[list[str], bool]:
     """Advance init containers one after the other. Returns the names of those not completed, and
     whether one has failed for good."""
-    known = _by_name(pod["status"].get("initContainerStatuses"))
+    by_name = _by_name(pod["status"].get("initContainerStatuses"))
     unfinished: list[str] = []
     failed, statuses = False, []
     for role in roles_of(pod, "initContainers", behaviour):
-        before = known.get(role.name)
+        before = by_name.get(role.name)
         if unfinished:
             statuses.append(waiting(role, INITIALIZING, before))
             unfinished.append(role.name)
             continue
-        status = found.take(advance(role, before, started, now))
+        status = progress.take(advance(role, before, started, now))
         statuses.append(status)
         end = state_of(status).get("terminated")
         if end is None or end.get("exitCode"):
             unfinished.append(role.name)
             failed = end is not None and is_over(status, role.restarts)
     if statuses:
-        found.status["initContainerStatuses"] = statuses
+        progress.status["initContainerStatuses"] = statuses
     return unfinished, failed
 
 
 def _carry_on(
     pod: Object,
     behaviour: PodBehaviour,
-    found: Walk,
+    progress: Walk,
     started: float,
     now: Moment,
     *,
     held_up: bool,
 ) -> None:
-    for family, place in _FAMILIES[1:]:
+    for family, list_name in _FAMILIES[1:]:
         roles = roles_of(pod, family, behaviour)
         if not roles:
             continue
-        known = _by_name(pod["status"].get(place))
+        by_name = _by_name(pod["status"].get(list_name))
         if held_up:
-            statuses = [waiting(role, INITIALIZING, known.get(role.name)) for role in roles]
+            statuses = [waiting(role, INITIALIZING, by_name.get(role.name)) for role in roles]
         else:
             statuses = [
-                found.take(advance(role, known.get(role.name), started, now)) for role in roles
+                progress.take(advance(role, by_name.get(role.name), started, now)) for role in roles
             ]
-        found.status[place] = statuses
+        progress.status[list_name] = statuses
 
 
 def _by_name(statuses: Sequence[Object] | None) -> dict[str, Object]:
@@ -177,24 +177,27 @@ def _is_unstarted(status: Object) -> bool:
 
 def _has_sandbox(status: Object) -> bool:
     """Whether a container has been started or a pull attempted."""
-    every = [*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())]
-    reasons = ((state_of(one).get("waiting") or {}).get("reason") for one in every)
+    statuses = [*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())]
+    reasons = (
+        (state_of(container_status).get("waiting") or {}).get("reason")
+        for container_status in statuses
+    )
     return any(reason not in (CREATING, INITIALIZING) for reason in reasons)
 
 
-def _give_address(pod: Object, status: Object, place: Place) -> None:
+def _give_address(pod: Object, status: Object, host: Place) -> None:
     if status.get("podIP") or not _has_sandbox(status):
         return
     shared = pod["spec"].get("hostNetwork")
-    address = place.host if shared else place.address()
+    address = host.host if shared else host.address()
     if address is not None:
         status["podIP"] = address
         status["podIPs"] = [{"ip": address}]
 
 
-def _cut_off(pod: Object, found: Walk, now: Moment) -> None:
+def _cut_off(pod: Object, progress: Walk, now: Moment) -> None:
     """Fail a pod that exceeded activeDeadlineSeconds."""
-    status = found.status
+    status = progress.status
     _end_all(status, KILLED, now)
     status.update(phase="Failed", reason="DeadlineExceeded", message=_LATE)
     status.setdefault("containerStatuses", [])
@@ -216,11 +219,13 @@ def status_at_end(pod: Object, now: Moment, *, is_killed: bool) -> Object:
 
 def _end_all(status: Object, code: int, now: Moment) -> None:
     """Terminate all running containers; modifies `status`."""
-    for _, place in _FAMILIES:
-        if status.get(place):
-            status[place] = [
-                ended(one, code, now) if "running" in state_of(one) else one
-                for one in status[place]
+    for _, list_name in _FAMILIES:
+        if status.get(list_name):
+            status[list_name] = [
+                ended(container_status, code, now)
+                if "running" in state_of(container_status)
+                else container_status
+                for container_status in status[list_name]
             ]
 
 
@@ -238,17 +243,17 @@ def pod_conditions(
     completed."""
     old = {condition["type"]: condition for condition in pod["status"].get("conditions") or ()}
     containers = _containers_ready(status)
-    told = {
+    states = {
         "Initialized": _initialized(status.get("phase", ""), unfinished),
         "Ready": _ready(pod, old, containers),
         "ContainersReady": containers,
     }
-    own = [_condition(kind, old.pop(kind, None), told[kind], moment) for kind in told]
+    own = [_condition(kind, old.pop(kind, None), states[kind], moment) for kind in states]
     return [*own, *old.values()]
 
 
-def _condition(kind: str, old: Object | None, told: _Told, moment: str) -> Object:
-    status, reason, message = told
+def _condition(kind: str, old: Object | None, state: _Told, moment: str) -> Object:
+    status, reason, message = state
     since = moment
     if old is not None and old["status"] == status:
         if (old.get("reason", ""), old.get("message", "")) == (reason, message):
@@ -295,15 +300,14 @@ def _ready(pod: Object, old: dict[str, Object], containers: _Told) -> _Told:
     missing = []
     for gate in pod["spec"].get("readinessGates") or ():
         kind = gate["conditionType"]
-        found = old.get(kind)
-        if found is None:
+        condition = old.get(kind)
+        if condition is None:
             missing.append(
                 f'corresponding condition of pod readiness gate "{kind}" does not exist.'
             )
-        elif found["status"] != "True":
-            missing.append(
-                f'the status of pod readiness gate "{kind}" is not "True", but {found["status"]}'
-            )
+        elif condition["status"] != "True":
+            status = condition["status"]
+            missing.append(f'the status of pod readiness gate "{kind}" is not "True", but {status}')
     if missing:
         return "False", "ReadinessGatesNotReady", ", ".join(missing)
     return _YES

@@ -98,7 +98,7 @@ class Cluster:
         """Update or remove a node; returns whether anything changed."""
         changed = self.summaries[name].describe(node)
         if changed:
-            self.nodes = [one for one in self.summaries.values() if one.present]
+            self.nodes = [summary for summary in self.summaries.values() if summary.present]
         return changed
 
     def node_of(self, key: str) -> NodeSummary | None:

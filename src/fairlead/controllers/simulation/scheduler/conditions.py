@@ -43,9 +43,9 @@ async def clear_nomination(client: Client, key: str) -> None:
 
 
 async def _change(
-    client: Client, namespace: str, name: str, told: Callable[[Object], Object]
+    client: Client, namespace: str, name: str, change: Callable[[Object], Object]
 ) -> None:
-    await client.change(PODS, namespace, name, told, "status", "patch")
+    await client.change(PODS, namespace, name, change, "status", "patch")
 
 
 def _with_reason(conditions: list[Object], text: str) -> list[Object]:

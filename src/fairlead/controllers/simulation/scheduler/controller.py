@@ -117,10 +117,10 @@ class Scheduler:
             gone = self._cluster.remove(key) is not None
             return self._happened(Event.POD_GONE) if gone else ()
         going = _is_going(version)
-        known = home.pods[key] if home is not None and home.name == node else None
-        if known is not None and known.deleting == going:
-            moved = known.labels != version.labels
-            known.labels = labels_of(version)
+        facts = home.pods[key] if home is not None and home.name == node else None
+        if facts is not None and facts.deleting == going:
+            moved = facts.labels != version.labels
+            facts.labels = labels_of(version)
             return self._happened(Event.POD_PLACED) if moved else ()
         self._cluster.place(Placed(key, version.object(), labels_of(version)), node)
         return self._happened(Event.POD_PLACED)
@@ -140,8 +140,8 @@ class Scheduler:
             self._cluster.nominated.pop(key, None)
         if key in self._waiting and not _is_other(change):
             return ()
-        found = _PRIORITY.search(body)
-        self._waiting.add(key, int(found[1]) if found else 0)
+        match = _PRIORITY.search(body)
+        self._waiting.add(key, int(match[1]) if match else 0)
         return _ROUND
 
     async def sync(self, key: str) -> float | None:
@@ -170,8 +170,8 @@ class Scheduler:
     def _log(self, key: str, error: Exception) -> None:
         expected = isinstance(error, StatusError)
         level = logging.DEBUG if expected else logging.ERROR
-        said = None if expected else error
-        logger.log(level, "%s: %s: %s", self.name, key, error, exc_info=said)
+        exc_info = None if expected else error
+        logger.log(level, "%s: %s: %s", self.name, key, error, exc_info=exc_info)
 
     async def _decide(self, key: str) -> tuple[PendingPod, NodeSummary] | None:
         namespace, _, name = key.partition("/")
@@ -224,7 +224,7 @@ class Scheduler:
         text = _NONE
         candidate: Candidate | None = None
         if total:
-            text = explained(total, (one.reasons for one in verdict.refusals.values()))
+            text = explained(total, (refusal.reasons for refusal in verdict.refusals.values()))
             why = ineligible(wish, self._cluster)
             if not why:
                 candidate, why = await choose(
@@ -301,8 +301,8 @@ class Preemptor:
 
     async def _take_from_others(self, wish: PendingPod, node: str) -> None:
         """Remove nominations of lower priority on this node."""
-        for key, (place, facts) in list(self._cluster.nominated.items()):
-            if place == node and facts.priority < wish.facts.priority:
+        for key, (nominated_node, facts) in list(self._cluster.nominated.items()):
+            if nominated_node == node and facts.priority < wish.facts.priority:
                 del self._cluster.nominated[key]
                 with suppress(StatusError):
                     await clear_nomination(self._client, key)
@@ -337,27 +337,27 @@ def _room(wish: PendingPod, node: NodeSummary) -> float:
     return _FULL * (least + balanced)
 
 
-def _share(taken: int, offered: int) -> float:
-    return min(taken / offered, 1.0) if offered else 1.0
+def _share(used: int, offered: int) -> float:
+    return min(used / offered, 1.0) if offered else 1.0
 
 
 def _scores(
     wish: PendingPod, nodes: Sequence[NodeSummary], cluster: Cluster
 ) -> list[tuple[int, Score]]:
     """The scores that apply to a pod, with weights."""
-    found: list[tuple[int, Score]] = []
+    scores: list[tuple[int, Score]] = []
     if any(node.taints for node in nodes):
         tolerations = wish.spec.get("tolerations") or ()
-        found.append((_TAINTS, lambda node: -float(unwelcome(tolerations, node))))
+        scores.append((_TAINTS, lambda node: -float(unwelcome(tolerations, node))))
     if has_preferences(wish.spec):
-        found.append((_AFFINITY, lambda node: float(preference(wish.spec, node))))
+        scores.append((_AFFINITY, lambda node: float(preference(wish.spec, node))))
     if wish.spec.get("topologySpreadConstraints"):
         crowds = crowding(wish, cluster)
-        found.append((_SPREAD, lambda node: -float(_crowd(node, crowds))))
+        scores.append((_SPREAD, lambda node: -float(_crowd(node, crowds))))
     if (wish.spec.get("affinity") or {}).keys() & {"podAffinity", "podAntiAffinity"}:
-        wanted = preferences(wish, cluster)
-        found.append((_COMPANY, lambda node: float(_company(node, wanted))))
-    return found
+        preferred = preferences(wish, cluster)
+        scores.append((_COMPANY, lambda node: float(_company(node, preferred))))
+    return scores
 
 
 def _crowd(node: NodeSummary, crowds: Sequence[tuple[str, dict[str, int]]]) -> int:
@@ -367,9 +367,10 @@ def _crowd(node: NodeSummary, crowds: Sequence[tuple[str, dict[str, int]]]) -> i
     return sum(counts.get(node.labels[key], 0) for key, counts in crowds)
 
 
-def _company(node: NodeSummary, wanted: Sequence[tuple[int, str, dict[str, int]]]) -> int:
+def _company(node: NodeSummary, preferred: Sequence[tuple[int, str, dict[str, int]]]) -> int:
     return sum(
-        weight * counts.get(node.labels.get(topology, ""), 0) for weight, topology, counts in wanted
+        weight * counts.get(node.labels.get(topology, ""), 0)
+        for weight, topology, counts in preferred
     )
 
 

@@ -28,8 +28,8 @@ def _units(name: str, value: Decimal) -> int:
     return int(scaled.to_integral_value(ROUND_CEILING))
 
 
-def amounts(given: Mapping[str, str] | None) -> dict[str, int]:
-    return {name: _units(name, quantity(text)) for name, text in (given or {}).items()}
+def amounts(quantities: Mapping[str, str] | None) -> dict[str, int]:
+    return {name: _units(name, quantity(text)) for name, text in (quantities or {}).items()}
 
 
 def labels_of(version: Version) -> Labels:
@@ -63,13 +63,13 @@ class Term:
 
 def required_terms(spec: Object, kind: str, namespace: str) -> tuple[Term, ...]:
     """The required terms of `podAffinity` or `podAntiAffinity`."""
-    found = ((spec.get("affinity") or {}).get(kind) or {}).get(REQUIRED) or ()
-    return tuple(Term(term, namespace) for term in found)
+    terms = ((spec.get("affinity") or {}).get(kind) or {}).get(REQUIRED) or ()
+    return tuple(Term(term, namespace) for term in terms)
 
 
 def preferred_terms(spec: Object, kind: str, namespace: str) -> list[tuple[int, Term]]:
-    found = ((spec.get("affinity") or {}).get(kind) or {}).get(PREFERRED) or ()
-    return [(term["weight"], Term(term["podAffinityTerm"], namespace)) for term in found]
+    terms = ((spec.get("affinity") or {}).get(kind) or {}).get(PREFERRED) or ()
+    return [(term["weight"], Term(term["podAffinityTerm"], namespace)) for term in terms]
 
 
 class Port(NamedTuple):
@@ -126,13 +126,13 @@ def _requests(spec: Object) -> dict[str, int]:
     totals = pod_totals(spec)[0]
     if not totals:
         return _NOTHING
-    found = {name: _units(name, amount.value) for name, amount in totals.items()}
-    key = tuple(sorted(found.items()))
-    known = _shared.get(key)
-    if known is None:
-        _shared.keep(key, found, sum(len(name) + 8 for name in found))
-        return found
-    return known
+    units = {name: _units(name, amount.value) for name, amount in totals.items()}
+    key = tuple(sorted(units.items()))
+    shared = _shared.get(key)
+    if shared is None:
+        _shared.keep(key, units, sum(len(name) + 8 for name in units))
+        return units
+    return shared
 
 
 _NOTHING: dict[str, int] = {}
@@ -154,19 +154,19 @@ class PendingPod(NamedTuple):
 
     @property
     def spec(self) -> Object:
-        found: Object = self.pod["spec"]
-        return found
+        spec: Object = self.pod["spec"]
+        return spec
 
     @property
     def name(self) -> str:
-        found: str = self.pod["metadata"]["name"]
-        return found
+        name: str = self.pod["metadata"]["name"]
+        return name
 
     @property
     def nominated(self) -> str:
         """The node nominated for it by preemption."""
-        found: str = self.pod["status"].get("nominatedNodeName") or ""
-        return found
+        node: str = self.pod["status"].get("nominatedNodeName") or ""
+        return node
 
 
 def wish_of(key: str, pod: Object) -> PendingPod:

@@ -31,10 +31,10 @@ class Verdict(NamedTuple):
     @property
     def until(self) -> Event:
         """Events that may change the result."""
-        found = Event.NODE
+        event = Event.NODE
         for refusal in self.refusals.values():
-            found |= refusal.until
-        return found
+            event |= refusal.until
+        return event
 
 
 class Judge:
@@ -89,13 +89,13 @@ class Judge:
             return _first(self._filters(wish, self._of_pods), node)
 
     def _filters(self, wish: PendingPod, rules: Sequence[Rule]) -> list[Filter]:
-        made = (rule(wish, self._cluster) for rule in rules)
-        return [one for one in made if one is not None]
+        built = (rule(wish, self._cluster) for rule in rules)
+        return [filter_ for filter_ in built if filter_ is not None]
 
 
 def _first(filters: Iterable[Filter], node: NodeSummary) -> Refusal | None:
-    for one in filters:
-        refusal = one(node)
+    for filter_ in filters:
+        refusal = filter_(node)
         if refusal is not None:
             return refusal
     return None
@@ -103,7 +103,7 @@ def _first(filters: Iterable[Filter], node: NodeSummary) -> Refusal | None:
 
 def explained(nodes: int, reasons: Iterable[Sequence[str]]) -> str:
     """The message for `nodes` rejected nodes, from the reasons of each."""
-    counts = Counter(reason for each in reasons for reason in each)
+    counts = Counter(reason for group in reasons for reason in group)
     listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{nodes} nodes are available: {listed}."
 
@@ -115,15 +115,15 @@ _PORTS = Refusal(("node(s) didn't have free ports for the requested pod ports",)
 
 
 def enough(wish: PendingPod, cluster: Cluster) -> Filter | None:
-    wanted = [(name, amount) for name, amount in wish.facts.requests.items() if amount]
+    requests = [(name, amount) for name, amount in wish.facts.requests.items() if amount]
 
     def judge(node: NodeSummary) -> Refusal | None:
-        offered, taken = node.allocatable, node.requested
+        offered, requested = node.allocatable, node.requested
         missing = []
         if len(node.pods) >= offered.get("pods", 0):
             missing.append("Too many pods")
-        for name, amount in wanted:
-            if amount > offered.get(name, 0) - taken.get(name, 0):
+        for name, amount in requests:
+            if amount > offered.get(name, 0) - requested.get(name, 0):
                 missing.append(f"Insufficient {name}")
         return Refusal(tuple(missing), False, _UNTIL) if missing else None
 
@@ -131,12 +131,12 @@ def enough(wish: PendingPod, cluster: Cluster) -> Filter | None:
 
 
 def free_ports(wish: PendingPod, cluster: Cluster) -> Filter | None:
-    wanted = wish.facts.ports
-    if not wanted:
+    ports = wish.facts.ports
+    if not ports:
         return None
 
     def judge(node: NodeSummary) -> Refusal | None:
-        clash = any(port.clashes_with(taken) for taken in node.ports() for port in wanted)
+        clash = any(port.clashes_with(used) for used in node.ports() for port in ports)
         return _PORTS if clash else None
 
     return judge
@@ -153,10 +153,10 @@ _MOST, _MAX_OF_PODS = 5_000, 400
 def weighable(wish: PendingPod, cluster: Cluster) -> Filter | None:
     """Rejects all nodes for pods with too many terms."""
     spec = wish.spec
-    asked = sum(_leaves(spec.get(name), _MOST + 1) for name in _PARTS)
+    weight = sum(_leaves(spec.get(name), _MOST + 1) for name in _PARTS)
     affinity = spec.get("affinity") or {}
     of_pods = sum(_leaves(affinity.get(name), _MAX_OF_PODS + 1) for name in _OF_PODS)
-    if asked <= _MOST and of_pods <= _MAX_OF_PODS:
+    if weight <= _MOST and of_pods <= _MAX_OF_PODS:
         return None
     text = "pod has more scheduling terms than the simulated scheduler weighs"
     refusal = Refusal((text,), True, Event.NOTHING)
@@ -167,11 +167,11 @@ def _leaves(value: object, most: int) -> int:
     """The number of scalar values in a structure, counted up to `most`."""
     count, rest = 0, [value]
     while rest and count < most:
-        one = rest.pop()
-        if isinstance(one, dict):
-            rest.extend(one.values())
-        elif isinstance(one, list):
-            rest.extend(one)
-        elif one is not None:
+        item = rest.pop()
+        if isinstance(item, dict):
+            rest.extend(item.values())
+        elif isinstance(item, list):
+            rest.extend(item)
+        elif item is not None:
             count += 1
     return count

@@ -30,20 +30,20 @@ _Domain = tuple[str, str]  # topology key and value
 
 def repelled(wish: PendingPod, cluster: Cluster) -> Filter | None:
     """Rejects nodes where the anti-affinity of existing pods excludes this pod."""
-    taken = set()
+    occupied = set()
     for pod in cluster.repelling.values():
         node = cluster.node_of(pod.key)
         for term in pod.repels:
             value = node.labels.get(term.topology) if node is not None else None
             if value is not None and _is_about(term, wish.facts, cluster):
-                taken.add((term.topology, value))
-    if not taken:
+                occupied.add((term.topology, value))
+    if not occupied:
         return None
-    return lambda node: _REPELLED if _domains(node, taken) & taken else None
+    return lambda node: _REPELLED if _domains(node, occupied) & occupied else None
 
 
-def _domains(node: NodeSummary, known: Iterable[_Domain]) -> set[_Domain]:
-    keys = {key for key, _ in known}
+def _domains(node: NodeSummary, domains: Iterable[_Domain]) -> set[_Domain]:
+    keys = {key for key, _ in domains}
     return {(key, node.labels[key]) for key in keys if key in node.labels}
 
 
@@ -51,8 +51,8 @@ def far(wish: PendingPod, cluster: Cluster) -> Filter | None:
     terms = wish.facts.repels
     if not terms:
         return None
-    taken = {(term.topology, value) for term in terms for value in _occupied(term, cluster)}
-    return lambda node: _NOT_FAR if _domains(node, taken) & taken else None
+    occupied = {(term.topology, value) for term in terms for value in _occupied(term, cluster)}
+    return lambda node: _NOT_FAR if _domains(node, occupied) & occupied else None
 
 
 def near(wish: PendingPod, cluster: Cluster) -> Filter | None:
@@ -81,22 +81,22 @@ def _is_about(term: Term, pod: Placed, cluster: Cluster) -> bool:
 
 def _occupied(term: Term, cluster: Cluster) -> dict[str, int]:
     """The number of matching pods per topology value."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for node in cluster.nodes:
         value = node.labels.get(term.topology)
         if value is None:
             continue
         count = sum(_is_about(term, pod, cluster) for pod in node.pods.values())
         if count:
-            found[value] = found.get(value, 0) + count
-    return found
+            counts[value] = counts.get(value, 0) + count
+    return counts
 
 
 def preferences(wish: PendingPod, cluster: Cluster) -> list[tuple[int, str, dict[str, int]]]:
     """Preferred terms: weight (negative for anti-affinity), topology key, and matching pods per
     value."""
-    found = []
+    weighted = []
     for kind, sign in ((_NEAR, 1), (_FAR, -1)):
         for weight, term in preferred_terms(wish.spec, kind, wish.facts.namespace):
-            found.append((sign * weight, term.topology, _occupied(term, cluster)))
-    return found
+            weighted.append((sign * weight, term.topology, _occupied(term, cluster)))
+    return weighted

@@ -60,11 +60,11 @@ async def choose(
             reasons.append(_NO_USE)
             continue
         await asyncio.sleep(0)  # yield to the event loop: there may be many nodes with many pods
-        found = _victims(wish, cluster.summaries[name], cluster, judge, budgets)
-        if isinstance(found, Candidate):
-            candidates.append(found)
+        victims = _victims(wish, cluster.summaries[name], cluster, judge, budgets)
+        if isinstance(victims, Candidate):
+            candidates.append(victims)
         else:
-            reasons.append(found)
+            reasons.append(victims)
     if not candidates:
         return None, explained(len(cluster.nodes), reasons)
     least = min(candidate.cost() for candidate in candidates)

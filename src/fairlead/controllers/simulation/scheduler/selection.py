@@ -22,9 +22,9 @@ _OTHER_NODE = Refusal(("node(s) didn't match Pod's node affinity/selector",), Tr
 
 def selected(wish: PendingPod, cluster: Cluster) -> Filter | None:
     """Requires both nodeSelector and required node affinity."""
-    wanted = wish.spec.get("nodeSelector") or {}
+    labels = wish.spec.get("nodeSelector") or {}
     required = _node_affinity(wish.spec).get(REQUIRED)
-    if not wanted and required is None:
+    if not labels and required is None:
         return None
     return lambda node: None if is_selected(wish.spec, node) else _OTHER_NODE
 
@@ -38,8 +38,8 @@ def is_selected(spec: Object, node: NodeSummary) -> bool:
 
 
 def _node_affinity(spec: Object) -> Object:
-    found: Object = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    return found
+    affinity: Object = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    return affinity
 
 
 def terms_match(terms: Sequence[Object], labels: Mapping[str, str], name: str) -> bool:
@@ -79,16 +79,16 @@ def _compares(operator: str, value: str | None, values: Sequence[str]) -> bool:
         return False
     if not _NUMBER.match(value) or not _NUMBER.match(values[0]):
         return False
-    found, bound = int(value), int(values[0])
-    return found > bound if operator == "Gt" else found < bound
+    number, bound = int(value), int(values[0])
+    return number > bound if operator == "Gt" else number < bound
 
 
 def preference(spec: Object, node: NodeSummary) -> int:
     """The sum of weights of the preferred terms that a node matches."""
     return sum(
-        one["weight"]
-        for one in _node_affinity(spec).get(PREFERRED) or ()
-        if term_matches(one["preference"], node.labels, node.name)
+        preference_term["weight"]
+        for preference_term in _node_affinity(spec).get(PREFERRED) or ()
+        if term_matches(preference_term["preference"], node.labels, node.name)
     )
 
 

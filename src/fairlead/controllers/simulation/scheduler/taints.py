@@ -46,8 +46,8 @@ def untolerated(wish: PendingPod, cluster: Cluster) -> Filter | None:
     def judge(node: NodeSummary) -> Refusal | None:
         for taint in node.taints:
             if taint["effect"] != PREFER_NO_SCHEDULE and not tolerates(tolerations, taint):
-                shown = f"{{{taint['key']}: {taint.get('value', '')}}}"
-                text = f"node(s) had untolerated taint {shown}"
+                taint_text = f"{{{taint['key']}: {taint.get('value', '')}}}"
+                text = f"node(s) had untolerated taint {taint_text}"
                 return Refusal((text,), True, Event.NODE)
         return None
 

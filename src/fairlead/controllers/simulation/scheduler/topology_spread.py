@@ -64,8 +64,8 @@ class _Spread:
     def is_even(self, node: NodeSummary) -> bool:
         """Whether one more pod on a node keeps the skew within the limit."""
         least = 0 if len(self.counts) < self._least else min(self.counts.values(), default=0)
-        there = self.counts.get(node.labels[self.key], 0)
-        return there + self._own - least <= self._most
+        count = self.counts.get(node.labels[self.key], 0)
+        return count + self._own - least <= self._most
 
 
 def _selector(constraint: Object, wish: PendingPod) -> Object | None:
@@ -81,18 +81,18 @@ def _selector(constraint: Object, wish: PendingPod) -> Object | None:
 
 def _spreads(wish: PendingPod, cluster: Cluster, *, strict: bool) -> list[_Spread]:
     constraints: Sequence[Object] = wish.spec.get("topologySpreadConstraints") or ()
-    found = [
+    spreads = [
         _Spread(constraint, wish)
         for constraint in constraints
         if (constraint["whenUnsatisfiable"] == _STRICT) == strict
     ]
-    for node in cluster.nodes if found else ():
-        if not all(one.key in node.labels for one in found):
+    for node in cluster.nodes if spreads else ():
+        if not all(spread.key in node.labels for spread in spreads):
             continue
-        for one in found:
-            if one.counts_node(wish, node):
-                one.add(node, wish.facts.namespace)
-    return found
+        for spread in spreads:
+            if spread.counts_node(wish, node):
+                spread.add(node, wish.facts.namespace)
+    return spreads
 
 
 def even(wish: PendingPod, cluster: Cluster) -> Filter | None:

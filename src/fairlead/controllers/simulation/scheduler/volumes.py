@@ -109,7 +109,7 @@ class VolumeRule:
         delayed = self._claims(wish.pod).delayed if wish.spec.get("volumes") else ()
         if not delayed:
             return None
-        plan = self._planned([self._sources(one) for one in delayed], node)
+        plan = self._planned([self._sources(claim) for claim in delayed], node)
         return None if isinstance(plan, Refusal) else plan
 
     async def carry_out(self, plan: Plan, node: NodeSummary) -> None:
@@ -118,14 +118,14 @@ class VolumeRule:
         for volume, claim in plan.given:
             if is_bound_to(volume, claim):
                 continue
-            taken = reserved(volume, claim)
+            updated_volume = reserved(volume, claim)
             await self._client.replace(
-                VOLUMES, with_annotations(taken, {names.bound_by_controller: "yes"})
+                VOLUMES, with_annotations(updated_volume, {names.bound_by_controller: "yes"})
             )
         for claim in plan.made:
             if annotations_of(claim).get(names.selected_node) != node.name:
-                wanted = with_annotations(claim, {names.selected_node: node.name})
-                await self._client.replace(CLAIMS, wanted)
+                updated_claim = with_annotations(claim, {names.selected_node: node.name})
+                await self._client.replace(CLAIMS, updated_claim)
 
     def _claims(self, pod: Object) -> _Claims:
         bound, delayed = [], []
@@ -175,8 +175,8 @@ class VolumeRule:
         return self._client.find(CLASSES, "", name) if name else None
 
     def _is_delayed(self, claim: Object) -> bool:
-        found = self._class(claim)
-        return found is not None and found.get("volumeBindingMode") == _DELAYED
+        storage_class = self._class(claim)
+        return storage_class is not None and storage_class.get("volumeBindingMode") == _DELAYED
 
     def _sources(self, claim: Object) -> _Sources:
         return _Sources(claim, self._candidates(claim), self._capacities(claim))
@@ -203,8 +203,8 @@ class VolumeRule:
 
     def _planned(self, sources: Sequence[_Sources], node: NodeSummary) -> Plan | Refusal:
         """Choose an existing or provisionable volume on the node for each claim."""
-        given: list[tuple[Object, Object]] = []
-        made, used = [], set()
+        assigned: list[tuple[Object, Object]] = []
+        provisioned, used = [], set()
         for claim, volumes, capacities in sources:
             chosen = annotations_of(claim).get(self._names.selected_node)
             if chosen not in (None, node.name):
@@ -213,31 +213,31 @@ class VolumeRule:
                 name = volume["metadata"]["name"]
                 if name not in used and _is_reachable(volume, node):
                     used.add(name)
-                    given.append((volume, claim))
+                    assigned.append((volume, claim))
                     break
             else:
                 if not self._can_be_made(claim, node):
                     return _NONE_FREE
                 if chosen is None and not _has_room(capacities, node):
                     return _NO_SPACE
-                made.append(claim)
-        return Plan(given, made)
+                provisioned.append(claim)
+        return Plan(assigned, provisioned)
 
     def _can_be_made(self, claim: Object, node: NodeSummary) -> bool:
-        found = self._class(claim)
-        if found is None or found["provisioner"] == self._nobody:
+        storage_class = self._class(claim)
+        if storage_class is None or storage_class["provisioner"] == self._nobody:
             return False
-        allowed = found.get("allowedTopologies") or ()
+        allowed = storage_class.get("allowedTopologies") or ()
         return not allowed or any(_is_within(term, node.labels) for term in allowed)
 
     def _capacities(self, claim: Object) -> list[Object] | None:
         """The published capacities that are large enough for a claim; None if its driver publishes
         none."""
-        found = self._class(claim)
-        driver = found and self._client.find(DRIVERS, "", found["provisioner"])
-        if not found or not driver or not driver["spec"].get("storageCapacity"):
+        storage_class = self._class(claim)
+        driver = storage_class and self._client.find(DRIVERS, "", storage_class["provisioner"])
+        if not storage_class or not driver or not driver["spec"].get("storageCapacity"):
             return None
-        name = found["metadata"]["name"]
+        name = storage_class["metadata"]["name"]
         size = size_wanted(claim).to_integral_value(ROUND_CEILING)
         return [
             capacity

@@ -47,15 +47,17 @@ class Look:
 
     def set(self, kind: str, status: str, reason: str, text: str) -> None:
         """Set a condition in place; keeps its transition time if the status is unchanged."""
-        said = self.status.get("conditions") or []
-        old = statuses.find_condition(said, kind)
+        conditions = self.status.get("conditions") or []
+        old = statuses.find_condition(conditions, kind)
         new = statuses.condition(kind, status, reason, text)
         if old is not None and old["status"] == status and old.get("lastTransitionTime"):
             new["lastTransitionTime"] = old["lastTransitionTime"]
         if old is None:
-            self.status["conditions"] = [*said, new]
+            self.status["conditions"] = [*conditions, new]
         else:
-            self.status["conditions"] = [new if one is old else one for one in said]
+            self.status["conditions"] = [
+                new if condition is old else condition for condition in conditions
+            ]
 
     def count(self, current: int, desired: int | None = None) -> None:
         """Set the replica counts; without `desired` the desired count stays."""
@@ -91,8 +93,8 @@ class Autoscalers:
         if value is None:
             self._due.pop(key, None)
             return None
-        moment, made = clock.time(), value["metadata"]["creationTimestamp"]
-        due = self._due.get(key) or parse_time(made).timestamp() + _PERIOD
+        moment, created = clock.time(), value["metadata"]["creationTimestamp"]
+        due = self._due.get(key) or parse_time(created).timestamp() + _PERIOD
         if moment < due:
             return due - moment
         self._due[key] = moment + _PERIOD
@@ -156,21 +158,23 @@ class Autoscalers:
         return None
 
     async def _resize(
-        self, look: Look, target: Resource, current: int, wanted: int, why: str
+        self, look: Look, target: Resource, current: int, desired: int, why: str
     ) -> None:
         name = look.spec["scaleTargetRef"]["name"]
         try:
-            await self._objects.scale(target.key, look.namespace, name, wanted)
+            await self._objects.scale(target.key, look.namespace, name, desired)
         except StatusError as error:
-            look.say(WARNING, "FailedRescale", f"New size: {wanted}; reason: {why}; error: {error}")
+            look.say(
+                WARNING, "FailedRescale", f"New size: {desired}; reason: {why}; error: {error}"
+            )
             text = f"the HPA controller was unable to update the target scale: {error}"
             look.set(ABLE, "False", "FailedUpdateScale", text)
             look.count(current)
             return
-        text = f"the HPA controller was able to update the target scale to {wanted}"
+        text = f"the HPA controller was able to update the target scale to {desired}"
         look.set(ABLE, "True", "SucceededRescale", text)
-        look.say(NORMAL, "SuccessfulRescale", f"New size: {wanted}; reason: {why}")
-        look.count(current, wanted)
+        look.say(NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {why}")
+        look.count(current, desired)
         look.status["lastScaleTime"] = now()
 
     def _judge(self, look: Look, scale: Object, current: int) -> None:

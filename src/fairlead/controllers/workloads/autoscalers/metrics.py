@@ -68,10 +68,12 @@ class Metrics:
     def _of_object(self, source: Object, namespace: str) -> Failure:
         name, described = source["metric"]["name"], source["describedObject"]
         where = f"{described['kind']} on {namespace} {described['name']}"
-        text = told = f"unable to get metric {name}: {where}/{self._no_custom}"
+        text = message = f"unable to get metric {name}: {where}/{self._no_custom}"
         if source["target"]["type"] == "AverageValue":
-            told = f"failed to get {name} object metric: {text}"
-        return Failure("FailedGetObjectMetric", text, f"failed to get object metric value: {told}")
+            message = f"failed to get {name} object metric: {text}"
+        return Failure(
+            "FailedGetObjectMetric", text, f"failed to get object metric value: {message}"
+        )
 
     def _of_external(self, source: Object, namespace: str) -> Failure:
         name = source["metric"]["name"]
@@ -81,10 +83,10 @@ class Metrics:
             f" external metrics API: {_MISSING} (get {name}.{self._external})"
         )
         if source["target"].get("averageValue") is not None:
-            told = f"failed to get {name} external metric: {text}"
+            message = f"failed to get {name} external metric: {text}"
         else:
-            told = f"failed to get external metric {name}: {text}"
-        summary = f"failed to get {name} external metric value: {told}"
+            message = f"failed to get external metric {name}: {text}"
+        summary = f"failed to get {name} external metric value: {message}"
         return Failure("FailedGetExternalMetric", text, summary)
 
 

@@ -67,12 +67,12 @@ class CronJobs:
         }
 
     def _owners_of_job(self, change: Change) -> Iterable[str]:
-        found = set()
+        owners = set()
         for version in (change.before, change.after):
             controller = controller_of(version) if version is not None else None
             if controller is not None and controller["kind"] == self._resource.kind:
-                found.add(f"{change.namespace}/{controller['name']}")
-        return found
+                owners.add(f"{change.namespace}/{controller['name']}")
+        return owners
 
     async def sync(self, key: str) -> float | None:
         namespace, _, name = key.partition("/")
@@ -80,16 +80,16 @@ class CronJobs:
         if cron is None:
             return None
         turn = Turn(cron)
-        jobs = [one.value for one in self._owned.of(cron)]
+        jobs = [dependent.value for dependent in self._owned.of(cron)]
         turn.look_at(jobs)
         try:
             await self._clean_up(turn, jobs)
-            found = await self._run(turn)
+            delay = await self._run(turn)
         except StatusError:
             await self._tell(turn)
             raise
         await self._tell(turn)
-        return found.wait() if found is not None else None
+        return delay.wait() if delay is not None else None
 
     async def _tell(self, turn: Turn) -> None:
         status = turn.told()
@@ -127,13 +127,13 @@ class CronJobs:
         if schedule is None:
             return None
         try:
-            found = due(schedule, turn.cron)
+            due_run = due(schedule, turn.cron)
         except ScheduleError as error:
             turn.say(WARNING, "InvalidSchedule", f"invalid schedule: {spec['schedule']} : {error}")
             return None
-        if found.time is not None and _may_start(turn, found, found.time):
-            await self._start(turn, found.time)
-        return found
+        if due_run.time is not None and _may_start(turn, due_run, due_run.time):
+            await self._start(turn, due_run.time)
+        return due_run
 
     async def _schedule(self, turn: Turn) -> Schedule | None:
         """The parsed schedule; None, with an event, if it is invalid."""
@@ -153,9 +153,9 @@ class CronJobs:
 
     async def _start(self, turn: Turn, moment: datetime) -> None:
         if turn.cron["spec"].get("concurrencyPolicy") == "Replace":
-            for one in list(turn.active):
-                await self._delete(turn, one.get("name", ""))
-                turn.ended(one.get("uid", ""))
+            for reference in list(turn.active):
+                await self._delete(turn, reference.get("name", ""))
+                turn.ended(reference.get("uid", ""))
         job = await self._create(turn, moment)
         turn.status["lastScheduleTime"] = format_time(moment)
         if not has_ended(job) and not turn.is_active(job):
@@ -179,12 +179,14 @@ class CronJobs:
 
     def _job(self, turn: Turn, name: str) -> Object:
         template = turn.cron["spec"]["jobTemplate"]
-        made = template.get("metadata") or {}
+        metadata = template.get("metadata") or {}
         return {
             "metadata": {
                 "name": name,
                 "namespace": turn.namespace,
-                **{part: made[part] for part in ("labels", "annotations") if made.get(part)},
+                **{
+                    part: metadata[part] for part in ("labels", "annotations") if metadata.get(part)
+                },
                 "ownerReferences": [controller_reference(self._resource, turn.cron)],
             },
             "spec": template["spec"],
@@ -192,15 +194,15 @@ class CronJobs:
         }
 
 
-def _may_start(turn: Turn, found: Due, moment: datetime) -> bool:
+def _may_start(turn: Turn, due_run: Due, moment: datetime) -> bool:
     """Whether a due Job may start; records an event if not."""
-    if found.is_late:
+    if due_run.is_late:
         when = moment.strftime(_RFC1123)
         turn.say(WARNING, "MissSchedule", f"Missed scheduled time to start a job: {when}")
         return False
-    if found.count > _TOO_MANY:
+    if due_run.count > _TOO_MANY:
         text = (
-            f"too many missed start times: {found.count}. Set or decrease"
+            f"too many missed start times: {due_run.count}. Set or decrease"
             " .spec.startingDeadlineSeconds or check clock skew"
         )
         turn.say(WARNING, "TooManyMissedTimes", text)
@@ -248,7 +250,7 @@ class Turn:
         return {**status, "active": self.active} if self.active else status
 
     def is_active(self, job: Object) -> bool:
-        return any(one.get("uid") == job["metadata"]["uid"] for one in self.active)
+        return any(reference.get("uid") == job["metadata"]["uid"] for reference in self.active)
 
     def started(self, resource: Resource, job: Object) -> None:
         metadata = job["metadata"]
@@ -257,19 +259,19 @@ class Turn:
         self.active.append({**reference, **{name: metadata[name] for name in names}})
 
     def ended(self, uid: str) -> None:
-        self.active = [one for one in self.active if one.get("uid") != uid]
+        self.active = [reference for reference in self.active if reference.get("uid") != uid]
 
     def look_at(self, jobs: Iterable[Object]) -> None:
         """Update the active list and the last success from the Jobs that exist."""
-        known = set()
+        uids = set()
         for job in jobs:
-            known.add(job["metadata"]["uid"])
+            uids.add(job["metadata"]["uid"])
             self._look_at(job)
-        for one in self.active:
-            if one.get("uid") not in known:
-                text = f"Active job went missing: {one.get('name', '')}"
+        for reference in self.active:
+            if reference.get("uid") not in uids:
+                text = f"Active job went missing: {reference.get('name', '')}"
                 self.say(NORMAL, "MissingJob", text)
-        self.active = [one for one in self.active if one.get("uid") in known]
+        self.active = [reference for reference in self.active if reference.get("uid") in uids]
 
     def _look_at(self, job: Object) -> None:
         name, end = job["metadata"]["name"], has_ended(job)
@@ -322,17 +324,17 @@ def due(schedule: Schedule, cron: Object) -> Due:
     """Evaluate the schedule now. Raises ScheduleError if it never matches."""
     now, since = clock.now(), _last_run(cron)
     deadline = cron["spec"].get("startingDeadlineSeconds")
-    found = last_time(schedule, since, now) if since <= now else None
-    following = next_time(schedule, found or min(since, now) if schedule.interval else now)
+    moment = last_time(schedule, since, now) if since <= now else None
+    following = next_time(schedule, moment or min(since, now) if schedule.interval else now)
     if following is None:
         raise ScheduleError("time difference between two schedules less than 1 second")
-    if found is None:
+    if moment is None:
         return Due(None, 0, is_late=False, next=following)
-    late = deadline is not None and found.timestamp() + deadline < now.timestamp()
+    late = deadline is not None and moment.timestamp() + deadline < now.timestamp()
     start = since
     if deadline is not None and deadline < (now - since).total_seconds():
         start = now - timedelta(seconds=deadline)
-    return Due(found, _missed(schedule, start, now), late, following)
+    return Due(moment, _missed(schedule, start, now), late, following)
 
 
 def _last_run(cron: Object) -> datetime:

@@ -90,9 +90,9 @@ class DaemonSets:
         if owner["metadata"].get("deletionTimestamp") is not None:
             return None
         await self._claims.claim(owner, selector_of(owner), self._pods)
-        known = await self._history.of(owner)
+        revisions = await self._history.of(owner)
         collisions = (owner.get("status") or {}).get("collisionCount") or 0
-        current = await self._history.current(owner, known, template_data(owner), collisions)
+        current = await self._history.current(owner, revisions, template_data(owner), collisions)
         look = _Look(owner, await self._placing.of(key, owner), _hash_of(current.revision))
         failure: StatusError | None = None
         try:
@@ -102,7 +102,7 @@ class DaemonSets:
             failure = None if is_namespace_terminating(error) else error
         pods = self._pods.of(owner)
         await self._tell(look, pods, current)
-        await self._forget_past(owner, pods, known, current)
+        await self._forget_past(owner, pods, revisions, current)
         if failure is not None:
             raise failure
         soon = [next_available(pods, look.min_ready), look.pause]
@@ -134,12 +134,12 @@ class DaemonSets:
         strategy = look.owner["spec"]["updateStrategy"]
         if strategy.get("type") != "RollingUpdate":
             return
-        wanted, steps = (
+        plan, steps = (
             sum(fit.runs for fit in look.fits.values()),
             strategy.get("rollingUpdate") or {},
         )
-        unavailable = resolved(steps.get("maxUnavailable") or 0, wanted, up=True)
-        surge = resolved(steps.get("maxSurge") or 0, wanted, up=True)
+        unavailable = resolved(steps.get("maxUnavailable") or 0, plan, up=True)
+        surge = resolved(steps.get("maxSurge") or 0, plan, up=True)
         if not unavailable and not surge:
             unavailable = 1
         rolling = Rolling(look.updated, look.min_ready, unavailable, surge)
@@ -162,21 +162,21 @@ class DaemonSets:
 
     async def _tell(self, look: _Look, pods: Iterable[Pod], current: Current) -> None:
         owner = look.owner
-        told = status(owner, by_node(pods), look.fits, look.updated, current.collisions)
-        await tell(self._objects, self._resource, owner, told)
+        new_status = status(owner, by_node(pods), look.fits, look.updated, current.collisions)
+        await tell(self._objects, self._resource, owner, new_status)
 
     async def _forget_past(
-        self, owner: Object, pods: Iterable[Pod], known: Sequence[Object], current: Current
+        self, owner: Object, pods: Iterable[Pod], revisions: Sequence[Object], current: Current
     ) -> None:
         """Delete the oldest revisions beyond the limit. Revisions that pods still use stay, but
         count."""
         hashes = {pod.labels.get(HASH_LABEL) for pod in pods}
-        named = {one["metadata"]["name"]: _hash_of(one) for one in known}
+        named = {revision["metadata"]["name"]: _hash_of(revision) for revision in revisions}
         named.pop(current.revision["metadata"]["name"], None)
         live = {name for name, text in named.items() if text in hashes}
         limit = (owner["spec"].get("revisionHistoryLimit") or 0) - len(live)
         live.add(current.revision["metadata"]["name"])
-        await self._history.truncate(known, live, max(0, limit))
+        await self._history.truncate(revisions, live, max(0, limit))
 
 
 class _Look:
@@ -268,20 +268,20 @@ def status(
     collisions: int,
 ) -> Object:
     """The status for these pods. If a node has several, the oldest counts."""
-    wanted = [node for node, fit in fits.items() if fit.runs]
+    scheduled = [node for node, fit in fits.items() if fit.runs]
     unwanted = [node for node, fit in fits.items() if not fit.runs and pods.get(node)]
-    first = [pods[node][0] for node in wanted if pods.get(node)]
+    first = [pods[node][0] for node in scheduled if pods.get(node)]
     min_ready = owner["spec"].get("minReadySeconds") or 0
     available = sum(pod.available(min_ready) for pod in first)
     counts = {
         "currentNumberScheduled": len(first),
         "numberMisscheduled": len(unwanted),
-        "desiredNumberScheduled": len(wanted),
+        "desiredNumberScheduled": len(scheduled),
         "numberReady": sum(pod.ready for pod in first),
         "observedGeneration": owner["metadata"].get("generation", 0),
         "updatedNumberScheduled": sum(updated(pod) for pod in first),
         "numberAvailable": available,
-        "numberUnavailable": len(wanted) - available,
+        "numberUnavailable": len(scheduled) - available,
         "collisionCount": collisions,
     }
     status = {name: count for name, count in counts.items() if count or name in _ALWAYS}

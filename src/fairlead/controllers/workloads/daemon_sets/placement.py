@@ -94,19 +94,19 @@ class Placing:
     async def of(self, key: str, owner: Object) -> dict[str, Fit]:
         """How each node fits a set, by node name. Yields to the event loop."""
         generation = owner["metadata"]["uid"], owner["metadata"].get("generation", 0)
-        known = self._known.get(key)
-        if known is None or known.generation != generation:
-            known = self._known[key] = _Known(generation)
+        cached = self._known.get(key)
+        if cached is None or cached.generation != generation:
+            cached = self._known[key] = _Known(generation)
         template = owner["spec"]["template"]
         tolerations = Tolerations(self._tolerated.by(template["spec"]))
-        before, known.fits = known.fits, {}
+        before, cached.fits = cached.fits, {}
         looked = 0
         for node in self._nodes.all():
-            found = before.get(node.name)
-            if found is None or found[0] is not node:
-                found = node, fit(template, tolerations, node)
+            previous = before.get(node.name)
+            if previous is None or previous[0] is not node:
+                previous = node, fit(template, tolerations, node)
                 looked += 1
                 if looked % _AT_ONCE == 0:
                     await asyncio.sleep(0)
-            known.fits[node.name] = found
-        return {name: found for name, (_, found) in known.fits.items()}
+            cached.fits[node.name] = previous
+        return {name: fit for name, (_, fit) in cached.fits.items()}

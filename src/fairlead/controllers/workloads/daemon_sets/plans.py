@@ -23,20 +23,20 @@ class Plan:
 def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
     """Pods by the node they run on or are created for: assigned ones first, then by age. Excludes
     finished pods that are being deleted."""
-    found: dict[str, list[Pod]] = {}
+    pods_by_node: dict[str, list[Pod]] = {}
     for pod in sorted(pods, key=lambda pod: (not pod.node, pod.created, pod.name)):
         if pod.target and not (pod.deleting and pod.phase in FINISHED):
-            found.setdefault(pod.target, []).append(pod)
-    return found
+            pods_by_node.setdefault(pod.target, []).append(pod)
+    return pods_by_node
 
 
 def strays(pods: ByNode, fits: Mapping[str, Fit]) -> list[Pod]:
     """Unassigned pods for nodes that no longer exist."""
     return [
         pod
-        for node, there in pods.items()
+        for node, node_pods in pods.items()
         if node not in fits
-        for pod in there
+        for pod in node_pods
         if not pod.node and not pod.deleting
     ]
 

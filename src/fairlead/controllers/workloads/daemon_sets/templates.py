@@ -46,7 +46,7 @@ class Tolerated:
     """The tolerations added to those of the template."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self._always = [_exists(dialect, *one) for one in _TOLERATED]
+        self._always = [_exists(dialect, *arguments) for arguments in _TOLERATED]
         self._on_host_network = _exists(dialect, *_ON_HOST_NETWORK)
 
     def by(self, spec: Object) -> list[Object]:
@@ -55,9 +55,9 @@ class Tolerated:
         if spec.get("hostNetwork"):
             added = [*added, self._on_host_network]
         places = {_identity(toleration): toleration for toleration in added}
-        given = spec.get("tolerations") or []
-        kept = [places.pop(_identity(toleration), toleration) for toleration in given]
-        return [*kept, *places.values()]
+        tolerations = spec.get("tolerations") or []
+        merged = [places.pop(_identity(toleration), toleration) for toleration in tolerations]
+        return [*merged, *places.values()]
 
 
 def _exists(dialect: Dialect, name: str, effect: str) -> Object:

@@ -47,13 +47,13 @@ class Annotations:
     def latest_revision(self, sets: Iterable[Object]) -> int:
         return max((self.revision_of(replica_set) for replica_set in sets), default=0)
 
-    def desired_replicas(self, one: Object) -> int | None:
+    def desired_replicas(self, replica_set: Object) -> int | None:
         """The Deployment's replicas when it last resized this ReplicaSet."""
-        return _number(_texts(one).get(self.desired, ""))
+        return _number(_texts(replica_set).get(self.desired, ""))
 
-    def most_replicas(self, one: Object) -> int | None:
+    def most_replicas(self, replica_set: Object) -> int | None:
         """The Deployment's replicas plus surge at that time."""
-        return _number(_texts(one).get(self.most, ""))
+        return _number(_texts(replica_set).get(self.most, ""))
 
     def sized(self, annotations: Object | None, desired: int, most: int) -> Object:
         return {**(annotations or {}), self.desired: str(desired), self.most: str(most)}
@@ -78,11 +78,11 @@ class Annotations:
         """The revision to roll back to, or None; 0 is the previous revision."""
         return _number(_texts(deployment).get(self.rollback, ""))
 
-    def restored(self, deployment: Object, one: Object) -> Object:
+    def restored(self, deployment: Object, replica_set: Object) -> Object:
         """Annotations of a Deployment after a rollback: its own values of these, the ReplicaSet's
         of all others."""
         own = {name: text for name, text in _texts(deployment).items() if name in self._own}
-        others = {name: text for name, text in _texts(one).items() if name not in self._own}
+        others = {name: text for name, text in _texts(replica_set).items() if name not in self._own}
         return {**own, **others}
 
 

@@ -77,18 +77,18 @@ class Deployments:
 
     async def sync(self, key: str) -> float | None:
         namespace, _, name = key.partition("/")
-        found = self._objects.find(DEPLOYMENTS, namespace, name)
-        if found is None:
+        stored = self._objects.find(DEPLOYMENTS, namespace, name)
+        if stored is None:
             return None
-        deployment = copied(found)
+        deployment = copied(stored)
         deployment.setdefault("status", {})
         claimed = await self._claims.claim(deployment, selector_of(deployment), self._owned)
-        replica_sets = [one.value for one in claimed]
+        replica_sets = [dependent.value for dependent in claimed]
         rollout = Rollout(deployment, replica_sets, self._writer, self._revisions)
         try:
             await self._go_on(rollout)
         finally:
-            await self._tell(found, deployment)
+            await self._tell(stored, deployment)
         left = progress.time_left(deployment, deployment["status"])
         if left is None or deployment["spec"].get("paused"):
             return None
@@ -115,21 +115,21 @@ class Deployments:
         else:
             await rollout.roll()
 
-    async def _tell(self, found: Object, deployment: Object) -> None:
+    async def _tell(self, stored: Object, deployment: Object) -> None:
         """Write the status and the revision annotation if they changed."""
         status, metadata = deployment["status"], deployment["metadata"]
         name = self._writer.annotations.revision
         revision = (metadata.get("annotations") or {}).get(name)
-        known = (found["metadata"].get("annotations") or {}).get(name)
-        if status == found.get("status") and revision == known:
+        recorded = (stored["metadata"].get("annotations") or {}).get(name)
+        if status == stored.get("status") and revision == recorded:
             return
 
         def say(current: Object) -> Object:
-            told = {**current, "status": status}
+            updated = {**current, "status": status}
             if revision is not None:
                 texts = {**(current["metadata"].get("annotations") or {}), name: revision}
-                told["metadata"] = {**current["metadata"], "annotations": texts}
-            return told
+                updated["metadata"] = {**current["metadata"], "annotations": texts}
+            return updated
 
         await write_status(self._objects, self._resource, deployment, say)
 
@@ -152,26 +152,26 @@ class Rollback:
     async def perform(self, deployment: Object, sets: Sequence[Object], revision: int) -> None:
         """Roll back to a revision (0: the previous one), and remove the annotation even if that is
         not possible."""
-        wanted = revision or self._last_but_one(sets)
+        number = revision or self._last_but_one(sets)
         numbered = (
             replica_set
             for replica_set in sets
-            if self._annotations.revision_of(replica_set) == wanted
+            if self._annotations.revision_of(replica_set) == number
         )
-        found = next(numbered, None) if wanted else None
+        earlier = next(numbered, None) if number else None
         name, kind = deployment["metadata"]["name"], WARNING
-        if found is None:
+        if earlier is None:
             which = "the revision to rollback to" if revision else "last revision"
             reason, text = "RollbackRevisionNotFound", f"Unable to find {which}."
-        elif same_template(found["spec"]["template"], deployment["spec"]["template"]):
+        elif same_template(earlier["spec"]["template"], deployment["spec"]["template"]):
             reason = "RollbackTemplateUnchanged"
             text = "The rollback revision contains the same template as current deployment"
             text += f' "{name}"'
-            found = None
+            earlier = None
         else:
             kind, reason = NORMAL, "RollbackDone"
-            text = f'Rolled back deployment "{name}" to revision {wanted}'
-        await self._write(deployment, found)
+            text = f'Rolled back deployment "{name}" to revision {number}'
+        await self._write(deployment, earlier)
         self._writer.record(deployment, kind, reason, text)
 
     def _last_but_one(self, sets: Sequence[Object]) -> int:

@@ -19,8 +19,8 @@ _NEVER = 2**31 - 1
 
 
 def condition(kind: str, status: str, reason: str, message: str) -> Object:
-    made = statuses.condition(kind, status, reason, message)
-    return {**made, "lastUpdateTime": made["lastTransitionTime"]}
+    new = statuses.condition(kind, status, reason, message)
+    return {**new, "lastUpdateTime": new["lastTransitionTime"]}
 
 
 def said(status: Object, kind: str) -> Object | None:
@@ -90,8 +90,8 @@ def is_complete(deployment: Object, status: Object) -> bool:
 
 
 def _has_progressed(before: Object, status: Object) -> bool:
-    def old_pods(one: Object) -> int:
-        return int(one.get("replicas", 0) - one.get("updatedReplicas", 0))
+    def old_pods(replica_set: Object) -> int:
+        return int(replica_set.get("replicas", 0) - replica_set.get("updatedReplicas", 0))
 
     grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
     return old_pods(status) < old_pods(before) or any(
@@ -144,15 +144,15 @@ def _say_progress(deployment: Object, before: Object, status: Object, new: Objec
 
 def _failure(new: Object | None, old: Sequence[Object]) -> Object | None:
     """The condition ReplicaFailure of the first ReplicaSet that has it."""
-    for one in [*([new] if new else []), *old]:
-        found = said(one.get("status") or {}, REPLICA_FAILURE)
-        if found is not None:
+    for replica_set in [*([new] if new else []), *old]:
+        failure = said(replica_set.get("status") or {}, REPLICA_FAILURE)
+        if failure is not None:
             return {
                 "type": REPLICA_FAILURE,
-                "status": found["status"],
-                "lastUpdateTime": found["lastTransitionTime"],
-                "lastTransitionTime": found["lastTransitionTime"],
-                "reason": found.get("reason", ""),
-                "message": found.get("message", ""),
+                "status": failure["status"],
+                "lastUpdateTime": failure["lastTransitionTime"],
+                "lastTransitionTime": failure["lastTransitionTime"],
+                "reason": failure.get("reason", ""),
+                "message": failure.get("message", ""),
             }
     return None

@@ -13,9 +13,9 @@ Change = Callable[[Object], Object]
 HASH_LABEL = "pod-template-hash"
 
 
-def wanted(one: Object) -> int:
+def wanted(replica_set: Object) -> int:
     """The desired number of pods."""
-    return one["spec"].get("replicas") or 0
+    return replica_set["spec"].get("replicas") or 0
 
 
 def count(name: str, sets: Iterable[Object]) -> int:
@@ -32,8 +32,8 @@ def active(sets: Iterable[Object]) -> list[Object]:
     return [replica_set for replica_set in sets if wanted(replica_set) > 0]
 
 
-def age_order(one: Object) -> tuple[str, str]:
-    return one["metadata"]["creationTimestamp"], one["metadata"]["name"]
+def age_order(replica_set: Object) -> tuple[str, str]:
+    return replica_set["metadata"]["creationTimestamp"], replica_set["metadata"]["name"]
 
 
 def by_age(sets: Iterable[Object]) -> list[Object]:
@@ -49,27 +49,29 @@ def largest_first(sets: Iterable[Object], *, older_first: bool) -> list[Object]:
 def active_or_latest(new: Object | None, old: Sequence[Object]) -> Object | None:
     """The only ReplicaSet with a size above 0; if there is none, the new or the newest old one;
     None if there are several."""
-    found = active([*old, *([new] if new else [])])
-    if len(found) > 1:
+    running = active([*old, *([new] if new else [])])
+    if len(running) > 1:
         return None
-    if found:
-        return found[0]
+    if running:
+        return running[0]
     return new or (by_age(old)[-1] if old else None)
 
 
-def is_idle(one: Object) -> bool:
+def is_idle(replica_set: Object) -> bool:
     """Whether its spec and observed status both have no pods."""
-    status = one.get("status") or {}
-    seen = status.get("observedGeneration", 0) >= one["metadata"].get("generation", 0)
-    return seen and not wanted(one) and not status.get("replicas")
+    status = replica_set.get("status") or {}
+    is_observed = status.get("observedGeneration", 0) >= replica_set["metadata"].get(
+        "generation", 0
+    )
+    return is_observed and not wanted(replica_set) and not status.get("replicas")
 
 
 # Pod templates of a Deployment, distinguished by a hash label.
 
 
-def same_template(one: Object, other: Object) -> bool:
+def same_template(template: Object, other: Object) -> bool:
     """Whether templates are equal apart from the hash label and empty fields."""
-    return bool(_essence(one) == _essence(other))
+    return bool(_essence(template) == _essence(other))
 
 
 def _essence(template: Object) -> Any:

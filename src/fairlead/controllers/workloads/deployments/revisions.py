@@ -32,14 +32,14 @@ class Revisions:
         self._annotations = writer.annotations
 
     async def adopt_current(
-        self, deployment: Object, found: Object, old: Sequence[Object]
+        self, deployment: Object, current: Object, old: Sequence[Object]
     ) -> Object:
         """Give the ReplicaSet that has the template the latest revision number."""
         revision = self._annotations.latest_revision(old) + 1
-        described = await self._writer.describe(deployment, found, revision)
+        described = await self._writer.describe(deployment, current, revision)
         self._set_revision(deployment, self._annotations.revision_of(described))
         if progress.said(deployment["status"], progress.PROGRESSING) is None:
-            text = f'Found new replica set "{found["metadata"]["name"]}"'
+            text = f'Found new replica set "{current["metadata"]["name"]}"'
             _say_progress(deployment, "True", "FoundNewReplicaSet", text)
         return described
 
@@ -51,10 +51,10 @@ class Revisions:
     async def make(self, deployment: Object, old: Sequence[Object]) -> Object:
         """Create the ReplicaSet of the template."""
         revision = self._annotations.latest_revision(old) + 1
-        wanted = self._new(deployment, old, revision)
-        name = wanted["metadata"]["name"]
+        new = self._new(deployment, old, revision)
+        name = new["metadata"]["name"]
         try:
-            made = await self._writer.create(wanted)
+            created = await self._writer.create(new)
         except StatusError as error:
             if error.reason == "AlreadyExists":
                 return self._there_already(deployment, name, revision, error)
@@ -63,24 +63,24 @@ class Revisions:
                 _say_progress(deployment, "False", "ReplicaSetCreateError", text)
                 self._writer.record(deployment, WARNING, "ReplicaSetCreateError", text)
             raise
-        if size := sets.wanted(made):
+        if size := sets.wanted(created):
             text = f"Scaled up replica set {name} to {size}"
             self._writer.record(deployment, NORMAL, "ScalingReplicaSet", text)
         self._set_revision(deployment, revision)
         _say_progress(
             deployment, "True", "NewReplicaSetCreated", f'Created new replica set "{name}"'
         )
-        return made
+        return created
 
     def _there_already(
         self, deployment: Object, name: str, revision: int, error: StatusError
     ) -> Object:
         """The name is taken: return the ReplicaSet if it is the wanted one, else increment
         collisionCount, which changes the name for the retry, and raise."""
-        found = self._writer.find(deployment["metadata"]["namespace"], name)
-        if found is not None and _is_wanted(found, deployment):
+        existing = self._writer.find(deployment["metadata"]["namespace"], name)
+        if existing is not None and _is_wanted(existing, deployment):
             self._set_revision(deployment, revision)
-            return found
+            return existing
         status = deployment["status"]
         status["collisionCount"] = (status.get("collisionCount") or 0) + 1
         raise error
@@ -91,7 +91,7 @@ class Revisions:
         text = short_hash(template, deployment["status"].get("collisionCount"))
         labels = with_hash((template.get("metadata") or {}).get("labels"), text)
         annotations = self._annotations.of_new(deployment, None, revision)
-        made = {
+        replica_set = {
             "metadata": {
                 "name": f"{metadata['name']}-{text}",
                 "namespace": metadata["namespace"],
@@ -107,15 +107,15 @@ class Revisions:
             "status": {},
         }
         if min_ready := spec.get("minReadySeconds"):
-            made["spec"]["minReadySeconds"] = min_ready
-        return made
+            replica_set["spec"]["minReadySeconds"] = min_ready
+        return replica_set
 
 
-def _is_wanted(found: Object, deployment: Object) -> bool:
-    controller = controller_among(found["metadata"].get("ownerReferences"))
+def _is_wanted(replica_set: Object, deployment: Object) -> bool:
+    controller = controller_among(replica_set["metadata"].get("ownerReferences"))
     if controller is None or controller["uid"] != deployment["metadata"]["uid"]:
         return False
-    return same_template(found["spec"]["template"], deployment["spec"]["template"])
+    return same_template(replica_set["spec"]["template"], deployment["spec"]["template"])
 
 
 def _say_progress(deployment: Object, status: str, reason: str, text: str) -> None:

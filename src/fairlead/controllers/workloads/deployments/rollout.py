@@ -23,7 +23,7 @@ class Rollout:
     def __init__(
         self,
         deployment: Object,
-        found: Sequence[Object],
+        replica_sets: Sequence[Object],
         writer: ReplicaSetWriter,
         revisions: Revisions,
     ) -> None:
@@ -33,12 +33,12 @@ class Rollout:
         template = deployment["spec"]["template"]
         alike = (
             replica_set
-            for replica_set in sets.by_age(found)
+            for replica_set in sets.by_age(replica_sets)
             if same_template(replica_set["spec"]["template"], template)
         )
         self.new: Object | None = next(alike, None)
         self.old = [
-            replica_set for replica_set in sets.by_age(found) if replica_set is not self.new
+            replica_set for replica_set in sets.by_age(replica_sets) if replica_set is not self.new
         ]
 
     @property
@@ -58,9 +58,9 @@ class Rollout:
     @property
     def is_resized(self) -> bool:
         """Whether spec.replicas changed since the ReplicaSets were last sized."""
-        wanted = self.deployment["spec"].get("replicas") or 0
-        known = map(self._writer.annotations.desired_replicas, sets.active(self.everything))
-        return any(size is not None and size != wanted for size in known)
+        desired = self.deployment["spec"].get("replicas") or 0
+        recorded = map(self._writer.annotations.desired_replicas, sets.active(self.everything))
+        return any(size is not None and size != desired for size in recorded)
 
     async def roll(self) -> None:
         """One step of a rolling update: scale up, else scale down."""
@@ -90,16 +90,18 @@ class Rollout:
 
     async def _resize_old(self, old: Sequence[Object], sizes: Iterable[int]) -> bool:
         changed = False
-        for one, size in zip(old, sizes, strict=True):
-            if size != sets.wanted(one):
-                self._replace(one, await self._writer.resize(self.deployment, one, size))
+        for replica_set, size in zip(old, sizes, strict=True):
+            if size != sets.wanted(replica_set):
+                self._replace(
+                    replica_set, await self._writer.resize(self.deployment, replica_set, size)
+                )
                 changed = True
         return changed
 
-    def _replace(self, one: Object, by: Object) -> None:
-        if one is self.new:
+    def _replace(self, old: Object, by: Object) -> None:
+        if old is self.new:
             self.new = by
-        self.old = [by if replica_set is one else replica_set for replica_set in self.old]
+        self.old = [by if replica_set is old else replica_set for replica_set in self.old]
 
     async def recreate(self, pods: Iterable[Pod]) -> None:
         """Strategy Recreate: create new pods after all old ones are gone. `pods` are those of the
@@ -107,9 +109,9 @@ class Rollout:
         old = sets.active(self.old)
         if not await self._resize_old(old, [0] * len(old)) and not self._still_run(pods):
             new = await self._have_new()
-            wanted = self.deployment["spec"].get("replicas") or 0
-            if sets.wanted(new) != wanted:
-                self.new = await self._writer.resize(self.deployment, new, wanted)
+            desired = self.deployment["spec"].get("replicas") or 0
+            if sets.wanted(new) != desired:
+                self.new = await self._writer.resize(self.deployment, new, desired)
             await self._finish()
         self.tell_progress()
 
@@ -131,10 +133,12 @@ class Rollout:
             await self._resize_old(old, [0] * len(old))
         elif limits.rolling:
             annotations = self._writer.annotations
-            for one, size in steps.scale_proportionally(
+            for replica_set, size in steps.scale_proportionally(
                 self.deployment, self.everything, annotations
             ):
-                self._replace(one, await self._writer.resize(self.deployment, one, size))
+                self._replace(
+                    replica_set, await self._writer.resize(self.deployment, replica_set, size)
+                )
         if self.deployment["spec"].get("paused") and not self._shall_go_back:
             await self._clean_up()
         self.tell_counts()
@@ -165,10 +169,10 @@ class Rollout:
             for replica_set in self.old
             if replica_set["metadata"].get("deletionTimestamp") is None
         ]
-        alive.sort(key=lambda one: (revision_of(one), sets.age_order(one)))
-        for one in alive[: max(0, len(alive) - limit)]:
-            if sets.is_idle(one):
-                await self._writer.delete(one)
+        alive.sort(key=lambda replica_set: (revision_of(replica_set), sets.age_order(replica_set)))
+        for surplus in alive[: max(0, len(alive) - limit)]:
+            if sets.is_idle(surplus):
+                await self._writer.delete(surplus)
 
     def tell_counts(self) -> None:
         self.deployment["status"] = progress.counted(self.deployment, self.new, self.old)

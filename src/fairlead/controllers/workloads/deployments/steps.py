@@ -86,28 +86,30 @@ def scale_proportionally(
     """Proportional scaling during a rollout: each active ReplicaSet changes by its share, and the
     largest takes the remainder."""
     limits = limits_of(deployment)
-    found = sets.active(everything)
+    replica_sets = sets.active(everything)
     allowed = limits.most if limits.replicas > 0 else 0
-    change = allowed - sets.wanted_by_all(found)
+    change = allowed - sets.wanted_by_all(replica_sets)
     if not change:
-        return [(one, sets.wanted(one)) for one in found]
-    found = sets.largest_first(found, older_first=change < 0)
+        return [(replica_set, sets.wanted(replica_set)) for replica_set in replica_sets]
+    replica_sets = sets.largest_first(replica_sets, older_first=change < 0)
     sizes, changed = [], 0
-    for one in found:
-        share = _share(deployment, limits, one, annotations)
+    for replica_set in replica_sets:
+        share = _share(deployment, limits, replica_set, annotations)
         left = change - changed
         share = min(share, left) if change > 0 else max(share, left)
         changed += share
-        sizes.append(sets.wanted(one) + share)
+        sizes.append(sets.wanted(replica_set) + share)
     if sizes:
         sizes[0] = max(0, sizes[0] + change - changed)
-    return list(zip(found, sizes, strict=True))
+    return list(zip(replica_sets, sizes, strict=True))
 
 
-def _share(deployment: Object, limits: Limits, one: Object, annotations: Annotations) -> int:
-    size = sets.wanted(one)
+def _share(
+    deployment: Object, limits: Limits, replica_set: Object, annotations: Annotations
+) -> int:
+    size = sets.wanted(replica_set)
     if limits.replicas == 0:
         return -size
     status = deployment.get("status") or {}
-    before = annotations.most_replicas(one) or status.get("replicas") or limits.most
+    before = annotations.most_replicas(replica_set) or status.get("replicas") or limits.most
     return int(size * limits.most / before + 0.5) - size

@@ -29,10 +29,10 @@ class ReplicaSetWriter:
     def record(self, deployment: Object, kind: str, reason: str, text: str) -> None:
         self._events.record(self._resource, deployment, kind, reason, text)
 
-    async def resize(self, deployment: Object, one: Object, size: int) -> Object:
+    async def resize(self, deployment: Object, replica_set: Object, size: int) -> Object:
         """Set the size of a ReplicaSet and the annotations with the Deployment's size. Returns the
         new value."""
-        limits, before = limits_of(deployment), sets.wanted(one)
+        limits, before = limits_of(deployment), sets.wanted(replica_set)
         desired, most = limits.replicas, limits.most
 
         def sized(current: Object) -> Object:
@@ -44,16 +44,17 @@ class ReplicaSetWriter:
                 "spec": {**current["spec"], "replicas": size},
             }
 
-        if sized(one) == one:
-            return one
-        changed = await self._change(one, sized)
+        if sized(replica_set) == replica_set:
+            return replica_set
+        changed = await self._change(replica_set, sized)
         if size != before:
             way = "up" if size > before else "down"
-            text = f"Scaled {way} replica set {one['metadata']['name']} to {size} from {before}"
+            name = replica_set["metadata"]["name"]
+            text = f"Scaled {way} replica set {name} to {size} from {before}"
             self.record(deployment, NORMAL, "ScalingReplicaSet", text)
         return changed
 
-    async def describe(self, deployment: Object, one: Object, revision: int) -> Object:
+    async def describe(self, deployment: Object, replica_set: Object, revision: int) -> Object:
         """Copy annotations and minReadySeconds of the Deployment to the new ReplicaSet."""
         min_ready = deployment["spec"].get("minReadySeconds") or 0
 
@@ -64,11 +65,11 @@ class ReplicaSetWriter:
                 spec["minReadySeconds"] = min_ready
             return {**current, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
 
-        wanted = described(one)
-        return one if wanted == one else await self._change(one, described)
+        updated = described(replica_set)
+        return replica_set if updated == replica_set else await self._change(replica_set, described)
 
-    async def _change(self, one: Object, change: sets.Change) -> Object:
-        metadata = one["metadata"]
+    async def _change(self, replica_set: Object, change: sets.Change) -> Object:
+        metadata = replica_set["metadata"]
         return await self._objects.change(
             REPLICA_SETS, metadata["namespace"], metadata["name"], change
         )
@@ -79,8 +80,8 @@ class ReplicaSetWriter:
     def find(self, namespace: str, name: str) -> Object | None:
         return self._objects.find(REPLICA_SETS, namespace, name)
 
-    async def delete(self, one: Object) -> None:
-        metadata = one["metadata"]
+    async def delete(self, replica_set: Object) -> None:
+        metadata = replica_set["metadata"]
         options = DeleteOptions(uid=metadata["uid"])
         try:
             await self._objects.delete(

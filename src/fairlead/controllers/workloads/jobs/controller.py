@@ -100,12 +100,12 @@ class Jobs:
             _, failures = await self._tracking.release_all(self._pods.of(job))
             _raise_first(failures)
             return None
-        standing = await self._standing(job)
-        step = await self._steps.take(standing)
-        await self._tell(job, standing, step)
+        state = await self._standing(job)
+        step = await self._steps.take(state)
+        await self._tell(job, state, step)
         if step.failure is not None:
             raise step.failure
-        times = (step.pause(), standing.time_left())
+        times = (step.pause(), state.time_left())
         return min((left for left in times if left is not None), default=None)
 
     async def _let_go(self, key: str) -> None:
@@ -208,13 +208,13 @@ def _ended(status: Object, step: Step, completions: int | None) -> Object:
 
 def _saying(status: Object, new: Object) -> Object:
     """A copy of the status with a condition set in place."""
-    said = status.get("conditions") or []
-    old = statuses.find_condition(said, new["type"])
+    conditions = status.get("conditions") or []
+    old = statuses.find_condition(conditions, new["type"])
     if old is None:
-        said = [*said, new]
+        conditions = [*conditions, new]
     else:
-        said = [new if one is old else one for one in said]
-    return {**status, "conditions": said}
+        conditions = [new if condition is old else condition for condition in conditions]
+    return {**status, "conditions": conditions}
 
 
 def _tidy(status: Object) -> Object:
@@ -252,7 +252,7 @@ def noted(state: JobState, status: Object, *, ending: bool) -> Notes:
     """Add finished pods to the status. With `ending`, all pods count as finished."""
     uncounted = status.get(UNCOUNTED) or {}
     succeeded, failed = list(uncounted.get("succeeded") or ()), list(uncounted.get("failed") or ())
-    known = {*succeeded, *failed}
+    counted = {*succeeded, *failed}
     indexes: list[int] = []
     notes = Notes(status)
     for pod in state.pods:
@@ -261,7 +261,7 @@ def noted(state: JobState, status: Object, *, ending: bool) -> Notes:
         stops = pod.deleting or ending
         if stops or state.is_going or pod.phase in FINISHED:
             notes.pods.append(pod)
-        if pod.uid not in known and state.has_place(pod):
+        if pod.uid not in counted and state.has_place(pod):
             if pod.phase == "Succeeded":
                 if state.is_indexed:
                     indexes.append(state.place_of(pod))
@@ -284,12 +284,12 @@ def settled(status: Object, holding: Collection[str]) -> Object:
     """The status with the uids of pods without the finalizer converted to counts; `holding` are the
     uids of pods that still have it."""
     uncounted = status.get(UNCOUNTED) or {}
-    made, left = {**status}, {}
+    new_status, left = {**status}, {}
     for name in ("succeeded", "failed"):
         uids = uncounted.get(name) or []
         left[name] = [uid for uid in uids if uid in holding]
-        made[name] = (status.get(name) or 0) + len(uids) - len(left[name])
-    return _with_uncounted(made, **left)
+        new_status[name] = (status.get(name) or 0) + len(uids) - len(left[name])
+    return _with_uncounted(new_status, **left)
 
 
 def _with_uncounted(status: Object, succeeded: list[str], failed: list[str]) -> Object:

@@ -53,11 +53,13 @@ def _match(rule: Object, pod: Pod, status: Object) -> str:
 
 
 def _match_exit_codes(codes: Object, pod: Pod, status: Object) -> str:
-    wanted = codes.get("containerName")
+    container_name = codes.get("containerName")
     for part in ("containerStatuses", "initContainerStatuses"):
         for container in status.get(part) or ():
             ended = (container.get("state") or {}).get("terminated")
-            if ended is None or (wanted is not None and container["name"] != wanted):
+            if ended is None or (
+                container_name is not None and container["name"] != container_name
+            ):
                 continue
             code = ended.get("exitCode") or 0
             listed = code in (codes.get("values") or ())

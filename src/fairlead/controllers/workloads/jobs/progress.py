@@ -25,18 +25,25 @@ INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 
 def condition(kind: str, status: str, reason: str = "", message: str = "") -> Object:
     """A Job condition with the current time."""
-    made = {**statuses.condition(kind, status, reason, message), "lastProbeTime": now()}
-    return {name: text for name, text in made.items() if text}
+    new = {**statuses.condition(kind, status, reason, message), "lastProbeTime": now()}
+    return {name: text for name, text in new.items() if text}
 
 
 def holding(job: Object, *kinds: str) -> str:
     """The first of these condition types that is True, or empty."""
-    said = (job.get("status") or {}).get("conditions") or ()
-    return next((one["type"] for one in said if one["type"] in kinds and _is_true(one)), "")
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    return next(
+        (
+            condition["type"]
+            for condition in conditions
+            if condition["type"] in kinds and _is_true(condition)
+        ),
+        "",
+    )
 
 
-def _is_true(one: Object) -> bool:
-    return bool(one["status"] == "True")
+def _is_true(condition: Object) -> bool:
+    return bool(condition["status"] == "True")
 
 
 def has_ended(job: Object) -> str:
@@ -74,8 +81,8 @@ class JobState:
 
     def _count(self) -> None:
         succeeded, failed = self.uncounted_succeeded, self.uncounted_failed
-        known = {*succeeded, *failed}
-        new = [pod for pod in self.pods if self._is_to_count(pod) and pod.uid not in known]
+        counted = {*succeeded, *failed}
+        new = [pod for pod in self.pods if self._is_to_count(pod) and pod.uid not in counted]
         before = self.status if self.is_tracked else {}
         self.failed = (before.get("failed") or 0) + len(failed)
         self.failed += sum(self.has_failed(pod) and self.policy.counts(pod) for pod in new)
@@ -147,8 +154,8 @@ class JobState:
     def _has_failed_anew(self) -> bool:
         """Whether a pod failed since the last sync: lowering the limit does not fail a Job for
         earlier failures."""
-        known: int = self.status.get("failed") or 0
-        return self.failed > known and len(self.active) != self.spec.get("parallelism")
+        recorded: int = self.status.get("failed") or 0
+        return self.failed > recorded and len(self.active) != self.spec.get("parallelism")
 
     def time_left(self) -> float | None:
         """Seconds until activeDeadlineSeconds, or None."""
@@ -180,16 +187,16 @@ class Indexes:
     @classmethod
     def parse(cls, text: str, limit: int) -> Indexes:
         """Parse the text form up to a limit, ignoring invalid parts."""
-        found = (_run(part) for part in text.split(","))
-        runs = ((run[0], min(run[1], limit - 1)) for run in found if run is not None)
+        ranges = (_run(part) for part in text.split(","))
+        runs = ((run[0], min(run[1], limit - 1)) for run in ranges if run is not None)
         return cls((first, last) for first, last in runs if first <= last)
 
     def __str__(self) -> str:
         return ",".join(part for run in self._runs for part in _written(*run))
 
     def __contains__(self, number: int) -> bool:
-        at = bisect_right(self._runs, number, key=lambda run: run[0])
-        return at > 0 and number <= self._runs[at - 1][1]
+        position = bisect_right(self._runs, number, key=lambda run: run[0])
+        return position > 0 and number <= self._runs[position - 1][1]
 
     def __len__(self) -> int:
         return sum(last - first + 1 for first, last in self._runs)

@@ -113,31 +113,34 @@ class Steps:
         return Step(len(state.active) - len(removed), failure=failure)
 
     async def _make(self, state: JobState, pods: list[Object]) -> Step:
-        made = 0
+        created = 0
 
         async def make(pod: Object) -> None:
-            nonlocal made
+            nonlocal created
             await self._control.create(state.job, pod)
-            made += 1
+            created += 1
 
         failure: Exception | None = None
         try:
             await growing([partial(make, pod) for pod in pods])
         except StatusError as error:
             failure = None if is_namespace_terminating(error) else error
-        return Step(len(state.active) + made, failure=failure)
+        return Step(len(state.active) + created, failure=failure)
 
 
 def _tell_suspension(state: JobState, step: Step) -> None:
     """Set the Suspended condition if it changed."""
-    said = statuses.find_condition(state.status.get("conditions") or (), SUSPENDED)
+    suspension = statuses.find_condition(state.status.get("conditions") or (), SUSPENDED)
     if state.is_suspended:
         status, reason, event, text = "True", "JobSuspended", "Suspended", "Job suspended"
     else:
         status, reason, event, text = "False", "JobResumed", "Resumed", "Job resumed"
-        if said is None:
+        if suspension is None:
             return
-    if said is not None and (said["status"], said.get("reason")) == (status, reason):
+    if suspension is not None and (suspension["status"], suspension.get("reason")) == (
+        status,
+        reason,
+    ):
         return
     step.suspension = condition(SUSPENDED, status, reason, text)
     step.events.append((NORMAL, event, text))

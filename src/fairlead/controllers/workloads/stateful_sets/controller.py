@@ -93,13 +93,17 @@ class StatefulSets:
         return [pod for pod in self._pods.of(owner) if ordinal_of(owner, pod) is not None]
 
     async def _go_on(self, owner: Object, pods: Sequence[Pod], min_ready: int) -> None:
-        known = await self._history.of(owner)
-        told = _told_revisions(owner)
-        made = await self._history.current(owner, known, template_data(owner), told.collisions)
-        by_name = {one["metadata"]["name"]: one for one in known}
-        current = by_name.get(told.current, made.revision)
-        current_name, updated_name = (one["metadata"]["name"] for one in (current, made.revision))
-        revisions = Revisions(current_name, updated_name, made.collisions)
+        stored_revisions = await self._history.of(owner)
+        recorded = _told_revisions(owner)
+        newest = await self._history.current(
+            owner, stored_revisions, template_data(owner), recorded.collisions
+        )
+        by_name = {revision["metadata"]["name"]: revision for revision in stored_revisions}
+        current = by_name.get(recorded.current, newest.revision)
+        current_name, updated_name = (
+            revision["metadata"]["name"] for revision in (current, newest.revision)
+        )
+        revisions = Revisions(current_name, updated_name, newest.collisions)
         turn = Round(
             owner,
             partial(with_template_of, current, owner, self._resource),
@@ -118,16 +122,20 @@ class StatefulSets:
         await self._tell(owner, status(owner, pods, revisions, min_ready))
         live = {pod.labels.get(REVISION_LABEL, "") for pod in pods}
         live |= {revisions.current, revisions.updated}
-        await self._history.truncate(known, live, owner["spec"].get("revisionHistoryLimit") or 0)
+        await self._history.truncate(
+            stored_revisions, live, owner["spec"].get("revisionHistoryLimit") or 0
+        )
         if failure is not None:
             raise failure
 
-    async def _tell(self, owner: Object, told: Object) -> None:
-        await tell(self._objects, self._resource, owner, told)
+    async def _tell(self, owner: Object, new_status: Object) -> None:
+        await tell(self._objects, self._resource, owner, new_status)
 
 
 def _told_revisions(owner: Object) -> Revisions:
     """The revisions in the status of a set."""
-    told = owner.get("status") or {}
-    count = told.get("collisionCount") or 0
-    return Revisions(told.get("currentRevision", ""), told.get("updateRevision", ""), count)
+    old_status = owner.get("status") or {}
+    count = old_status.get("collisionCount") or 0
+    return Revisions(
+        old_status.get("currentRevision", ""), old_status.get("updateRevision", ""), count
+    )

@@ -48,13 +48,13 @@ def claims(owner: Object, ordinal: int) -> Iterator[Object]:
     selected = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
     names = claim_names(owner, ordinal)
     for template in _templates(owner):
-        given = template["metadata"]
+        template_metadata = template["metadata"]
         metadata = {
-            **given,
-            "name": names[given.get("name", "")],
+            **template_metadata,
+            "name": names[template_metadata.get("name", "")],
             "namespace": owner["metadata"]["namespace"],
         }
-        if labels := {**(given.get("labels") or {}), **selected}:
+        if labels := {**(template_metadata.get("labels") or {}), **selected}:
             metadata["labels"] = labels
         yield {"metadata": metadata, "spec": template["spec"], "status": {}}
 
@@ -78,8 +78,8 @@ class Identities:
         if service := owner["spec"].get("serviceName"):
             spec["subdomain"] = service
         labels = {**metadata.get("labels", {}), REVISION_LABEL: revision, self._name_label: name}
-        made = {**pod, "metadata": {**metadata, "name": name, "labels": labels}, "spec": spec}
-        return self.with_claims(owner, ordinal, made)
+        new_pod = {**pod, "metadata": {**metadata, "name": name, "labels": labels}, "spec": spec}
+        return self.with_claims(owner, ordinal, new_pod)
 
     def with_claims(self, owner: Object, ordinal: int, pod: Object) -> Object:
         """The pod with volumes for its claims; they replace volumes of the same name."""
@@ -128,21 +128,21 @@ class Retention:
     def references(self, owner: Object, ordinal: int, pod_uid: str, claim: Object) -> list[Object]:
         """The owner references of a claim, including foreign ones. With policy Delete a claim
         belongs to its pod if that is surplus, otherwise to the set."""
-        given = claim["metadata"].get("ownerReferences") or []
+        references = claim["metadata"].get("ownerReferences") or []
         replicas: int = owner["spec"].get("replicas") or 0
         by_pod = not keeps_when_scaled(owner) and ordinal >= replicas
         by_set = _policy(owner).get("whenDeleted") == _DELETE and not by_pod
         metadata = owner["metadata"]
-        wanted = given
-        for resource, name, uid, wants in (
+        updated = references
+        for resource, name, uid, is_owner in (
             (self._resource, metadata["name"], metadata["uid"], by_set),
             (self._pods, pod_name(owner, ordinal), pod_uid, by_pod),
         ):
-            if not wants:
-                wanted = [one for one in wanted if one["uid"] != uid]
-            elif all(one["uid"] != uid for one in wanted):
-                wanted = [*wanted, _reference(resource, name, uid)]
-        return wanted
+            if not is_owner:
+                updated = [reference for reference in updated if reference["uid"] != uid]
+            elif all(reference["uid"] != uid for reference in updated):
+                updated = [*updated, _reference(resource, name, uid)]
+        return updated
 
     def goes_with_another(self, owner: Object, ordinal: int, claim: Object) -> bool:
         """Whether a claim is owned by an earlier pod of this ordinal and will be deleted with

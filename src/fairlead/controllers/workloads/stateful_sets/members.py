@@ -112,11 +112,11 @@ class Members:
     def _claims(self, owner: Object, ordinal: int) -> list[Object]:
         """The existing claims of a pod."""
         namespace = owner["metadata"]["namespace"]
-        found = (
+        templates = (
             self._objects.find(CLAIMS, namespace, name)
             for name in claim_names(owner, ordinal).values()
         )
-        return [claim for claim in found if claim is not None]
+        return [claim for claim in templates if claim is not None]
 
     def _is_waiting(self, owner: Object, ordinal: int) -> bool:
         retention = self._retention
@@ -131,14 +131,14 @@ class Members:
         wrong = []
         for claim in claims(owner, ordinal):
             metadata = claim["metadata"]
-            found = self._objects.find(CLAIMS, metadata["namespace"], metadata["name"])
-            if found is None:
+            existing = self._objects.find(CLAIMS, metadata["namespace"], metadata["name"])
+            if existing is None:
                 wrong.append(await self._make_claim(owner, ordinal, claim))
-            elif found["metadata"].get("deletionTimestamp") is not None:
+            elif existing["metadata"].get("deletionTimestamp") is not None:
                 wrong.append(f"pvc {metadata['name']} is being deleted")
-        told = [text for text in wrong if text]
-        if told:
-            text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+        problems = [text for text in wrong if text]
+        if problems:
+            text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
             raise StatusError(409, "Conflict", text)
 
     async def _make_claim(self, owner: Object, ordinal: int, claim: Object) -> str:
@@ -170,8 +170,8 @@ class Members:
             return {**claim, "metadata": metadata}
 
         for claim in self._claims(owner, ordinal):
-            wanted = owned(claim)["metadata"]["ownerReferences"]
-            if wanted == (claim["metadata"].get("ownerReferences") or []):
+            references = owned(claim)["metadata"]["ownerReferences"]
+            if references == (claim["metadata"].get("ownerReferences") or []):
                 continue
             metadata = claim["metadata"]
             await self._objects.change(CLAIMS, metadata["namespace"], metadata["name"], owned)

@@ -54,8 +54,10 @@ class Round:
         self._steps: Object | None = strategy.get("rollingUpdate")
         self._partition: int = (self._steps or {}).get("partition") or 0
         placed = by_ordinal(owner, pods)
-        self._wanted = {place: pod for place, pod in placed.items() if place < self._replicas}
-        self._surplus = {place: pod for place, pod in placed.items() if place >= self._replicas}
+        self._wanted = {ordinal: pod for ordinal, pod in placed.items() if ordinal < self._replicas}
+        self._surplus = {
+            ordinal: pod for ordinal, pod in placed.items() if ordinal >= self._replicas
+        }
 
     async def take_steps(self) -> None:
         """Raises StatusError if a step fails."""
@@ -140,8 +142,8 @@ class Round:
         return pod.labels.get(REVISION_LABEL) != self._revisions.updated
 
     def _most_unavailable(self) -> int:
-        given = (self._steps or {}).get("maxUnavailable")
-        return max(1, resolved(1 if given is None else given, self._replicas, up=True))
+        limit = (self._steps or {}).get("maxUnavailable")
+        return max(1, resolved(1 if limit is None else limit, self._replicas, up=True))
 
     async def _remove(self, pods: Iterable[Pod]) -> None:
         for failure in await all_of([partial(self._members.remove, self._owner, p) for p in pods]):
