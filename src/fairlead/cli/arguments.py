@@ -84,7 +84,9 @@ class ArgumentReader(argparse.ArgumentParser):
             setattr(options, name, False)
         options.behind = behind if self.keeps_behind else []
         if behind and not self.keeps_behind:
-            plain = next((one for one in self._actions if not one.option_strings), None)
+            plain = next(
+                (positional for positional in self._actions if not positional.option_strings), None
+            )
             if plain is None:
                 raise UsageError(f"unexpected argument {behind[0]!r}")
             setattr(options, plain.dest, [*getattr(options, plain.dest), *behind])
@@ -141,12 +143,12 @@ class ArgumentReader(argparse.ArgumentParser):
     def _sort_switch(
         self, action: argparse.Action, name: str, value: str, own: list[str], off: list[str]
     ) -> None:
-        found = truth(value)
-        if found is None:
+        is_on = truth(value)
+        if is_on is None:
             raise _wrong_value(action, value, f'strconv.ParseBool: parsing "{value}"' + _SYNTAX)
-        if found:
+        if is_on:
             own.append(name)
-            off[:] = [one for one in off if one != action.dest]
+            off[:] = [dest for dest in off if dest != action.dest]
         else:
             off.append(action.dest)
 

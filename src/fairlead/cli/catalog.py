@@ -133,11 +133,11 @@ def unknown_command(program: str, word: str) -> str:
     """The error text for an unknown command, with up to 3 similar names."""
     from difflib import get_close_matches
 
-    known = {*SERVER_SIDE, *GROUPS, "help"}
-    known |= {name for commands in SECTIONS.values() for name in commands if " " not in name}
-    shown = word if word.isprintable() else ascii(word)[1:-1]
-    said = f'error: unknown command "{shown}" for "{program}"'
-    close = get_close_matches(word, sorted(known), n=3, cutoff=0.6)
+    names = {*SERVER_SIDE, *GROUPS, "help"}
+    names |= {name for commands in SECTIONS.values() for name in commands if " " not in name}
+    shown_word = word if word.isprintable() else ascii(word)[1:-1]
+    message = f'error: unknown command "{shown_word}" for "{program}"'
+    close = get_close_matches(word, sorted(names), n=3, cutoff=0.6)
     if not close:
-        return said
-    return "\n".join((said, "", "Did you mean this?", *(f"\t{name}" for name in close)))
+        return message
+    return "\n".join((message, "", "Did you mean this?", *(f"\t{name}" for name in close)))

@@ -53,30 +53,30 @@ def add_connection_flags(parser: ArgumentReader) -> None:
 
 def move_flags_to_end(words: Sequence[str]) -> list[str]:
     """Move connection flags from before the command to the end of its words (before `--`)."""
-    at = 0
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in VALUED else 1
-    rest = list(words[at:])
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] in VALUED else 1
+    rest = list(words[index:])
     end = rest.index("--") if "--" in rest else len(rest)
-    return [*rest[:end], *words[:at], *rest[end:]]
+    return [*rest[:end], *words[:index], *rest[end:]]
 
 
 def access_of(options: argparse.Namespace) -> Access:
     """Raises AccessError and UsageError."""
-    given = {name.replace("_", "-"): value for name, value in vars(options).items()}
+    values = {name.replace("_", "-"): value for name, value in vars(options).items()}
     return load_access(
         options.kubeconfig,
         context=options.context or "",
         cluster=options.cluster or "",
         user=options.user or "",
         namespace=options.namespace or "",
-        cluster_fields={name: given[name] for name in _CLUSTER_FIELDS},
+        cluster_fields={name: values[name] for name in _CLUSTER_FIELDS},
         user_fields={
-            **{name: given[name] for name in _USER_FIELDS},
+            **{name: values[name] for name in _USER_FIELDS},
             "as-groups": options.as_group,
         },
         timeout=_seconds(options.request_timeout or "0"),
-        stdin_taken=_STDIN_READER if "-" in (given.get("filename") or ()) else "",
+        stdin_taken=_STDIN_READER if "-" in (values.get("filename") or ()) else "",
     )
 
 

@@ -42,33 +42,33 @@ _MODULE = "fairlead.cli.envtest_programs"
 
 
 def server_flags(
-    given: Sequence[str], environment: Mapping[str, str]
+    flags: Sequence[str], environment: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
     """Translate flags of kube-apiserver to flags of `fairlead serve`; return them and the ignored
     flags. Raises ValueError without a reachable etcd URL, and without --cert-dir for a real
     etcd."""
-    values = _values(given)
+    values = _values(flags)
     directory = Path(values.get(_CERT_DIR, ""))
-    place = _place(values.get(_ETCD, ""))
+    etcd_directory = _place(values.get(_ETCD, ""))
     left_out: tuple[str, ...] = (_CERT_DIR,)
-    if place is not None:
+    if etcd_directory is not None:
         left_out = (_CERT_DIR, "--etcd-")
-        kept = ["--testing", f"--data-dir={place / 'fairlead'}"]
+        own = ["--testing", f"--data-dir={etcd_directory / 'fairlead'}"]
     elif _CERT_DIR in values:
-        kept = ["--storage=etcd", f"--data-dir={directory / 'fairlead'}"]
+        own = ["--storage=etcd", f"--data-dir={directory / 'fairlead'}"]
     else:
         raise ValueError(f"{_CERT_DIR} is missing")
-    passed = [one for one in given if not one.startswith(left_out)]
+    passed = [flag for flag in flags if not flag.startswith(left_out)]
     certificate, key = (directory / f"apiserver.{end}" for end in ("crt", "key"))
     if "--tls-cert-file" not in values and certificate.exists() and key.exists():
         passed += [f"--tls-cert-file={certificate}", f"--tls-private-key-file={key}"]
     more = shlex.split(environment.get(_MORE_FLAGS, ""))
-    if not any(one.startswith("--controllers") for one in more):
+    if not any(flag.startswith("--controllers") for flag in more):
         more.append("--controllers=-*")
     passed, gates = _without_unknown_gates(passed)
     ignored = _unknown(passed)
-    passed = [one for one in passed if one not in ignored]
-    return ["--dialect=kubernetes", *kept, *passed, *more], [*ignored, *gates]
+    passed = [flag for flag in passed if flag not in ignored]
+    return ["--dialect=kubernetes", *own, *passed, *more], [*ignored, *gates]
 
 
 def _without_unknown_gates(flags: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -76,22 +76,22 @@ def _without_unknown_gates(flags: Sequence[str]) -> tuple[list[str], list[str]]:
     only the internals of the reference."""
     from fairlead.resources.gates import is_gate
 
-    kept, ignored = [], []
+    gate_flags, ignored = [], []
     for flag in flags:
         name, _, value = flag.partition("=")
         if name != _GATES:
-            kept.append(flag)
+            gate_flags.append(flag)
             continue
         gates = value.split(",")
-        known = [gate for gate in gates if is_gate(gate.partition("=")[0].strip())]
-        ignored += [f"{_GATES}={gate}" for gate in gates if gate and gate not in known]
-        kept += [f"{_GATES}={','.join(known)}"] if known else []
-    return kept, ignored
+        known_gates = [gate for gate in gates if is_gate(gate.partition("=")[0].strip())]
+        ignored += [f"{_GATES}={gate}" for gate in gates if gate and gate not in known_gates]
+        gate_flags += [f"{_GATES}={','.join(known_gates)}"] if known_gates else []
+    return gate_flags, ignored
 
 
-def _values(given: Sequence[str]) -> dict[str, str]:
+def _values(flags: Sequence[str]) -> dict[str, str]:
     """Parse flags in the form that envtest writes: `--name=value`."""
-    return {name: value for name, _, value in (one.partition("=") for one in given)}
+    return {name: value for name, _, value in (flag.partition("=") for flag in flags)}
 
 
 class _Known(argparse.ArgumentParser):
@@ -130,31 +130,31 @@ def _place(urls: str) -> Path | None:
         return None
 
 
-def _run_server(given: Sequence[str]) -> int:
+def _run_server(arguments: Sequence[str]) -> int:
     from fairlead.cli import main as run
 
-    if "--help" in given or "-h" in given:
+    if "--help" in arguments or "-h" in arguments:
         return run(["serve", "--help"])
-    if "--version" in given:
+    if "--version" in arguments:
         from fairlead.api.discovery import ADVERTISED
 
         print(f"Kubernetes {ADVERTISED}")
         return 0
     try:
-        flags, ignored = server_flags(given, os.environ)
+        flags, ignored = server_flags(arguments, os.environ)
     except ValueError as error:
         raise SystemExit(f"kube-apiserver (fairlead): {error}") from None
-    for one in ignored:
-        print(f"kube-apiserver (fairlead): {one} is ignored", file=sys.stderr, flush=True)
+    for flag in ignored:
+        print(f"kube-apiserver (fairlead): {flag} is ignored", file=sys.stderr, flush=True)
     return run(["serve", *flags])
 
 
-def _run_etcd(given: Sequence[str]) -> None:
+def _run_etcd(arguments: Sequence[str]) -> None:
     """Serve the health endpoint on the client address until SIGTERM."""
-    if "--help" in given or "-h" in given:
+    if "--help" in arguments or "-h" in arguments:
         print(_ETCD_HELP, end="")
         return
-    flags = _values(given)
+    flags = _values(arguments)
     parts = urlsplit(flags.get("--listen-client-urls", "http://127.0.0.1:2379").split(",")[0])
     directory = Path(flags.get("--data-dir", "default.etcd")).absolute()
     directory.mkdir(parents=True, exist_ok=True)
@@ -188,14 +188,14 @@ def _run_etcd(given: Sequence[str]) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    program, *given = words
+    program, *flags = words
     if program == "kube-apiserver":
-        return _run_server(given)
+        return _run_server(flags)
     if program == "kubectl":
         from fairlead.cli import main as run
 
-        return run(given)
-    _run_etcd(given)
+        return run(flags)
+    _run_etcd(flags)
     return 0
 
 
@@ -218,13 +218,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run_test_env(directory: str | None) -> int:
     """Print only the directory of the programs; return the exit code."""
-    place = Path(directory).absolute() if directory else _default_directory()
+    path = Path(directory).absolute() if directory else _default_directory()
     try:
-        make_programs(place)
+        make_programs(path)
     except OSError as error:
-        complain("fairlead", f"cannot write to {place}: {error.strerror}")
+        complain("fairlead", f"cannot write to {path}: {error.strerror}")
         return 1
-    print(place)
+    print(path)
     return 0
 
 

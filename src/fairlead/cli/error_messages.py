@@ -42,14 +42,14 @@ def _refused(error: ApiError) -> str:
 
 
 def _invalid(details: Mapping[str, Any], causes: list[dict[str, str]]) -> str:
-    said = "The request is invalid"
+    message = "The request is invalid"
     if details.get("kind") or details.get("name"):
-        said = f'The {details.get("kind", "")} "{details.get("name", "")}" is invalid'
+        message = f'The {details.get("kind", "")} "{details.get("name", "")}" is invalid'
     lines = list(dict.fromkeys(_cause(cause) for cause in causes))
     if len(lines) == 1:
-        return f"{said}: {lines[0]}"
+        return f"{message}: {lines[0]}"
     listed = "".join(f"\n* {line}" for line in lines)
-    return f"{said}: {listed}" if lines else said
+    return f"{message}: {listed}" if lines else message
 
 
 def _cause(cause: Mapping[str, str]) -> str:
@@ -65,9 +65,9 @@ def _invalid_configuration(problems: Sequence[str]) -> str:
 
 def _unreached(text: str) -> str:
     if text.endswith("connection refused"):
-        place = text.rpartition("dial tcp ")[2].partition(": connect")[0]
+        address = text.rpartition("dial tcp ")[2].partition(": connect")[0]
         return (
-            f"error: nothing listens on {place}: is the server running, and is the address right?"
+            f"error: nothing listens on {address}: is the server running, and is the address right?"
         )
     why = text.rpartition('": ')[2]  # drop the request in front
     return f"error: no connection to the server: {why}"

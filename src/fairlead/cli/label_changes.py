@@ -34,13 +34,13 @@ class LabelChanges(NamedTuple):
     set: Mapping[str, str]
     removed: Sequence[str]
 
-    def changes(self, standing: Mapping[str, str]) -> dict[str, str | None]:
+    def changes(self, current: Mapping[str, str]) -> dict[str, str | None]:
         """The merge patch of the current values: null removes a key; unchanged keys are left
         out."""
-        found: dict[str, str | None] = {
-            key: value for key, value in self.set.items() if standing.get(key) != value
+        updates: dict[str, str | None] = {
+            key: value for key, value in self.set.items() if current.get(key) != value
         }
-        return found | dict.fromkeys(key for key in self.removed if key in standing)
+        return updates | dict.fromkeys(key for key in self.removed if key in current)
 
 
 def add_marking_flags(parser: ArgumentReader, command: str) -> None:
@@ -61,11 +61,11 @@ def add_marking_flags(parser: ArgumentReader, command: str) -> None:
 
 def split_words(words: Sequence[str], word: str) -> tuple[list[str], list[str]]:
     """Split the words into objects and the changes after them; raises Mistake."""
-    start = next((index for index, one in enumerate(words) if _is_change(one)), len(words))
-    for one in words[start:]:
-        if not _is_change(one):
+    start = next((index for index, word in enumerate(words) if _is_change(word)), len(words))
+    for change in words[start:]:
+        if not _is_change(change):
             raise CommandError(
-                f"objects must come before the changes, but this comes after them: {one}"
+                f"objects must come before the changes, but this comes after them: {change}"
             )
     return list(words[:start]), list(words[start:])
 
@@ -79,19 +79,19 @@ def parse_marks(
 ) -> LabelChanges:
     """Parse KEY=VALUE and KEY- words; raises Mistake. `check` is called with each KEY=VALUE word
     and its value."""
-    made: dict[str, str] = {}
+    values: dict[str, str] = {}
     removed: list[str] = []
     for change in changes:
         key, sign, value = change.partition("=")
         if sign:
             check(change, value)
-            made[key] = value
+            values[key] = value
         else:
             removed.append(change[:-1])
-    if made.keys() & set(removed):
+    if values.keys() & set(removed):
         article = "an" if word == "annotation" else "a"
         raise CommandError(f"{article} {word} is both set and removed")
-    return LabelChanges(word, f"{word}s", made, removed)
+    return LabelChanges(word, f"{word}s", values, removed)
 
 
 async def mark(
@@ -111,10 +111,12 @@ async def mark(
     if invocation.options.resource_version and (uses_selector(invocation) or len(words) > 2):
         raise CommandError("--resource-version needs a single object, but several are selected")
     failures = Failures()
-    seen = [resolved async for resolved in chosen_objects(invocation, words, failures)]
-    for one in seen:
+    objects = [resolved async for resolved in chosen_objects(invocation, words, failures)]
+    for selected in objects:
         try:
-            await _mark_one(invocation, one, marks, outcome, overwritten, alone=len(seen) == 1)
+            await _mark_one(
+                invocation, selected, marks, outcome, overwritten, alone=len(objects) == 1
+            )
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     return failures.finish()
@@ -128,26 +130,26 @@ async def _mark_one(
     overwritten: Callable[[Mapping[str, str]], str],
     alone: bool,
 ) -> None:
-    standing: dict[str, str] = resolved.value["metadata"].get(marks.field) or {}
+    current: dict[str, str] = resolved.value["metadata"].get(marks.field) or {}
     other = {
-        key: standing[key] for key, value in marks.set.items() if standing.get(key, value) != value
+        key: current[key] for key, value in marks.set.items() if current.get(key, value) != value
     }
     if other and not invocation.options.overwrite:
         raise CommandError(overwritten(other))
     for key in marks.removed:
-        if key not in standing and marks.word == "label":
+        if key not in current and marks.word == "label":
             invocation.screen.print(f'label "{key}" not found.')
-    changes = marks.changes(standing)
-    made = resolved.value
+    changes = marks.changes(current)
+    updated = resolved.value
     if changes or invocation.options.resource_version:
-        made = await _changed(invocation, resolved, marks.field, changes)
+        updated = await _changed(invocation, resolved, marks.field, changes)
     if invocation.options.list:
-        _list(invocation, resolved, made["metadata"].get(marks.field) or {}, marks.word, alone)
+        _list(invocation, resolved, updated["metadata"].get(marks.field) or {}, marks.word, alone)
     elif marks.set or marks.removed:
         show_result(
             invocation,
             resolved.resource.type,
-            made,
+            updated,
             outcome(marks, bool(changes)),
             note(invocation.options),
         )
@@ -177,7 +179,7 @@ async def _changed(
 def _list(
     invocation: Invocation,
     resolved: ResolvedObject,
-    found: Mapping[str, str],
+    values: Mapping[str, str],
     word: str,
     alone: bool,
 ) -> None:
@@ -186,5 +188,5 @@ def _list(
         type = resolved.resource.type
         invocation.screen.print(f"Listing {word}s for {type.kind}.{type.group}/{resolved.name}:")
         before = " "
-    for key, value in sorted(found.items()):
+    for key, value in sorted(values.items()):
         invocation.screen.print(f"{before}{key}={value}")

@@ -65,7 +65,12 @@ def _not_built(folder: str) -> str:
 def manifests(names: Sequence[str], recursive: bool = False) -> list[Manifest]:
     """All objects in the order of the files; raises ManifestError."""
     with interruptible():
-        return [one for name in names for part in name.split(",") for one in _read(part, recursive)]
+        return [
+            manifest
+            for name in names
+            for part in name.split(",")
+            for manifest in _read(part, recursive)
+        ]
 
 
 def _read(name: str, recursive: bool) -> Iterator[Manifest]:
@@ -82,8 +87,8 @@ def _read(name: str, recursive: bool) -> Iterator[Manifest]:
         if not path.is_dir():
             yield from parsed(path.read_text("utf-8-sig"), name)
             return
-        found = sorted(path.rglob("*") if recursive else path.iterdir())
-        for file in found:
+        paths = sorted(path.rglob("*") if recursive else path.iterdir())
+        for file in paths:
             if file.suffix in _ENDINGS and file.is_file():
                 yield from parsed(file.read_text("utf-8-sig"), str(file))
     except FileNotFoundError:
@@ -162,18 +167,18 @@ def _json_values(text: str) -> list[Any] | None:
     import json
 
     decoder = json.JSONDecoder()
-    found: list[Any] = []
-    at = 0
+    values: list[Any] = []
+    position = 0
     try:
-        while at < len(text):
-            if text[at].isspace():
-                at += 1
+        while position < len(text):
+            if text[position].isspace():
+                position += 1
                 continue
-            value, at = decoder.raw_decode(text, at)
-            found.append(value)
+            value, position = decoder.raw_decode(text, position)
+            values.append(value)
     except (ValueError, RecursionError):
         return None
-    return found
+    return values
 
 
 def _flattened(value: Any, origin: str) -> Iterator[Manifest]:
@@ -203,8 +208,8 @@ def _check_metadata(metadata: Any, origin: str) -> None:
         raise _invalid(origin, "metadata is not an object")
     for name, kind in _LOOKED_AT.items():
         if metadata.get(name) is not None and not isinstance(metadata[name], kind):
-            wanted = "a string" if kind is str else "an object"
-            raise _invalid(origin, f"metadata.{name} is not {wanted}")
+            expected = "a string" if kind is str else "an object"
+            raise _invalid(origin, f"metadata.{name} is not {expected}")
 
 
 def _invalid(origin: str, why: str) -> ManifestError:

@@ -19,17 +19,17 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=Help, **settings)
 
     def error(self, message: str) -> NoReturn:
-        said = message.removeprefix("argument ").replace("\n", " ")
-        self.exit(2, f"{self.prog}: {said} (see {self.prog} --help)\n")
+        text = message.removeprefix("argument ").replace("\n", " ")
+        self.exit(2, f"{self.prog}: {text} (see {self.prog} --help)\n")
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Exits for unknown arguments, with a suggestion for a mistyped flag."""
-        found, unknown = super().parse_known_args(args, namespace)
+        options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(self._unknown(unknown[0]))
-        return found, unknown
+        return options, unknown
 
     def _unknown(self, word: str) -> str:
         name = word.partition("=")[0][:_LONGEST_WORD]

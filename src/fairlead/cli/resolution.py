@@ -35,10 +35,10 @@ def files_of(invocation: Invocation, doing: str) -> list[Manifest]:
     """The objects of the files in -f; raises CommandFailed."""
     if not invocation.options.filename:
         raise CommandError("a file is missing: -f FILE")
-    found = manifests(invocation.options.filename, invocation.options.recursive)
-    if not found:
+    found_manifests = manifests(invocation.options.filename, invocation.options.recursive)
+    if not found_manifests:
         raise CommandError(f"no objects passed to {doing}")
-    return found
+    return found_manifests
 
 
 class Resolver:
@@ -84,15 +84,15 @@ class Resolver:
 
 
 def _namespace_of(invocation: Invocation, value: Object) -> str:
-    given = value["metadata"].get("namespace")
-    if not given:
+    namespace = value["metadata"].get("namespace")
+    if not namespace:
         return invocation.namespace
-    if invocation.options.namespace and given != invocation.options.namespace:
+    if invocation.options.namespace and namespace != invocation.options.namespace:
         raise CommandError(
-            f"the file says namespace {given} and -n {invocation.options.namespace}:"
-            f" leave out -n, or give -n {given}"
+            f"the file says namespace {namespace} and -n {invocation.options.namespace}:"
+            f" leave out -n, or give -n {namespace}"
         )
-    return str(given)
+    return str(namespace)
 
 
 def defined_kinds(value: Object) -> set[tuple[str, str]]:
@@ -121,20 +121,22 @@ def require_name(resolved: ResolvedObject, doing: str = "") -> str:
 def in_order(manifests: Sequence[Manifest], usual: str) -> list[Manifest]:
     """Keep the order of the files, but move objects to the end if their definition or namespace
     comes later in the files. `usual` is the namespace of objects that name none."""
-    kinds = set[tuple[str, str]]().union(*(defined_kinds(one.value) for one in manifests))
-    namespaces = {_name(one) for one in manifests if _is_namespace(one)}
+    kinds = set[tuple[str, str]]().union(*(defined_kinds(manifest.value) for manifest in manifests))
+    namespaces = {_name(manifest) for manifest in manifests if _is_namespace(manifest)}
     early: list[Manifest] = []
     late: list[Manifest] = []
-    for one in manifests:
-        if _is_namespace(one):
-            namespaces.discard(_name(one))
-            early.append(one)
-        elif defined_kinds(one.value):
-            kinds -= defined_kinds(one.value)
-            early.append(one)
+    for manifest in manifests:
+        if _is_namespace(manifest):
+            namespaces.discard(_name(manifest))
+            early.append(manifest)
+        elif defined_kinds(manifest.value):
+            kinds -= defined_kinds(manifest.value)
+            early.append(manifest)
         else:
-            space = (one.value.get("metadata") or {}).get("namespace") or usual
-            (late if _kind(one) in kinds or space in namespaces else early).append(one)
+            namespace = (manifest.value.get("metadata") or {}).get("namespace") or usual
+            (late if _kind(manifest) in kinds or namespace in namespaces else early).append(
+                manifest
+            )
     return early + late
 
 

@@ -58,11 +58,11 @@ def run_command(program: str, words: Sequence[str]) -> int:
 
 def _tell_group(program: str, group: str, word: str) -> int:
     """Print the commands of a group; return 1 if `word` is an unknown command, else 0."""
-    known = {name: listed for name, listed in COMMANDS.items() if name.startswith(f"{group} ")}
+    commands = {name: listed for name, listed in COMMANDS.items() if name.startswith(f"{group} ")}
     wrong = word not in ("", "-h", "--help")
     if wrong:
         print(f'error: unknown command "{word}" for "{program} {group}"', file=sys.stderr)
-    for name, listed in known.items():
+    for name, listed in commands.items():
         print(f"  {program} {name} {listed.usage}".ljust(60), listed.help)
     return int(wrong)
 
@@ -87,9 +87,9 @@ async def _run(command: Callable[[Invocation], Awaitable[int]], invocation: Invo
         if os.environ.get(_TRACEBACKS):
             raise
         invocation.screen.flush()
-        told = " ".join(f"{type(error).__name__}: {error}".split())
+        text = " ".join(f"{type(error).__name__}: {error}".split())
         invocation.screen.warn(
-            f"error: the answer of the server was not understood: {printable(told)}"
+            f"error: the answer of the server was not understood: {printable(text)}"
             f" (set {_TRACEBACKS}=1 to see where)"
         )
         return 1

@@ -73,23 +73,23 @@ async def chosen(
     added to `failures`."""
     if not invocation.options.filename:
         for target in await targets_of(invocation.client, words):
-            async for one in _of_target(invocation, target):
-                yield one
+            async for selected in _of_target(invocation, target):
+                yield selected
         return
     places = Resolver(invocation)
     for manifest in manifests(invocation.options.filename, invocation.options.recursive):
         try:
-            found = await places.of(manifest)
-            name = require_name(found)
+            resolved = await places.of(manifest)
+            name = require_name(resolved)
         except CommandFailed as error:
             failures.add(error)
             continue
-        yield Chosen(found.resource, name, found.namespace, manifest.origin)
+        yield Chosen(resolved.resource, name, resolved.namespace, manifest.origin)
 
 
 async def _of_target(invocation: Invocation, target: Target) -> AsyncIterator[Chosen]:
     options, resource = invocation.options, target.resource
-    space = invocation.namespace if resource.type.namespaced else ""
+    namespace = invocation.namespace if resource.type.namespaced else ""
     if target.names:
         if uses_selector(invocation):
             raise CommandError("names and a selector contradict each other: give one of them")
@@ -98,13 +98,14 @@ async def _of_target(invocation: Invocation, target: Target) -> AsyncIterator[Ch
         if not all(target.names):
             raise CommandError("the name is empty")
         for name in target.names:
-            yield Chosen(resource, name, space)
+            yield Chosen(resource, name, namespace)
         return
     if not uses_selector(invocation):
         raise CommandError("name the objects, or give --all or a selector")
     query = {"labelSelector": options.selector, "fieldSelector": options.field_selector}
     async for page in resource.pages(
-        "" if options.all_namespaces else space, **{key: one for key, one in query.items() if one}
+        "" if options.all_namespaces else namespace,
+        **{key: value for key, value in query.items() if value},
     ):
         for item in page.get("items") or ():
             metadata = item["metadata"]
@@ -161,7 +162,9 @@ def as_object(text: str) -> dict[str, Any]:
         if rule.operator == "in" and len(rule.values) == 1 and rule.key not in labels:
             labels[rule.key] = next(iter(rule.values))
         else:
-            made = {"key": rule.key, "operator": _WORDS[rule.operator]}
-            expressions.append({**made, "values": sorted(rule.values)} if rule.values else made)
-    found: dict[str, Any] = {"matchLabels": labels} if labels else {}
-    return {**found, "matchExpressions": expressions} if expressions else found
+            expression = {"key": rule.key, "operator": _WORDS[rule.operator]}
+            expressions.append(
+                {**expression, "values": sorted(rule.values)} if rule.values else expression
+            )
+    selector: dict[str, Any] = {"matchLabels": labels} if labels else {}
+    return {**selector, "matchExpressions": expressions} if expressions else selector

@@ -67,8 +67,8 @@ def _back_up(options: argparse.Namespace, progress: Progress) -> None:
         file.flush()
         archive = Archive(options.file, file)
         count = archive.verify()
-    at = f"revision {archive.header.revision}"
-    progress.say(f"{options.file}: {count:,} objects at {at}, {size(progress.bytes)}")
+    moment = f"revision {archive.header.revision}"
+    progress.say(f"{options.file}: {count:,} objects at {moment}, {size(progress.bytes)}")
 
 
 async def _download(options: argparse.Namespace, file: BinaryIO, progress: Progress) -> None:

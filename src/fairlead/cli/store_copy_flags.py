@@ -107,8 +107,8 @@ def check(command: str, parser: argparse.ArgumentParser, options: argparse.Names
     else:
         if command == "backup" and options.data_dir is None and options.storage is None:
             options.kubeconfig = options.kubeconfig or _environment()
-        given = [options.data_dir, options.storage, getattr(options, "kubeconfig", None)]
-        if sum(one is not None for one in given) != 1:
+        sources = [options.data_dir, options.storage, getattr(options, "kubeconfig", None)]
+        if sum(source is not None for source in sources) != 1:
             names = "--kubeconfig, --data-dir" if command == "backup" else "--data-dir"
             parser.error(f"one of {names} and --storage={_ETCD} says which store is meant")
     try:
@@ -118,15 +118,15 @@ def check(command: str, parser: argparse.ArgumentParser, options: argparse.Names
 
 
 def _environment() -> Path | None:
-    found = os.environ.get("KUBECONFIG")
-    return Path(found) if found else None
+    value = os.environ.get("KUBECONFIG")
+    return Path(value) if value else None
 
 
-def storage_at(options: argparse.Namespace, place: Path | str | None) -> Storage:
-    """The storage in a directory, or in etcd if `place` is None or "etcd"."""
-    if place is None or place == _ETCD:
+def storage_at(options: argparse.Namespace, source: Path | str | None) -> Storage:
+    """The storage in a directory, or in etcd if `source` is None or "etcd"."""
+    if source is None or source == _ETCD:
         return SharedStorage(_connecting(options), options.dialect or _USUAL_DIALECT)
-    return DirectoryStorage(Path(place), lambda dialect: _sealing(options, dialect))
+    return DirectoryStorage(Path(source), lambda dialect: _sealing(options, dialect))
 
 
 def _connecting(

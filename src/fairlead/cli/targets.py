@@ -27,17 +27,17 @@ async def targets_of(client: Client, words: Sequence[str]) -> list[Target]:
     if any("/" in word for word in words):
         return [await _pair(client, word) for word in words]
     kinds, names = words[0].split(","), tuple(map(checked_name, words[1:]))
-    found = [
+    targets = [
         Target(resource, names)
         for kind in kinds
         if kind
         async for resource in _resources(client, kind)
     ]
-    if not found:
+    if not targets:
         raise UnknownResource(words[0])
-    if names and len(found) > 1 == len(kinds):
+    if names and len(targets) > 1 == len(kinds):
         raise CommandFailed("error: give one object")
-    return _distinct(found)
+    return _distinct(targets)
 
 
 async def _pair(client: Client, word: str) -> Target:
@@ -69,10 +69,10 @@ async def _resources(client: Client, word: str) -> AsyncIterator[Resource]:
 
 def _distinct(targets: Sequence[Target]) -> list[Target]:
     """Each resource once, even if it is named and also in a category."""
-    known: dict[tuple[str, str], Target] = {}
+    by_type: dict[tuple[str, str], Target] = {}
     for target in targets:
-        known.setdefault((target.resource.type.group, target.resource.type.name), target)
-    return list(known.values())
+        by_type.setdefault((target.resource.type.group, target.resource.type.name), target)
+    return list(by_type.values())
 
 
 def checked_name(name: str, what: str = "resource name") -> str:
@@ -93,8 +93,8 @@ class Named(NamedTuple):
     @property
     def title(self) -> str:
         """For headings: Deployment default/web."""
-        place = f"{self.namespace}/" if self.namespace else ""
-        return f"{self.resource.type.kind} {place}{self.name}"
+        prefix = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.resource.type.kind} {prefix}{self.name}"
 
     def document(self) -> dict[str, Any]:
         """The identifying fields at the head of JSON and YAML output."""

@@ -60,11 +60,11 @@ def add_validation_flag(parser: ArgumentReader) -> None:
 
 def dry_run(options: argparse.Namespace) -> str:
     """Return none, client or server; raises Mistake for other values."""
-    wanted = str(options.dry_run)
-    wanted = _OLD_DRY_RUNS.get(wanted, wanted)
-    if wanted not in _NOTES:
-        raise CommandError(f"--dry-run={wanted} is unknown: it takes none, client or server")
-    return wanted
+    mode = str(options.dry_run)
+    mode = _OLD_DRY_RUNS.get(mode, mode)
+    if mode not in _NOTES:
+        raise CommandError(f"--dry-run={mode} is unknown: it takes none, client or server")
+    return mode
 
 
 def note(options: argparse.Namespace) -> str:
@@ -73,12 +73,13 @@ def note(options: argparse.Namespace) -> str:
 
 
 def check_subresource(
-    options: argparse.Namespace, known: Sequence[str] = ("status", "scale")
+    options: argparse.Namespace, subresources: Sequence[str] = ("status", "scale")
 ) -> None:
     """Raises Mistake."""
-    if options.subresource and options.subresource not in known:
+    if options.subresource and options.subresource not in subresources:
         raise CommandError(
-            f"--subresource={options.subresource} is not possible here, only {', '.join(known)}"
+            f"--subresource={options.subresource} is not possible here,"
+            f" only {', '.join(subresources)}"
         )
 
 
@@ -89,13 +90,14 @@ def write_query(options: argparse.Namespace) -> dict[str, Any]:
         query["fieldManager"] = options.field_manager
     if dry_run(options) == "server":
         query["dryRun"] = "All"
-    wanted = getattr(options, "validate", None)
-    if wanted is not None:
-        if wanted not in _VALIDATIONS:
+    validation = getattr(options, "validate", None)
+    if validation is not None:
+        if validation not in _VALIDATIONS:
             raise CommandError(
-                f"--validate={wanted} is unknown: it takes strict (true), warn or ignore (false)"
+                f"--validate={validation} is unknown:"
+                " it takes strict (true), warn or ignore (false)"
             )
-        query["fieldValidation"] = _VALIDATIONS[wanted]
+        query["fieldValidation"] = _VALIDATIONS[validation]
     return query
 
 

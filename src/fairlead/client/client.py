@@ -39,8 +39,8 @@ class Client:
 
     async def resource_of(self, value: Mapping[str, Any]) -> Resource:
         """The resource of an object; raises UnknownKind."""
-        found = await self.discovery.of_kind(value["apiVersion"], value["kind"])
-        return self.of(found)
+        type = await self.discovery.of_kind(value["apiVersion"], value["kind"])
+        return self.of(type)
 
     def of(self, type: ResourceType) -> Resource:
         return Resource(self.session, type, self.namespace)

@@ -35,9 +35,9 @@ def has_condition(type: str, status: str = "True") -> Holds:
         for entry in listed if isinstance(listed, list) else ():
             if not isinstance(entry, dict) or str(entry.get("type")).casefold() != type.casefold():
                 continue
-            wanted = (value or {})["metadata"].get("generation") or 0
+            generation = (value or {})["metadata"].get("generation") or 0
             observed = entry.get("observedGeneration", (state or {}).get("observedGeneration"))
-            if isinstance(observed, int) and observed < wanted:
+            if isinstance(observed, int) and observed < generation:
                 return False
             return str(entry.get("status")).casefold() == status.casefold()
         return False
@@ -45,11 +45,11 @@ def has_condition(type: str, status: str = "True") -> Holds:
     return holds
 
 
-def has_value(find: Callable[[Object], Sequence[Any]], wanted: Any) -> Holds:
-    """Holds if `find` returns exactly one value of the object and it equals `wanted`."""
+def has_value(find: Callable[[Object], Sequence[Any]], expected: Any) -> Holds:
+    """Holds if `find` returns exactly one value of the object and it equals `expected`."""
 
     def holds(value: Object | None) -> bool:
-        return value is not None and list(find(value)) == [wanted]
+        return value is not None and list(find(value)) == [expected]
 
     return holds
 
@@ -65,21 +65,21 @@ async def wait_until(
     TimeoutError, and errors of a watch."""
     space = resource.space(namespace)
     settling = settled(resource, {(space, name): holds}, namespace, timeout)
-    async with aclosing(settling) as found:
-        async for _, value in found:
+    async with aclosing(settling) as events:
+        async for _, value in events:
             return value
     raise TimeoutError(f"{resource.type.name}/{name} did not meet the condition in time")
 
 
 async def settled(
     resource: Resource,
-    wanted: Mapping[Key, Holds],
+    conditions: Mapping[Key, Holds],
     namespace: str | None = None,
     timeout: float | None = None,
 ) -> AsyncGenerator[tuple[Key, Object | None], None]:
     """Yield each object once its condition holds, using one watch. Ends when all hold or the time
     is over. `namespace` is that of all objects, or "" if they differ."""
-    open = dict(wanted)
+    open = dict(conditions)
     query: dict[str, Any] = {}
     if len(open) == 1:
         query["fieldSelector"] = f"metadata.name={next(iter(open))[1]}"

@@ -58,9 +58,9 @@ class Group:
 class UnknownResource(Exception):
     """The server has no resource of this name."""
 
-    def __init__(self, wanted: str) -> None:
-        super().__init__(f'the server does not serve "{wanted}"')
-        self.wanted = wanted
+    def __init__(self, word: str) -> None:
+        super().__init__(f'the server does not serve "{word}"')
+        self.wanted = word
 
 
 class Discovery:
@@ -81,7 +81,7 @@ class Discovery:
         if self._groups is None:
             answer = await self._session.object(Request("GET", "/apis"))
             listed = answer.get("groups") or ()
-            self._groups = (Group("", ("v1",)), *(_group(one) for one in listed))
+            self._groups = (Group("", ("v1",)), *(_group(item) for item in listed))
         return self._groups
 
     async def dialect(self) -> Dialect:
@@ -93,8 +93,8 @@ class Discovery:
 
     async def resources(self, group: str, version: str) -> tuple[ResourceType, ...]:
         """The resources of a group version; empty if it is not served or currently unavailable."""
-        known = self._resources.get((group, version))
-        if known is None:
+        cached = self._resources.get((group, version))
+        if cached is None:
             path = f"/apis/{group}/{version}" if group else f"/api/{version}"
             try:
                 answer = await self._session.object(Request("GET", path))
@@ -102,13 +102,13 @@ class Discovery:
                 if error.code not in (404, 503):
                     raise
                 answer = {}
-            known = _resources(answer.get("resources") or (), group, version)
-            self._resources[group, version] = known
-        return known
+            cached = _resources(answer.get("resources") or (), group, version)
+            self._resources[group, version] = cached
+        return cached
 
     async def all_resources(self, preferred_only: bool = True) -> list[ResourceType]:
         """The resources of all groups, in the server's order."""
-        wanted = [
+        group_versions = [
             (group.name, version)
             for group in await self.groups()
             for version in (group.versions[:1] if preferred_only else group.versions)
@@ -119,8 +119,8 @@ class Discovery:
             async with limit:
                 return await self.resources(group, version)
 
-        found = await asyncio.gather(*(ask(*one) for one in wanted))
-        return [resource for listed in found for resource in listed]
+        lists = await asyncio.gather(*(ask(*group_version) for group_version in group_versions))
+        return [resource for listed in lists for resource in listed]
 
     async def find(self, word: str) -> ResourceType:
         """The resource for `pods`, `po`, `Pod`, `deployments.apps` or `deployments.v1.apps`; raises
@@ -175,7 +175,7 @@ class UnknownKind(Exception):
 
 
 def _group(listed: Mapping[str, Any]) -> Group:
-    versions = [str(one["version"]) for one in listed["versions"]]
+    versions = [str(item["version"]) for item in listed["versions"]]
     preferred = (listed.get("preferredVersion") or {}).get("version")
     versions.sort(key=lambda version: version != preferred)
     return Group(str(listed["name"]), tuple(versions))
@@ -185,8 +185,8 @@ def _resources(
     listed: Sequence[Mapping[str, Any]], group: str, version: str
 ) -> tuple[ResourceType, ...]:
     below: dict[str, list[str]] = {}
-    for one in listed:
-        name, slash, sub = one["name"].partition("/")
+    for item in listed:
+        name, slash, sub = item["name"].partition("/")
         if slash:
             below.setdefault(name, []).append(sub)
     return tuple(_described(listed, group, version, below))
@@ -195,18 +195,18 @@ def _resources(
 def _described(
     listed: Sequence[Mapping[str, Any]], group: str, version: str, below: Mapping[str, list[str]]
 ) -> Iterator[ResourceType]:
-    for one in listed:
-        name = one["name"]
+    for item in listed:
+        name = item["name"]
         if "/" not in name:
             yield ResourceType(
                 group,
                 version,
                 name,
-                one["kind"],
-                bool(one["namespaced"]),
-                one.get("singularName") or one["kind"].lower(),
-                tuple(one.get("verbs") or ()),
-                tuple(one.get("shortNames") or ()),
-                tuple(one.get("categories") or ()),
+                item["kind"],
+                bool(item["namespaced"]),
+                item.get("singularName") or item["kind"].lower(),
+                tuple(item.get("verbs") or ()),
+                tuple(item.get("shortNames") or ()),
+                tuple(item.get("categories") or ()),
                 tuple(below.get(name, ())),
             )

@@ -26,8 +26,12 @@ class ApiError(Exception):
 
     @property
     def causes(self) -> list[dict[str, str]]:
-        found = self.details.get("causes")
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        causes = self.details.get("causes")
+        return (
+            [cause for cause in causes if isinstance(cause, dict)]
+            if isinstance(causes, list)
+            else []
+        )
 
 
 def _code(status: Mapping[str, Any]) -> int:
@@ -108,10 +112,10 @@ _MAX_SHOWN = 2048
 
 def error_of_status(status: Mapping[str, Any], retry_after: float | None = None) -> ApiError:
     """The exception for a Status, from a response or from a watch event."""
-    found = _BY_REASON.get(str(status.get("reason") or ""))
-    if found is None:
-        found = _BY_CODE.get(_code(status), ("", ApiError))[1]
-    return found(status, retry_after)
+    error_type = _BY_REASON.get(str(status.get("reason") or ""))
+    if error_type is None:
+        error_type = _BY_CODE.get(_code(status), ("", ApiError))[1]
+    return error_type(status, retry_after)
 
 
 def error_of_answer(code: int, content: bytes, retry_after: float | None = None) -> ApiError:
@@ -124,7 +128,7 @@ def error_of_answer(code: int, content: bytes, retry_after: float | None = None)
         return error_of_status({"code": code, **status}, retry_after)
     from fairlead.wire.outgoing.answers import WORDS  # lazy: rarely needed, imports much
 
-    shown = content[:_MAX_SHOWN].decode(errors="replace").strip()
-    message = WORDS.get(code) or shown or f"the server answered {code}"
+    text = content[:_MAX_SHOWN].decode(errors="replace").strip()
+    message = WORDS.get(code) or text or f"the server answered {code}"
     reason = _BY_CODE.get(code, ("", ApiError))[0]
     return error_of_status({"code": code, "reason": reason, "message": message}, retry_after)

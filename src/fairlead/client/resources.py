@@ -28,7 +28,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 def _preferring(kind: str) -> str:
     """An Accept header for servers of either dialect; a server without that form returns plain
     objects."""
-    forms = (f"{JSON};as={kind};v=v1;g={one.meta_group}" for one in (KUBERNETES, CLUSTER))
+    forms = (f"{JSON};as={kind};v=v1;g={dialect.meta_group}" for dialect in (KUBERNETES, CLUSTER))
     return ",".join((*forms, JSON))
 
 
@@ -109,17 +109,17 @@ class Resource:
         self, /, namespace: str | None = None, *, limit: int = PAGE, **query: Any
     ) -> Object:
         """A whole list, joined from all pages; its metadata is that of the first."""
-        whole: Object | None = None
+        combined: Object | None = None
         async for page in self.pages(namespace, limit=limit, **query):
-            if whole is None:
-                whole = page
-                whole["items"] = whole.get("items") or []
+            if combined is None:
+                combined = page
+                combined["items"] = combined.get("items") or []
             else:
-                whole["items"] += page.get("items") or []
-        assert whole is not None
+                combined["items"] += page.get("items") or []
+        assert combined is not None
         for name in ("continue", "remainingItemCount"):
-            (whole.get("metadata") or {}).pop(name, None)
-        return whole
+            (combined.get("metadata") or {}).pop(name, None)
+        return combined
 
     def watch(
         self,

@@ -86,15 +86,15 @@ class Session:
                 content = await answer.content()
                 return orjson.loads(content) if content else None
             except (Unreachable, orjson.JSONDecodeError) as error:
-                said = error if isinstance(error, Unreachable) else f"not JSON: {error}"
-                raise Unreachable(f"{self._named(request)}: {said}", sent=True) from None
+                reason = error if isinstance(error, Unreachable) else f"not JSON: {error}"
+                raise Unreachable(f"{self._named(request)}: {reason}", sent=True) from None
 
     async def object(self, request: Request) -> dict[str, Any]:
         """The object in a successful response; raises as `json` does."""
-        found = await self.json(request)
-        if not isinstance(found, dict):
+        value = await self.json(request)
+        if not isinstance(value, dict):
             raise Unreachable(f"{self._named(request)}: the answer is not an object", sent=True)
-        return found
+        return value
 
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[Answer]:
@@ -102,7 +102,7 @@ class Session:
         # Before the deadline starts: a credential plugin may prompt the user.
         proof = await self.access.credentials.proof()
         now = asyncio.get_running_loop().time()
-        limits = [one for one in (request.timeout, self.access.timeout) if one is not None]
+        limits = [limit for limit in (request.timeout, self.access.timeout) if limit is not None]
         ends = now + min(limits) if limits else None
         try:
             async with asyncio.timeout_at(ends):
@@ -286,8 +286,8 @@ class Answer:
         begun: list[bytes] = []
         size = 0
         async for piece in self.pieces():
-            *whole, rest = piece.split(b"\n")
-            for line in whole:
+            *lines, rest = piece.split(b"\n")
+            for line in lines:
                 yield b"".join((*begun, line)) if begun else line
                 begun, size = [], 0
             if rest:

@@ -121,8 +121,8 @@ def _iterated(
 _END = object()
 
 
-def _items(background: _Background, found: AsyncIterable[_Result]) -> Iterator[_Result]:
-    items: Any = aiter(found)
+def _items(background: _Background, results: AsyncIterable[_Result]) -> Iterator[_Result]:
+    items: Any = aiter(results)
 
     async def following() -> Any:
         return await anext(items, _END)
@@ -192,13 +192,13 @@ class SyncClient(_Face[Client]):
 
     def resource(self, word: str) -> SyncResource:
         """A resource by plural, singular, kind or short name; raises UnknownResource."""
-        found = self._background.call(self._found(lambda: self._inner.resource(word)))
-        return SyncResource(self._background, found)
+        resource = self._background.call(self._found(lambda: self._inner.resource(word)))
+        return SyncResource(self._background, resource)
 
     def resource_of(self, value: Mapping[str, Any]) -> SyncResource:
         """The resource of an object; raises UnknownKind."""
-        found = self._background.call(self._found(lambda: self._inner.resource_of(value)))
-        return SyncResource(self._background, found)
+        resource = self._background.call(self._found(lambda: self._inner.resource_of(value)))
+        return SyncResource(self._background, resource)
 
     async def _found(self, find: Callable[[], Coroutine[Any, Any, Resource]]) -> Resource:
         """Retry with fresh discovery if a resource is unknown: it may be newer than the cache."""

@@ -83,11 +83,11 @@ class Watch:
         pauses = Pauses()
         was_away = False
         while ends is None or clock() < ends:
-            began, said = clock(), False
+            began, has_event = clock(), False
             try:
                 async with aclosing(self._followed(ends)) as events:
                     async for event in events:
-                        said = True
+                        has_event = True
                         yield event
             except TimeoutError:  # also if the server vanished silently
                 if ends is not None and clock() >= ends:
@@ -100,7 +100,7 @@ class Watch:
                     self._list_again(error)
                 elif not self._begun or not _may_pass(error):
                     raise
-            if said or clock() - began > _LONG:
+            if has_event or clock() - began > _LONG:
                 pauses.reset()
             pause = pauses.next()
             await asyncio.sleep(pause if ends is None else max(0, min(pause, ends - clock())))
@@ -125,22 +125,22 @@ class Watch:
 
     async def _difference(self) -> AsyncGenerator[Event, None]:
         """List the objects and yield the difference to those reported."""
-        told = self._told
-        assert told is not None
-        version, seen = "", set()
+        objects = self._told
+        assert objects is not None
+        version, keys = "", set()
         limit = {} if self._in_pages else {"limit": 0}
         accept = self._accept.replace("as=PartialObjectMetadata;", "as=PartialObjectMetadataList;")
         pages = self._resource.pages(self._namespace, accept=accept, **limit, **self._query)
         self._in_pages = False  # without pages next time, if this list expires between pages
         async for page in pages:
             version = version or _version_of_list(page)
-            for key, one in listed_objects(page).items():
-                seen.add(key)
-                for event in _changes(told.get(key), one):
+            for key, value in listed_objects(page).items():
+                keys.add(key)
+                for event in _changes(objects.get(key), value):
                     self._remember(event)
                     yield event
-        for key in [key for key in told if key not in seen]:
-            yield Event(DELETED, told.pop(key))
+        for key in [key for key in objects if key not in keys]:
+            yield Event(DELETED, objects.pop(key))
         self.version, self._begun, self._in_pages = version, True, True
         self.listed.set()
 
@@ -171,10 +171,10 @@ class Watch:
     def _new(self, event: Event) -> Event | None:
         """The event, or None if it was reported already: servers without list versions begin each
         watch with all objects."""
-        told = self._told
-        if told is None:
+        objects = self._told
+        if objects is None:
             return event
-        before = told.get(key_of(event.object)) if event.type == ADDED else None
+        before = objects.get(key_of(event.object)) if event.type == ADDED else None
         if before is not None and _metadata(before).get("uid") == _metadata(event.object).get(
             "uid"
         ):
@@ -200,11 +200,11 @@ class Watch:
             if type not in (ADDED, MODIFIED, DELETED):
                 self.version = version or self.version
                 return None
-            found = self._new(Event(type, value))
+            received = self._new(Event(type, value))
         except (ValueError, KeyError, TypeError, AttributeError, IndexError):
             raise Unreachable("malformed event of a watch", sent=True) from None
         self.version = version
-        return found
+        return received
 
     def _remember(self, event: Event) -> None:
         assert self._told is not None
@@ -222,18 +222,18 @@ async def _before(when: float | None, items: AsyncGenerator[_Item, None]) -> _It
 
 def _selecting(name: str, query: Mapping[str, Any]) -> dict[str, Any]:
     """The query, with a field selector for the name if there is one."""
-    found = dict(query)
+    parameters = dict(query)
     if name:
-        fields = (found.get("fieldSelector"), f"metadata.name={name}")
-        found["fieldSelector"] = ",".join(part for part in fields if part)
-    return found
+        fields = (parameters.get("fieldSelector"), f"metadata.name={name}")
+        parameters["fieldSelector"] = ",".join(part for part in fields if part)
+    return parameters
 
 
 def _metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """The metadata of an object or of a one-row Table."""
     rows = value.get("rows")
-    found: Mapping[str, Any] = rows[0]["object"]["metadata"] if rows else value["metadata"]
-    return found
+    metadata: Mapping[str, Any] = rows[0]["object"]["metadata"] if rows else value["metadata"]
+    return metadata
 
 
 def key_of(value: Mapping[str, Any]) -> Key:

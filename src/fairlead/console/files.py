@@ -113,10 +113,10 @@ class StaticFiles:
         if not self._files:
             async with self._reading:
                 self._files = self._files or await asyncio.to_thread(served_from, self._directory)
-        found = self._files.get(path)
-        if found is None:
+        entry = self._files.get(path)
+        if entry is None:
             raise no_such_path()
-        file, caching = found
+        file, caching = entry
         return file.answer(request, caching)
 
 
@@ -127,36 +127,36 @@ def served_from(directory: Path) -> dict[str, tuple[File, Header]]:
     folder = _hash(b"".join(part for pair in listed for part in pair))
     if _INDEX in contents:
         contents[_INDEX] = _with_references(contents, folder)
-    made = {name: File.of(name, content) for name, content in contents.items()}
-    served = {name: (file, _FRESH) for name, file in made.items()}
-    if _INDEX in made:
-        served[""] = (made[_INDEX], _FRESH)
-    return served | {f"{folder}/{name}": (file, _FOR_GOOD) for name, file in made.items()}
+    files = {name: File.of(name, content) for name, content in contents.items()}
+    served = {name: (file, _FRESH) for name, file in files.items()}
+    if _INDEX in files:
+        served[""] = (files[_INDEX], _FRESH)
+    return served | {f"{folder}/{name}": (file, _FOR_GOOD) for name, file in files.items()}
 
 
 def _contents(directory: Path, prefix: str) -> list[tuple[str, bytes]]:
-    found = []
+    contents = []
     for entry in directory.iterdir():
         if entry.name.startswith((".", "__")):
             continue
         name = f"{prefix}{entry.name}"
         if entry.is_dir():
-            found += _contents(entry, f"{name}/")
+            contents += _contents(entry, f"{name}/")
         else:
             content = entry.read_bytes()
-            found.append((name, thin(content) if name.endswith(_THINNED) else content))
-    return found
+            contents.append((name, thin(content) if name.endswith(_THINNED) else content))
+    return contents
 
 
 def _with_references(contents: dict[str, bytes], folder: str) -> bytes:
     """Rewrite the references of the index page to point into the cached folder."""
 
-    place = f"{PATH}/{folder}/".encode()
+    base = f"{PATH}/{folder}/".encode()
 
     def placed(match: re.Match[bytes]) -> bytes:
         attribute, name = match.groups()
         is_ours = name.decode(errors="replace") in contents
-        return b"".join((attribute, place, name)) if is_ours else match[0]
+        return b"".join((attribute, base, name)) if is_ours else match[0]
 
     return _REFERENCE.sub(placed, contents[_INDEX])
 

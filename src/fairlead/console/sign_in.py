@@ -119,8 +119,8 @@ class SignInHandler:
         if session is None:
             raise self._failed(request, _BAD_SESSION)
         await self._aside(self._sessions.end, session.token)
-        done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-        return _answer(200, done)
+        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        return _answer(200, status)
 
     async def _session(self, request: Request) -> Session | None:
         token = _token(request)
@@ -261,11 +261,11 @@ class Failures:
     def add(self, address: str, why: str) -> StatusError:
         """Count a failure and return the error to raise."""
         now = monotonic()
-        known = self._known.get(address)
-        if known is None or known[1] + _SECONDS <= now:
-            known = [0, now]
-            self._known.keep(address, known, len(address))
-        known[0] += 1
-        if known[0] <= _MOST:
+        failures = self._known.get(address)
+        if failures is None or failures[1] + _SECONDS <= now:
+            failures = [0, now]
+            self._known.keep(address, failures, len(address))
+        failures[0] += 1
+        if failures[0] <= _MOST:
             return unauthorized(why)
-        return too_many_requests(_TOO_MANY, int(known[1] + _SECONDS - now) + 1)
+        return too_many_requests(_TOO_MANY, int(failures[1] + _SECONDS - now) + 1)

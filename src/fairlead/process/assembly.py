@@ -234,7 +234,7 @@ class Assembly:
         disabled = ",".join(self.options.disable_admission_plugins)
         try:
             configuration = self._admission_configuration()
-            wanted = switched_on(self.dialect, enabled, disabled)
+            names = switched_on(self.dialect, enabled, disabled)
             needs = Needs(
                 find=api.newest,
                 namespace=api.namespace,
@@ -244,7 +244,7 @@ class Assembly:
                 create_namespace=create_namespace,
                 resources=api.resources,
                 configuration=configuration,
-                others=webhook_plugins(self._webhook_surroundings(), configuration, wanted),
+                others=webhook_plugins(self._webhook_surroundings(), configuration, names),
             )
             return build_plugins(self.dialect, enabled, disabled, needs)
         except (PluginNameError, ConfigurationError) as error:

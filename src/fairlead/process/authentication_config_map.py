@@ -106,18 +106,18 @@ class AuthenticationInfo:
             raise
         return _LOOK_AGAIN
 
-    def _data(self, known: Data) -> Data:
+    def _data(self, published: Data) -> Data:
         """Merge the known entries with those of this server."""
-        data = {**known, CLIENT_CA: _bundle(known.get(CLIENT_CA, ""), self._clients.pem)}
-        proxies = [one for one in (self._given, self._own) if one is not None]
+        data = {**published, CLIENT_CA: _bundle(published.get(CLIENT_CA, ""), self._clients.pem)}
+        proxies = [proxy for proxy in (self._given, self._own) if proxy is not None]
         if not proxies:
             return data
         if self._own is not None:
             self._own.reload()
-        data[PROXY_CA] = _bundle(known.get(PROXY_CA, ""), *(proxy.pem for proxy in proxies))
-        for name, wanted in self._lists.items():
-            listed = _listed(known.get(name))
-            all_of_them = _union(listed or (), wanted)
+        data[PROXY_CA] = _bundle(published.get(PROXY_CA, ""), *(proxy.pem for proxy in proxies))
+        for name, values in self._lists.items():
+            listed = _listed(published.get(name))
+            all_of_them = _union(listed or (), values)
             if all_of_them != listed:
                 data[name] = json.dumps(all_of_them, separators=(",", ":"))
         return data
@@ -138,29 +138,29 @@ def _proxy_lists(
     return lists
 
 
-def _union(known: Iterable[str], added: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys([*known, *added]))
+def _union(present: Iterable[str], added: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys([*present, *added]))
 
 
 def _listed(text: str | None) -> list[str] | None:
     """Return the strings of a JSON list; None for anything else."""
     try:
-        found = json.loads(text or "")
+        values = json.loads(text or "")
     except (ValueError, RecursionError):
         return None
-    is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
-    return found if is_list else None
+    is_list = isinstance(values, list) and all(isinstance(value, str) for value in values)
+    return values if is_list else None
 
 
 def _bundle(*texts: str) -> str:
     """Merge bundles: each certificate once, without expired and malformed ones."""
-    found: dict[bytes, None] = {}
+    certificates: dict[bytes, None] = {}
     for text in texts:
         for block in _CERTIFICATE.findall(text):
             try:
                 ended = validity_of(block.encode()).end <= clock.now()
                 if not ended:
-                    found[ssl.PEM_cert_to_DER_cert(block)] = None
+                    certificates[ssl.PEM_cert_to_DER_cert(block)] = None
             except ValueError:
                 continue
-    return "".join(map(ssl.DER_cert_to_PEM_cert, found))
+    return "".join(map(ssl.DER_cert_to_PEM_cert, certificates))

@@ -44,7 +44,7 @@ def banner(
     dialect: Dialect,
     directory: Path,
     seconds: float,
-    found: str = "",
+    data_found: str = "",
     console: bool = False,
     nodes: int = 0,
 ) -> str:
@@ -54,7 +54,7 @@ def banner(
     lines = [
         f"Fairlead serves on {address} (dialect {dialect.name})",
         f"  ready in      {seconds:.2f} s" + (" (compiled)" if is_compiled() else ""),
-        f"  data          {directory.absolute()}" + (f" ({found})" if found else ""),
+        f"  data          {directory.absolute()}" + (f" ({data_found})" if data_found else ""),
         f"  credentials   export KUBECONFIG={_quoted(config)}",
         f"  try           {_own_command()} get namespaces",
     ]
@@ -91,9 +91,9 @@ _STOPPING = (
 def tell_stopping(times: int) -> None:
     """Print on a terminal what the first or second stop signal does."""
     if sys.stderr.isatty() and not is_json_log():
-        said = _STOPPING[min(times, len(_STOPPING)) - 1]
+        message = _STOPPING[min(times, len(_STOPPING)) - 1]
         with suppress(OSError):  # a closed terminal may be the cause of the signal
-            print(f"{OWN}[Gfairlead: {said}", file=guarded(sys.stderr), flush=True)
+            print(f"{OWN}[Gfairlead: {message}", file=guarded(sys.stderr), flush=True)
 
 
 def _size(count: float) -> str:

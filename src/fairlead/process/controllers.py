@@ -101,12 +101,12 @@ class ControllerManager:
             answer_for_containers(api, options)
         if not has_part:
             return
-        given = self._surroundings()
+        dependencies = self._surroundings()
         if "clusterrole-aggregation" in self._running:
             name = "clusterrole-aggregation-controller"
-            client = Client(api, given.user(name), name)
+            client = Client(api, dependencies.user(name), name)
             self.aggregation = ClusterRoleAggregation(partial(_write_rules, client))
-        self._built: Controllers | None = self._build(given)
+        self._built: Controllers | None = self._build(dependencies)
         if self._elects:
             self._built.close()  # built only to detect bad flags at start
             self._built = None
@@ -235,10 +235,10 @@ class ControllerManager:
 
 
 async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:
-    found = client.find(CLUSTER_ROLES, "", name)
-    if found is None:
+    role = client.find(CLUSTER_ROLES, "", name)
+    if role is None:
         return
     # With a uid, apply never creates the object.
-    named = {"metadata": {"name": name, "uid": found["metadata"]["uid"]}}
+    named = {"metadata": {"name": name, "uid": role["metadata"]["uid"]}}
     with suppress(StatusError):
         await client.apply(CLUSTER_ROLES, {**named, "rules": rules} if rules else named)

@@ -69,8 +69,8 @@ def _is_our_name(name: str) -> bool:
 
 def _entries(directory: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(directory) as found:
-            return list(found)
+        with os.scandir(directory) as entries:
+            return list(entries)
     except FileNotFoundError:
         return []
 

@@ -56,15 +56,15 @@ class ReconciledObjects:
 def first_objects(dialect: Dialect, address: str, port: int) -> list[tuple[str, Object]]:
     """Return the objects to create if they are missing, with their resources. Existing ones are
     left unchanged."""
-    found: list[tuple[str, Object]] = [
+    objects: list[tuple[str, Object]] = [
         (NAMESPACES, {"metadata": {"name": name}})
         for name in ("default", *dialect.system_namespaces)
     ]
     for name, value, description in _PRIORITY_CLASSES:
-        made = {"metadata": {"name": name}, "value": value, "description": description}
-        found.append(("scheduling/v1/priorityclasses", made))
-    found.append(("core/v1/services", own_service(dialect, address, port)))
-    return found
+        priority_class = {"metadata": {"name": name}, "value": value, "description": description}
+        objects.append(("scheduling/v1/priorityclasses", priority_class))
+    objects.append(("core/v1/services", own_service(dialect, address, port)))
+    return objects
 
 
 def own_service(dialect: Dialect, address: str, port: int) -> Object:
@@ -86,8 +86,8 @@ def own_service(dialect: Dialect, address: str, port: int) -> Object:
 
 async def create_first_objects(dialect: Dialect, objects: Client, address: str, port: int) -> None:
     """Create the namespaces first, then the objects in them."""
-    wanted = [item for item in first_objects(dialect, address, port) if objects.serves(item[0])]
-    missing = [item for item in wanted if _is_missing(objects, *item)]
+    items = [item for item in first_objects(dialect, address, port) if objects.serves(item[0])]
+    missing = [item for item in items if _is_missing(objects, *item)]
     for in_namespaces in (False, True):
         batch = [item for item in missing if (item[0] != NAMESPACES) is in_namespaces]
         await asyncio.gather(*(_create(objects, key, value) for key, value in batch))

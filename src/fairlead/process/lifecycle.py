@@ -151,7 +151,7 @@ class Server:
         self.ready = True
         if worker is None:
             age = process_age()
-            told = banner(
+            message = banner(
                 url,
                 self.dialect,
                 options.data_dir,
@@ -160,7 +160,7 @@ class Server:
                 options.console,
                 options.simulate_nodes,
             )
-            show_banner(told)
+            show_banner(message)
         else:
             worker.place.notify_ready(self._found)
         await self.stopping.wait()
@@ -339,10 +339,10 @@ def _serve_together(options: argparse.Namespace, run: Callable[..., None]) -> in
     from fairlead.process.workers.parent import Parent
     from fairlead.process.workers.worker import Worker
 
-    async def work(place: Place) -> None:
-        await Server(options, Worker(place, options.workers)).run()
+    async def work(slot: Place) -> None:
+        await Server(options, Worker(slot, options.workers)).run()
 
-    parent = Parent(options, lambda place: _exit_code(lambda: run(work(place))), stop_signals())
+    parent = Parent(options, lambda slot: _exit_code(lambda: run(work(slot))), stop_signals())
     return _exit_code(parent.run)
 
 

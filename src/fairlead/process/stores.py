@@ -38,7 +38,7 @@ def embedded_log(
 ) -> EmbeddedLog:
     """Return the log in the data directory. `scratch` is a directory for temporary files; the
     caller deletes it."""
-    systems = {name: one.system_namespace for name, one in DIALECTS.items()}
+    systems = {name: dialect.system_namespace for name, dialect in DIALECTS.items()}
     directory: Path = options.data_dir
     if options.read_only:
         from fairlead.storage.sqlite.read_only import copy_of_store  # lazy: few servers need it
@@ -174,10 +174,10 @@ def sealing_of(options: argparse.Namespace, resources: Resources) -> Keys | None
 def _strangers(sealing: Keys, resources: Resources) -> list[str]:
     """Return configured names that match no resource and cannot match a custom one: a typo would
     leave values unencrypted."""
-    known = {resources.stored_as(resource) for resource in resources.stored()}
-    own_groups = {name.partition("/")[0] for name in known}
+    stored_names = {resources.stored_as(resource) for resource in resources.stored()}
+    own_groups = {name.partition("/")[0] for name in stored_names}
     return [
         name
         for name in sealing.resources
-        if name not in known and (name.partition("/")[0] in own_groups or "." not in name)
+        if name not in stored_names and (name.partition("/")[0] in own_groups or "." not in name)
     ]

@@ -47,8 +47,8 @@ class Cluster(Powers):
     ) -> None:
         super().__init__()
         self.dialect = DIALECTS[dialect]
-        place = Path(directory) if directory is not None else None
-        self._process = Process(("--dialect", dialect, "--testing", *flags), place)
+        path = Path(directory) if directory is not None else None
+        self._process = Process(("--dialect", dialect, "--testing", *flags), path)
 
     def start(self) -> Self:
         """Return when the server is ready; raises ServerFailed."""
@@ -175,9 +175,9 @@ class Cluster(Powers):
     def end_lent(self, but: Collection[Lent] = ()) -> None:
         """End everything that tests have started in the server; errors are ignored if it is
         down."""
-        for one in [one for one in reversed(self.lent) if one not in but]:
+        for lent in [lent for lent in reversed(self.lent) if lent not in but]:
             try:
-                one.end()
+                lent.end()
             except Unreachable:
                 if self.runs:
                     raise
@@ -201,11 +201,11 @@ class Cluster(Powers):
     def last_requests(self, most: int, since: datetime | None = None) -> list[str]:
         """Return the newest requests, a line each; empty if the server does not answer."""
         try:
-            asked = self.requests() if self.runs else []
+            requests = self.requests() if self.runs else []
         except (ApiError, Unreachable):
             return []
-        newer = [one for one in asked if since is None or _moment(one) >= since]
-        return [_line(one) for one in newer[-most:]]
+        newer = [request for request in requests if since is None or _moment(request) >= since]
+        return [_line(request) for request in newer[-most:]]
 
     def estimated_now(self) -> datetime:
         """Estimate `now` without a request; too early if another client has moved the clock."""
@@ -250,12 +250,12 @@ def _random_name(stem: str) -> str:
     return f"{stem}-{''.join(random.choices(string.ascii_lowercase, k=8))}"
 
 
-def _moment(asked: Object) -> datetime:
-    return datetime.fromisoformat(asked["time"])
+def _moment(request: Object) -> datetime:
+    return datetime.fromisoformat(request["time"])
 
 
-def _line(asked: Object) -> str:
-    query = f"?{asked['query']}" if asked.get("query") else ""
-    code = asked.get("code") or "..."
-    who = asked.get("user") or "nobody"
-    return f"{asked['time']} {code} {asked['method']} {asked['path']}{query} by {who}"
+def _line(request: Object) -> str:
+    query = f"?{request['query']}" if request.get("query") else ""
+    code = request.get("code") or "..."
+    who = request.get("user") or "nobody"
+    return f"{request['time']} {code} {request['method']} {request['path']}{query} by {who}"

@@ -32,27 +32,27 @@ def objects_of(source: Source) -> list[Object]:
     input."""
     try:
         if isinstance(source, str) and "\n" in source:
-            found = [one.value for one in parsed(source, "the text")]
+            values = [manifest.value for manifest in parsed(source, "the text")]
         elif isinstance(source, str | Path):
-            found = [manifest.value for manifest in manifests([str(source)], recursive=True)]
+            values = [manifest.value for manifest in manifests([str(source)], recursive=True)]
         else:
-            found = _given([source] if isinstance(source, Mapping) else source)
+            values = _given([source] if isinstance(source, Mapping) else source)
     except ManifestError as error:
         text = str(error).removeprefix("error: ").removesuffix(f"; {ADVICE}")
         raise ValueError(text) from None
-    for value in found:
+    for value in values:
         _check(value)
-    return found
+    return values
 
 
 def _given(values: Iterable[Mapping[str, Any]]) -> list[Object]:
-    found: list[Object] = []
+    objects: list[Object] = []
     for value in values:
         if not isinstance(value, Mapping):
             raise ValueError(f"not an object: {value!r:.100}")
         items = value.get("items")
-        found += _given(items) if isinstance(items, list) else [dict(value)]
-    return found
+        objects += _given(items) if isinstance(items, list) else [dict(value)]
+    return objects
 
 
 def _check(value: Object) -> None:
@@ -74,28 +74,28 @@ class Contents:
     def apply(self, source: Source, namespace: str | None = None) -> list[Object]:
         """Apply objects and return the results. Namespaces and definitions come first, and
         definitions are served before any other object is applied."""
-        made: list[Object] = []
+        applied: list[Object] = []
         waiting: list[int] = []
         for value in in_order(objects_of(source)):
             if value["kind"] == DEFINITION:
-                waiting.append(len(made))
+                waiting.append(len(applied))
             elif waiting:
-                self._finish(made, waiting)
-            made.append(self._applied(value, namespace))
-        self._finish(made, waiting)
-        return made
+                self._finish(applied, waiting)
+            applied.append(self._applied(value, namespace))
+        self._finish(applied, waiting)
+        return applied
 
-    def _finish(self, made: list[Object], waiting: list[int]) -> None:
+    def _finish(self, applied: list[Object], waiting: list[int]) -> None:
         for number in waiting:
-            made[number] = self.await_served(made[number])
+            applied[number] = self.await_served(applied[number])
         waiting.clear()
 
     def _applied(self, value: Object, namespace: str | None) -> Object:
         resource = self._admin.resource_of(value)
-        space = namespace if not value["metadata"].get("namespace") else None
+        target_namespace = namespace if not value["metadata"].get("namespace") else None
         if not value["metadata"].get("name"):
-            return resource.create(value, space, fieldManager=MANAGER)
-        return resource.apply(value, space, manager=MANAGER, force=True)
+            return resource.create(value, target_namespace, fieldManager=MANAGER)
+        return resource.apply(value, target_namespace, manager=MANAGER, force=True)
 
     def definitions(self, source: Source) -> list[Object]:
         return self.apply([value for value in objects_of(source) if value["kind"] == DEFINITION])
@@ -106,15 +106,15 @@ class Contents:
         name = definition["metadata"]["name"]
         ends = time.monotonic() + _SECONDS_TO_SERVE
         established, refused = has_condition("Established"), has_condition("NamesAccepted", "False")
-        made = self._admin.resource_of(definition).wait(
+        served = self._admin.resource_of(definition).wait(
             name, lambda value: established(value) or refused(value), timeout=_SECONDS_TO_SERVE
         )
-        if made is None or refused(made):
-            raise ValueError(f"{name} cannot be served: {_conditions(made or {})}")
-        for version in made["spec"]["versions"]:
+        if served is None or refused(served):
+            raise ValueError(f"{name} cannot be served: {_conditions(served or {})}")
+        for version in served["spec"]["versions"]:
             if version["served"]:
-                self._await_discovered(made["spec"], version["name"], ends)
-        return made
+                self._await_discovered(served["spec"], version["name"], ends)
+        return served
 
     def _await_discovered(self, spec: Object, version: str, ends: float) -> None:
         api_version, kind = f"{spec['group']}/{version}", spec["names"]["kind"]
@@ -147,17 +147,21 @@ class Contents:
 
     def account_token(self, name: str, namespace: str, dialect: Dialect, seconds: int) -> str:
         group = dialect.group_name("authentication.@")
-        wanted = {
+        request = {
             "apiVersion": f"{group}/v1",
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": seconds},
         }
         accounts = self._admin.resource("serviceaccounts")
-        made = accounts.create(wanted, namespace, name=name, subresource="token")
-        token: str = made["status"]["token"]
+        answer = accounts.create(request, namespace, name=name, subresource="token")
+        token: str = answer["status"]["token"]
         return token
 
 
 def _conditions(definition: Object) -> str:
-    found = (definition.get("status") or {}).get("conditions") or ()
-    return ", ".join(str(one.get("message")) for one in found if one.get("status") == "False")
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return ", ".join(
+        str(condition.get("message"))
+        for condition in conditions
+        if condition.get("status") == "False"
+    )

@@ -43,19 +43,25 @@ class Loading:
 
     def load(self, values: Iterable[Object]) -> list[Object]:
         """Load objects and return the results; raises ApiError for an object that is refused."""
-        given = list(values)
-        first = in_order(one for one in given if one["kind"] in _FIRST)
-        rest = [one for one in given if one["kind"] not in _FIRST]
-        made = [self._loaded(value) for value in first]
-        for value in made:
+        objects = list(values)
+        first = in_order(value for value in objects if value["kind"] in _FIRST)
+        rest = [value for value in objects if value["kind"] not in _FIRST]
+        created = [self._loaded(value) for value in first]
+        for value in created:
             if value["kind"] == DEFINITION:
                 self._contents.await_served(value)
-        working = [one["name"] for one in self._powers.controllers() if not one.get("paused")]
-        spaces = {one["metadata"].get("namespace") for one in rest}
-        self._prepare_namespaces({space for space in spaces if space}, _ACCOUNTS in working)
+        working = [
+            controller["name"]
+            for controller in self._powers.controllers()
+            if not controller.get("paused")
+        ]
+        spaces = {value["metadata"].get("namespace") for value in rest}
+        self._prepare_namespaces(
+            {namespace for namespace in spaces if namespace}, _ACCOUNTS in working
+        )
         with self._powers.pause(*working):
             self._stand_in_for_nodes(rest)
-            return made + [self._loaded(value) for value in _ordered(rest)]
+            return created + [self._loaded(value) for value in _ordered(rest)]
 
     def _prepare_namespaces(self, names: set[str], has_accounts: bool) -> None:
         """Create the namespaces and wait for their default accounts, which pods need and a
@@ -71,69 +77,71 @@ class Loading:
         """Create missing nodes: pods of nodes that do not exist would be removed."""
         pods = [value for value in values if value["kind"] == "Pod"]
         named = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
-        given = {value["metadata"].get("name") for value in values if value["kind"] == "Node"}
+        names = {value["metadata"].get("name") for value in values if value["kind"] == "Node"}
         nodes = self._admin.resource("nodes")
-        for name in sorted(name for name in named - given if name):
+        for name in sorted(name for name in named - names if name):
             with suppress(AlreadyExists):
-                made = nodes.create({"metadata": {"name": name}})
-                _put_status(nodes, made, {"conditions": [{"type": "Ready", "status": "True"}]})
+                node = nodes.create({"metadata": {"name": name}})
+                _put_status(nodes, node, {"conditions": [{"type": "Ready", "status": "True"}]})
 
     def _loaded(self, value: Object) -> Object:
-        wanted = _translated(_cleaned(value, self._uids), self._uids)
-        resource = self._admin.resource_of(wanted)
+        new = _translated(_cleaned(value, self._uids), self._uids)
+        resource = self._admin.resource_of(new)
         try:
-            made = _create(resource, wanted)
+            created = _create(resource, new)
         except AlreadyExists:
-            made = _replace(resource, wanted)
+            created = _replace(resource, new)
         if old := value["metadata"].get("uid"):
-            self._uids[old] = made["metadata"]["uid"]
+            self._uids[old] = created["metadata"]["uid"]
         has_status = "status" in resource.type.subresources and value["kind"] not in _OWN_STATUS
         if has_status and value.get("status"):
-            made = _put_status(resource, made, _translated(_status(value, made), self._uids))
-        return made
+            created = _put_status(
+                resource, created, _translated(_status(value, created), self._uids)
+            )
+        return created
 
 
-def _create(resource: SyncResource, wanted: Object) -> Object:
+def _create(resource: SyncResource, new: Object) -> Object:
     try:
-        return resource.create(wanted)
+        return resource.create(new)
     except Invalid:
-        spec = wanted.get("spec") or {}
-        if wanted["kind"] != "Service" or spec.get("clusterIP") in (None, "", "None"):
+        spec = new.get("spec") or {}
+        if new["kind"] != "Service" or spec.get("clusterIP") in (None, "", "None"):
             raise
         # An address outside of this cluster's range, or already allocated here.
         rest = {name: value for name, value in spec.items() if name not in _ADDRESSES}
-        return resource.create({**wanted, "spec": rest})
+        return resource.create({**new, "spec": rest})
 
 
-def _replace(resource: SyncResource, wanted: Object) -> Object:
+def _replace(resource: SyncResource, new: Object) -> Object:
     """Replace the existing object."""
-    metadata = wanted["metadata"]
+    metadata = new["metadata"]
     current = resource.get(metadata["name"], metadata.get("namespace"))
     version = {"resourceVersion": current["metadata"]["resourceVersion"]}
-    wanted = {**wanted, "metadata": {**metadata, **version}}
-    if wanted["kind"] == "Service":
-        kept = {name: current["spec"][name] for name in _ADDRESSES if name in current["spec"]}
-        wanted["spec"] = {**(wanted.get("spec") or {}), **kept}
-    return resource.replace(wanted)
+    new = {**new, "metadata": {**metadata, **version}}
+    if new["kind"] == "Service":
+        addresses = {name: current["spec"][name] for name in _ADDRESSES if name in current["spec"]}
+        new["spec"] = {**(new.get("spec") or {}), **addresses}
+    return resource.replace(new)
 
 
-def _put_status(resource: SyncResource, made: Object, status: Object) -> Object:
+def _put_status(resource: SyncResource, created: Object, status: Object) -> Object:
     """Write the status, with retries: the server itself may write at the same time."""
     for _ in range(_MAX_TRIES):
         try:
-            return resource.replace({**made, "status": status}, subresource="status")
+            return resource.replace({**created, "status": status}, subresource="status")
         except Conflict:
-            metadata = made["metadata"]
-            made = resource.get(metadata["name"], metadata.get("namespace"))
-    return resource.replace({**made, "status": status}, subresource="status")
+            metadata = created["metadata"]
+            created = resource.get(metadata["name"], metadata.get("namespace"))
+    return resource.replace({**created, "status": status}, subresource="status")
 
 
 def _cleaned(value: Object, uids: dict[str, str]) -> Object:
     """Return the object without fields that this server assigns, without owners that do not exist
     here, and without a pending deletion."""
     metadata = {
-        name: found
-        for name, found in value["metadata"].items()
+        name: item
+        for name, item in value["metadata"].items()
         if name not in _OWN_FIELDS and not name.startswith(_DELETION)
     }
     owners = [
@@ -155,45 +163,45 @@ def _without(text: str, value: Any) -> Any:
     """Remove the fields with a text from a value: the server writes a job's uid into selectors and
     labels."""
     if isinstance(value, dict):
-        return {name: _without(text, one) for name, one in value.items() if one != text}
-    return [_without(text, one) for one in value] if isinstance(value, list) else value
+        return {name: _without(text, item) for name, item in value.items() if item != text}
+    return [_without(text, item) for item in value] if isinstance(value, list) else value
 
 
-def _status(value: Object, made: Object) -> Object:
+def _status(value: Object, created: Object) -> Object:
     """Return the status, with an observedGeneration that lags behind the new object as far as it
     did behind the old one."""
     status: Object = value["status"]
     if not isinstance(status, dict) or "observedGeneration" not in status:
         return status
     behind = (value["metadata"].get("generation") or 0) - (status["observedGeneration"] or 0)
-    seen = max(0, (made["metadata"].get("generation") or 0) - max(0, behind))
-    return {**status, "observedGeneration": seen}
+    observed = max(0, (created["metadata"].get("generation") or 0) - max(0, behind))
+    return {**status, "observedGeneration": observed}
 
 
 def _translated(value: Any, uids: dict[str, str]) -> Any:
     """Replace old uids by new ones anywhere in a value: in references to owners, claims and events,
     in selectors and labels."""
     if isinstance(value, dict):
-        return {name: _translated(one, uids) for name, one in value.items()}
+        return {name: _translated(item, uids) for name, item in value.items()}
     if isinstance(value, list):
-        return [_translated(one, uids) for one in value]
+        return [_translated(item, uids) for item in value]
     return uids.get(value, value) if isinstance(value, str) else value
 
 
 def _ordered(values: list[Object]) -> list[Object]:
     """Sort objects so that referenced ones come first."""
-    known = {value["metadata"]["uid"]: value for value in values if value["metadata"].get("uid")}
+    by_uid = {value["metadata"]["uid"]: value for value in values if value["metadata"].get("uid")}
     ordered: dict[int, Object] = {}
 
     def place(value: Object, above: tuple[int, ...] = ()) -> None:
         if id(value) in ordered or id(value) in above:
             return
         for text in _texts(value):
-            if text in known:
-                place(known[text], (*above, id(value)))
+            if text in by_uid:
+                place(by_uid[text], (*above, id(value)))
         ordered[id(value)] = value
 
-    for value in sorted(values, key=lambda one: one["kind"] in _LAST):
+    for value in sorted(values, key=lambda item: item["kind"] in _LAST):
         place(value)
     return list(ordered.values())
 
@@ -203,5 +211,5 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts(one)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)

@@ -47,8 +47,8 @@ class Libraries:
         """Return a `lightkube.AsyncClient`."""
         import lightkube
 
-        found = lightkube.KubeConfig.from_file(self._path)
-        return lightkube.AsyncClient(config=found, **settings)
+        config = lightkube.KubeConfig.from_file(self._path)
+        return lightkube.AsyncClient(config=config, **settings)
 
     def kr8s(self, **settings: Any) -> Any:
         """Return the API object of `kr8s`, synchronous."""
@@ -85,8 +85,8 @@ class Libraries:
             changes.enter_context(_replaced(os.environ, _VARIABLE, self._path))
             for name in _READ_AT_IMPORT:
                 if name in sys.modules:
-                    known = vars(sys.modules[name])
-                    changes.enter_context(_replaced(known, _DEFAULT_LOCATION, self._path))
+                    names = vars(sys.modules[name])
+                    changes.enter_context(_replaced(names, _DEFAULT_LOCATION, self._path))
             yield
 
 

@@ -22,20 +22,20 @@ def main(words: Sequence[str]) -> int:
     from fairlead.cli import main as run
 
     directory, *command = words
-    alone, done = threading.Event(), threading.Event()
+    alone, finished = threading.Event(), threading.Event()
 
     def watch() -> None:
         while os.read(0, 1):
             pass
         alone.set()
         os.kill(os.getpid(), signal.SIGTERM)
-        if not done.wait(_SECONDS_TO_STOP):
+        if not finished.wait(_SECONDS_TO_STOP):
             _remove(directory)
             os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()
     code = run(command)
-    done.set()
+    finished.set()
     if alone.is_set():
         _remove(directory)
     return code

@@ -50,8 +50,8 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     from fairlead.testing.cluster import Cluster
 
     flags = pytestconfig.getini(_FLAGS)
-    with _running(pytestconfig, Cluster(*flags, dialect=pytestconfig.getini(_DIALECT))) as made:
-        yield made
+    with _running(pytestconfig, Cluster(*flags, dialect=pytestconfig.getini(_DIALECT))) as started:
+        yield started
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def cluster_factory(pytestconfig: pytest.Config) -> Iterator[ClusterFactory]:
     with ExitStack() as running:
 
         def start(*flags: str, dialect: str = "kubernetes", **settings: Any) -> Cluster:
-            made = Cluster(*flags, dialect=dialect, **settings)
-            return running.enter_context(_running(pytestconfig, made))
+            started = Cluster(*flags, dialect=dialect, **settings)
+            return running.enter_context(_running(pytestconfig, started))
 
         yield start
 
@@ -99,26 +99,30 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Record log positions and times when a test begins, and reset clocks that it or a fixture
     moved."""
     item.stash[_beginnings] = {
-        id(one): (one.log_size(), one.estimated_now()) for one in item.config.stash[_clusters]
+        id(running_cluster): (running_cluster.log_size(), running_cluster.estimated_now())
+        for running_cluster in item.config.stash[_clusters]
     }
     try:
         return (yield)
     finally:
-        for one in item.config.stash[_clusters]:
-            if one.clock_was_moved and one.runs:
-                one.reset_clock()
+        for running_cluster in item.config.stash[_clusters]:
+            if running_cluster.clock_was_moved and running_cluster.runs:
+                running_cluster.reset_clock()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """End the faults, pauses and webhooks that a test has left on the shared server. Those of
     fixtures are ended by the fixtures."""
-    before = {id(one): list(one.lent) for one in item.config.stash[_clusters]}
+    before = {
+        id(running_cluster): list(running_cluster.lent)
+        for running_cluster in item.config.stash[_clusters]
+    }
     try:
         return (yield)
     finally:
-        for one in item.config.stash[_clusters]:
-            one.end_lent(before.get(id(one), ()))
+        for running_cluster in item.config.stash[_clusters]:
+            running_cluster.end_lent(before.get(id(running_cluster), ()))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -128,9 +132,11 @@ def pytest_runtest_makereport(
     report = yield
     if report.failed:
         running = item.config.stash[_clusters]
-        for number, one in enumerate(running, 1):
+        for number, running_cluster in enumerate(running, 1):
             name = "fairlead" if number == 1 else f"fairlead {number}"
-            report.sections += _story(name, one, item.stash[_beginnings].get(id(one)))
+            report.sections += _story(
+                name, running_cluster, item.stash[_beginnings].get(id(running_cluster))
+            )
     return report
 
 
@@ -141,7 +147,7 @@ def _story(
     position, since = began or (0, None)
     yield f"{name}: log", cluster.log_since(position) or "(nothing)"
     if cluster.runs:
-        asked = "\n".join(cluster.last_requests(_MAX_REQUESTS, since))
-        yield f"{name}: last requests", asked or "(none)"
+        requests = "\n".join(cluster.last_requests(_MAX_REQUESTS, since))
+        yield f"{name}: last requests", requests or "(none)"
     else:
         yield f"{name}: end", f"the server has ended with the exit code {cluster.exit_code}"

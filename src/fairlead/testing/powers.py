@@ -137,8 +137,8 @@ class Powers:
 
     def now(self) -> datetime:
         """Return the time of the server's clock."""
-        shown = self.admin.resource(f"clocks.{GROUP}").get("clock")
-        return _moment(shown)
+        clock = self.admin.resource(f"clocks.{GROUP}").get("clock")
+        return _moment(clock)
 
     def advance(self, by: Duration) -> datetime:
         """Move the server's clock forward and return its new time. Timers that become due fire at
@@ -156,9 +156,9 @@ class Powers:
 
     def reset_clock(self) -> datetime:
         """Reset the clock to the machine's. Timestamps of objects stay."""
-        shown = self._do("clocks", "clock", "reset")
+        clock = self._do("clocks", "clock", "reset")
         self._ahead = timedelta()
-        return _moment(shown)
+        return _moment(clock)
 
     @property
     def clock_was_moved(self) -> bool:
@@ -166,10 +166,10 @@ class Powers:
 
     def pause(self, *controllers: str) -> Pause:
         """Stop controllers until `resume`, or the end of the context."""
-        made = Pause(self, controllers)
+        pause = Pause(self, controllers)
         for name in controllers:
             self._do("controllers", name, "pause")
-        return made
+        return pause
 
     def resume(self, *controllers: str) -> None:
         for name in controllers:
@@ -212,8 +212,8 @@ class Powers:
                     raise
 
 
-def _moment(shown: Object) -> datetime:
-    return datetime.fromisoformat(shown["status"]["time"])
+def _moment(clock: Object) -> datetime:
+    return datetime.fromisoformat(clock["status"]["time"])
 
 
 class Snapshot(Lent):
@@ -249,8 +249,8 @@ class Fault(Lent):
     def _status(self) -> Object:
         if self._last is not None:
             return self._last
-        shown = self._powers.admin.resource(f"faults.{GROUP}").get(self.name)
-        return shown.get("status") or {}
+        fault = self._powers.admin.resource(f"faults.{GROUP}").get(self.name)
+        return fault.get("status") or {}
 
     @property
     def matched(self) -> int:
@@ -280,7 +280,11 @@ class Pause(Lent):
 
     def _end(self) -> None:
         """Resume the controllers that are still paused."""
-        paused = {one["name"] for one in self._powers.controllers() if one.get("paused")}
+        paused = {
+            controller["name"]
+            for controller in self._powers.controllers()
+            if controller.get("paused")
+        }
         self._powers.resume(*(name for name in self._controllers if name in paused))
 
 
@@ -294,13 +298,13 @@ class Recording:
 
     def requests(self, **fields: str | int) -> list[Object]:
         """Like `Powers.requests`."""
-        return [one for one in self._powers.requests(**fields) if self._has(one)]
+        return [request for request in self._powers.requests(**fields) if self._has(request)]
 
     def count(self, **fields: str | int) -> int:
         return len(self.requests(**fields))
 
-    def _has(self, asked: Object) -> bool:
-        moment = datetime.fromisoformat(asked["time"])
+    def _has(self, request: Object) -> bool:
+        moment = datetime.fromisoformat(request["time"])
         return self._since <= moment and (self._until is None or moment < self._until)
 
     def __enter__(self) -> Self:

@@ -26,8 +26,8 @@ class ServerFailed(Exception):
 
 def temporary_directory() -> Path:
     """Create a temporary directory, in memory if possible."""
-    place = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
-    return Path(tempfile.mkdtemp(prefix="fairlead-", dir=place))
+    parent = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
+    return Path(tempfile.mkdtemp(prefix="fairlead-", dir=parent))
 
 
 class Process:
@@ -78,16 +78,16 @@ class Process:
         timer.start()
         try:
             assert process.stdout is not None
-            found = _FIRST_LINE.match(process.stdout.readline())
+            match = _FIRST_LINE.match(process.stdout.readline())
         finally:
             timer.cancel()
-        if found is None:
+        if match is None:
             self.kill()
             process.stdout.close()
             raise ServerFailed(f"the server does not start:\n{self.log_tail()}")
         # Drain the pipe so that further output cannot fill it.
         threading.Thread(target=_drain, args=[process], daemon=True).start()
-        return found[1]
+        return match[1]
 
     @property
     def runs(self) -> bool:

@@ -43,20 +43,20 @@ def patch_type(struct: Struct | None) -> str:
     return MERGE_PATCH if struct is None else STRATEGIC_PATCH
 
 
-def changes(struct: Struct | None, last: Object, wanted: Object, live: Object) -> Object:
-    """The patch of the whole object: differing fields of `wanted`, and null for fields that are in
-    `last` and `live` but not in `wanted`. Empty if nothing changes."""
-    patch = _object(struct, last, wanted, live)
+def changes(struct: Struct | None, last: Object, desired: Object, live: Object) -> Object:
+    """The patch of the whole object: differing fields of `desired`, and null for fields that are in
+    `last` and `live` but not in `desired`. Empty if nothing changes."""
+    patch = _object(struct, last, desired, live)
     for name in ("apiVersion", "kind"):
         patch.pop(name, None)
     return patch
 
 
-def _object(kind: Type | None, last: Object, wanted: Object, live: Object) -> Object:
+def _object(kind: Type | None, last: Object, desired: Object, live: Object) -> Object:
     """The patch of a map. Null counts as absent, also in the live object: some clients write
     `creationTimestamp: null`."""
     patch: Object = {}
-    for name, value in wanted.items():
+    for name, value in desired.items():
         if value is None:
             if live.get(name) is not None:
                 patch[name] = None
@@ -65,7 +65,7 @@ def _object(kind: Type | None, last: Object, wanted: Object, live: Object) -> Ob
         else:
             patch |= _member(_field(kind, name), name, last.get(name), value, live[name])
     for name in last:
-        if name not in wanted and live.get(name) is not None:
+        if name not in desired and live.get(name) is not None:
             patch[name] = None
     return patch
 
@@ -76,37 +76,37 @@ def _field(kind: Type | None, name: str) -> Field | None:
     return Field(name, kind.element) if isinstance(kind, MapOf) else None
 
 
-def _member(field: Field | None, name: str, last: Any, wanted: Any, live: Any) -> Object:
+def _member(field: Field | None, name: str, last: Any, desired: Any, live: Any) -> Object:
     """The patch of one field that both the wanted and the live object have."""
-    if isinstance(wanted, dict) and isinstance(live, dict) and not (field and field.replace):
+    if isinstance(desired, dict) and isinstance(live, dict) and not (field and field.replace):
         before = last if isinstance(last, dict) else {}
-        inner = _object(field.type if field else None, before, wanted, live)
+        inner = _object(field.type if field else None, before, desired, live)
         if inner and field is not None and field.retain_keys:
-            inner[RETAIN_KEYS] = sorted(key for key in wanted if wanted[key] is not None)
+            inner[RETAIN_KEYS] = sorted(key for key in desired if desired[key] is not None)
         return {name: inner} if inner else {}
-    if isinstance(wanted, list) and isinstance(live, list) and field is not None and field.merge:
+    if isinstance(desired, list) and isinstance(live, list) and field is not None and field.merge:
         listed = last if isinstance(last, list) else []
         if field.merge_key:
-            return _items(field, listed, wanted, live)
-        return _values(name, listed, wanted, live)
-    return {} if equal(wanted, live) else {name: wanted}
+            return _items(field, listed, desired, live)
+        return _values(name, listed, desired, live)
+    return {} if equal(desired, live) else {name: desired}
 
 
-def _items(field: Field, last: list[Any], wanted: list[Any], live: list[Any]) -> Object:
+def _items(field: Field, last: list[Any], desired: list[Any], live: list[Any]) -> Object:
     """The patch of a list whose items have a merge key."""
     name, key = field.name, field.merge_key
-    by_key = [_indexed(items, key) for items in (last, wanted, live)]
+    by_key = [_indexed(items, key) for items in (last, desired, live)]
     if by_key[1] is None or by_key[2] is None:
         # Items without a unique key: the server cannot merge them either, so replace the list.
-        return {} if equal(wanted, live) else {name: [*wanted, {DIRECTIVE: "replace"}]}
-    before, stated, standing = by_key[0] or {}, by_key[1], by_key[2]
+        return {} if equal(desired, live) else {name: [*desired, {DIRECTIVE: "replace"}]}
+    before, stated, existing = by_key[0] or {}, by_key[1], by_key[2]
     element = field.type.element if isinstance(field.type, ListOf) else None
     patch: list[Object] = []
     for id, item in stated.items():
-        if id not in standing:
+        if id not in existing:
             patch.append(item)
             continue
-        inner = _object(element, before.get(id, {}), item, standing[id])
+        inner = _object(element, before.get(id, {}), item, existing[id])
         if inner and field.retain_keys:
             inner[RETAIN_KEYS] = sorted(item)
         if inner:
@@ -114,37 +114,37 @@ def _items(field: Field, last: list[Any], wanted: list[Any], live: list[Any]) ->
     patch += [
         {key: item[key], DIRECTIVE: "delete"}
         for id, item in before.items()
-        if id not in stated and id in standing
+        if id not in stated and id in existing
     ]
-    made: Object = {name: patch} if patch else {}
-    if made or _out_of_order(list(stated), list(standing)):
-        made[SET_ORDER + name] = [{key: item[key]} for item in wanted]
-    return made
+    fields: Object = {name: patch} if patch else {}
+    if fields or _out_of_order(list(stated), list(existing)):
+        fields[SET_ORDER + name] = [{key: item[key]} for item in desired]
+    return fields
 
 
 def _indexed(items: list[Any], key: str) -> dict[str, Object] | None:
     """Items by merge key; None if an item has no key or keys repeat."""
-    found: dict[str, Object] = {}
+    by_key: dict[str, Object] = {}
     for item in items:
         if not isinstance(item, dict) or item.get(key) is None:
             return None
-        found[name_of(item[key])] = item
-    return found if len(found) == len(items) else None
+        by_key[name_of(item[key])] = item
+    return by_key if len(by_key) == len(items) else None
 
 
-def _out_of_order(wanted: list[str], live: list[str]) -> bool:
-    both = set(wanted) & set(live)
-    return [one for one in wanted if one in both] != [one for one in live if one in both]
+def _out_of_order(desired: list[str], live: list[str]) -> bool:
+    both = set(desired) & set(live)
+    return [key for key in desired if key in both] != [key for key in live if key in both]
 
 
-def _values(name: str, last: list[Any], wanted: list[Any], live: list[Any]) -> Object:
+def _values(name: str, last: list[Any], desired: list[Any], live: list[Any]) -> Object:
     """The patch of a list that is a set of scalars, such as finalizers."""
-    stated, standing = ({name_of(item): item for item in items} for items in (wanted, live))
-    added = [one for id, one in stated.items() if id not in standing]
-    gone = [one for one in last if name_of(one) not in stated and name_of(one) in standing]
-    made: Object = {name: added} if added else {}
+    stated, existing = ({name_of(item): item for item in items} for items in (desired, live))
+    added = [item for id, item in stated.items() if id not in existing]
+    gone = [item for item in last if name_of(item) not in stated and name_of(item) in existing]
+    fields: Object = {name: added} if added else {}
     if gone:
-        made[DELETE_VALUES + name] = gone
-    if made or _out_of_order(list(stated), list(standing)):
-        made[SET_ORDER + name] = list(stated.values())
-    return made
+        fields[DELETE_VALUES + name] = gone
+    if fields or _out_of_order(list(stated), list(existing)):
+        fields[SET_ORDER + name] = list(stated.values())
+    return fields

@@ -52,40 +52,40 @@ class ClientSide:
         """Apply one object, with up to 5 attempts on conflicts. Raises CommandFailed and
         ApiError."""
         require_name(resolved, "apply")
-        wanted = recorded(resolved.value, self._annotation)
+        desired = recorded(resolved.value, self._annotation)
         for attempt in range(_TRIES):
             try:
-                return await self._tried(resolved, wanted, first=attempt == 0)
+                return await self._tried(resolved, desired, first=attempt == 0)
             except Conflict:
                 if attempt == _TRIES - 1:
                     raise
         raise AssertionError("unreachable")
 
-    async def _tried(self, resolved: ResolvedObject, wanted: Object, first: bool) -> Outcome:
+    async def _tried(self, resolved: ResolvedObject, desired: Object, first: bool) -> Outcome:
         try:
             live = await resolved.resource.get(resolved.name, resolved.namespace)
         except NotFound:
             if self._pretend:
-                return Outcome(wanted, "created")
-            return Outcome(await self._created(resolved, wanted), "created")
+                return Outcome(desired, "created")
+            return Outcome(await self._created(resolved, desired), "created")
         last = last_applied(live, self._annotation)
         if last is None and first:
             self._warn_of_missing(resolved)
         struct = type_of(self._dialect, resolved.resource.type)
-        patch = changes(struct, last or {}, wanted, live)
+        patch = changes(struct, last or {}, desired, live)
         if not patch:
             return Outcome(live, "unchanged")
         try:
-            made = await self._patched(resolved, struct, live, patch)
+            patched = await self._patched(resolved, struct, live, patch)
         except Invalid:
             if self._deletion is None:
                 raise
-            made = await self._made_again(resolved, wanted, live, self._deletion)
-        return Outcome(made, "unchanged" if same_content(live, made) else "configured")
+            patched = await self._made_again(resolved, desired, live, self._deletion)
+        return Outcome(patched, "unchanged" if same_content(live, patched) else "configured")
 
-    async def _created(self, resolved: ResolvedObject, wanted: Object) -> Object:
+    async def _created(self, resolved: ResolvedObject, desired: Object) -> Object:
         try:
-            return await resolved.resource.create(wanted, resolved.namespace, **self._query)
+            return await resolved.resource.create(desired, resolved.namespace, **self._query)
         except ApiError as error:
             raise sourced(error, "creating", resolved.origin) from None
 
@@ -105,14 +105,14 @@ class ClientSide:
         return apply_strategic_patch(struct, live, patch)
 
     async def _made_again(
-        self, resolved: ResolvedObject, wanted: Object, live: Object, deletion: Deletion
+        self, resolved: ResolvedObject, desired: Object, live: Object, deletion: Deletion
     ) -> Object:
         """Delete the object and create it anew. If the server rejects the new object, the old one
         is created again and the error raised."""
         doomed = await remove(resolved.resource, resolved.name, resolved.namespace, deletion)
         await wait_until_gone(self._at, [doomed], deletion.timeout)
         try:
-            return await resolved.resource.create(wanted, resolved.namespace, **self._query)
+            return await resolved.resource.create(desired, resolved.namespace, **self._query)
         except ApiError as error:
             metadata = {
                 name: value

@@ -48,21 +48,21 @@ def is_about_fields(error: Conflict) -> bool:
 
 def owners(error: Conflict) -> set[str]:
     """The managers that own the conflicting fields."""
-    return {found["manager"] for _, found in _causes(error)}
+    return {conflict["manager"] for _, conflict in _causes(error)}
 
 
 def owners_by_field(error: Conflict) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_field: dict[str, list[str]] = {}
     for field, cause in _causes(error):
-        found.setdefault(field, []).append(cause["manager"])
-    return found
+        by_field.setdefault(field, []).append(cause["manager"])
+    return by_field
 
 
 def _causes(error: Conflict) -> Iterable[tuple[str, re.Match[str]]]:
     for cause in error.causes:
-        found = _MESSAGE.match(cause.get("message", ""))
-        if cause.get("reason") == _REASON and found:
-            yield cause.get("field", ""), found
+        match = _MESSAGE.match(cause.get("message", ""))
+        if cause.get("reason") == _REASON and match:
+            yield cause.get("field", ""), match
 
 
 def owned_fields(error: Conflict, resolved: ResolvedObject, live: dict[str, Any]) -> list[Owned]:
@@ -70,13 +70,13 @@ def owned_fields(error: Conflict, resolved: ResolvedObject, live: dict[str, Any]
     entries = live["metadata"].get("managedFields") or []
     secret = resolved.resource.type.kind == "Secret" and not resolved.resource.type.group
     listed = []
-    for field, found in _causes(error):
-        operation = "Update" if found["version"] else "Apply"
-        entry = _entry(entries, found["manager"], operation, found["subresource"] or "")
+    for field, conflict in _causes(error):
+        operation = "Update" if conflict["version"] else "Apply"
+        entry = _entry(entries, conflict["manager"], operation, conflict["subresource"] or "")
         path = _path(entry, field)
         theirs, yours = (_shown(_at(value, path), secret) for value in (live, resolved.value))
-        time = found["time"] or entry.get("time") or _NOTHING
-        listed.append(Owned(found["manager"], operation, time, field, theirs, yours))
+        time = conflict["time"] or entry.get("time") or _NOTHING
+        listed.append(Owned(conflict["manager"], operation, time, field, theirs, yours))
     return listed
 
 
@@ -87,10 +87,10 @@ def as_text(resolved: ResolvedObject, fields: list[Owned]) -> str:
 
 def _entry(entries: list[Any], manager: str, operation: str, subresource: str) -> dict[str, Any]:
     for entry in entries:
-        said = (entry.get("manager"), entry.get("operation"), entry.get("subresource") or "")
-        if said == (manager, operation, subresource):
-            found: dict[str, Any] = entry
-            return found
+        identity = (entry.get("manager"), entry.get("operation"), entry.get("subresource") or "")
+        if identity == (manager, operation, subresource):
+            managed: dict[str, Any] = entry
+            return managed
     return {}
 
 
@@ -120,17 +120,17 @@ def _at(value: Any, path: tuple[str, ...] | None) -> Any:
         elif kind == "i":
             value = value[int(rest)] if int(rest) < len(value) else None
         else:
-            wanted = orjson.loads(rest)
-            value = next((item for item in value if _is(item, wanted)), None)
+            expected = orjson.loads(rest)
+            value = next((item for item in value if _is(item, expected)), None)
     return value
 
 
-def _is(item: Any, wanted: Any) -> bool:
+def _is(item: Any, expected: Any) -> bool:
     """Whether a list item has these keys. A key that the item leaves out matches: it has its
     default."""
-    if isinstance(wanted, dict) and isinstance(item, dict):
-        return all(item.get(key, value) == value for key, value in wanted.items())
-    return bool(item == wanted)
+    if isinstance(expected, dict) and isinstance(item, dict):
+        return all(item.get(key, value) == value for key, value in expected.items())
+    return bool(item == expected)
 
 
 def _shown(value: Any, secret: bool) -> str:

@@ -39,8 +39,8 @@ def annotated(value: Object, name: str, text: str) -> Object:
 
 
 def annotations_of(value: Object) -> dict[str, Any]:
-    found = (value.get("metadata") or {}).get("annotations")
-    return found if isinstance(found, dict) else {}
+    annotations = (value.get("metadata") or {}).get("annotations")
+    return annotations if isinstance(annotations, dict) else {}
 
 
 def last_applied(live: Object, annotation: str) -> Object | None:
@@ -51,10 +51,10 @@ def last_applied(live: Object, annotation: str) -> Object | None:
     if not isinstance(text, str) or not text:
         return None
     try:
-        found = orjson.loads(text)
+        configuration = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, dict) else None
+    return configuration if isinstance(configuration, dict) else None
 
 
 # Migrates an object from client-side to server-side apply by rewriting its managedFields.

@@ -46,16 +46,16 @@ def usual_kinds(dialect: Dialect) -> list[tuple[str, str]]:
 
 def allowed_kinds(texts: Sequence[str]) -> list[tuple[str, str]]:
     """Parse an allowlist with entries such as `core/v1/ConfigMap`; raises Mistake."""
-    found = []
-    for text in (part for given in texts for part in given.split(",")):
+    kinds = []
+    for text in (part for value in texts for part in value.split(",")):
         parts = text.split("/")
         if len(parts) != 3:
             raise CommandError(
                 f"{text} does not name a kind as group/version/kind, such as core/v1/ConfigMap"
             )
         group, version, kind = parts
-        found.append((version if group in ("", "core") else f"{group}/{version}", kind))
-    return found
+        kinds.append((version if group in ("", "core") else f"{group}/{version}", kind))
+    return kinds
 
 
 async def leftovers(

@@ -41,16 +41,16 @@ class ServerSide:
         first; without, raises CommandFailed. Also raises ApiError."""
         require_name(resolved, "apply")
         try:
-            made = await self._sent(resolved)
+            applied = await self._sent(resolved)
         except Conflict as error:
             if not conflicts.is_about_fields(error):
                 raise
-            made = await self._despite(resolved, error)
+            applied = await self._despite(resolved, error)
         if self._manager == MANAGER and self._stores:
-            if has_client_side_fields(made) and await self._take_over(resolved):
-                made = await self._sent(resolved, force=self._force)
-            made = await self._kept_current(resolved, made)
-        return made
+            if has_client_side_fields(applied) and await self._take_over(resolved):
+                applied = await self._sent(resolved, force=self._force)
+            applied = await self._kept_current(resolved, applied)
+        return applied
 
     async def _sent(self, resolved: ResolvedObject, force: bool = False) -> Object:
         return await resolved.resource.apply(
@@ -92,13 +92,17 @@ class ServerSide:
             return True
         return False
 
-    async def _kept_current(self, resolved: ResolvedObject, made: Object) -> Object:
+    async def _kept_current(self, resolved: ResolvedObject, applied: Object) -> Object:
         """Update the last-applied annotation, if the object has one, so that client-side apply
         remains possible."""
-        standing = annotations_of(made).get(self._annotation)
+        recorded_text = annotations_of(applied).get(self._annotation)
         text = text_of(resolved.value, self._annotation)
-        if not standing or standing == text or self._annotation in annotations_of(resolved.value):
-            return made
+        if (
+            not recorded_text
+            or recorded_text == text
+            or self._annotation in annotations_of(resolved.value)
+        ):
+            return applied
         try:
             return await self._annotated(resolved, {self._annotation: text})
         except Invalid:  # too long: remove the outdated annotation

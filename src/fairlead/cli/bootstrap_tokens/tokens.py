@@ -46,10 +46,10 @@ def _random(length: int) -> str:
 
 def read_token(text: str) -> Token:
     """Parse a token; raises Mistake. The message does not contain the text, which may be secret."""
-    found = _TOKEN.fullmatch(text)
-    if found is None:
+    match = _TOKEN.fullmatch(text)
+    if match is None:
         raise CommandError(f'the bootstrap token is not of the form "{_TOKEN.pattern}"')
-    return Token(found[1], found[2])
+    return Token(match[1], match[2])
 
 
 def id_of(text: str) -> str:
@@ -111,9 +111,9 @@ def known(secret: Mapping[str, Any], dialect: Dialect) -> Known | None:
     name = secret["metadata"]["name"]
     if secret.get("type") != dialect.label(_TYPE):
         return None
-    kept = secret.get("data") or {}
+    encoded = secret.get("data") or {}
     try:
-        data = {key: b64decode(value).decode(errors="replace") for key, value in kept.items()}
+        data = {key: b64decode(value).decode(errors="replace") for key, value in encoded.items()}
     except ValueError:
         return None
     id, private = data.get("token-id", ""), data.get("token-secret", "")

@@ -29,6 +29,6 @@ def _outcome(marks: LabelChanges, changed: bool) -> str:
     return "annotated"
 
 
-def _overwritten(standing: Mapping[str, str]) -> str:
-    listed = ", ".join(f"{key} is {value}" for key, value in standing.items())
+def _overwritten(current: Mapping[str, str]) -> str:
+    listed = ", ".join(f"{key} is {value}" for key, value in current.items())
     return f"already annotated: {listed}; --overwrite replaces it"

@@ -39,14 +39,14 @@ async def run(invocation: Invocation) -> int:
         raise CommandFailed(f"error: --output {options.output} is not available")
     if options.sort_by not in ("", "name", "kind"):
         raise CommandFailed("error: --sort-by takes name or kind")
-    found = [type for type in await _preferred(invocation) if _is_wanted(invocation, type)]
-    found.sort(key=lambda type: _place(options.sort_by, type))
+    types = [type for type in await _preferred(invocation) if _is_wanted(invocation, type)]
+    types.sort(key=lambda type: _place(options.sort_by, type))
     if options.output == "name":
-        for type in found:
+        for type in types:
             invocation.screen.print(printable(type.qualified))
         return 0
     is_wide = options.output == "wide"
-    rows = [_row(type, is_wide) for type in found]
+    rows = [_row(type, is_wide) for type in types]
     if not options.no_headers:
         rows.insert(0, [*_HEADER, *(_WIDE if is_wide else ())])
     invocation.screen.out.write(tables.Columns().text(rows))
@@ -55,10 +55,10 @@ async def run(invocation: Invocation) -> int:
 
 async def _preferred(invocation: Invocation) -> Sequence[ResourceType]:
     """Each resource once, in the preferred version of its group if that version has it."""
-    known: dict[tuple[str, str], ResourceType] = {}
+    preferred: dict[tuple[str, str], ResourceType] = {}
     for type in await invocation.client.discovery.all_resources(preferred_only=False):
-        known.setdefault((type.group, type.name), type)
-    return [type for type in known.values() if type.verbs]
+        preferred.setdefault((type.group, type.name), type)
+    return [type for type in preferred.values() if type.verbs]
 
 
 def _is_wanted(invocation: Invocation, type: ResourceType) -> bool:

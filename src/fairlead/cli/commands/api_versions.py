@@ -12,11 +12,11 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    found = [
+    versions = [
         f"{group.name}/{version}" if group.name else version
         for group in await invocation.client.discovery.groups()
         for version in group.versions
     ]
-    for version in sorted(found):
+    for version in sorted(versions):
         invocation.screen.print(printable(version))
     return 0

@@ -79,15 +79,15 @@ async def run(invocation: Invocation) -> int:
     client_side = invocation.options.client_side or not invocation.options.server_side
     _check(invocation, client_side)
     deletion = deletion_of(invocation.options, invocation.screen)
-    found = in_order(files_of(invocation, "apply"), invocation.namespace)
+    manifests = in_order(files_of(invocation, "apply"), invocation.namespace)
     if invocation.options.selector:
         matches = by_labels(invocation.options.selector)
-        found = [one for one in found if matches(one.value)]
-        if not found:
+        manifests = [manifest for manifest in manifests if matches(manifest.value)]
+        if not manifests:
             raise CommandError("no objects passed to apply")
     batch = _Batch(invocation, await _applier(invocation, client_side, deletion))
-    for one in found:
-        await batch.apply(one)
+    for manifest in manifests:
+        await batch.apply(manifest)
     batch.show()
     if invocation.options.prune and not batch.failures:
         await _prune(invocation, batch, deletion, client_side)
@@ -157,26 +157,26 @@ class _Batch:
 
     async def apply(self, manifest: Manifest) -> None:
         try:
-            found = await self._places.of(manifest)
-            made, word = await self._patiently(found)
+            resolved = await self._places.of(manifest)
+            applied, word = await self._patiently(resolved)
         except (CommandFailed, *EXPECTED) as error:
             self.failures.add(error)
             return
-        self._remember(found, made)
+        self._remember(resolved, applied)
         if self._at.options.output in ("", "name"):
-            show_result(self._at, found.resource.type, made, word, note(self._at.options))
+            show_result(self._at, resolved.resource.type, applied, word, note(self._at.options))
         else:
-            self._results.append(made)
+            self._results.append(applied)
 
-    def _remember(self, resolved: ResolvedObject, made: Object) -> None:
-        if "deletionTimestamp" in made["metadata"]:
+    def _remember(self, resolved: ResolvedObject, applied: Object) -> None:
+        if "deletionTimestamp" in applied["metadata"]:
             self._at.screen.warn(
                 f"Warning: {resolved.name} is being deleted, and the applied changes with it"
             )
         self._places.made(resolved.value)
         if resolved.value["kind"] == "Namespace":
             self._namespaces.add(resolved.name)
-        self.applied.add(str(made["metadata"].get("uid") or ""))
+        self.applied.add(str(applied["metadata"].get("uid") or ""))
         if resolved.namespace:
             self.spaces[resolved.namespace] = None
 
@@ -235,12 +235,12 @@ async def _prune_one(
     invocation: Invocation, leftover: Leftover, deletion: Deletion
 ) -> DeletedObject:
     metadata = leftover.value["metadata"]
-    space, name = metadata.get("namespace", ""), metadata["name"]
+    namespace, name = metadata.get("namespace", ""), metadata["name"]
     if dry_run(invocation.options) == "client":
-        doomed = DeletedObject(leftover.resource, space, name, "")
+        doomed = DeletedObject(leftover.resource, namespace, name, "")
     else:
         server = dry_run(invocation.options) == "server"
-        doomed = await remove(leftover.resource, name, space, deletion, server)
+        doomed = await remove(leftover.resource, name, namespace, deletion, server)
     show_result(
         invocation, leftover.resource.type, leftover.value, "pruned", note(invocation.options)
     )

@@ -23,23 +23,23 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    place = invocation.client.session.access.place
-    if urlsplit(place.server).scheme != "https":
-        raise CommandFailed(f"error: the console needs https, and the server is {place.server}")
-    link = f"{place.server.rstrip('/')}/console/#code={await _code(invocation)}"
+    config = invocation.client.session.access.place
+    if urlsplit(config.server).scheme != "https":
+        raise CommandFailed(f"error: the console needs https, and the server is {config.server}")
+    link = f"{config.server.rstrip('/')}/console/#code={await _code(invocation)}"
     if invocation.options.print:
         invocation.screen.print(link)
         return 0
     if _open(link):
         invocation.screen.print(
-            f"Opened {printable(place.server.rstrip('/'))}/console/ in a browser."
+            f"Opened {printable(config.server.rstrip('/'))}/console/ in a browser."
         )
     else:
         invocation.screen.print("There is no browser here. This link works once, within a minute:")
         invocation.screen.print(link)
-    if place.ca and not place.insecure:
+    if config.ca and not config.insecure:
         invocation.screen.flush()
-        invocation.screen.warn(_about_trust(place.ca))
+        invocation.screen.warn(_about_trust(config.ca))
     return 0
 
 

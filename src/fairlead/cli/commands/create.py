@@ -43,7 +43,7 @@ def add_flags(parser: ArgumentReader) -> None:
         add_form_flags(parser, FORMS[form])
         return
     add_file_flags(parser, "create")
-    listed = "\n".join(f"  {name.ljust(24)} {one.help}" for name, one in FORMS.items())
+    listed = "\n".join(f"  {name.ljust(24)} {entry.help}" for name, entry in FORMS.items())
     parser.epilog = f"Without files: {parser.prog} KIND NAME, each with flags of its own:\n{listed}"
 
 
@@ -53,8 +53,8 @@ async def run(invocation: Invocation) -> int:
     if form in FORMS:
         return await _create_from_flags(invocation, form)
     if form:
-        known = [name.partition(" ")[2] for name in FORMS if name.startswith(f"{form} ")]
-        raise UsageError(f"{form} needs one of: {', '.join(known)}")
+        names = [name.partition(" ")[2] for name in FORMS if name.startswith(f"{form} ")]
+        raise UsageError(f"{form} needs one of: {', '.join(names)}")
     if invocation.options.words:
         raise UsageError(f'unknown command "{" ".join(invocation.options.words)}"')
     return await _create_from_files(invocation)
@@ -77,10 +77,10 @@ async def _create_from_files(invocation: Invocation) -> int:
 async def _create_one(
     invocation: Invocation, resolved: ResolvedObject, query: dict[str, str]
 ) -> None:
-    made = await _prepared(invocation, resolved.value)
+    prepared = await _prepared(invocation, resolved.value)
     if dry_run(invocation.options) != "client":
-        made = await resolved.resource.create(made, resolved.namespace, **query)
-    show_result(invocation, resolved.resource.type, made, "created", note(invocation.options))
+        prepared = await resolved.resource.create(prepared, resolved.namespace, **query)
+    show_result(invocation, resolved.resource.type, prepared, "created", note(invocation.options))
 
 
 async def _prepared(invocation: Invocation, value: Object) -> Object:
@@ -101,9 +101,9 @@ async def _create_from_flags(invocation: Invocation, form: str) -> int:
     query = write_query(invocation.options)
     if form == "token":
         return await _create_token(invocation, names[0], value)
-    one = await _placed(invocation, value)
+    resolved = await _placed(invocation, value)
     try:
-        await _create_one(invocation, one, query)
+        await _create_one(invocation, resolved, query)
     except ApiError as error:
         if not FORMS[form].said:
             raise
@@ -113,24 +113,24 @@ async def _create_from_flags(invocation: Invocation, form: str) -> int:
 
 async def _placed(invocation: Invocation, value: Object) -> ResolvedObject:
     """Resolve the object. A client dry run shows its namespace only if -n was given."""
-    one = await Resolver(invocation).of(Manifest(value, ""))
+    resolved = await Resolver(invocation).of(Manifest(value, ""))
     if (
-        one.namespace
+        resolved.namespace
         and not invocation.options.namespace
         and dry_run(invocation.options) == "client"
     ):
-        del one.value["metadata"]["namespace"]
-    return one
+        del resolved.value["metadata"]["namespace"]
+    return resolved
 
 
 async def _create_token(invocation: Invocation, name: str, value: Object) -> int:
     accounts: Resource = await invocation.client.resource("serviceaccounts")
     try:
-        made = await accounts.create(value, invocation.namespace, name=name, subresource="token")
+        token = await accounts.create(value, invocation.namespace, name=name, subresource="token")
     except ApiError as error:
         raise CommandError(f"{FORMS['token'].said}{error.message}") from None
     if invocation.options.output:
-        show_result(invocation, accounts.type, made, "")
+        show_result(invocation, accounts.type, token, "")
     else:
-        invocation.screen.print(made["status"]["token"])
+        invocation.screen.print(token["status"]["token"])
     return 0

@@ -63,10 +63,10 @@ async def _delete(
     options, by_rule = invocation.options, uses_selector(invocation)
     ignores = by_rule if options.ignore_not_found is None else options.ignore_not_found
     doomed: list[DeletedObject] = []
-    found = 0
+    count = 0
     async for resolved in chosen(invocation, options.words, failures):
-        found += 1
-        if found == 1 and by_rule and options.namespace and not resolved.namespace:
+        count += 1
+        if count == 1 and by_rule and options.namespace and not resolved.namespace:
             invocation.screen.warn(_SCOPE_WARNING)
         try:
             if dry_run(options) != "client":
@@ -80,18 +80,18 @@ async def _delete(
         except EXPECTED as error:
             if not (ignores and isinstance(error, NotFound)):
                 failures.add(sourced(error, "deleting", resolved.origin))
-    if not found and not failures:
+    if not count and not failures:
         invocation.screen.print("No resources found")
     return doomed
 
 
-def _tell(invocation: Invocation, one: Chosen, word: str) -> None:
+def _tell(invocation: Invocation, selected: Chosen, word: str) -> None:
     if invocation.options.output == "name":
-        invocation.screen.print(named(one.resource.type, one.name))
+        invocation.screen.print(named(selected.resource.type, selected.name))
     else:
-        name = printable(one.name)
+        name = printable(selected.name)
         invocation.screen.print(
-            f'{singular(one.resource.type)} "{name}" {word}{note(invocation.options)}'
+            f'{singular(selected.resource.type)} "{name}" {word}{note(invocation.options)}'
         )
 
 

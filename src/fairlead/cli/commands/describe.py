@@ -72,10 +72,10 @@ async def run(invocation: Invocation) -> int:
     return _tell(invocation, failures)
 
 
-def _waits_for_node(one: Described) -> bool:
-    phase = (one.value.get("status") or {}).get("phase")
-    placed = (one.value.get("spec") or {}).get("nodeName")
-    return one.type.kind == "Pod" and phase == "Pending" and not placed
+def _waits_for_node(described: Described) -> bool:
+    phase = (described.value.get("status") or {}).get("phase")
+    placed = (described.value.get("spec") or {}).get("nodeName")
+    return described.type.kind == "Pod" and phase == "Pending" and not placed
 
 
 def _may_be_prefix(words: Sequence[str]) -> bool:
@@ -85,12 +85,12 @@ def _may_be_prefix(words: Sequence[str]) -> bool:
 
 async def _objects(invocation: Invocation, failures: list[Exception]) -> AsyncIterator[Described]:
     """Yield all requested objects that exist; errors are added to `failures`."""
-    for wanted in (await asked_by(invocation)).wanted:
-        resource = await _known(invocation, wanted.resource)
-        asked = Wanted(resource, wanted.name, wanted.namespace, wanted.labels)
+    for query in (await asked_by(invocation)).wanted:
+        resource = await _known(invocation, query.resource)
+        versioned = Wanted(resource, query.name, query.namespace, query.labels)
         try:
-            async for page in asked.pages(JSON, invocation.options.chunk_size):
-                for value in [page] if asked.name else page.get("items") or ():
+            async for page in versioned.pages(JSON, invocation.options.chunk_size):
+                for value in [page] if versioned.name else page.get("items") or ():
                     yield Described(resource.type, value)
         except ApiError as error:
             failures.append(error)
@@ -101,9 +101,9 @@ async def _known(invocation: Invocation, resource: Resource) -> Resource:
     from fairlead.cli.describe.layout import layout_of
 
     type = resource.type
-    wanted = layout_of(type, await invocation.client.discovery.dialect()).version
-    if wanted and wanted != type.version:
-        for other in await invocation.client.discovery.resources(type.group, wanted):
+    version = layout_of(type, await invocation.client.discovery.dialect()).version
+    if version and version != type.version:
+        for other in await invocation.client.discovery.resources(type.group, version):
             if other.kind == type.kind:
                 return invocation.client.of(other)
     return resource
@@ -140,9 +140,9 @@ async def _texts(
         invocation.client, dialect, invocation.options.chunk_size, invocation.options.show_events
     )
 
-    async def describe(one: Described) -> str | Exception:
+    async def describe(described: Described) -> str | Exception:
         try:
-            return await describer.describe(one.type, one.value)
+            return await describer.describe(described.type, described.value)
         except _EXPECTED as error:
             return error
 

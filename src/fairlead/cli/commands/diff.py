@@ -70,13 +70,13 @@ async def _run(invocation: Invocation) -> int:
     annotation = annotation_of(await invocation.client.discovery.dialect())
     failures, places = Failures(), Resolver(invocation)
     comparison = _Comparison(invocation, annotation)
-    found = in_order(files_of(invocation, "diff"), invocation.namespace)
+    manifests = in_order(files_of(invocation, "diff"), invocation.namespace)
     matches = by_labels(invocation.options.selector) if invocation.options.selector else None
-    for one in found:
-        if matches is not None and not matches(one.value):
+    for manifest in manifests:
+        if matches is not None and not matches(manifest.value):
             continue
         try:
-            await comparison.add(await places.of(one))
+            await comparison.add(await places.of(manifest))
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     if invocation.options.prune and not failures:
@@ -111,8 +111,8 @@ class _Comparison:
         self._append(resolved.resource.type, live, merged)
 
     def _append(self, type: Any, live: Object | None, merged: Object | None) -> None:
-        shown = self._at.options.show_managed_fields
-        self.pairs.append(pair(type, live, merged, shown))
+        show_managers = self._at.options.show_managed_fields
+        self.pairs.append(pair(type, live, merged, show_managers))
 
     def _note(self, resolved: ResolvedObject, live: Object | None) -> None:
         if live is not None:
@@ -186,15 +186,15 @@ def _show_with(invocation: Invocation, command: str, pairs: list[Pair]) -> int:
                     (path / pair.name.replace("/", "_")).write_text(text)
         try:
             words = shlex.split(command)
-            done = subprocess.run(
+            process = subprocess.run(
                 [*words, *map(str, sides)], stdout=subprocess.PIPE, text=True, check=False
             )
         except (OSError, ValueError) as error:
             raise CommandError(f'failed to run "{command}": {error}', FAILED) from None
-    invocation.screen.out.write(done.stdout)
-    if done.returncode > 1 or done.returncode < 0:
-        raise CommandError(f'"{command}" failed: exit status {done.returncode}', FAILED)
-    return done.returncode
+    invocation.screen.out.write(process.stdout)
+    if process.returncode > 1 or process.returncode < 0:
+        raise CommandError(f'"{command}" failed: exit status {process.returncode}', FAILED)
+    return process.returncode
 
 
 # The two sides of a comparison: the live object and the merged one.
@@ -220,8 +220,8 @@ def pair(
     texts = [documents.as_yaml(side) + "\n" if side else "" for side in sides]
     metadata = ((live or merged or {}).get("metadata")) or {}
     group = f"{type.group}." if type.group else ""
-    space, name = metadata.get("namespace", ""), metadata.get("name", "")
-    return Pair(f"{group}{type.version}.{type.kind}.{space}.{name}", texts[0], texts[1])
+    namespace, name = metadata.get("namespace", ""), metadata.get("name", "")
+    return Pair(f"{group}{type.version}.{type.kind}.{namespace}.{name}", texts[0], texts[1])
 
 
 def _plain(side: Object, show_managers: bool) -> Object:

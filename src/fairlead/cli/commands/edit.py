@@ -66,12 +66,12 @@ async def run(invocation: Invocation) -> int:
     check_subresource(invocation.options, ("status",))
     failures = Failures()
     words, subresource = invocation.options.words, invocation.options.subresource
-    found = [
+    objects = [
         resolved async for resolved in chosen_objects(invocation, words, failures, subresource)
     ]
     failures.finish()
     path = new_file(f".{invocation.options.output}")
-    editing = _Editing(invocation, path, found)
+    editing = _Editing(invocation, path, objects)
     try:
         await editing.run()
     except CommandFailed:
@@ -97,7 +97,7 @@ class _Editing:
     async def run(self) -> None:
         """Raises CommandFailed; if `tried` is set, the file holds the user's text and must be
         kept."""
-        text = text_of([one.value for one in self._objects], self._as_json)
+        text = text_of([resolved.value for resolved in self._objects], self._as_json)
         while True:
             after = await edited(self._path, text)
             if not without_comments(after).strip():
@@ -120,16 +120,16 @@ class _Editing:
         try:
             values = self._matched(values_of(text))
         except ManifestError as error:
-            said = str(error).removeprefix("error: ")
-            return [f"this cannot be read: {said}"]
+            message = str(error).removeprefix("error: ")
+            return [f"this cannot be read: {message}"]
         except CommandError as error:
             return [str(error)]
         problems: list[str] = []
-        for index, (one, value) in enumerate(zip(self._objects, values, strict=True)):
+        for index, (resolved, value) in enumerate(zip(self._objects, values, strict=True)):
             try:
-                self._objects[index] = await self._save_one(one, value)
+                self._objects[index] = await self._save_one(resolved, value)
             except (Invalid, BadRequest) as error:
-                problems.append(_refused(one, error))
+                problems.append(_refused(resolved, error))
             except ApiError as error:
                 again = f"To send it again: fairlead replace -f {self._path}"
                 raise CommandFailed(f"{worded(error)}\n{again}") from None
@@ -138,10 +138,10 @@ class _Editing:
     def _matched(self, values: list[Object]) -> list[Object]:
         """The edited values in the order of the objects; raises Mistake if an identity changed."""
         by_identity = {_identity(value): value for value in values}
-        wanted = [_identity(one.value) for one in self._objects]
-        if len(values) != len(wanted) or set(by_identity) != set(wanted):
+        identities = [_identity(resolved.value) for resolved in self._objects]
+        if len(values) != len(identities) or set(by_identity) != set(identities):
             raise CommandError(_RENAMED)
-        return [by_identity[one] for one in wanted]
+        return [by_identity[identity] for identity in identities]
 
     async def _save_one(self, resolved: ResolvedObject, value: Object) -> ResolvedObject:
         struct = type_of(await self._at.client.discovery.dialect(), resolved.resource.type)
@@ -225,8 +225,8 @@ def without_comments(text: str) -> str:
 
 def values_of(text: str) -> list[Object]:
     """The objects in the edited text; raises ManifestError."""
-    found: list[Manifest] = list(parsed(without_comments(text), "the edited file"))
-    return [one.value for one in found]
+    manifests: list[Manifest] = list(parsed(without_comments(text), "the edited file"))
+    return [manifest.value for manifest in manifests]
 
 
 # Saves edited objects: sends only the edited fields, and raises a conflict if another client
@@ -279,16 +279,16 @@ def _changes_of_others(struct: Struct | None, before: Object, live: Object) -> O
     return changes(struct, sides[0], sides[1], sides[0])
 
 
-def _overlap(one: Any, other: Any) -> bool:
+def _overlap(first: Any, other: Any) -> bool:
     """Whether two patches touch the same field. A list counts as one field."""
-    if not isinstance(one, dict) or not isinstance(other, dict):
+    if not isinstance(first, dict) or not isinstance(other, dict):
         return True
-    return any(key in other and _overlap(value, other[key]) for key, value in one.items())
+    return any(key in other and _overlap(value, other[key]) for key, value in first.items())
 
 
 def _conflict(resolved: ResolvedObject) -> Conflict:
     name = resolved.resource.type.qualified
-    found = error_of_status(
+    error = error_of_status(
         {
             "code": 409,
             "reason": "Conflict",
@@ -296,5 +296,5 @@ def _conflict(resolved: ResolvedObject) -> Conflict:
             " in fields that you changed",
         }
     )
-    assert isinstance(found, Conflict)
-    return found
+    assert isinstance(error, Conflict)
+    return error

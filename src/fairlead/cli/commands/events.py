@@ -56,9 +56,9 @@ async def run(invocation: Invocation) -> int:
     namespace = "" if options.all_namespaces else invocation.namespace
     query = await _about(invocation)
     listed = await events.list(namespace, **query)
-    found = sorted(objects_of(listed), key=_order)
+    listed_events = sorted(objects_of(listed), key=_order)
     show = _Show(invocation, types, printer)
-    if not show(found) and not options.watch:
+    if not show(listed_events) and not options.watch:
         where = "" if options.all_namespaces else f" in {namespace} namespace"
         invocation.screen.warn(f"No events found{where}.")
     if options.watch:
@@ -102,23 +102,23 @@ class _Show:
 
     def __call__(self, events: Sequence[Object], is_alone: bool = False) -> int:
         """Print the events of the wanted types; return how many there are."""
-        found = [
+        new_events = [
             event
             for event in events
             if not self._types or str(event.get("type", "")).lower() in self._types
         ]
         if self._printer is not None:
-            listed = {"apiVersion": "v1", "items": found, "kind": "List", "metadata": {}}
-            for value in found if is_alone else [listed]:
+            listed = {"apiVersion": "v1", "items": new_events, "kind": "List", "metadata": {}}
+            for value in new_events if is_alone else [listed]:
                 self._at.screen.out.write(self._printer(value))
-        elif found:
-            rows = [self._row(one) for one in found]
+        elif new_events:
+            rows = [self._row(event) for event in new_events]
             if self._needs_head:
                 rows.insert(0, self._placed("NAMESPACE", _HEAD))
                 self._needs_head = False
             self._at.screen.out.write(self._columns.text(rows))
         self._at.screen.flush()
-        return len(found)
+        return len(new_events)
 
     def _row(self, event: Object) -> list[str]:
         about = event.get("involvedObject") or {}

@@ -110,10 +110,10 @@ def page(type: ResourceType, schema: Schema, path: Sequence[str], recursive: boo
 
 
 def _described(schema: Schema, inner: Schema) -> Iterator[str]:
-    told = list(schema.descriptions)
+    descriptions = list(schema.descriptions)
     if inner is not schema:
-        told += inner.descriptions
-    for index, text in enumerate(told or ["<empty>"]):
+        descriptions += inner.descriptions
+    for index, text in enumerate(descriptions or ["<empty>"]):
         if index:
             yield ""
         yield from wrapped(printable(text), _TEXT)

@@ -74,16 +74,16 @@ async def run(invocation: Invocation) -> int:
     if options.sort_by:
         from fairlead.cli.output.sort import Order
     order = Order(options.sort_by) if options.sort_by else None
-    asked = await asked_by(invocation)
+    queries = await asked_by(invocation)
     if options.watch or options.watch_only:
         from fairlead.cli.get import follow
 
         if printer is None:
-            return await follow.follow_tables(invocation, asked)
-        return await follow.follow_documents(invocation, asked, printer)
+            return await follow.follow_tables(invocation, queries)
+        return await follow.follow_documents(invocation, queries, printer)
     if printer is None:
-        return await show_tables(invocation, asked, order)
-    return await show_documents(invocation, asked, printer, order)
+        return await show_tables(invocation, queries, order)
+    return await show_documents(invocation, queries, printer, order)
 
 
 def _choice(invocation: Invocation) -> Choice:

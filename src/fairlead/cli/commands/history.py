@@ -56,16 +56,16 @@ async def run(invocation: Invocation) -> int:
 
     options = invocation.options
     if options.output and options.output not in _FORMATS:
-        known = " or ".join(_FORMATS)
-        raise UsageError(f"unknown output format {options.output!r}, it must be {known}")
+        formats = " or ".join(_FORMATS)
+        raise UsageError(f"unknown output format {options.output!r}, it must be {formats}")
     sight, limit, start = _sight(invocation), _limit(options.limit), _start(options.since)
     named = await parse_object_reference(invocation, options.words)
     if options.diff is not None:
         await _compare(invocation, named, sight)
         return 0
     if options.revision is not None:
-        found = await object_at(named, _whole(options.revision, "--revision"))
-        invocation.screen.print(_FORMATS[options.output or "yaml"](sight.shown(found)))
+        value = await object_at(named, _whole(options.revision, "--revision"))
+        invocation.screen.print(_FORMATS[options.output or "yaml"](sight.shown(value)))
         return 0
     history = await history_of(named)
     writers = await writers_of(named)
@@ -75,7 +75,7 @@ async def run(invocation: Invocation) -> int:
         invocation.screen.print(_FORMATS[options.output](written))
     elif options.brief:
         now = datetime.now(UTC)
-        invocation.screen.print(tables.text([HEAD, *(one.row(now) for one in chapters)]))
+        invocation.screen.print(tables.text([HEAD, *(entry.row(now) for entry in chapters)]))
     else:
         _tell(invocation, named, history.since, chapters)
     return 0
@@ -93,8 +93,10 @@ async def _compare(invocation: Invocation, named: Named, sight: DiffView) -> Non
     after = await (_then if before is not None else object_at)(named, second)
     lines = sight.difference(before, after)
     if invocation.options.output:
-        told = {"from": first, "to": second, "difference": "\n".join(lines)}
-        invocation.screen.print(_FORMATS[invocation.options.output]({**named.document(), **told}))
+        document = {"from": first, "to": second, "difference": "\n".join(lines)}
+        invocation.screen.print(
+            _FORMATS[invocation.options.output]({**named.document(), **document})
+        )
     elif lines:
         heads = (f"--- revision {first}", f"+++ revision {second}")
         for line in painted([*heads, *lines], Paint(invocation.screen)):
@@ -119,7 +121,7 @@ def _sight(invocation: Invocation) -> DiffView:
 
     try:
         fields = [
-            parsed_path(text) for given in invocation.options.fields for text in given.split(",")
+            parsed_path(text) for value in invocation.options.fields for text in value.split(",")
         ]
     except ValueError as error:
         raise UsageError(f"--fields: {str(error)!r} is not the path of a field") from None
@@ -167,7 +169,7 @@ def _chosen(
     if start is not None:
         chapters = newer_than(chapters, start)
     if invocation.options.fields:
-        chapters = [one for one in chapters if one.lines or one.version.change == DELETED]
+        chapters = [entry for entry in chapters if entry.lines or entry.version.change == DELETED]
     return chapters[-limit:] if limit is not None else chapters
 
 
@@ -177,7 +179,7 @@ def _document(
     return {
         **named.document(),
         "knownSince": str(since) if since else None,
-        "versions": [one.document(sight) for one in chapters],
+        "versions": [entry.document(sight) for entry in chapters],
     }
 
 
@@ -188,9 +190,9 @@ def _tell(invocation: Invocation, named: Named, since: int, chapters: list[Histo
     if since:
         invocation.screen.print(f"The server knows its history from revision {since} on.")
     paint, now = Paint(invocation.screen), datetime.now(UTC)
-    for one in chapters:
+    for entry in chapters:
         invocation.screen.print()
-        for line in one.told(paint, now):
+        for line in entry.told(paint, now):
             invocation.screen.print(line)
     if not chapters:
         invocation.screen.print("\nNo changes match.")

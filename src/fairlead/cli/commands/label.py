@@ -41,7 +41,7 @@ def _outcome(marks: LabelChanges, changed: bool) -> str:
     return "labeled" if marks.set else "unlabeled"
 
 
-def _overwritten(standing: Mapping[str, str]) -> str:
+def _overwritten(current: Mapping[str, str]) -> str:
     return "\n".join(
-        f"{key} is {value} already; --overwrite replaces it" for key, value in standing.items()
+        f"{key} is {value} already; --overwrite replaces it" for key, value in current.items()
     )

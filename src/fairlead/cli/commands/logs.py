@@ -90,14 +90,14 @@ async def run(invocation: Invocation) -> int:
     container = _container(invocation)
     _check(invocation, container)
     pods = await invocation.client.resource("pods")
-    found = await _pods(invocation)
-    if not found:
+    selected = await _pods(invocation)
+    if not selected:
         invocation.screen.warn(f"No pods found in namespace {invocation.namespace}.")
         return 0
     annotation = (await invocation.client.discovery.dialect()).label(DEFAULT)
     streams = [
         stream
-        for pod in found
+        for pod in selected
         for stream in streams_of(
             invocation, pods, pod, container, options.all_containers, annotation
         )
@@ -201,17 +201,17 @@ async def _show_one(invocation: Invocation, stream: Stream, by_lines: bool) -> N
                 if not by_lines:
                     write_bytes(invocation.screen.out, piece)
                     continue
-                *whole, begun = (begun + piece).split(b"\n")
+                *lines, begun = (begun + piece).split(b"\n")
                 write_bytes(
-                    invocation.screen.out, b"".join(prefix + line + b"\n" for line in whole)
+                    invocation.screen.out, b"".join(prefix + line + b"\n" for line in lines)
                 )
         if begun:
             write_bytes(invocation.screen.out, prefix + begun)
     except (ApiError, Unreachable) as error:
-        said = f"error: {error}" if has_come else worded(error)
+        message = f"error: {error}" if has_come else worded(error)
         if not invocation.options.ignore_errors:
-            raise CommandFailed(said) from None
-        invocation.screen.warn(printable(said))
+            raise CommandFailed(message) from None
+        invocation.screen.warn(printable(message))
 
 
 # Selects the containers whose logs are requested, and streams their logs.
@@ -232,8 +232,8 @@ class Stream(NamedTuple):
     async def pieces(self, query: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
         """Yield the log in chunks as they arrive; raises ApiError and Unreachable."""
         path = self.pods.path(self.pod, self.namespace, "log")
-        asked = {**query, "container": self.container}
-        request = Request("GET", path, asked, accept="*/*")
+        parameters = {**query, "container": self.container}
+        request = Request("GET", path, parameters, accept="*/*")
         async with self.pods.session.open(request) as answer, aclosing(answer.pieces()) as pieces:
             async for piece in pieces:
                 yield piece
@@ -259,16 +259,16 @@ def _selector(value: Object) -> str:
     """The label selector of the pods of an object; raises Mistake."""
     kind, spec = value["kind"], value.get("spec") or {}
     version = value["apiVersion"].rpartition("/")[2]
-    said = f"a {kind} ({version}) has no logs"
+    message = f"a {kind} ({version}) has no logs"
     if kind in _BY_SELECTOR:
         return _written(spec.get("selector") or {})
     if kind not in _BY_LABELS:
-        raise CommandError(f"{said}: selector for *{version}.{kind} not implemented")
+        raise CommandError(f"{message}: selector for *{version}.{kind} not implemented")
     labels = spec.get("selector") or {}
     if not labels:
         name = value["metadata"]["name"]
         raise CommandError(
-            f"{said}: invalid {kind.lower()} '{name}': {kind} is defined without a selector"
+            f"{message}: invalid {kind.lower()} '{name}': {kind} is defined without a selector"
         )
     return _written({"matchLabels": labels})
 
@@ -294,16 +294,16 @@ async def _first(
 ) -> Object:
     """The pod most likely to have logs. If there is none, waits up to `patience` seconds for the
     first."""
-    found = (await pods.list(namespace, labelSelector=selector))["items"]
-    if not found:
+    items = (await pods.list(namespace, labelSelector=selector))["items"]
+    if not items:
         watch = pods.watch(namespace, labelSelector=selector, timeout=patience)
         async for event in watch:
             return event.object
         raise CommandError("no pod appeared within --pod-running-timeout")
-    first: Object = min(found, key=_order)
-    if len(found) > 1:
+    first: Object = min(items, key=_order)
+    if len(items) > 1:
         name = printable(first["metadata"]["name"])
-        invocation.screen.warn(f"These are {len(found)} pods; the logs are those of pod/{name}")
+        invocation.screen.warn(f"These are {len(items)} pods; the logs are those of pod/{name}")
     return first
 
 
@@ -343,20 +343,22 @@ def streams_of(
     container. Raises Mistake."""
     metadata, spec = pod["metadata"], pod.get("spec") or {}
     named = [
-        (str(one["name"]), note) for part, note in _LISTS.items() for one in spec.get(part) or ()
+        (str(container["name"]), note)
+        for part, note in _LISTS.items()
+        for container in spec.get(part) or ()
     ]
     names = [name for name, _ in named]
     if all_containers:
-        wanted: Sequence[str] = names
+        selected: Sequence[str] = names
     elif container:
         if container not in names:
             raise CommandError(f"the pod {metadata['name']} has no container {container}")
-        wanted = [container]
+        selected = [container]
     else:
-        wanted = [
+        selected = [
             _default(invocation, spec, named, (metadata.get("annotations") or {}).get(default))
         ]
-    for name in wanted:
+    for name in selected:
         yield Stream(pods, metadata.get("namespace") or "", metadata["name"], name)
 
 
@@ -367,7 +369,7 @@ def _default(
         return annotated
     first = str(spec["containers"][0]["name"])
     if len(named) > 1:
-        ordered = sorted(named, key=lambda one: one[1])  # regular containers first
+        ordered = sorted(named, key=lambda entry: entry[1])  # regular containers first
         listed = ", ".join(f"{name}{note}" for name, note in ordered)
         invocation.screen.warn(
             printable(f"The logs are those of container {first}; all are {listed}")

@@ -47,13 +47,13 @@ async def run(invocation: Invocation) -> int:
     named = await parse_object_reference(invocation, invocation.options.words)
     live = await named.resource.get(named.name, named.namespace)
     managers = managers_of(live)
-    shown = live if invocation.options.show_secrets else masked(live)
-    tree = field_tree(shown, managers)
+    value = live if invocation.options.show_secrets else masked(live)
+    tree = field_tree(value, managers)
     if invocation.options.output:
         from fairlead.cli.ownership.document import document
 
-        wanted = _wanted(invocation, named, managers)
-        invocation.screen.print(documents.as_json(document(named, managers, tree, wanted=wanted)))
+        selects = _wanted(invocation, named, managers)
+        invocation.screen.print(documents.as_json(document(named, managers, tree, selects=selects)))
     else:
         _show(invocation, named, managers, tree)
     return 0
@@ -65,17 +65,17 @@ async def _run_plans(invocation: Invocation) -> int:
 
     if invocation.options.manager:
         raise UsageError("--manager and -f cannot be used together")
-    found = manifests(invocation.options.filename, invocation.options.recursive)
-    wanted = (
+    listed = manifests(invocation.options.filename, invocation.options.recursive)
+    selects = (
         await parse_object_reference(invocation, invocation.options.words)
         if invocation.options.words
         else None
     )
-    plans = [(await _named_by(invocation, one), one.value) for one in found]
-    if wanted is not None:
-        plans = [plan for plan in plans if _same(plan[0], wanted)]
+    plans = [(await _named_by(invocation, manifest), manifest.value) for manifest in listed]
+    if selects is not None:
+        plans = [plan for plan in plans if _same(plan[0], selects)]
     if not plans:
-        raise CommandFailed(f"error: {wanted.title} is not in the file" if wanted else _NOTHING)
+        raise CommandFailed(f"error: {selects.title} is not in the file" if selects else _NOTHING)
     conflicts, written = 0, []
     for index, (named, value) in enumerate(plans):
         plan = await plan_of(
@@ -101,20 +101,20 @@ async def _named_by(invocation: Invocation, manifest: Manifest) -> Named:
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
         raise CommandFailed(f"error: {manifest.origin}: an object to apply must have a name")
-    space = (
+    namespace = (
         str(metadata.get("namespace") or invocation.namespace) if resource.type.namespaced else ""
     )
-    if invocation.options.namespace and space not in ("", invocation.options.namespace):
+    if invocation.options.namespace and namespace not in ("", invocation.options.namespace):
         raise CommandFailed(
-            f"error: the file says namespace {space} and -n {invocation.options.namespace}:"
-            f" leave out -n, or give -n {space}"
+            f"error: the file says namespace {namespace} and -n {invocation.options.namespace}:"
+            f" leave out -n, or give -n {namespace}"
         )
-    return Named(resource, name, space)
+    return Named(resource, name, namespace)
 
 
-def _same(one: Named, other: Named) -> bool:
+def _same(first: Named, other: Named) -> bool:
     """Whether both are the same object, regardless of the API version."""
-    return (one.resource.type.group, one.resource.type.kind, one.name, one.namespace) == (
+    return (first.resource.type.group, first.resource.type.kind, first.name, first.namespace) == (
         other.resource.type.group,
         other.resource.type.kind,
         other.name,
@@ -132,14 +132,14 @@ def _show(
     from fairlead.cli.ownership.picture import Drawing
     from fairlead.cli.ownership.rows import rows_of
 
-    wanted = _wanted(invocation, named, managers)
+    selects = _wanted(invocation, named, managers)
     drawing = Drawing(invocation.screen, managers)
     invocation.screen.print(f"{named.title} ({named.resource.type.api_version})")
     if plan is not None:
         invocation.screen.print(_outcome(plan, invocation.options.field_manager))
     invocation.screen.print(f"\n{drawing.legend()}\n")
     planner = invocation.options.field_manager if plan is not None else ""
-    invocation.screen.print(drawing.fields(rows_of(tree, wanted), planner))
+    invocation.screen.print(drawing.fields(rows_of(tree, selects), planner))
 
 
 def _wanted(invocation: Invocation, named: Named, managers: list[Manager]) -> Wanted | None:
@@ -148,9 +148,9 @@ def _wanted(invocation: Invocation, named: Named, managers: list[Manager]) -> Wa
     if not only:
         return None
     if all(manager.name != only for manager in managers):
-        known = printable(", ".join(sorted({manager.name for manager in managers}))) or "none"
+        names = printable(", ".join(sorted({manager.name for manager in managers}))) or "none"
         raise CommandFailed(
-            f'error: "{only}" manages no fields of {named.title} (managers: {known})'
+            f'error: "{only}" manages no fields of {named.title} (managers: {names})'
         )
     return lambda field: any(owner.name == only for owner in field.owners)
 

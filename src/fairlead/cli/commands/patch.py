@@ -58,14 +58,16 @@ async def run(invocation: Invocation) -> int:
         invocation, invocation.options.words, failures, invocation.options.subresource
     ):
         try:
-            made = await _patched(invocation, resolved, patch)
+            patched = await _patched(invocation, resolved, patch)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
-            done = (
-                "patched (no change)" if _is_same(invocation, resolved.value, made) else "patched"
+            word = (
+                "patched (no change)"
+                if _is_same(invocation, resolved.value, patched)
+                else "patched"
             )
-            show_result(invocation, resolved.resource.type, made, done, note(invocation.options))
+            show_result(invocation, resolved.resource.type, patched, word, note(invocation.options))
     return failures.finish()
 
 
@@ -86,13 +88,13 @@ def _patch(invocation: Invocation) -> Any:
                 f"unable to read patch file: open {options.patch_file}: {why.lower()}"
             ) from None
     try:
-        found = [value for value in documents(text, "") if value is not None]
+        values = [value for value in documents(text, "") if value is not None]
     except ManifestError as error:
         why = str(error).partition("YAML to JSON: ")[2]
         raise CommandError(f'unable to parse "{text}": {why}') from None
-    if len(found) != 1:
+    if len(values) != 1:
         raise CommandError(f'unable to parse "{text}": one patch is needed')
-    return found[0]
+    return values[0]
 
 
 async def _patched(invocation: Invocation, resolved: ResolvedObject, patch: Any) -> Object:
@@ -124,8 +126,8 @@ async def _merged_here(invocation: Invocation, resolved: ResolvedObject, patch: 
 
     try:
         if invocation.options.type == "json":
-            found: Object = apply_json_patch(resolved.value, operations(patch))
-            return found
+            patched: Object = apply_json_patch(resolved.value, operations(patch))
+            return patched
         if invocation.options.type == "merge":
             merged: Object = apply_merge_patch(resolved.value, merge_document(patch))
             return merged

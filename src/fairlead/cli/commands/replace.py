@@ -48,16 +48,18 @@ async def run(invocation: Invocation) -> int:
     failures, places = Failures(), Resolver(invocation)
     for manifest in files_of(invocation, "replace"):
         try:
-            found = await places.of(manifest)
-            require_name(found)
-            made = await _replaced(invocation, found, deletion, query)
+            resolved = await places.of(manifest)
+            require_name(resolved)
+            replaced = await _replaced(invocation, resolved, deletion, query)
             places.made(manifest.value)
         except CommandFailed as error:
             failures.add(error)
         except EXPECTED as error:
             failures.add(sourced(error, "replacing", manifest.origin))
         else:
-            show_result(invocation, found.resource.type, made, "replaced", note(invocation.options))
+            show_result(
+                invocation, resolved.resource.type, replaced, "replaced", note(invocation.options)
+            )
     return failures.finish()
 
 

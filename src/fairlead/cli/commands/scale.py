@@ -66,18 +66,18 @@ async def run(invocation: Invocation) -> int:
     check_choice(invocation, options.words)
     query = write_query(options)
     failures = Failures()
-    found = [resolved async for resolved in chosen_objects(invocation, options.words, failures)]
-    if options.resource_version and len(found) > 1:
+    objects = [resolved async for resolved in chosen_objects(invocation, options.words, failures)]
+    if options.resource_version and len(objects) > 1:
         raise CommandError("--resource-version needs a single object, but several are selected")
-    if not found and not failures:
+    if not objects and not failures:
         raise CommandError("no objects passed to scale")
-    for one in found:
+    for selected in objects:
         try:
-            value = await _scaled(invocation, one, query)
+            value = await _scaled(invocation, selected, query)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
-            show_result(invocation, one.resource.type, value, "scaled", note(options))
+            show_result(invocation, selected.resource.type, value, "scaled", note(options))
     return failures.finish()
 
 
@@ -129,19 +129,19 @@ async def _write(
                 raise
 
 
-def _unexpected(what: str, wanted: object, found: object) -> None:
-    raise CommandError(f"not scaled: {what} is {found}, not {wanted}")
+def _unexpected(what: str, expected: object, actual: object) -> None:
+    raise CommandError(f"not scaled: {what} is {actual}, not {expected}")
 
 
 async def _wait(invocation: Invocation, resolved: ResolvedObject) -> None:
     """Poll the scale until it has the replicas, because a scale subresource cannot be watched. The
     interval doubles from 0.1 to 1 second."""
     ends = monotonic() + invocation.options.timeout
-    wanted, pause = invocation.options.replicas, _BETWEEN_LOOKS
+    replicas, pause = invocation.options.replicas, _BETWEEN_LOOKS
     while True:
         scale = await resolved.resource.get(resolved.name, resolved.namespace, subresource=_SCALE)
         planned = scale.get("spec", {}).get("replicas", 0)
-        if planned == wanted == scale.get("status", {}).get("replicas", 0):
+        if planned == replicas == scale.get("status", {}).get("replicas", 0):
             return
         if monotonic() + pause > ends:
             raise CommandError(

@@ -29,8 +29,8 @@ async def run(invocation: Invocation) -> int:
     if invocation.options.up:
         root = await owners_of(invocation.client, item)
     else:
-        found = await all_items(invocation.client, named.namespace)
-        root, notes = owned_by(item, found), found.notes
+        listing = await all_items(invocation.client, named.namespace)
+        root, notes = owned_by(item, listing), listing.notes
     states = await states_of(invocation.client, (branch.item for _, branch in branches(root)))
     if invocation.options.output:
         below = "owners" if invocation.options.up else "owned"

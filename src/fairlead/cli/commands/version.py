@@ -36,17 +36,17 @@ async def run(invocation: Invocation) -> int:
             version = printable(str(server["serverVersion"].get("gitVersion")))
             invocation.screen.print(f"Server Version: {version} (dialect {server['dialect']})")
         return 0
-    told: dict[str, Any] = {"clientVersion": {"gitVersion": f"v{__version__}"}}
+    document: dict[str, Any] = {"clientVersion": {"gitVersion": f"v{__version__}"}}
     failure: Exception | None = None
     if asks:
         from fairlead.cli.runner import EXPECTED
 
         try:
-            told |= await _server(invocation)
+            document |= await _server(invocation)
         except EXPECTED as error:
             failure = error
     show = documents.as_json if options.output == "json" else documents.as_yaml
-    invocation.screen.print(show(told))
+    invocation.screen.print(show(document))
     if failure is not None:
         raise failure
     return 0

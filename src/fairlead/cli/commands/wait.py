@@ -45,54 +45,54 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    wanted = wanted_by(invocation.options.wanted)
+    condition = wanted_by(invocation.options.wanted)
     check_choice(invocation, invocation.options.words)
     failures = Failures()
-    found = await _found(invocation, wanted, failures)
-    if not found and not failures and not wanted.is_absence:
+    objects = await _found(invocation, condition, failures)
+    if not objects and not failures and not condition.is_absence:
         raise CommandError("no matching resources found")
     groups: dict[tuple[str, str, str], list[Chosen]] = {}
-    for one in found:
-        type = one.resource.type
-        groups.setdefault((type.group, type.name, one.namespace), []).append(one)
-    waits = [_wait(invocation, group, wanted, failures) for group in groups.values()]
-    late = [one for group in await asyncio.gather(*waits) for one in group]
+    for selected in objects:
+        type = selected.resource.type
+        groups.setdefault((type.group, type.name, selected.namespace), []).append(selected)
+    waits = [_wait(invocation, group, condition, failures) for group in groups.values()]
+    late = [selected for group in await asyncio.gather(*waits) for selected in group]
     before = "error: " if len(late) == 1 and not failures else ""
     why = "not met in time on" if invocation.options.timeout else "condition not met for"
-    for one in late:
-        failures.add(CommandFailed(f"{before}{why} {one.resource.type.name}/{one.name}"))
+    for selected in late:
+        failures.add(CommandFailed(f"{before}{why} {selected.resource.type.name}/{selected.name}"))
     return failures.finish()
 
 
-async def _found(invocation: Invocation, wanted: Wanted, failures: Failures) -> list[Chosen]:
+async def _found(invocation: Invocation, condition: Wanted, failures: Failures) -> list[Chosen]:
     """The selected objects with their current values. With --for=create a missing object is
     included; with --for=delete it is skipped."""
-    found: list[Chosen] = []
+    objects: list[Chosen] = []
     async for resolved in chosen(invocation, invocation.options.words, failures):
         try:
             value = resolved.value or await resolved.resource.get(resolved.name, resolved.namespace)
-            found.append(resolved._replace(value=value))
+            objects.append(resolved._replace(value=value))
         except NotFound as error:
-            if wanted.is_presence and not uses_selector(invocation):
-                found.append(resolved)
-            elif not wanted.is_absence:
+            if condition.is_presence and not uses_selector(invocation):
+                objects.append(resolved)
+            elif not condition.is_absence:
                 failures.add(error)
         except EXPECTED as error:
             failures.add(error)
-    return found
+    return objects
 
 
 async def _wait(
-    invocation: Invocation, group: Sequence[Chosen], wanted: Wanted, failures: Failures
+    invocation: Invocation, group: Sequence[Chosen], condition: Wanted, failures: Failures
 ) -> Collection[Chosen]:
     """Wait for objects of one resource and namespace; return the objects that do not meet the
     condition in time."""
-    resource, space = group[0].resource, group[0].namespace
-    open = {(space, one.name): one for one in group}
-    holds = {key: wanted.holds(one.value) for key, one in open.items()}
+    resource, namespace = group[0].resource, group[0].namespace
+    open = {(namespace, selected.name): selected for selected in group}
+    holds = {key: condition.holds(selected.value) for key, selected in open.items()}
     timeout = invocation.options.timeout if invocation.options.timeout >= 0 else _A_WEEK
     try:
-        async for key, value in settled(resource, holds, space, timeout):
+        async for key, value in settled(resource, holds, namespace, timeout):
             _tell(invocation, resource, open.pop(key), key, value)
     except EXPECTED as error:
         failures.add(error)
@@ -100,9 +100,13 @@ async def _wait(
     return open.values()
 
 
-def _tell(invocation: Invocation, resource: Resource, one: Chosen, key: Key, value: object) -> None:
-    shown = value if isinstance(value, dict) else one.value or {"metadata": {"name": key[1]}}
-    show_result(invocation, resource.type, shown, "condition met")
+def _tell(
+    invocation: Invocation, resource: Resource, selected: Chosen, key: Key, value: object
+) -> None:
+    last_value = (
+        value if isinstance(value, dict) else selected.value or {"metadata": {"name": key[1]}}
+    )
+    show_result(invocation, resource.type, last_value, "condition met")
     invocation.screen.flush()
 
 
@@ -128,8 +132,8 @@ def wanted_by(text: str) -> Wanted:
         holds = has_condition(name, status if sign else "True")
         return Wanted(lambda value: holds)
     if kind == "jsonpath":
-        found = _at_path(rest)
-        return Wanted(lambda value: found)
+        condition = _at_path(rest)
+        return Wanted(lambda value: condition)
     raise CommandError(f'unrecognized condition: "{text}"')
 
 
@@ -141,8 +145,8 @@ def _gone(value: Object | None) -> Holds:
 def _at_path(text: str) -> Holds:
     from fairlead.cli.output.jsonpath import JsonPathError, parse, relaxed
 
-    path, sign, wanted = _divided(text)
-    if not path or (sign and not wanted):
+    path, sign, expected = _divided(text)
+    if not path or (sign and not expected):
         raise CommandError(_FORMAT)
     try:
         expression = parse(relaxed(path))
@@ -153,10 +157,10 @@ def _at_path(text: str) -> Holds:
         if value is None:
             return False
         try:
-            found = expression.find(value)
+            values = expression.find(value)
         except JsonPathError as error:
             raise CommandError(str(error)) from None
-        return bool(found) and (not sign or _is(found, wanted))
+        return bool(values) and (not sign or _is(values, expected))
 
     return holds
 
@@ -164,15 +168,15 @@ def _at_path(text: str) -> Holds:
 def _divided(text: str) -> tuple[str, str, str]:
     """Split at the `=` after the closing brace: the expression may contain others."""
     end = text.rfind("}") + 1
-    before, sign, wanted = text[end:].partition("=")
-    return f"{text[:end]}{before}", sign, wanted.strip("'\"") if end else wanted
+    before, sign, expected = text[end:].partition("=")
+    return f"{text[:end]}{before}", sign, expected.strip("'\"") if end else expected
 
 
-def _is(found: list[Any], wanted: str) -> bool:
+def _is(values: list[Any], expected: str) -> bool:
     from fairlead.cli.output.values import plain
 
-    if len(found) > 1:
+    if len(values) > 1:
         raise CommandError("the path of --for finds several values")
-    if isinstance(found[0], dict | list):
+    if isinstance(values[0], dict | list):
         raise CommandError("the path of --for leads to a map or a list: name a value in it")
-    return plain(found[0]).strip() == wanted.strip()
+    return plain(values[0]).strip() == expected.strip()

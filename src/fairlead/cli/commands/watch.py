@@ -75,11 +75,11 @@ async def _new_kinds(
 
 
 def _query(invocation: Invocation) -> dict[str, Any]:
-    asked = {
+    parameters = {
         "labelSelector": invocation.options.selector,
         "fieldSelector": invocation.options.field_selector,
     }
-    return {name: text for name, text in asked.items() if text}
+    return {name: text for name, text in parameters.items() if text}
 
 
 async def _resources(invocation: Invocation) -> list[tuple[Resource, str]]:
@@ -132,8 +132,8 @@ def _ready(invocation: Invocation) -> Any:
 
 def _tell(invocation: Invocation, change: Change, lines: Lines) -> bool:
     managers = managers_behind(change)
-    wanted = invocation.options.manager
-    if wanted and wanted not in (manager.name for manager in managers):
+    manager_name = invocation.options.manager
+    if manager_name and manager_name not in (manager.name for manager in managers):
         return False
     if invocation.options.output:
         invocation.screen.print(document(change, managers))

@@ -31,8 +31,8 @@ def complete(words: Sequence[str]) -> int:
     """Print the candidates for the last word, each followed by a tab and its description. Ignores
     all errors: they would disturb the shell while the user types."""
     try:
-        for word, told in _offered(list(words) or [""]):
-            print(f"{word}\t{told}" if told else word)
+        for word, description in _offered(list(words) or [""]):
+            print(f"{word}\t{description}" if description else word)
     except (Exception, SystemExit):
         pass
     return 0
@@ -86,8 +86,10 @@ def _words(typed: Typed) -> Iterator[tuple[str, str]]:
     actions = typed.reader._option_string_actions
     flag, sign, begun = current.partition("=")
     if sign and _wants_value(typed.reader, flag):
-        for word, told in _matching(_ask(typed, value_offers(typed.command, actions[flag])), begun):
-            yield f"{flag}={word}", told
+        for word, description in _matching(
+            _ask(typed, value_offers(typed.command, actions[flag])), begun
+        ):
+            yield f"{flag}={word}", description
         return
     last = typed.before[-1] if typed.before else ""
     if _wants_value(typed.reader, last):
@@ -95,8 +97,8 @@ def _words(typed: Typed) -> Iterator[tuple[str, str]]:
     elif current.startswith("-"):
         yield from _matching(_flags(actions), current)
     else:
-        said = _positionals(typed.reader, typed.before)
-        yield from _matching(_ask(typed, offers_for(typed.command, said, current)), current)
+        positionals = _positionals(typed.reader, typed.before)
+        yield from _matching(_ask(typed, offers_for(typed.command, positionals, current)), current)
 
 
 def _wants_value(reader: ArgumentReader, word: str) -> bool:
@@ -115,7 +117,7 @@ def _flags(actions: dict[str, argparse.Action]) -> dict[str, str]:
 
 def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
     """The words that are neither flags nor values of flags."""
-    found = []
+    positionals = []
     skip = False
     for word in words:
         if skip:
@@ -123,8 +125,8 @@ def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
         elif word.startswith("-") and word != "-":
             skip = _wants_value(reader, word)
         else:
-            found.append(word)
-    return found
+            positionals.append(word)
+    return positionals
 
 
 def _ask(typed: Typed, offers: CandidateSource | None) -> dict[str, str]:
@@ -132,10 +134,10 @@ def _ask(typed: Typed, offers: CandidateSource | None) -> dict[str, str]:
     need quoting or look like a flag are left out."""
     if offers is None:
         return {}
-    found = asyncio.run(asyncio.wait_for(offers(_options(typed)), _PATIENCE))
+    candidates = asyncio.run(asyncio.wait_for(offers(_options(typed)), _PATIENCE))
     return {
-        word: told
-        for word, told in found.items()
+        word: description
+        for word, description in candidates.items()
         if shlex.quote(word) == word and not word.startswith("-")
     }
 
@@ -149,6 +151,6 @@ def _options(typed: Typed) -> argparse.Namespace:
 
 
 def _matching(offered: dict[str, str], begun: str) -> Iterator[tuple[str, str]]:
-    for word, told in offered.items():
+    for word, description in offered.items():
         if word.startswith(begun):
-            yield word, " ".join(told.split())
+            yield word, " ".join(description.split())

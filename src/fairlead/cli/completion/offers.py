@@ -34,17 +34,17 @@ _PLACES: dict[str, tuple[str, ...]] = {
 }
 
 
-def offers_for(command: str, said: Sequence[str], current: str) -> CandidateSource | None:
-    """The candidates for the next word of a command after the words `said`."""
+def offers_for(command: str, before: Sequence[str], current: str) -> CandidateSource | None:
+    """The candidates for the next word of a command after the words `before`."""
     places = _PLACES.get(command)
     if places is not None:
-        return _offers(places[min(len(said), len(places) - 1)])
+        return _offers(places[min(len(before), len(places) - 1)])
     if not COMMANDS[command].usage.startswith("KIND"):
         return None
-    if "/" in current or any("/" in word for word in said):
+    if "/" in current or any("/" in word for word in before):
         return _pairs(current.partition("/")[0])
-    if said:
-        return _names(said[0])
+    if before:
+        return _names(before[0])
     head, comma, _ = current.rpartition(",")
     return _kinds(f"{head}{comma}")
 
@@ -61,16 +61,21 @@ def value_offers(command: str, action: argparse.Action) -> CandidateSource | Non
         if command == "get":
             from fairlead.cli.output.printers import FORMATS
 
-            return _fixed([f"{one}=" if "-" in one or "path" in one else one for one in FORMATS])
-        told = str(action.help or "").partition("one of ")[2]
-        return _fixed([part.strip() for part in told.split(",") if part] or _SHORT_FORMATS)
+            return _fixed(
+                [
+                    f"{format}=" if "-" in format or "path" in format else format
+                    for format in FORMATS
+                ]
+            )
+        listed = str(action.help or "").partition("one of ")[2]
+        return _fixed([part.strip() for part in listed.split(",") if part] or _SHORT_FORMATS)
     return None
 
 
-def _offers(place: str) -> CandidateSource | None:
-    if place.startswith("names of "):
-        return _names(place.removeprefix("names of "))
-    if place == "shells":
+def _offers(source: str) -> CandidateSource | None:
+    if source.startswith("names of "):
+        return _names(source.removeprefix("names of "))
+    if source == "shells":
         from fairlead.cli.commands.completion import SCRIPTS
 
         return _fixed(list(SCRIPTS))
@@ -78,7 +83,7 @@ def _offers(place: str) -> CandidateSource | None:
         "verbs": _fixed(_VERBS),
         "kinds": _kinds(""),
         "contexts": _contexts,
-    }.get(place)
+    }.get(source)
 
 
 def _fixed(words: Sequence[str]) -> CandidateSource:
@@ -91,37 +96,37 @@ def _fixed(words: Sequence[str]) -> CandidateSource:
 async def _contexts(options: argparse.Namespace) -> dict[str, str]:
     from fairlead.client.access.files import read_configuration, sources_of
 
-    known = read_configuration(sources_of(options.kubeconfig))
-    return dict.fromkeys(known.entries["contexts"], "")
+    configuration = read_configuration(sources_of(options.kubeconfig))
+    return dict.fromkeys(configuration.entries["contexts"], "")
 
 
 def _kinds(front: str) -> CandidateSource:
     """Resource names; with their group if the plain name is already taken."""
 
     async def offers(options: argparse.Namespace) -> dict[str, str]:
-        at = Invocation(options)
+        invocation = Invocation(options)
         try:
-            found: dict[str, str] = {}
-            for type in await at.client.discovery.all_resources():
+            kinds: dict[str, str] = {}
+            for type in await invocation.client.discovery.all_resources():
                 if "list" in type.verbs:
-                    name = type.name if type.name not in found else type.qualified
-                    found.setdefault(name, type.api_version)
-            return {f"{front}{name}": told for name, told in found.items()}
+                    name = type.name if type.name not in kinds else type.qualified
+                    kinds.setdefault(name, type.api_version)
+            return {f"{front}{name}": description for name, description in kinds.items()}
         finally:
-            await at.close()
+            await invocation.close()
 
     return offers
 
 
 def _names(kind: str) -> CandidateSource:
     async def offers(options: argparse.Namespace) -> dict[str, str]:
-        at = Invocation(options)
+        invocation = Invocation(options)
         try:
-            resource = await at.client.resource(kind.partition(",")[0])
-            page = await resource.page(at.namespace, accept=METADATA_LIST, limit=_MOST)
+            resource = await invocation.client.resource(kind.partition(",")[0])
+            page = await resource.page(invocation.namespace, accept=METADATA_LIST, limit=_MOST)
             return {str(item["metadata"]["name"]): "" for item in page["items"]}
         finally:
-            await at.close()
+            await invocation.close()
 
     return offers
 
@@ -132,6 +137,9 @@ def _pairs(kind: str) -> CandidateSource:
     async def offers(options: argparse.Namespace) -> dict[str, str]:
         if not kind:
             return {}
-        return {f"{kind}/{name}": told for name, told in (await _names(kind)(options)).items()}
+        return {
+            f"{kind}/{name}": description
+            for name, description in (await _names(kind)(options)).items()
+        }
 
     return offers

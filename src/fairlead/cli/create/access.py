@@ -11,32 +11,32 @@ _GROUP = "rbac.authorization.@"
 _PATH_VERBS = ("get", "post", "put", "delete", "patch", "head", "options", "*")
 
 
-async def _service_account(at: Making) -> Object:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": at.name}}
+async def _service_account(arguments: Making) -> Object:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": arguments.name}}
 
 
-def _of_group(at: Making, kind: str, **fields: object) -> Object:
-    version = at.dialect.group_name(f"{_GROUP}/v1")
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": at.name}, **fields}
+def _of_group(arguments: Making, kind: str, **fields: object) -> Object:
+    version = arguments.dialect.group_name(f"{_GROUP}/v1")
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": arguments.name}, **fields}
 
 
-def _verbs(at: Making) -> list[str]:
-    found = list(dict.fromkeys(at.values("verb")))
-    return ["*"] if "*" in found else found
+def _verbs(arguments: Making) -> list[str]:
+    verbs = list(dict.fromkeys(arguments.values("verb")))
+    return ["*"] if "*" in verbs else verbs
 
 
-async def _resource_rules(at: Making, verbs: list[str]) -> list[Object]:
+async def _resource_rules(arguments: Making, verbs: list[str]) -> list[Object]:
     """One rule per API group of the resources."""
     by_group: dict[str, list[str]] = {}
-    for text in dict.fromkeys(at.values("resource")):
+    for text in dict.fromkeys(arguments.values("resource")):
         word, slash, sub = text.partition("/")
         if word == "*":
             group, name = "", "*"
         else:
-            type = await at.client.discovery.find(word)
+            type = await arguments.client.discovery.find(word)
             group, name = type.group, type.name
         by_group.setdefault(group, []).append(name + slash + sub)
-    names = list(dict.fromkeys(at.values("resource_name")))
+    names = list(dict.fromkeys(arguments.values("resource_name")))
     return [
         {
             "apiGroups": [group],
@@ -48,27 +48,27 @@ async def _resource_rules(at: Making, verbs: list[str]) -> list[Object]:
     ]
 
 
-async def _role(at: Making) -> Object:
-    verbs = _verbs(at)
+async def _role(arguments: Making) -> Object:
+    verbs = _verbs(arguments)
     if not verbs:
         raise CommandError("verbs are missing: --verb=get,list")
-    if not at.values("resource"):
+    if not arguments.values("resource"):
         raise CommandError("resources are missing: --resource=pods")
-    return _of_group(at, "Role", rules=await _resource_rules(at, verbs))
+    return _of_group(arguments, "Role", rules=await _resource_rules(arguments, verbs))
 
 
-async def _cluster_role(at: Making) -> Object:
-    verbs, resources = _verbs(at), at.values("resource")
-    paths, aggregated = at.values("non_resource_url"), at.values("aggregation_rule")
+async def _cluster_role(arguments: Making) -> Object:
+    verbs, resources = _verbs(arguments), arguments.values("resource")
+    paths, aggregated = arguments.values("non_resource_url"), arguments.values("aggregation_rule")
     if aggregated:
-        if verbs or resources or paths or at.values("resource_name"):
+        if verbs or resources or paths or arguments.values("resource_name"):
             raise CommandError(
                 "--aggregation-rule takes the rules of other roles: leave out verbs, resources"
                 " and paths"
             )
         labels = pairs(aggregated, "{} is not a label with its value")
         return _of_group(
-            at,
+            arguments,
             "ClusterRole",
             rules=[],
             aggregationRule={"clusterRoleSelectors": [{"matchLabels": labels}]},
@@ -77,44 +77,46 @@ async def _cluster_role(at: Making) -> Object:
         raise CommandError("verbs are missing: --verb=get,list")
     if not resources and not paths:
         raise CommandError("give --resource or --non-resource-url")
-    rules = await _resource_rules(at, verbs)
+    rules = await _resource_rules(arguments, verbs)
     if paths:
         for verb in verbs:
             if verb not in _PATH_VERBS:
                 raise CommandError(f"paths do not have the verb {verb}")
         rules.append({"nonResourceURLs": paths, "verbs": verbs})
-    return _of_group(at, "ClusterRole", rules=rules)
+    return _of_group(arguments, "ClusterRole", rules=rules)
 
 
-def _subjects(at: Making) -> list[Object]:
-    group = at.dialect.group_name(_GROUP)
-    found: list[Object] = [
+def _subjects(arguments: Making) -> list[Object]:
+    group = arguments.dialect.group_name(_GROUP)
+    subjects: list[Object] = [
         {"apiGroup": group, "kind": kind, "name": name}
         for kind, flag in (("User", "user"), ("Group", "group"))
-        for name in at.values(flag)
+        for name in arguments.values(flag)
     ]
-    for text in at.values("serviceaccount"):
+    for text in arguments.values("serviceaccount"):
         namespace, colon, name = text.partition(":")
         if not colon or not namespace or not name or ":" in name:
             raise CommandError("serviceaccount must be <namespace>:<name>")
-        found.append({"kind": "ServiceAccount", "name": name, "namespace": namespace})
-    return found
+        subjects.append({"kind": "ServiceAccount", "name": name, "namespace": namespace})
+    return subjects
 
 
-async def _binding(at: Making, kind: str) -> Object:
-    role = at.text("role") if kind == "RoleBinding" else ""
-    cluster_role = at.text("clusterrole")
+async def _binding(arguments: Making, kind: str) -> Object:
+    role = arguments.text("role") if kind == "RoleBinding" else ""
+    cluster_role = arguments.text("clusterrole")
     if kind == "ClusterRoleBinding":
-        at.required("clusterrole")
+        arguments.required("clusterrole")
     elif bool(role) == bool(cluster_role):
         raise CommandError("give one role: --clusterrole or --role")
     reference = {
-        "apiGroup": at.dialect.group_name(_GROUP),
+        "apiGroup": arguments.dialect.group_name(_GROUP),
         "kind": "Role" if role else "ClusterRole",
         "name": role or cluster_role,
     }
-    subjects = _subjects(at)
-    return _of_group(at, kind, roleRef=reference, **({"subjects": subjects} if subjects else {}))
+    subjects = _subjects(arguments)
+    return _of_group(
+        arguments, kind, roleRef=reference, **({"subjects": subjects} if subjects else {})
+    )
 
 
 _RULES = (

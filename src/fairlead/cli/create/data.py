@@ -26,25 +26,25 @@ _SOURCES = (
 )
 
 
-def _contents(at: Making, kind: str) -> dict[str, bytes]:
+def _contents(arguments: Making, kind: str) -> dict[str, bytes]:
     """The keys and values from the flags; raises Mistake."""
-    options = at.options
+    options = arguments.options
     if options.from_env_file and (options.from_file or options.from_literal):
         raise CommandError(
             "--from-env-file sets all keys: leave out --from-file and --from-literal"
         )
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for key, value in (
         *_literals(options.from_literal),
-        *(pair for text in at.values("from_file") for pair in _file(text)),
-        *(pair for text in at.values("from_env_file") for pair in _variables(text)),
+        *(pair for text in arguments.values("from_file") for pair in _file(text)),
+        *(pair for text in arguments.values("from_env_file") for pair in _variables(text)),
     ):
         if not _KEY.fullmatch(key) or len(key) > 253 or key in (".", ".."):
             raise CommandError(f'"{key}" cannot be a key of a {kind}: {_BAD_KEY}')
-        if key in found:
-            raise CommandError(f'the key "{key}" of {kind} "{at.name}" is given twice')
-        found[key] = value
-    return found
+        if key in contents:
+            raise CommandError(f'the key "{key}" of {kind} "{arguments.name}" is given twice')
+        contents[key] = value
+    return contents
 
 
 def _literals(texts: list[str]) -> Iterator[tuple[str, bytes]]:
@@ -56,15 +56,15 @@ def _literals(texts: list[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _file(text: str) -> Iterator[tuple[str, bytes]]:
-    key, sign, place = text.partition("=")
+    key, sign, file_name = text.partition("=")
     if not sign:
-        key, place = "", text
-    if "=" in place:
+        key, file_name = "", text
+    if "=" in file_name:
         raise CommandError("--from-file takes FILE or KEY=FILE: neither has another '=' in it")
-    if sign and (not key or not place):
+    if sign and (not key or not file_name):
         missing = "key name" if not key else "file path"
         raise CommandError(f"{missing} for {'file path' if not key else 'key name'} {text} missing")
-    path = Path(place)
+    path = Path(file_name)
     if path.is_dir():
         if key:
             raise CommandError("file names become the keys of a folder: leave out KEY=")
@@ -102,40 +102,44 @@ def _variables(name: str) -> Iterator[tuple[str, bytes]]:
         yield key, (value if sign else os.environ.get(key, "")).encode()
 
 
-async def _config_map(at: Making) -> Object:
-    made: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": at.name}}
-    for key, content in _contents(at, "ConfigMap").items():
+async def _config_map(arguments: Making) -> Object:
+    config_map: Object = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": arguments.name},
+    }
+    for key, content in _contents(arguments, "ConfigMap").items():
         try:
-            made.setdefault("data", {})[key] = content.decode()
+            config_map.setdefault("data", {})[key] = content.decode()
         except UnicodeDecodeError:
-            made.setdefault("binaryData", {})[key] = b64encode(content).decode()
-    return _named(at, made)
+            config_map.setdefault("binaryData", {})[key] = b64encode(content).decode()
+    return _named(arguments, config_map)
 
 
-def _named(at: Making, made: Object) -> Object:
-    return with_hash(made) if at.options.append_hash else made
+def _named(arguments: Making, value: Object) -> Object:
+    return with_hash(value) if arguments.options.append_hash else value
 
 
-def _secret(at: Making, contents: dict[str, bytes], type: str = "") -> Object:
-    made: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": at.name}}
+def _secret(arguments: Making, contents: dict[str, bytes], type: str = "") -> Object:
+    secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": arguments.name}}
     if contents:
-        made["data"] = {key: b64encode(value).decode() for key, value in contents.items()}
+        secret["data"] = {key: b64encode(value).decode() for key, value in contents.items()}
     if type:
-        made["type"] = type
-    return _named(at, made)
+        secret["type"] = type
+    return _named(arguments, secret)
 
 
-async def _generic(at: Making) -> Object:
-    return _secret(at, _contents(at, "Secret"), at.text("type"))
+async def _generic(arguments: Making) -> Object:
+    return _secret(arguments, _contents(arguments, "Secret"), arguments.text("type"))
 
 
-async def _tls(at: Making) -> Object:
-    files = {"tls.crt": at.text("cert"), "tls.key": at.text("key")}
+async def _tls(arguments: Making) -> Object:
+    files = {"tls.crt": arguments.text("cert"), "tls.key": arguments.text("key")}
     if not all(files.values()):
         raise CommandError("both files are needed: --cert and --key")
     contents = {name: content_of(Path(file)) for name, file in files.items()}
     _check_pair(files["tls.crt"], files["tls.key"])
-    return _secret(at, contents, at.dialect.label("@/tls"))
+    return _secret(arguments, contents, arguments.dialect.label("@/tls"))
 
 
 def _check_pair(certificate: str, key: str) -> None:
@@ -148,16 +152,16 @@ def _check_pair(certificate: str, key: str) -> None:
         raise CommandError(f"tls: failed to load the certificate and its key: {why}") from None
 
 
-async def _registry(at: Making) -> Object:
-    type, file = at.dialect.label("@/dockerconfigjson"), ".dockerconfigjson"
-    sources = at.values("from_file")
+async def _registry(arguments: Making) -> Object:
+    type, file = arguments.dialect.label("@/dockerconfigjson"), ".dockerconfigjson"
+    sources = arguments.values("from_file")
     if sources:
-        found = [value for text in sources for _, value in _file(text)]
-        if len(found) != 1:
+        values = [value for text in sources for _, value in _file(text)]
+        if len(values) != 1:
             raise CommandError("only one file can be given for a registry's credentials")
-        return _secret(at, {file: found[0]}, type)
+        return _secret(arguments, {file: values[0]}, type)
     user, password, server = (
-        at.text(f"docker_{one}") for one in ("username", "password", "server")
+        arguments.text(f"docker_{name}") for name in ("username", "password", "server")
     )
     if not (user and password and server):
         raise CommandError(
@@ -166,10 +170,10 @@ async def _registry(at: Making) -> Object:
             " --from-file"
         )
     entry = {"username": user, "password": password}
-    if at.text("docker_email"):
-        entry["email"] = at.text("docker_email")
+    if arguments.text("docker_email"):
+        entry["email"] = arguments.text("docker_email")
     entry["auth"] = b64encode(f"{user}:{password}".encode()).decode()
-    return _secret(at, {file: orjson.dumps({"auths": {server: entry}})}, type)
+    return _secret(arguments, {file: orjson.dumps({"auths": {server: entry}})}, type)
 
 
 FORMS = {
@@ -214,11 +218,11 @@ _HARMLESS = str.maketrans({"0": "g", "1": "h", "3": "k", "a": "m", "e": "t"})
 def with_hash(value: Object) -> Object:
     """The config map or secret with the hash appended to its name. The hash equals that of other
     tools for the same content."""
-    held: Object = {"kind": value["kind"], "name": value["metadata"]["name"]}
-    held["data"] = value.get("data") or {}
+    content: Object = {"kind": value["kind"], "name": value["metadata"]["name"]}
+    content["data"] = value.get("data") or {}
     if value["kind"] == "Secret":
-        held["type"] = value.get("type", "")
+        content["type"] = value.get("type", "")
     elif value.get("binaryData"):
-        held["binaryData"] = value["binaryData"]
-    digest = sha256(compact_json(held).encode()).hexdigest()[:_LETTERS].translate(_HARMLESS)
-    return {**value, "metadata": {**value["metadata"], "name": f"{held['name']}-{digest}"}}
+        content["binaryData"] = value["binaryData"]
+    digest = sha256(compact_json(content).encode()).hexdigest()[:_LETTERS].translate(_HARMLESS)
+    return {**value, "metadata": {**value["metadata"], "name": f"{content['name']}-{digest}"}}

@@ -46,18 +46,18 @@ class Making:
 
     def number(self, flag: str) -> int:
         """The value of an integer flag; raises Mistake."""
-        given = str(getattr(self.options, flag))
+        text = str(getattr(self.options, flag))
         try:
-            return int(given)
+            return int(text)
         except ValueError:
             raise CommandError(
-                f'invalid argument "{given}" for "--{flag.replace("_", "-")}" flag:'
-                f' strconv.ParseInt: parsing "{given}": invalid syntax'
+                f'invalid argument "{text}" for "--{flag.replace("_", "-")}" flag:'
+                f' strconv.ParseInt: parsing "{text}": invalid syntax'
             ) from None
 
     def values(self, flag: str) -> list[str]:
         """All values of a repeatable flag, split at commas."""
-        return [part for given in getattr(self.options, flag) for part in given.split(",") if part]
+        return [part for value in getattr(self.options, flag) for part in value.split(",") if part]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,10 @@ class Form:
 
 def pairs(texts: list[str], wrong: str) -> dict[str, str]:
     """Parse `key=value` texts; raises Mistake with `wrong` formatted with the invalid text."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for text in texts:
         key, sign, value = text.partition("=")
         if not sign or not key:
             raise CommandError(wrong.format(text))
-        found[key] = value
-    return found
+        fields[key] = value
+    return fields

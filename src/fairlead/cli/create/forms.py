@@ -41,12 +41,12 @@ def form_of(words: Sequence[str], valued: Sequence[str]) -> str:
     if not plain:
         return ""
     first = _SHORT.get(plain[0], plain[0])
-    whole = f"{first} {plain[1]}" if first in GROUPS and len(plain) > 1 else first
-    return whole if whole in FORMS or whole in GROUPS else ""
+    full_name = f"{first} {plain[1]}" if first in GROUPS and len(plain) > 1 else first
+    return full_name if full_name in FORMS or full_name in GROUPS else ""
 
 
 def _plain(words: Sequence[str], valued: set[str]) -> list[str]:
-    found: list[str] = []
+    plain: list[str] = []
     skipped = False
     for word in words:
         if word == "--":
@@ -56,8 +56,8 @@ def _plain(words: Sequence[str], valued: set[str]) -> list[str]:
         elif word.startswith("-"):
             skipped = word in valued
         else:
-            found.append(word)
-    return found
+            plain.append(word)
+    return plain
 
 
 def add_form_flags(parser: ArgumentReader, form: Form) -> None:

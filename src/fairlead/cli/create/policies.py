@@ -7,44 +7,44 @@ from fairlead.cli.errors import CommandError
 from fairlead.cli.selection import as_object
 
 
-async def _namespace(at: Making) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": at.name}}
+async def _namespace(arguments: Making) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": arguments.name}}
 
 
-async def _quota(at: Making) -> Object:
+async def _quota(arguments: Making) -> Object:
     spec: Object = {}
-    hard = [part for part in at.text("hard").split(",") if part]
+    hard = [part for part in arguments.text("hard").split(",") if part]
     if hard:
         spec["hard"] = pairs(hard, "Invalid argument syntax {}, expected <resource>=<value>")
-    scopes = [part for part in at.text("scopes").split(",") if part]
+    scopes = [part for part in arguments.text("scopes").split(",") if part]
     if scopes:
         spec["scopes"] = scopes
     return {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
-        "metadata": {"name": at.name},
+        "metadata": {"name": arguments.name},
         "spec": spec,
     }
 
 
-async def _priority_class(at: Making) -> Object:
-    made: Object = {
-        "apiVersion": at.dialect.group_name("scheduling.@/v1"),
+async def _priority_class(arguments: Making) -> Object:
+    priority_class: Object = {
+        "apiVersion": arguments.dialect.group_name("scheduling.@/v1"),
         "kind": "PriorityClass",
-        "metadata": {"name": at.name},
-        "value": at.number("value"),
-        "preemptionPolicy": at.text("preemption_policy"),
+        "metadata": {"name": arguments.name},
+        "value": arguments.number("value"),
+        "preemptionPolicy": arguments.text("preemption_policy"),
     }
-    if at.options.global_default:
-        made["globalDefault"] = True
-    if at.text("description"):
-        made["description"] = at.text("description")
-    return made
+    if arguments.options.global_default:
+        priority_class["globalDefault"] = True
+    if arguments.text("description"):
+        priority_class["description"] = arguments.text("description")
+    return priority_class
 
 
-async def _disruption_budget(at: Making) -> Object:
-    least, most = at.text("min_available"), at.text("max_unavailable")
-    selector = at.text("selector")
+async def _disruption_budget(arguments: Making) -> Object:
+    least, most = arguments.text("min_available"), arguments.text("max_unavailable")
+    selector = arguments.text("selector")
     if not least and not most:
         raise CommandError("give --min-available or --max-unavailable")
     if least and most:
@@ -58,7 +58,7 @@ async def _disruption_budget(at: Making) -> Object:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": {"name": at.name},
+        "metadata": {"name": arguments.name},
         "spec": spec,
     }
 

@@ -37,28 +37,28 @@ def _port(text: str) -> Object:
     return {"name": name, "port": port, "protocol": "TCP", "targetPort": target}
 
 
-async def _service(at: Making, type: str) -> Object:
-    ports = [_port(text) for text in at.values("tcp")]
-    selector = {"app": at.name}
+async def _service(arguments: Making, type: str) -> Object:
+    ports = [_port(text) for text in arguments.values("tcp")]
+    selector = {"app": arguments.name}
     spec: Object = {"type": type, "selector": selector}
     if type == "ExternalName":
-        spec["externalName"] = at.required("external_name")
-    elif type == "ClusterIP" and at.text("clusterip"):
-        spec["clusterIP"] = at.text("clusterip")
+        spec["externalName"] = arguments.required("external_name")
+    elif type == "ClusterIP" and arguments.text("clusterip"):
+        spec["clusterIP"] = arguments.text("clusterip")
     if spec.get("clusterIP") == "None":
         if ports:
             raise CommandError("can not map ports with clusterip=None")
     elif not ports and type != "ExternalName":
         raise CommandError("a port is missing: --tcp=80 or --tcp=80:8080")
-    if type == "NodePort" and at.number("node_port"):
+    if type == "NodePort" and arguments.number("node_port"):
         for port in ports:
-            port["nodePort"] = at.number("node_port")
+            port["nodePort"] = arguments.number("node_port")
     if ports:
         spec["ports"] = ports
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": at.name, "labels": selector},
+        "metadata": {"name": arguments.name, "labels": selector},
         "spec": spec,
     }
 
@@ -68,28 +68,28 @@ def _backend(service: str, port: str) -> Object:
     return {"service": {"name": service, "port": named}}
 
 
-async def _ingress(at: Making) -> Object:
-    rules, default = at.options.rule, at.text("default_backend")
+async def _ingress(arguments: Making) -> Object:
+    rules, default = arguments.options.rule, arguments.text("default_backend")
     if not rules and not default:
         raise CommandError(
             "no backend: give --rule for a host and path, --default-backend for all others"
         )
     spec: Object = {}
     if default:
-        found = _BACKEND.fullmatch(default)
-        if not found:
+        match = _BACKEND.fullmatch(default)
+        if not match:
             raise CommandError("--default-backend takes SERVICE:PORT")
-        spec["defaultBackend"] = _backend(found[1], found[2])
-    if at.text("class"):
-        spec["ingressClassName"] = at.text("class")
+        spec["defaultBackend"] = _backend(match[1], match[2])
+    if arguments.text("class"):
+        spec["ingressClassName"] = arguments.text("class")
     if rules:
         spec |= _rules(rules)
-    metadata: Object = {"name": at.name}
-    if at.options.annotation:
+    metadata: Object = {"name": arguments.name}
+    if arguments.options.annotation:
         wrong = "--annotation takes KEY=VALUE, not {}"
-        metadata["annotations"] = pairs(at.options.annotation, wrong)
+        metadata["annotations"] = pairs(arguments.options.annotation, wrong)
     return {
-        "apiVersion": at.dialect.group_name("networking.@/v1"),
+        "apiVersion": arguments.dialect.group_name("networking.@/v1"),
         "kind": "Ingress",
         "metadata": metadata,
         "spec": spec,
@@ -100,36 +100,36 @@ def _rules(texts: list[str]) -> Object:
     paths: dict[str, list[Object]] = {}
     secrets: dict[str, list[str]] = {}
     for text in texts:
-        found = _RULE.fullmatch(text)
-        if not found:
+        match = _RULE.fullmatch(text)
+        if not match:
             raise CommandError(
                 f"--rule takes HOST/PATH=SERVICE:PORT, optionally followed by ,tls or"
                 f" ,tls=SECRET, not"
                 f" {text}"
             )
-        host, path = found["host"], found["path"]
+        host, path = match["host"], match["path"]
         paths.setdefault(host, []).append(
             {
                 "path": path.removesuffix("*") or "/",
                 "pathType": "Prefix" if path.endswith("*") else "Exact",
-                "backend": _backend(found["service"], found["port"]),
+                "backend": _backend(match["service"], match["port"]),
             }
         )
-        if found["tls"] and host:
-            hosts = secrets.setdefault(found["secret"] or "", [])
+        if match["tls"] and host:
+            hosts = secrets.setdefault(match["secret"] or "", [])
             hosts += [host] if host not in hosts else []
-    made: Object = {
+    rule_path: Object = {
         "rules": [
             {**({"host": host} if host else {}), "http": {"paths": listed}}
             for host, listed in paths.items()
         ]
     }
     if secrets:
-        made["tls"] = [
+        rule_path["tls"] = [
             {"hosts": hosts, **({"secretName": secret} if secret else {})}
             for secret, hosts in secrets.items()
         ]
-    return made
+    return rule_path
 
 
 _TCP = Flag("tcp", "port and target port", "PORT[:TARGET]", many=True)

@@ -9,28 +9,28 @@ from fairlead.cli.write_options import seconds_of
 _BOUND = {"Pod": "v1", "Secret": "v1"}
 
 
-async def _request(at: Making) -> Object:
+async def _request(arguments: Making) -> Object:
     """The TokenRequest; the server returns the token in its status."""
     spec: Object = {}
-    audiences = at.values("audience")
+    audiences = arguments.values("audience")
     if audiences:
         spec["audiences"] = audiences
-    if at.text("duration"):
-        spec["expirationSeconds"] = _seconds(at.text("duration"))
-    kind, name = at.text("bound_object_kind"), at.text("bound_object_name")
+    if arguments.text("duration"):
+        spec["expirationSeconds"] = _seconds(arguments.text("duration"))
+    kind, name = arguments.text("bound_object_kind"), arguments.text("bound_object_name")
     if kind:
         if kind not in _BOUND:
-            known = ", ".join(_BOUND)
-            raise CommandError(f"--bound-object-kind takes {known}")
+            kinds = ", ".join(_BOUND)
+            raise CommandError(f"--bound-object-kind takes {kinds}")
         if not name:
             raise CommandError("--bound-object-kind needs --bound-object-name")
         spec["boundObjectRef"] = {"apiVersion": _BOUND[kind], "kind": kind, "name": name}
-        if at.text("bound_object_uid"):
-            spec["boundObjectRef"]["uid"] = at.text("bound_object_uid")
+        if arguments.text("bound_object_uid"):
+            spec["boundObjectRef"]["uid"] = arguments.text("bound_object_uid")
     elif name:
         raise CommandError("--bound-object-name needs --bound-object-kind")
     return {
-        "apiVersion": at.dialect.group_name("authentication.@/v1"),
+        "apiVersion": arguments.dialect.group_name("authentication.@/v1"),
         "kind": "TokenRequest",
         "metadata": {},
         "spec": spec,
@@ -38,10 +38,10 @@ async def _request(at: Making) -> Object:
 
 
 def _seconds(text: str) -> int:
-    found = seconds_of(text, "--duration")
-    if found <= 0:
+    duration = seconds_of(text, "--duration")
+    if duration <= 0:
         raise CommandError("--duration must not be negative")
-    return int(found)
+    return int(duration)
 
 
 FORMS = {

@@ -12,8 +12,8 @@ _LONGEST_NAME = 63
 
 
 def _container(name: str, image: str, command: list[str]) -> Object:
-    made: Object = {"name": name, "image": image}
-    return {**made, "command": command} if command else made
+    container: Object = {"name": name, "image": image}
+    return {**container, "command": command} if command else container
 
 
 def _named_after(image: str) -> str:
@@ -22,23 +22,23 @@ def _named_after(image: str) -> str:
     return _NOT_IN_NAMES.sub("-", last.lower())[:_LONGEST_NAME].strip("-") or "main"
 
 
-async def _deployment(at: Making) -> Object:
-    images, command = at.values("image"), at.options.behind
+async def _deployment(arguments: Making) -> Object:
+    images, command = arguments.values("image"), arguments.options.behind
     if not images:
         raise CommandError('required flag(s) "image" not set')
     if len(images) > 1 and command:
         raise CommandError("a command needs a single container, but there are several images")
-    replicas, port = at.number("replicas"), at.number("port")
+    replicas, port = arguments.number("replicas"), arguments.number("port")
     if replicas < 0:
         raise CommandError("--replicas must not be negative")
     containers = [_container(_named_after(image), image, command) for image in images]
     if port >= 0:
         containers[0]["ports"] = [{"containerPort": port}]
-    labels = {"app": at.name}
+    labels = {"app": arguments.name}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": at.name, "labels": labels},
+        "metadata": {"name": arguments.name, "labels": labels},
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": labels},
@@ -47,42 +47,42 @@ async def _deployment(at: Making) -> Object:
     }
 
 
-def _job_spec(at: Making, image: str, restart: str) -> Object:
-    container = _container(at.name, image, at.options.behind)
+def _job_spec(arguments: Making, image: str, restart: str) -> Object:
+    container = _container(arguments.name, image, arguments.options.behind)
     return {"template": {"spec": {"containers": [container], "restartPolicy": restart}}}
 
 
-async def _job(at: Making) -> Object:
-    image, origin = at.text("image"), at.text("from")
+async def _job(arguments: Making) -> Object:
+    image, origin = arguments.text("image"), arguments.text("from")
     if bool(image) == bool(origin):
         raise CommandError("give --image or --from=cronjob/NAME")
     if origin:
-        return await _job_of(at, origin)
+        return await _job_of(arguments, origin)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": at.name},
-        "spec": _job_spec(at, image, "Never"),
+        "metadata": {"name": arguments.name},
+        "spec": _job_spec(arguments, image, "Never"),
     }
 
 
-async def _job_of(at: Making, origin: str) -> Object:
+async def _job_of(arguments: Making, origin: str) -> Object:
     """The job that the cron job would create now."""
-    if at.options.behind:
+    if arguments.options.behind:
         raise CommandError("cannot specify --from and command")
     kind, slash, name = origin.partition("/")
     if not slash or not name:
         raise CommandError("--from takes a cron job: cronjob/NAME")
-    resource = await at.client.resource(kind)
+    resource = await arguments.client.resource(kind)
     if resource.type.kind != "CronJob":
         raise CommandError("--from takes a cron job: cronjob/NAME")
-    found = await resource.get(name, at.options.namespace or None)
-    template = found["spec"]["jobTemplate"]
+    cron_job = await resource.get(name, arguments.options.namespace or None)
+    template = cron_job["spec"]["jobTemplate"]
     metadata = template.get("metadata") or {}
-    made: Object = {
-        "name": at.name,
+    job: Object = {
+        "name": arguments.name,
         "annotations": {
-            at.dialect.label("cronjob.@/instantiate"): "manual",
+            arguments.dialect.label("cronjob.@/instantiate"): "manual",
             **(metadata.get("annotations") or {}),
         },
         "ownerReferences": [
@@ -90,26 +90,26 @@ async def _job_of(at: Making, origin: str) -> Object:
                 "apiVersion": "batch/v1",
                 "kind": "CronJob",
                 "name": name,
-                "uid": found["metadata"]["uid"],
+                "uid": cron_job["metadata"]["uid"],
                 "controller": True,
             }
         ],
     }
     if metadata.get("labels"):
-        made["labels"] = metadata["labels"]
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": made, "spec": template["spec"]}
+        job["labels"] = metadata["labels"]
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": job, "spec": template["spec"]}
 
 
-async def _cron_job(at: Making) -> Object:
-    image, schedule = at.required("image"), at.required("schedule")
-    spec = _job_spec(at, image, at.text("restart") or "OnFailure")
+async def _cron_job(arguments: Making) -> Object:
+    image, schedule = arguments.required("image"), arguments.required("schedule")
+    spec = _job_spec(arguments, image, arguments.text("restart") or "OnFailure")
     return {
         "apiVersion": "batch/v1",
         "kind": "CronJob",
-        "metadata": {"name": at.name},
+        "metadata": {"name": arguments.name},
         "spec": {
             "schedule": schedule,
-            "jobTemplate": {"metadata": {"name": at.name}, "spec": spec},
+            "jobTemplate": {"metadata": {"name": arguments.name}, "spec": spec},
         },
     }
 

@@ -28,14 +28,14 @@ class Deletion:
 
     def options(self, dry_run: bool = False) -> dict[str, Any]:
         """The DeleteOptions of a request."""
-        made: dict[str, Any] = {
+        body: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": self.policy,
         }
         if self.grace is not None:
-            made["gracePeriodSeconds"] = self.grace
-        return {**made, "dryRun": ["All"]} if dry_run else made
+            body["gracePeriodSeconds"] = self.grace
+        return {**body, "dryRun": ["All"]} if dry_run else body
 
     @property
     def word(self) -> str:

@@ -58,8 +58,8 @@ async def wait_until_gone(
             await departures.wait()
     except TimeoutError:
         late = "\n".join(
-            f"error: {one.resource.type.name}/{one.name} is not gone in time"
-            for one, _ in departures.remaining()
+            f"error: {deleted.resource.type.name}/{deleted.name} is not gone in time"
+            for deleted, _ in departures.remaining()
         )
         raise CommandFailed(late) from None
     except asyncio.CancelledError:
@@ -106,8 +106,8 @@ async def _show(invocation: Invocation, departures: DeletionWait) -> None:
             remaining = departures.remaining()
             await dependents.refresh(
                 {
-                    one.uid: one.namespace
-                    for one, value in remaining
+                    deleted.uid: deleted.namespace
+                    for deleted, value in remaining
                     if FOREGROUND in _finalizers(value)
                 }
             )
@@ -124,12 +124,12 @@ def _table(
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("STILL THERE", "SINCE", "HELD BY"):
         table.add_column(column, overflow="fold")
-    for one, value in remaining[:_MAX_ROWS]:
-        held = held_by(one.resource.type.kind, value, dependents.of(one.uid))
+    for deleted, value in remaining[:_MAX_ROWS]:
+        blocker = held_by(deleted.resource.type.kind, value, dependents.of(deleted.uid))
         table.add_row(
-            Text(named(one.resource.type, one.name), style="cyan"),
+            Text(named(deleted.resource.type, deleted.name), style="cyan"),
             Text(_since(value, dialect)),
-            Text(printable(held), style="yellow"),
+            Text(printable(blocker), style="yellow"),
         )
     if len(remaining) > _MAX_ROWS:
         table.add_row(Text(f"and {len(remaining) - _MAX_ROWS} more"), Text(""), Text(""))
@@ -213,8 +213,8 @@ class DeletionWait:
     async def wait(self) -> None:
         """Wait until no object is left, with one watch for each resource and namespace."""
         tasks = [
-            asyncio.create_task(self._follow(space, group))
-            for (_, space), group in _grouped(list(self._doomed.values())).items()
+            asyncio.create_task(self._follow(namespace, group))
+            for (_, namespace), group in _grouped(list(self._doomed.values())).items()
         ]
         try:
             await asyncio.gather(*tasks)
@@ -225,14 +225,14 @@ class DeletionWait:
 
     async def _follow(self, namespace: str, group: list[DeletedObject]) -> None:
         resource = group[0].resource
-        uids = {one.uid for one in group}
+        uids = {deleted.uid for deleted in group}
         name = group[0].name if len(group) == 1 else ""
         only: dict[str, Any] = {"fieldSelector": f"metadata.name={name}"} if name else {}
         try:
             listed = await resource.list(namespace, **only)
-            there = {item["metadata"]["uid"]: item for item in listed["items"]}
+            remaining = {item["metadata"]["uid"]: item for item in listed["items"]}
             for uid in uids & self.left.keys():
-                self._saw(uid, there.get(uid))
+                self._saw(uid, remaining.get(uid))
             if not uids & self.left.keys():
                 return
             watch = resource.watch(namespace, name=name, since=listed)
@@ -265,8 +265,8 @@ def _grouped(doomed: list[DeletedObject]) -> dict[tuple[str, str], list[DeletedO
     groups: dict[tuple[str, str], list[DeletedObject]] = {}
     for deleted in doomed:
         kind = deleted.resource.type.qualified
-        space = deleted.namespace if len(spaces[kind]) <= _MAX_WATCHES else ""
-        groups.setdefault((kind, space), []).append(deleted)
+        namespace = deleted.namespace if len(spaces[kind]) <= _MAX_WATCHES else ""
+        groups.setdefault((kind, namespace), []).append(deleted)
     return groups
 
 
@@ -289,7 +289,7 @@ class Dependents:
         the load on the server."""
         if not owners or monotonic() < self._asked + _REFRESH_SECONDS:
             return
-        found: dict[str, list[str]] = {}
+        by_owner: dict[str, list[str]] = {}
         types = [
             type
             for type in await self._client.discovery.all_resources()
@@ -300,18 +300,18 @@ class Dependents:
 
         async def look(type: ResourceType) -> None:
             async with limit:
-                for space in spaces if type.namespaced else {""} & spaces:
-                    await self._look(type, space, owners, found)
+                for namespace in spaces if type.namespaced else {""} & spaces:
+                    await self._look(type, namespace, owners, by_owner)
 
         await asyncio.gather(*(look(type) for type in types))
-        self._found, self._asked = found, monotonic()
+        self._found, self._asked = by_owner, monotonic()
 
     async def _look(
         self,
         type: ResourceType,
         namespace: str,
         owners: Mapping[str, str],
-        found: dict[str, list[str]],
+        by_owner: dict[str, list[str]],
     ) -> None:
         resource = self._client.of(type)
         try:
@@ -320,6 +320,6 @@ class Dependents:
                     for owner in item["metadata"].get("ownerReferences") or ():
                         if owner["uid"] in owners and owner.get("blockOwnerDeletion"):
                             name = named(type, item["metadata"]["name"])
-                            found.setdefault(owner["uid"], []).append(name)
+                            by_owner.setdefault(owner["uid"], []).append(name)
         except ApiError:
             return  # resources that may not be listed are skipped

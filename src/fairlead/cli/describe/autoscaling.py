@@ -61,19 +61,19 @@ def _draw_metric(page: Page, metric: Fields, current: Fields) -> None:
     if kind not in _PLACES:
         page.write(f"<unknown metric type {json.dumps(kind)}>", 1)
         return
-    wanted = metric.part(_PLACES[kind])
-    target, now = wanted.part("target"), current.part(f"{_PLACES[kind]}.current")
-    page.write(_metric_line(kind, wanted, target, now), 1)
+    source = metric.part(_PLACES[kind])
+    target, now = source.part("target"), current.part(f"{_PLACES[kind]}.current")
+    page.write(_metric_line(kind, source, target, now), 1)
 
 
-def _metric_line(kind: str, wanted: Fields, target: Fields, now: Fields) -> str:
-    name = json.dumps(wanted.text("metric.name"), ensure_ascii=False)
+def _metric_line(kind: str, source: Fields, target: Fields, now: Fields) -> str:
+    name = json.dumps(source.text("metric.name"), ensure_ascii=False)
     if kind in ("Resource", "ContainerResource"):
-        return f"{_resource(kind, wanted)}{_share(target, now)}"
+        return f"{_resource(kind, source)}{_share(target, now)}"
     if kind == "Pods":
         return f"{name} on pods:\t{_pair(target, now, 'averageValue')}"
     if kind == "Object":
-        thing = wanted.part("describedObject")
+        thing = source.part("describedObject")
         name += f" on {thing.text('kind')}/{thing.text('name')}"
         averaged = target.text("type") == "AverageValue"
     else:
@@ -83,23 +83,23 @@ def _metric_line(kind: str, wanted: Fields, target: Fields, now: Fields) -> str:
     return f"{name} (target value):\t{_pair(target, now, 'value')}"
 
 
-def _resource(kind: str, wanted: Fields) -> str:
-    text = f"resource {wanted.text('name')}"
+def _resource(kind: str, source: Fields) -> str:
+    text = f"resource {source.text('name')}"
     if kind == "ContainerResource":
-        text += f' of container "{wanted.text("container")}"'
+        text += f' of container "{source.text("container")}"'
     return f"{text} on pods"
 
 
 def _share(target: Fields, now: Fields) -> str:
     if target.has("averageValue"):
         return f":\t{_pair(target, now, 'averageValue')}"
-    current, wanted = UNKNOWN, "<auto>"
+    current, desired = UNKNOWN, "<auto>"
     if now.has("averageUtilization"):
         value = quantity_text(now.part("averageValue"))
         current = f"{now.number('averageUtilization')}% ({value})"
     if target.has("averageUtilization"):
-        wanted = f"{target.number('averageUtilization')}%"
-    return f"  (as a percentage of request):\t{current} / {wanted}"
+        desired = f"{target.number('averageUtilization')}%"
+    return f"  (as a percentage of request):\t{current} / {desired}"
 
 
 def _pair(target: Fields, now: Fields, path: str) -> str:

@@ -77,7 +77,7 @@ def _draw_cron_job(page: Page, cron_job: Subject) -> None:
     draw_template(page, cron_job, "spec.jobTemplate.spec.template")
     last = cron_job.at("status.lastScheduleTime")
     page.pair("Last Schedule Time", UNSET if last is None else in_full(last))
-    active = [one.text("name") for one in cron_job.items("status.active")]
+    active = [reference.text("name") for reference in cron_job.items("status.active")]
     page.pair("Active Jobs", ", ".join(active) or NONE)
 
 

@@ -97,17 +97,17 @@ def _other_names(request: CertificateSigningRequest) -> dict[str, list[str]]:
         x509.UniformResourceIdentifier: "URIs",
         x509.IPAddress: "IP Addresses",
     }
-    found: dict[str, list[str]] = {title: [] for title in titles.values()}
+    by_title: dict[str, list[str]] = {title: [] for title in titles.values()}
     try:
         names = request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return found
+        return by_title
     except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
         raise CommandFailed(_UNREADABLE) from None
     for name in names:
         if type(name) in titles:
-            found[titles[type(name)]].append(str(name.value))
-    return found
+            by_title[titles[type(name)]].append(str(name.value))
+    return by_title
 
 
 def _draw_other_names(page: Page, names: dict[str, list[str]]) -> None:

@@ -49,19 +49,19 @@ async def _secrets(account: Subject, asker: Queries) -> Found:
 
 def _draw_account(page: Page, account: Subject) -> None:
     draw_head(page, account)
-    found = account.found("secrets")
-    there = {secret.text("metadata.name") for secret in found.items}
+    result = account.found("secrets")
+    existing = {secret.text("metadata.name") for secret in result.items}
     named = {
         "Image pull secrets:": _names(account.items("imagePullSecrets")),
         "Mountable secrets: ": _names(account.items("secrets")),
         "Tokens:            ": [
-            secret.text("metadata.name") for secret in found.items if _is_token(secret, account)
+            secret.text("metadata.name") for secret in result.items if _is_token(secret, account)
         ],
     }
     for title, names in named.items():
         first = title
         for name in names or [NONE]:
-            is_missing = names and found.error is None and name not in there
+            is_missing = names and result.error is None and name not in existing
             page.row(first, f"{name} (not found)" if is_missing else name, level=0)
             first = " " * len(title)
 

@@ -35,9 +35,9 @@ class Describer:
 
     async def describe(self, type: ResourceType, value: Object) -> str:
         # Items of a list have no apiVersion and kind.
-        whole = {"apiVersion": type.api_version, "kind": type.kind, **value}
+        complete = {"apiVersion": type.api_version, "kind": type.kind, **value}
         layout = layout_of(type, self._dialect)
-        subject = Subject(whole, self._dialect)
+        subject = Subject(complete, self._dialect)
         await self._ask(layout, subject)
         page = Page()
         layout.draw(page, subject)
@@ -56,8 +56,8 @@ class Describer:
 
     async def _events(self, layout: Layout, subject: Subject) -> list[Any]:
         assert layout.events is not None
-        asked = [self._asker.events(subject.namespace, about) for about in layout.events(subject)]
-        return [event for found in await asyncio.gather(*asked) for event in found.items]
+        queries = [self._asker.events(subject.namespace, about) for about in layout.events(subject)]
+        return [event for result in await asyncio.gather(*queries) for event in result.items]
 
 
 # Draws the events of an object.

@@ -128,7 +128,7 @@ def layout_of(type: ResourceType, dialect: Dialect) -> Layout:
     return _loaded(LAYOUTS.get((group, type.kind), _GENERIC))
 
 
-def _loaded(place: str) -> Layout:
-    module, _, name = place.partition(".")
-    found: Layout = getattr(import_module(f"fairlead.cli.describe.{module}"), name)
-    return found
+def _loaded(path: str) -> Layout:
+    module, _, name = path.partition(".")
+    layout: Layout = getattr(import_module(f"fairlead.cli.describe.{module}"), name)
+    return layout

@@ -42,11 +42,11 @@ def _draw_namespace(page: Page, namespace: Subject) -> None:
     page.pair("Status", namespace.text("status.phase"))
     draw_conditions_with_time(page, namespace)
     for name, draw in (("quotas", _draw_quotas), ("limits", _draw_limits)):
-        found = namespace.found(name)
-        if found.error is None:
+        result = namespace.found(name)
+        if result.error is None:
             page.write()
-            draw(page, found.items)
-        elif found.error.code != 404:
+            draw(page, result.items)
+        elif result.error.code != 404:
             page.write()
             page.write(f"Resource {name}: not authorized")
 
@@ -71,16 +71,16 @@ def _draw_limits(page: Page, ranges: list[Fields]) -> None:
     page.write("Resource Limits")
     head = (f" {_LIMIT_HEAD[0]}", *_LIMIT_HEAD[1:])
     rules = (" ----", *("-" * len(name) for name in _LIMIT_HEAD[1:]))
-    rows = [row for one in ranges for row in _limit_rows(one)]
+    rows = [row for limit_range in ranges for row in _limit_rows(limit_range)]
     page.table(head, ((f" {row[0]}", *row[1:]) for row in rows), 0, rules)
 
 
 def _limit_rows(limit_range: Fields) -> Iterable[list[str]]:
     for limit in limit_range.items("spec.limits"):
-        found = {path: dict(limit.parts(path)) for path in _LIMITS.values()}
-        for name in sorted({name for parts in found.values() for name in parts}):
+        columns = {path: dict(limit.parts(path)) for path in _LIMITS.values()}
+        for name in sorted({name for parts in columns.values() for name in parts}):
             values = [
-                quantity_text(parts[name]) if name in parts else "-" for parts in found.values()
+                quantity_text(parts[name]) if name in parts else "-" for parts in columns.values()
             ]
             yield [limit.text("type"), name, *values]
 

@@ -26,10 +26,10 @@ async def _backends(ingress: Subject, asker: Queries) -> dict[str, list[Found]]:
     used = [ingress.part("spec.defaultBackend"), *map(_backend, _paths(ingress))]
     names = dict.fromkeys(backend.text("service.name") for backend in used)
     names.pop("", None)
-    asked = (
+    queries = (
         asker.one(type, name, ingress.namespace) for name in names for type in (ENDPOINTS, SERVICES)
     )
-    answers = await asyncio.gather(*asked)
+    answers = await asyncio.gather(*queries)
     return {name: answers[2 * index : 2 * index + 2] for index, name in enumerate(names)}
 
 
@@ -95,9 +95,11 @@ def _backend_text(ingress: Subject, backend: Fields) -> str:
 def _port_name(service: Fields, port: Fields) -> str:
     """The name that the service gives to the backend's port."""
     number, name = port.number("number"), port.text("name")
-    for one in service.items("spec.ports"):
-        if (number and one.number("port") == number) or (name and one.text("name") == name):
-            return one.text("name")
+    for service_port in service.items("spec.ports"):
+        if (number and service_port.number("port") == number) or (
+            name and service_port.text("name") == name
+        ):
+            return service_port.text("name")
     return ""
 
 

@@ -85,9 +85,9 @@ def _draw(page: Page, node: Subject) -> None:
 
 def _roles(node: Subject) -> list[str]:
     prefix = node.dialect.label(_ROLE_PREFIX)
-    found = {label.removeprefix(prefix) for label in node.labels if label.startswith(prefix)}
-    found.add(node.labels.get(node.dialect.label(_ROLE), ""))
-    return sorted(found - {""})
+    roles = {label.removeprefix(prefix) for label in node.labels if label.startswith(prefix)}
+    roles.add(node.labels.get(node.dialect.label(_ROLE), ""))
+    return sorted(roles - {""})
 
 
 def _draw_lease(page: Page, result: Found) -> None:
@@ -102,17 +102,17 @@ def _draw_lease(page: Page, result: Found) -> None:
 
 
 def _draw_pods(page: Page, node: Subject) -> None:
-    found = node.found("pods")
-    if found.error is not None:
+    result = node.found("pods")
+    if result.error is not None:
         page.pair("Pods", "not authorized")
         return
     path = "status.allocatable" if node.map("status.allocatable") else "status.capacity"
     room = {name: amount_of(value) for name, value in node.parts(path)}
-    page.pair("Non-terminated Pods", f"({len(found.items)} in total)")
-    page.table(_POD_HEAD, (_pod_row(pod, room) for pod in found.items))
+    page.pair("Non-terminated Pods", f"({len(result.items)} in total)")
+    page.table(_POD_HEAD, (_pod_row(pod, room) for pod in result.items))
     page.write("Allocated resources:")
     page.write("(Limits can add up to more than the node has.)", 1)
-    page.table(("Resource", "Requests", "Limits"), _totals(found.items, room))
+    page.table(("Resource", "Requests", "Limits"), _totals(result.items, room))
 
 
 def _pod_row(pod: Fields, room: Amounts) -> list[str]:
@@ -132,13 +132,13 @@ def _totals(pods: Sequence[Fields], room: Amounts) -> Iterable[list[str]]:
     huge = sorted(name for name in room if name.startswith(_HUGE_PAGES))
     for name in (*_STANDARD, *huge):
         of = room.get(name, NOTHING)
-        yield [name, *(_share(one.get(name, NOTHING), of) for one in (requests, limits))]
+        yield [name, *(_share(amounts.get(name, NOTHING), of) for amounts in (requests, limits))]
     for name in sorted(room.keys() - {*_STANDARD, *huge, "pods"}):
-        yield [name, *(str(one.get(name, NOTHING)) for one in (requests, limits))]
+        yield [name, *(str(amounts.get(name, NOTHING)) for amounts in (requests, limits))]
 
 
-def _share(part: Amount, whole: Amount) -> str:
-    percent = int(part.value / whole.value * Decimal(100)) if whole.value else 0
+def _share(part: Amount, total: Amount) -> str:
+    percent = int(part.value / total.value * Decimal(100)) if total.value else 0
     return f"{part} ({percent}%)"
 
 

@@ -70,11 +70,11 @@ def aligned(lines: Sequence[str]) -> list[str]:
     within = [index for index, cells in enumerate(table) if len(cells) > 1]
     while within:
         for run in _runs(within):
-            width = max(len(table[at][column]) for at in run) + _GAP
-            for at in run:
-                table[at][column] = table[at][column].ljust(width)
+            width = max(len(table[number][column]) for number in run) + _GAP
+            for number in run:
+                table[number][column] = table[number][column].ljust(width)
         column += 1
-        within = [at for at in within if len(table[at]) > column + 1]
+        within = [number for number in within if len(table[number]) > column + 1]
     return ["".join(cells) for cells in table]
 
 

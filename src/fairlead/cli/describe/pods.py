@@ -83,8 +83,8 @@ def _draw_conditions(page: Page, pod: Subject) -> None:
     if gates:
         _draw_states(page, "Readiness Gates", [(gate, states.get(gate, NONE)) for gate in gates])
     if conditions:
-        shown = [(condition.text("type"), condition.text("status")) for condition in conditions]
-        _draw_states(page, "Conditions", shown)
+        rows = [(condition.text("type"), condition.text("status")) for condition in conditions]
+        _draw_states(page, "Conditions", rows)
 
 
 def _draw_states(page: Page, name: str, states: Sequence[tuple[str, str]]) -> None:

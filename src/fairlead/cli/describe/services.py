@@ -69,10 +69,10 @@ def address_text(endpoints: Fields, port_name: str) -> str:
     """The first 3 addresses with the port of this name."""
     if not endpoints.items("subsets"):
         return NONE
-    found = list(_addresses(endpoints, port_name))
-    shown = ",".join(found[:_MOST])
-    more = len(found) - _MOST
-    return f"{shown} + {more} more..." if more > 0 else shown
+    addresses = list(_addresses(endpoints, port_name))
+    listed = ",".join(addresses[:_MOST])
+    more = len(addresses) - _MOST
+    return f"{listed} + {more} more..." if more > 0 else listed
 
 
 def _addresses(endpoints: Fields, port_name: str) -> Iterator[str]:

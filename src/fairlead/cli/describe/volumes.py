@@ -57,11 +57,11 @@ async def _pods(claim: Subject, asker: Queries) -> Found:
 
 def _draw_claim(page: Page, claim: Subject) -> None:
     draw_claim(page, claim, claim.dialect)
-    found = claim.found("pods")
-    if found.error is not None:
+    result = claim.found("pods")
+    if result.error is not None:
         page.pair("Used By", "not authorized")
     else:
-        page.entries("Used By", sorted(_users(claim, found.items)))
+        page.entries("Used By", sorted(_users(claim, result.items)))
     draw_conditions_with_times(page, claim, "LastProbeTime")
 
 

@@ -127,10 +127,19 @@ def _old_and_new(
         for replica_set in replica_sets
         if controller_of(replica_set).text("uid") == deployment.uid
     ]
-    own.sort(key=lambda one: (one.text("metadata.creationTimestamp"), one.text("metadata.name")))
+    own.sort(
+        key=lambda replica_set: (
+            replica_set.text("metadata.creationTimestamp"),
+            replica_set.text("metadata.name"),
+        )
+    )
     template = _without_hash(deployment.at("spec.template"))
-    new = [one for one in own if _without_hash(one.at("spec.template")) == template][:1]
-    return [one for one in own if one not in new], new
+    new = [
+        replica_set
+        for replica_set in own
+        if _without_hash(replica_set.at("spec.template")) == template
+    ][:1]
+    return [replica_set for replica_set in own if replica_set not in new], new
 
 
 def _without_hash(template: Any) -> Any:
@@ -143,8 +152,8 @@ def _without_hash(template: Any) -> Any:
 
 
 def _created(replica_set: Fields) -> str:
-    there, wanted = replica_set.number("status.replicas"), replica_set.number("spec.replicas")
-    return f"{replica_set.text('metadata.name')} ({there}/{wanted} replicas created)"
+    actual, desired = replica_set.number("status.replicas"), replica_set.number("spec.replicas")
+    return f"{replica_set.text('metadata.name')} ({actual}/{desired} replicas created)"
 
 
 def _draw_stateful_set(page: Page, stateful_set: Subject) -> None:

@@ -22,22 +22,22 @@ class Schema:
     def __init__(self, of: Object, all: Mapping[str, Object]) -> None:
         self._written = of
         self._all = all
-        self._meant, self.name, told = self._resolved(of)
-        self.descriptions = told  # of all references, outermost first, without empty ones
+        self._meant, self.name, descriptions = self._resolved(of)
+        self.descriptions = descriptions  # of all references, outermost first, without empty ones
 
     def _resolved(self, of: Object) -> tuple[Object, str, list[str]]:
         """Follow references; return the target, its name, and the descriptions on the way."""
         name = ""
-        told: list[str] = []
+        descriptions: list[str] = []
         for _ in range(len(self._all) + 1):
             if of.get("description"):
-                told.append(str(of["description"]))
+                descriptions.append(str(of["description"]))
             reference = _reference(of)
             if not reference:
                 break
             name = reference
             of = self._all.get(name) or {}
-        return of, name, told
+        return of, name, descriptions
 
     @property
     def description(self) -> str:
@@ -73,7 +73,7 @@ class Schema:
             return f"map[string]{self.items.type if self.items else ''}"
         if kind in _SCALARS:
             return str(kind)
-        choices = [one.get("type") for one in self._meant.get("oneOf") or ()]
+        choices = [choice.get("type") for choice in self._meant.get("oneOf") or ()]
         return "string" if "string" in choices else ""
 
 
@@ -81,8 +81,8 @@ def _reference(of: Object) -> str:
     """The name of the referenced schema. OpenAPI v3 wraps a reference with a description in
     allOf."""
     wrapped = of.get("allOf") or []
-    found = of.get("$ref") or (wrapped[0].get("$ref") if len(wrapped) == 1 else "")
-    return str(found or "").rpartition("/")[2]
+    pointer = of.get("$ref") or (wrapped[0].get("$ref") if len(wrapped) == 1 else "")
+    return str(pointer or "").rpartition("/")[2]
 
 
 async def schema_of(client: Client, type: ResourceType) -> Schema:
@@ -92,9 +92,9 @@ async def schema_of(client: Client, type: ResourceType) -> Schema:
     parts: dict[str, Object] = (document.get("components") or {}).get("schemas") or {}
     if not parts:
         parts = (await _document(client, "/openapi/v2")).get("definitions") or {}
-    wanted = {"group": type.group, "version": type.version, "kind": type.kind}
+    identity = {"group": type.group, "version": type.version, "kind": type.kind}
     for of in parts.values():
-        if any(kind == wanted for kind in _kinds(of)):
+        if any(kind == identity for kind in _kinds(of)):
             return Schema(of, parts)
     raise CommandFailed(
         f'error: couldn\'t find resource for "{type.api_version}, Kind={type.kind}"'
@@ -103,10 +103,10 @@ async def schema_of(client: Client, type: ResourceType) -> Schema:
 
 async def _document(client: Client, path: str) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = await client.session.json(Request("GET", path))
+        document: dict[str, Any] = await client.session.json(Request("GET", path))
     except NotFound:
         return {}
-    return found
+    return document
 
 
 def _kinds(of: Object) -> Iterator[Object]:

@@ -101,9 +101,9 @@ class Feed:
             waiting.cancel()
 
     async def _pass_on(self, type: ResourceType, watch: Watch, is_new: bool) -> None:
-        known: dict[Key, Object] = {}
+        objects: dict[Key, Object] = {}
         async for event in watch:
-            before = _noted(known, event)
+            before = _noted(objects, event)
             if is_new or watch.listed.is_set():  # skip the initial list
                 await self._changes.put(_change(type, event, before))
 
@@ -132,12 +132,12 @@ class Feed:
             await self._changes.put(None)
 
 
-def _noted(known: dict[Key, Object], event: Event) -> Object | None:
+def _noted(objects: dict[Key, Object], event: Event) -> Object | None:
     """Record the event's object; return the previous one."""
     key = key_of(event.object)
-    before = known.pop(key, None)
+    before = objects.pop(key, None)
     if CHANGES[event.type] != DELETED:
-        known[key] = event.object
+        objects[key] = event.object
     return before
 
 
@@ -155,15 +155,15 @@ async def follow_new_kinds(
 ) -> None:
     """Add kinds to the feed when they become established; with a namespace, only namespaced
     kinds."""
-    known = {f"{type.name}.{type.group}" for type in types}
+    names = {f"{type.name}.{type.group}" for type in types}
     try:
         definitions = await client.resource(_DEFINITIONS)
         async for event in definitions.watch():
             name = str(event.object["metadata"]["name"])
             if event.type == watch.DELETED:
-                known.discard(name)
-            elif name not in known and has_condition("Established")(event.object):
-                known.add(name)
+                names.discard(name)
+            elif name not in names and has_condition("Established")(event.object):
+                names.add(name)
                 type = await _served(client, event.object)
                 if type is not None and (type.namespaced or not namespace):
                     feed.add(client.of(type), namespace)

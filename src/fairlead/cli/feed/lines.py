@@ -60,7 +60,7 @@ class Lines:
         yield f"{self._paint(clock, DIM)}  {word} {rest}"
         if self._sight is not None and version.change != DELETED:
             earlier = None if before is None else before.value
-            lines = [printable(one) for one in self._sight.difference(earlier, version.value)]
+            lines = [printable(line) for line in self._sight.difference(earlier, version.value)]
             yield from painted(lines, self._paint)
 
 
@@ -68,7 +68,7 @@ def document(change: Change, managers: list[Manager]) -> str:
     """The change as one line of JSON."""
     version, before = change.version, change.before
     metadata = version.value["metadata"]
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "time": change.time.isoformat().replace("+00:00", "Z"),
         "change": version.change,
         "apiVersion": change.type.api_version,
@@ -79,9 +79,9 @@ def document(change: Change, managers: list[Manager]) -> str:
     }
     if version.change == CHANGED and before is not None:
         fields = changed_fields(before.value, version.value)
-        told["changed"] = {field.path: field.values for field in fields}
-    told["object"] = masked(version.value)
-    return orjson.dumps(told).decode()
+        document["changed"] = {field.path: field.values for field in fields}
+    document["object"] = masked(version.value)
+    return orjson.dumps(document).decode()
 
 
 def _kind(change: Change) -> str:
@@ -91,8 +91,8 @@ def _kind(change: Change) -> str:
 
 def _name(change: Change) -> str:
     metadata = change.version.value["metadata"]
-    space = metadata.get("namespace")
-    return printable(f"{space}/{metadata['name']}" if space else str(metadata["name"]))
+    namespace = metadata.get("namespace")
+    return printable(f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"]))
 
 
 # Changed fields
@@ -106,7 +106,7 @@ class Changed(NamedTuple):
 
     @property
     def short(self) -> str:
-        before, now = (_shown(self.values[at]) if at in self.values else "" for at in _SIDES)
+        before, now = (_shown(self.values[side]) if side in self.values else "" for side in _SIDES)
         if not now:
             return f"{self.path} removed"
         return f"{self.path}: {before} -> {now}" if before else f"{self.path}: {now}"
@@ -118,14 +118,14 @@ _SIDES = ("before", "now")
 def changed_fields(before: Object, now: Object) -> list[Changed]:
     """The changed fields, without metadata that every write changes; values of Secrets are
     masked."""
-    one, other = masked_pair(without(before), without(now))
-    return list(_differences("", one, other))
+    earlier, other = masked_pair(without(before), without(now))
+    return list(_differences("", earlier, other))
 
 
 def in_short(fields: list[Changed]) -> str:
-    told = [printable(field.short) for field in fields[:_MAX_FIELDS]]
-    more = len(fields) - len(told)
-    return ", ".join([*told, *([f"{more} more"] if more else [])])
+    texts = [printable(field.short) for field in fields[:_MAX_FIELDS]]
+    more = len(fields) - len(texts)
+    return ", ".join([*texts, *([f"{more} more"] if more else [])])
 
 
 def _differences(path: str, before: Any, now: Any) -> Iterator[Changed]:
@@ -134,8 +134,8 @@ def _differences(path: str, before: Any, now: Any) -> Iterator[Changed]:
             step = f".{key}" if _WORD.fullmatch(key) else f"['{key}']"
             yield from _differences(path + step, before.get(key, _NONE), now.get(key, _NONE))
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for index, (one, other) in enumerate(zip(before, now, strict=True)):
-            yield from _differences(f"{path}[{index}]", one, other)
+        for index, (left, other) in enumerate(zip(before, now, strict=True)):
+            yield from _differences(f"{path}[{index}]", left, other)
     elif before != now or type(before) is not type(now):
         both = zip(_SIDES, (before, now), strict=True)
         yield Changed(path, {side: value for side, value in both if value is not _NONE})

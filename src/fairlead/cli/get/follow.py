@@ -34,10 +34,10 @@ class Event(NamedTuple):
     value: Object
 
 
-async def follow_tables(invocation: Invocation, asked: Asked) -> int:
-    wanted = _single(asked)
-    text = TableText(table_layout(invocation, wanted.resource.type, with_kind=False))
-    async for event in _Following(wanted, accepted(invocation)).events(
+async def follow_tables(invocation: Invocation, queries: Asked) -> int:
+    query = _single(queries)
+    text = TableText(table_layout(invocation, query.resource.type, with_kind=False))
+    async for event in _Following(query, accepted(invocation)).events(
         invocation.options.watch_only
     ):
         invocation.screen.out.write(text.text(as_table(event.value), event.type))
@@ -45,36 +45,36 @@ async def follow_tables(invocation: Invocation, asked: Asked) -> int:
     return 0
 
 
-async def follow_documents(invocation: Invocation, asked: Asked, printer: Printer) -> int:
+async def follow_documents(invocation: Invocation, queries: Asked, printer: Printer) -> int:
     with_events = (
         invocation.options.output_watch_events and not invocation.options.output.startswith("name")
     )
-    async for event in _Following(_single(asked), JSON).events(invocation.options.watch_only):
+    async for event in _Following(_single(queries), JSON).events(invocation.options.watch_only):
         value = {"object": event.value, "type": event.type} if with_events else event.value
         invocation.screen.out.write(printer(value))
         invocation.screen.flush()
     return 0
 
 
-def _single(asked: Asked) -> Wanted:
+def _single(queries: Asked) -> Wanted:
     """The single request to watch; raises CommandFailed if there are several."""
-    if len({(one.resource.type.group, one.resource.type.name) for one in asked.wanted}) > 1:
+    if len({(query.resource.type.group, query.resource.type.name) for query in queries.wanted}) > 1:
         raise CommandFailed("error: --watch follows one kind at a time")
-    if len(asked.wanted) != 1:
+    if len(queries.wanted) != 1:
         raise CommandFailed("error: --watch follows one object, or all of one kind")
-    return asked.wanted[0]
+    return queries.wanted[0]
 
 
 class _Following:
     """Lists and watches the requested objects. Remembers the shown versions, to show nothing
     twice."""
 
-    def __init__(self, wanted: Wanted, accept: str) -> None:
-        self._one = wanted
+    def __init__(self, query: Wanted, accept: str) -> None:
+        self._one = query
         self._all = (
-            wanted._replace(name="", subresource="", fields=f"metadata.name={wanted.name}")
-            if wanted.name
-            else wanted
+            query._replace(name="", subresource="", fields=f"metadata.name={query.name}")
+            if query.name
+            else query
         )
         self._accept = accept
         self._known: dict[str, Event] = {}
@@ -101,12 +101,12 @@ class _Following:
         gone = dict(self._known)
         async for page in self._all.pages(self._accept, 500):
             self._version = page["metadata"]["resourceVersion"]
-            for one in _singles(page):
-                metadata = _metadata(one)
+            for value in _singles(page):
+                metadata = _metadata(value)
                 before = gone.pop(_key(metadata), None)
                 version = metadata.get("resourceVersion")
                 if before is None or _metadata(before.value).get("resourceVersion") != version:
-                    yield self._noted(Event("MODIFIED" if before else "ADDED", one))
+                    yield self._noted(Event("MODIFIED" if before else "ADDED", value))
         for event in gone.values():
             yield self._noted(Event("DELETED", event.value))
 
@@ -152,9 +152,9 @@ class _Following:
                     if event is not None:
                         yield event
 
-    def _read(self, said: Object) -> Event | None:
+    def _read(self, message: Object) -> Event | None:
         """The event, or None for a bookmark; raises ApiError for an error event."""
-        type, value = said["type"], said["object"]
+        type, value = message["type"], message["object"]
         if type == "ERROR":
             raise error_of_status(value)
         metadata = _metadata(value)
@@ -173,8 +173,8 @@ def _singles(page: Object) -> Iterator[Object]:
 
 def _metadata(value: Object) -> Object:
     rows = value.get("rows")
-    found = (rows[0].get("object") or {}) if rows else value
-    return found.get("metadata") or {}
+    item = (rows[0].get("object") or {}) if rows else value
+    return item.get("metadata") or {}
 
 
 def _key(metadata: Object) -> str:

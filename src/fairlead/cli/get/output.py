@@ -72,13 +72,13 @@ def table_layout(invocation: Invocation, type: ResourceType, with_kind: bool) ->
     )
 
 
-async def show_tables(invocation: Invocation, asked: Asked, order: Order | None) -> int:
+async def show_tables(invocation: Invocation, queries: Asked, order: Order | None) -> int:
     failures = Failures(invocation)
     limit = 0 if order else invocation.options.chunk_size
     query = {"includeObject": "Object"} if order else {}
-    begun = await _begun(asked.wanted, failures, accepted(invocation), limit, query)
-    kinds = {(wanted.resource.type.group, wanted.resource.type.kind) for wanted, _, _ in begun}
-    shown, has_pending = 0, False
+    begun = await _begun(queries.wanted, failures, accepted(invocation), limit, query)
+    kinds = {(query.resource.type.group, query.resource.type.kind) for query, _, _ in begun}
+    count, has_pending = 0, False
     last: tuple[ResourceType, TableText] | None = None
     with Progress(invocation.screen) as progress:
         for type, pages in _tables(begun):
@@ -90,16 +90,16 @@ async def show_tables(invocation: Invocation, asked: Asked, order: Order | None)
                     text = last[1].text(_sorted(page, order))
                     has_pending = has_pending or (type.kind == "Pod" and _has_pending(page))
                     progress.clear()
-                    if text and is_new and shown and not invocation.options.no_headers:
+                    if text and is_new and count and not invocation.options.no_headers:
                         invocation.screen.print()
                     is_new = is_new and not text
                     invocation.screen.out.write(text)
-                    shown += len(text)
+                    count += len(text)
                     progress.seen(page)
             except ApiError as error:
                 failures.add(error)
-    if not shown and not failures and not invocation.options.ignore_not_found:
-        _tell_nothing(invocation, [wanted.resource.type for wanted in asked.wanted])
+    if not count and not failures and not invocation.options.ignore_not_found:
+        _tell_nothing(invocation, [query.resource.type for query in queries.wanted])
     if has_pending:
         await tell_if_no_nodes(invocation)
     return failures.tell()
@@ -107,8 +107,8 @@ async def show_tables(invocation: Invocation, asked: Asked, order: Order | None)
 
 def _has_pending(table: Object) -> bool:
     names = [column.get("name") for column in table.get("columnDefinitions") or ()]
-    at = names.index("Status") if "Status" in names else -1
-    return at >= 0 and any(row["cells"][at] == "Pending" for row in table.get("rows") or ())
+    index = names.index("Status") if "Status" in names else -1
+    return index >= 0 and any(row["cells"][index] == "Pending" for row in table.get("rows") or ())
 
 
 async def tell_if_no_nodes(invocation: Invocation) -> None:
@@ -128,24 +128,24 @@ async def tell_if_no_nodes(invocation: Invocation) -> None:
 
 
 async def show_documents(
-    invocation: Invocation, asked: Asked, printer: Printer, order: Order | None
+    invocation: Invocation, queries: Asked, printer: Printer, order: Order | None
 ) -> int:
     failures = Failures(invocation)
     items: list[Object] = []
     limit = invocation.options.chunk_size
     with Progress(invocation.screen) as progress:
-        for wanted, page, following in await _begun(asked.wanted, failures, JSON, limit, {}):
+        for query, page, following in await _begun(queries.wanted, failures, JSON, limit, {}):
             try:
-                async for one in _chained(page, following):
-                    items += objects_of(one) if not wanted.name else [one]
-                    progress.seen(one)
+                async for part in _chained(page, following):
+                    items += objects_of(part) if not query.name else [part]
+                    progress.seen(part)
             except ApiError as error:
                 failures.add(error)
-    if (not items and invocation.options.ignore_not_found) or (asked.is_single and not items):
+    if (not items and invocation.options.ignore_not_found) or (queries.is_single and not items):
         return failures.tell()
     if order is not None:
         order.sort(items, lambda item: item)
-    value = items[0] if asked.is_single else as_list(items)
+    value = items[0] if queries.is_single else as_list(items)
     invocation.screen.out.write(printer(value))
     return failures.tell()
 
@@ -171,32 +171,32 @@ def objects_of(page: Object) -> list[Object]:
 
 
 async def _begun(
-    wanted: Sequence[Wanted], failures: Failures, accept: str, limit: int, query: Object
+    queries: Sequence[Wanted], failures: Failures, accept: str, limit: int, query: Object
 ) -> list[Begun]:
     """Request the first pages of all, up to 8 at a time."""
     room = asyncio.Semaphore(_AT_ONCE)
 
-    async def begin(one: Wanted) -> Begun | ApiError:
+    async def begin(object_query: Wanted) -> Begun | ApiError:
         async with room:
             try:
-                return one, *await first_page(one, accept, limit, **query)
+                return object_query, *await first_page(object_query, accept, limit, **query)
             except ApiError as error:
                 return error
 
-    found: list[Begun] = []
-    for one in await asyncio.gather(*map(begin, wanted)):
-        if isinstance(one, ApiError):
-            failures.add(one)
+    begun: list[Begun] = []
+    for result in await asyncio.gather(*map(begin, queries)):
+        if isinstance(result, ApiError):
+            failures.add(result)
         else:
-            found.append(one)
-    return found
+            begun.append(result)
+    return begun
 
 
 def _tables(begun: Sequence[Begun]) -> Iterator[tuple[ResourceType, AsyncIterator[Object]]]:
     """Tables by kind: lists page by page; consecutive named objects of one kind as one table, so
     that they are aligned and sorted together."""
     for (type, is_named), group in groupby(
-        begun, lambda one: (one[0].resource.type, bool(one[0].name))
+        begun, lambda entry: (entry[0].resource.type, bool(entry[0].name))
     ):
         if is_named:
             yield type, _merged([page for _, page, _ in group])
@@ -217,8 +217,8 @@ async def _each_as_table(pages: AsyncIterator[Object]) -> AsyncIterator[Object]:
 
 async def _chained(page: Object, following: AsyncIterator[Object]) -> AsyncIterator[Object]:
     yield page
-    async for one in following:
-        yield one
+    async for part in following:
+        yield part
 
 
 def _sorted(table: Object, order: Order | None) -> Object:
@@ -229,9 +229,9 @@ def _sorted(table: Object, order: Order | None) -> Object:
 
 def _tell_nothing(invocation: Invocation, types: Sequence[ResourceType]) -> None:
     namespaced = not invocation.options.all_namespaces and all(type.namespaced for type in types)
-    place = f" in {invocation.namespace} namespace." if namespaced else ""
+    where = f" in {invocation.namespace} namespace." if namespaced else ""
     invocation.screen.flush()
-    invocation.screen.warn(f"No resources found{place}")
+    invocation.screen.warn(f"No resources found{where}")
 
 
 # Progress of long lists

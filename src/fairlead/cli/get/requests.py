@@ -42,17 +42,19 @@ class Wanted(NamedTuple):
             raise self._told(error) from None
 
     def selectors(self) -> dict[str, str]:
-        asked = {"labelSelector": self.labels, "fieldSelector": self.fields}
-        return {name: text for name, text in asked.items() if text}
+        parameters = {"labelSelector": self.labels, "fieldSelector": self.fields}
+        return {name: text for name, text in parameters.items() if text}
 
     def _told(self, error: ApiError) -> ApiError:
         """The error with the failed list in its message."""
         type = self.resource.type
         name = f"{type.group}/{type.version}, Resource={type.name}"
-        said = f'Unable to list "{name}"'
+        problem = f'Unable to list "{name}"'
         if self.labels or self.fields:
-            said = f'{name} cannot be chosen by labels "{self.labels}" and fields "{self.fields}"'
-        message = f"{said}: {error.message}"
+            problem = (
+                f'{name} cannot be chosen by labels "{self.labels}" and fields "{self.fields}"'
+            )
+        message = f"{problem}: {error.message}"
         return error.__class__({**error.status, "message": message}, error.retry_after)
 
 
@@ -71,7 +73,7 @@ async def asked_by(invocation: Invocation) -> Asked:
     targets = await targets_of(invocation.client, options.words)
     _check(invocation, targets)
     namespace = "" if options.all_namespaces else checked_name(invocation.namespace, "namespace")
-    wanted = [
+    queries = [
         Wanted(
             resource,
             name,
@@ -83,7 +85,7 @@ async def asked_by(invocation: Invocation) -> Asked:
         for resource, names in targets
         for name in names or ("",)
     ]
-    return Asked(wanted, len(wanted) == 1 and bool(wanted[0].name))
+    return Asked(queries, len(queries) == 1 and bool(queries[0].name))
 
 
 def _check(invocation: Invocation, targets: Sequence[Target]) -> None:
@@ -104,7 +106,7 @@ async def _in_files(invocation: Invocation, manifests: Sequence[Manifest]) -> As
     options = invocation.options
     if options.words:
         raise _failed("objects are given both by files (-f) and by name: use one of them")
-    wanted = []
+    queries = []
     for value, origin in manifests:
         metadata = value.get("metadata") or {}
         name = metadata.get("name")
@@ -112,11 +114,11 @@ async def _in_files(invocation: Invocation, manifests: Sequence[Manifest]) -> As
             raise _failed(f"{origin}: an object has no name")
         resource = await invocation.client.resource_of(value)
         namespace = metadata.get("namespace") or invocation.namespace
-        wanted.append(
+        queries.append(
             Wanted(resource, name, checked_name(str(namespace)), subresource=options.subresource)
         )
     is_single = len(options.filename) == 1 and options.filename[0] != "-"
-    return Asked(wanted, is_single and len(wanted) == 1)
+    return Asked(queries, is_single and len(queries) == 1)
 
 
 def _failed(text: str) -> CommandFailed:
@@ -124,8 +126,8 @@ def _failed(text: str) -> CommandFailed:
 
 
 async def first_page(
-    wanted: Wanted, accept: str, limit: int, **query: Any
+    object_query: Wanted, accept: str, limit: int, **query: Any
 ) -> tuple[Object, AsyncIterator[Object]]:
     """The first page, and an iterator of the rest; raises ApiError."""
-    pages = wanted.pages(accept, limit, **query)
+    pages = object_query.pages(accept, limit, **query)
     return await anext(pages), pages

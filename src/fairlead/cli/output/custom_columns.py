@@ -24,15 +24,15 @@ def columns_of(text: str) -> list[Column]:
     """Parse HEADER:PATH columns; raises CommandFailed."""
     if not text:
         raise CommandFailed("error: columns are missing: -o custom-columns=NAME:.metadata.name,...")
-    found = []
+    columns = []
     for part in text.split(","):
         header, colon, path = part.partition(":")
         if not colon:
             raise CommandFailed(
                 f"error: a column is HEADER:PATH, as in NAME:.metadata.name, not {part}"
             )
-        found.append(_column(header, path))
-    return found
+        columns.append(_column(header, path))
+    return columns
 
 
 def columns_of_file(text: str) -> list[Column]:
@@ -72,8 +72,8 @@ class CustomTable:
 
 def _cell(column: Column, value: Any) -> str:
     try:
-        found = column.path.find(value)
+        values = column.path.find(value)
     except JsonPathError as error:
         raise CommandFailed(f"error: {error}") from None
-    shown = ",".join(map(plain, found)) if found else _NONE
-    return printable(shown.translate(_CONTROLS))
+    text = ",".join(map(plain, values)) if values else _NONE
+    return printable(text.translate(_CONTROLS))

@@ -21,7 +21,7 @@ NOISE = ("managedFields", "resourceVersion", "generation")  # changed by every w
 def as_json(value: Any) -> str:
     """JSON with sorted keys, indented by four spaces."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
-    return escaped(_INDENT.sub(lambda found: found[0] * 2, text))
+    return escaped(_INDENT.sub(lambda match: match[0] * 2, text))
 
 
 def as_yaml(value: Any) -> str:
@@ -33,9 +33,9 @@ def as_yaml(value: Any) -> str:
 
 def without_managed_fields(value: dict[str, Any]) -> dict[str, Any]:
     """Remove managedFields from an object or list, in place."""
-    for one in (value, *(value.get("items") or ())):
-        if isinstance(one, dict) and isinstance(one.get("metadata"), dict):
-            one["metadata"].pop("managedFields", None)
+    for item in (value, *(value.get("items") or ())):
+        if isinstance(item, dict) and isinstance(item.get("metadata"), dict):
+            item["metadata"].pop("managedFields", None)
     return value
 
 
@@ -47,18 +47,18 @@ def masked(value: Object, other: Object | None = None, note: str = "") -> Object
     behind the mask."""
     if (value.get("apiVersion"), value.get("kind")) != ("v1", "Secret"):
         return value
-    shown, against = dict(value), other if other is not None else value
+    masked_value, against = dict(value), other if other is not None else value
     for name in _VALUES:
         if isinstance(value.get(name), dict):
-            shown[name] = _masked(value[name], _map(against.get(name)), note)
+            masked_value[name] = _masked(value[name], _map(against.get(name)), note)
     metadata = _map(value.get("metadata"))
     annotations = _map(metadata.get("annotations"))
     copies = {key: text for key, text in annotations.items() if key.endswith(_COPY)}
     if copies:
-        known = _map(_map(against.get("metadata")).get("annotations"))
-        hidden = {**annotations, **_masked(copies, known, note)}
-        shown["metadata"] = {**metadata, "annotations": hidden}
-    return shown
+        other_annotations = _map(_map(against.get("metadata")).get("annotations"))
+        hidden = {**annotations, **_masked(copies, other_annotations, note)}
+        masked_value["metadata"] = {**metadata, "annotations": hidden}
+    return masked_value
 
 
 def masked_pair(before: Object, after: Object) -> tuple[Object, Object]:
@@ -66,9 +66,9 @@ def masked_pair(before: Object, after: Object) -> tuple[Object, Object]:
     return masked(before, after, "before"), masked(after, before, "after")
 
 
-def _masked(values: Mapping[str, Any], known: Mapping[str, Any], note: str) -> Object:
+def _masked(values: Mapping[str, Any], others: Mapping[str, Any], note: str) -> Object:
     return {
-        key: _MASK if key not in known or known[key] == value else f"{_MASK} ({note})"
+        key: _MASK if key not in others or others[key] == value else f"{_MASK} ({note})"
         for key, value in values.items()
     }
 
@@ -86,9 +86,9 @@ def without(value: Object, names: tuple[str, ...] = NOISE) -> Object:
     return {**value, "metadata": metadata}
 
 
-def same_content(one: Object, other: Object) -> bool:
+def same_content(first: Object, other: Object) -> bool:
     """Whether two objects are equal apart from managedFields and resourceVersion."""
-    return _content(one) == _content(other)
+    return _content(first) == _content(other)
 
 
 def _content(value: Object) -> Object:

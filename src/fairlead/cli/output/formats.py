@@ -28,23 +28,27 @@ def add_output_flag(parser: ArgumentReader) -> None:
 
 def check_output(invocation: Invocation) -> None:
     """Raises CommandFailed for an unknown format, before anything is changed."""
-    wanted = invocation.options.output
-    if wanted.partition("=")[0] in _TABLES:
-        raise CommandError(f"-o {wanted} is not possible here, only {', '.join(FORMATS)}")
-    if wanted:
+    output = invocation.options.output
+    if output.partition("=")[0] in _TABLES:
+        raise CommandError(f"-o {output} is not possible here, only {', '.join(FORMATS)}")
+    if output:
         _printer(invocation)
 
 
 def show_result(
-    invocation: Invocation, type: ResourceType, value: Mapping[str, Any], done: str, note: str = ""
+    invocation: Invocation,
+    type: ResourceType,
+    value: Mapping[str, Any],
+    action: str,
+    note: str = "",
 ) -> None:
     """Print what was done with an object, or the object in the format of `-o`; raises
     CommandFailed."""
     name = named(type, (value.get("metadata") or {}).get("name", ""))
-    wanted = invocation.options.output
-    if not wanted:
-        invocation.screen.print(f"{name} {done}{note}")
-    elif wanted == "name":
+    output = invocation.options.output
+    if not output:
+        invocation.screen.print(f"{name} {action}{note}")
+    elif output == "name":
         invocation.screen.print(name)
     else:
         show_document(invocation, value)
@@ -59,11 +63,11 @@ def show_document(invocation: Invocation, value: Mapping[str, Any]) -> None:
 def _printer(invocation: Invocation) -> Printer:
     """The printer of the command. Shared, because it separates its documents."""
     options = invocation.options
-    made: Printer | None = getattr(options, "printer", None)
-    if made is None:
+    printer: Printer | None = getattr(options, "printer", None)
+    if printer is None:
         managers = bool(getattr(options, "show_managed_fields", False))
-        made = options.printer = printer_for(Choice(options.output, managed_fields=managers))
-    return made
+        printer = options.printer = printer_for(Choice(options.output, managed_fields=managers))
+    return printer
 
 
 def named(type: ResourceType, name: str) -> str:
@@ -86,10 +90,10 @@ def add_document_flag(parser: ArgumentReader) -> None:
 
 def wants_document(invocation: Invocation) -> bool:
     """Whether a document is requested; raises UsageError for an unknown format."""
-    wanted = invocation.options.output
-    if wanted and wanted not in _SHAPES:
-        raise UsageError(f"-o {wanted} is not possible here, only {', '.join(_SHAPES)}")
-    return bool(wanted)
+    output = invocation.options.output
+    if output and output not in _SHAPES:
+        raise UsageError(f"-o {output} is not possible here, only {', '.join(_SHAPES)}")
+    return bool(output)
 
 
 def print_document(invocation: Invocation, value: Any) -> None:

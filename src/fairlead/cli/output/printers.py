@@ -45,20 +45,20 @@ def is_table(output: str) -> bool:
 
 def printer_for(choice: Choice) -> Printer:
     """Raises CommandFailed for an unknown format."""
-    form, sign, given = choice.output.partition("=")
+    form, sign, argument = choice.output.partition("=")
     if form in _TEMPLATES:
         raise CommandFailed(
             "error: Go templates are not supported: use -o jsonpath=TEMPLATE or"
             " -o custom-columns=HEADER:PATH"
         )
-    made = _PRINTERS.get(form)
-    if made is None or (sign and form in _BARE):
+    printer_type = _PRINTERS.get(form)
+    if printer_type is None or (sign and form in _BARE):
         raise CommandFailed(f"error: -o {choice.output} is unknown: it takes {', '.join(FORMATS)}")
-    return made(choice, given or choice.template)
+    return printer_type(choice, argument or choice.template)
 
 
 class _Json:
-    def __init__(self, choice: Choice, given: str) -> None:
+    def __init__(self, choice: Choice, argument: str) -> None:
         self._shown = _shown(choice)
 
     def __call__(self, value: Object) -> str:
@@ -68,7 +68,7 @@ class _Json:
 class _Yaml:
     """YAML documents, separated by `---`."""
 
-    def __init__(self, choice: Choice, given: str) -> None:
+    def __init__(self, choice: Choice, argument: str) -> None:
         self._shown = _shown(choice)
         self._is_first = True
 
@@ -79,21 +79,21 @@ class _Yaml:
 
 
 class _Names:
-    def __init__(self, choice: Choice, given: str) -> None:
+    def __init__(self, choice: Choice, argument: str) -> None:
         pass
 
     def __call__(self, value: Object) -> str:
-        return "".join(f"{_name(one)}\n" for one in _each(value))
+        return "".join(f"{_name(item)}\n" for item in _each(value))
 
 
 class _JsonPath:
-    def __init__(self, choice: Choice, given: str) -> None:
+    def __init__(self, choice: Choice, argument: str) -> None:
         from fairlead.cli.output.jsonpath import JsonPathError, template
 
         form = choice.output.partition("=")[0]
-        if not given:
+        if not argument:
             raise CommandFailed("error: the template is missing: -o jsonpath=TEMPLATE")
-        text = _content(given) if form == "jsonpath-file" else given
+        text = _content(argument) if form == "jsonpath-file" else argument
         try:
             self._template = template(text)
         except JsonPathError as error:
@@ -115,13 +115,13 @@ class _JsonPath:
 
 
 class _CustomColumns:
-    def __init__(self, choice: Choice, given: str) -> None:
+    def __init__(self, choice: Choice, argument: str) -> None:
         from fairlead.cli.output.custom_columns import CustomTable, columns_of, columns_of_file
 
         if choice.output.startswith("custom-columns-file"):
-            columns = columns_of_file(_content(given))
+            columns = columns_of_file(_content(argument))
         else:
-            columns = columns_of(given)
+            columns = columns_of(argument)
         self._table = CustomTable(columns, choice.headers)
 
     def __call__(self, value: Object) -> str:

@@ -29,8 +29,8 @@ class Order:
         keys = [self._key(object_of(row)) for row in rows]
         if rows and not any(keys):
             raise CommandFailed(f"error: --sort-by: no object has the field {self._shown}")
-        order = sorted(range(len(rows)), key=lambda at: keys[at])
-        rows[:] = [rows[at] for at in order]
+        order = sorted(range(len(rows)), key=lambda index: keys[index])
+        rows[:] = [rows[index] for index in order]
 
     @property
     def _shown(self) -> str:
@@ -38,12 +38,12 @@ class Order:
 
     def _key(self, value: Object) -> tuple[Any, ...]:
         try:
-            found = self._path.find(value)
+            values = self._path.find(value)
         except JsonPathError as error:
             raise CommandFailed(f"error: {error}") from None
-        if not found:
+        if not values:
             return ()
-        first = found[0]
+        first = values[0]
         if isinstance(first, dict | list):
             kind = "map" if isinstance(first, dict) else "list"
             raise CommandFailed(f"error: --sort-by: {self._shown} is a {kind}, which has no order")

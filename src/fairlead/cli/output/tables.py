@@ -29,14 +29,14 @@ class Columns:
         return "".join(f"{line(row, self._widths)}\n" for row in rows)
 
 
-def widths(rows: Iterable[Sequence[str]], known: Iterable[int] = ()) -> list[int]:
-    """The width of each column including the gap; columns never become narrower than `known`."""
-    found = list(known)
+def widths(rows: Iterable[Sequence[str]], minimum: Iterable[int] = ()) -> list[int]:
+    """The width of each column including the gap; columns never become narrower than `minimum`."""
+    found_widths = list(minimum)
     for row in rows:
-        found += [_NARROWEST] * (len(row) - len(found))
+        found_widths += [_NARROWEST] * (len(row) - len(found_widths))
         for index, cell in enumerate(row[:-1]):
-            found[index] = max(found[index], len(cell) + _GAP)
-    return found
+            found_widths[index] = max(found_widths[index], len(cell) + _GAP)
+    return found_widths
 
 
 def line(row: Sequence[str], width: Sequence[int]) -> str:
@@ -105,21 +105,21 @@ class TableText:
     def _row(self, columns: Sequence[Object], row: Object, event: str) -> list[str]:
         layout = self._layout
         metadata = (row.get("object") or {}).get("metadata")
-        shown = [event] if layout.events else []
+        cells = [event] if layout.events else []
         if layout.namespaces:
-            shown.append((metadata or {}).get("namespace", ""))
+            cells.append((metadata or {}).get("namespace", ""))
         named = not layout.kind
         for column, value in zip(columns, row.get("cells") or (), strict=False):
             text = cell(value)
             if not named and (column.get("format"), column.get("type")) == ("name", "string"):
                 text, named = f"{layout.kind}/{text}", True
             if layout.wide or not column.get("priority"):
-                shown.append(text)
+                cells.append(text)
         labels = (metadata or {}).get("labels") or {}
-        shown += [cell(labels.get(name)) for name in layout.label_columns]
+        cells += [cell(labels.get(name)) for name in layout.label_columns]
         if layout.labels:
-            shown.append(_listed(labels) if metadata is not None else "")
-        return shown
+            cells.append(_listed(labels) if metadata is not None else "")
+        return cells
 
 
 def cell(value: Any) -> str:

@@ -19,25 +19,25 @@ def document(
     managers: Sequence[Manager],
     tree: Field,
     plan: Plan | None = None,
-    wanted: Wanted | None = None,
+    selects: Wanted | None = None,
 ) -> Object:
     """The managers of each field path, of all or of the wanted fields; for a plan also conflicts
     and changes."""
-    made: Object = {
+    result: Object = {
         **named.document(),
         "managers": [_described(manager) for manager in managers],
         "fields": {
-            one.path: [owner.document() for owner in one.owners]
-            for one in _present(tree)
-            if one.path and (wanted(one) if wanted else one.owners or one.is_leaf)
+            field.path: [owner.document() for owner in field.owners]
+            for field in _present(tree)
+            if field.path and (selects(field) if selects else field.owners or field.is_leaf)
         },
     }
     if plan is not None:
-        made["conflicts"] = _pairs(tree, THEIRS, YOURS)
-        for one in made["conflicts"]:
-            one["managers"] = list(plan.conflicts[one["field"]])
-        made["changes"] = _pairs(tree, REMOVED, ADDED)
-    return made
+        result["conflicts"] = _pairs(tree, THEIRS, YOURS)
+        for conflict in result["conflicts"]:
+            conflict["managers"] = list(plan.conflicts[conflict["field"]])
+        result["changes"] = _pairs(tree, REMOVED, ADDED)
+    return result
 
 
 def _described(manager: Manager) -> Object:
@@ -60,12 +60,12 @@ def _present(field: Field) -> Iterator[Field]:
 
 def _pairs(tree: Field, before: str, after: str) -> list[Object]:
     """The values of fields that have one of two marks."""
-    found: dict[str, Object] = {}
-    for one in _marked(tree):
-        if one.mark in (before, after):
-            name = one.mark if before == THEIRS else ("from" if one.mark == before else "to")
-            found.setdefault(one.path, {"field": one.path})[name] = one.value
-    return list(found.values())
+    by_path: dict[str, Object] = {}
+    for field in _marked(tree):
+        if field.mark in (before, after):
+            name = field.mark if before == THEIRS else ("from" if field.mark == before else "to")
+            by_path.setdefault(field.path, {"field": field.path})[name] = field.value
+    return list(by_path.values())
 
 
 def _marked(field: Field) -> Iterator[Field]:

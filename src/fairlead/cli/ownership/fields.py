@@ -41,8 +41,8 @@ def field_tree(
     """The tree of an object, without managedFields. A `shape` with more fields than those of the
     managers makes the trees of two versions comparable."""
     nodes = [(manager, manager.fields) for manager in managers if manager.fields]
-    known = shape_of(managers) if shape is None else shape
-    return Field("", "", value, (), tuple(_children("", value, nodes, known, ())))
+    known_shape = shape_of(managers) if shape is None else shape
+    return Field("", "", value, (), tuple(_children("", value, nodes, known_shape, ())))
 
 
 def _children(
@@ -56,9 +56,9 @@ def _children(
         where = path + element_text(step)
         if where == _HIDDEN:
             continue
-        below = [(one, node[step]) for one, node in nodes if step in node]
+        below = [(manager, node[step]) for manager, node in nodes if step in node]
         part = shape.get(step, EMPTY)
-        own = tuple(one for one, node in below if not node or "." in node) or outer
+        own = tuple(manager for manager, node in below if not node or "." in node) or outer
         # A field that is owned as a whole has no path elements below: its owner owns all of it.
         inner = () if any(name != "." for name in part) else own
         yield Field(where, step, item, own, tuple(_children(where, item, below, part, inner)))

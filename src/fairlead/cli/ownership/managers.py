@@ -47,35 +47,35 @@ class Manager:
 
     def document(self) -> dict[str, Any]:
         """The identity of the manager, for JSON output."""
-        made = {"manager": self.name, "operation": self.operation}
-        return {**made, "subresource": self.subresource} if self.subresource else made
+        fields = {"manager": self.name, "operation": self.operation}
+        return {**fields, "subresource": self.subresource} if self.subresource else fields
 
 
 def managers_of(value: Mapping[str, Any]) -> list[Manager]:
     """The managers, oldest first; raises CommandFailed for invalid managedFields."""
     sent = (value.get("metadata") or {}).get("managedFields") or []
     try:
-        found = decoded(sent)
+        entries = decoded(sent)
     except (InvalidFields, RecursionError) as error:
         raise CommandFailed(f"error: the server's managedFields cannot be read: {error}") from None
-    found.sort(key=lambda one: one.get("time") or "")
+    entries.sort(key=lambda entry: entry.get("time") or "")
     return [
         Manager(
-            one["manager"],
-            one["operation"],
-            one.get("subresource", ""),
-            one["apiVersion"],
-            one.get("time", ""),
-            one["fieldsV1"],
+            entry["manager"],
+            entry["operation"],
+            entry.get("subresource", ""),
+            entry["apiVersion"],
+            entry.get("time", ""),
+            entry["fieldsV1"],
         )
-        for one in found
+        for entry in entries
     ]
 
 
 def shape_of(managers: Sequence[Manager]) -> FieldSet:
     """The union of all owned fields. Of lists it shows how items are identified: by key, value or
     index."""
-    whole = EMPTY
+    shape = EMPTY
     for manager in managers:
-        whole = union(whole, manager.fields)
-    return whole
+        shape = union(shape, manager.fields)
+    return shape

@@ -68,44 +68,44 @@ class Drawing:
         ]
         width = tables.widths([_HEAD, *cells])
         lines = [
-            self._paint(tables.line(row, width), self._colours[one.name])
-            for row, one in zip(cells, self._managers, strict=True)
+            self._paint(tables.line(row, width), self._colours[manager.name])
+            for row, manager in zip(cells, self._managers, strict=True)
         ]
         return "\n".join((tables.line(_HEAD, width), *lines))
 
     def fields(self, rows: Iterable[Row], planner: str = "") -> str:
         """Draw all rows; with the manager of a plan also their marks."""
-        found = list(rows)
-        behind = [self._behind(row, planner) for row in found]
-        before = [(_MARKS[row.mark][0] if planner else "") + row.text for row in found]
+        drawn = list(rows)
+        behind = [self._behind(row, planner) for row in drawn]
+        before = [(_MARKS[row.mark][0] if planner else "") + row.text for row in drawn]
         width = max(map(len, before), default=0)
         if self._screen.is_terminal:
             room = self._screen.width - max(map(len, behind), default=0) - len(_GAP)
             width = min(width, max(room, _NARROWEST))
             before = [_cut(text, width) for text in before]
         return "\n".join(
-            self._line(row, text, said, width)
-            for row, text, said in zip(found, before, behind, strict=True)
+            self._line(row, text, note, width)
+            for row, text, note in zip(drawn, before, behind, strict=True)
         )
 
     def _behind(self, row: Row, planner: str) -> str:
-        said = _MARKS[row.mark][2]
+        note = _MARKS[row.mark][2]
         if row.mark == YOURS:
-            return f"{said}{planner}"
+            return f"{note}{planner}"
         if row.mark == ADDED:
             named = ", ".join(printable(owner.name) for owner in row.owners)
             return (named or NOBODY) if row.is_leaf or named else ""
         owners = [owner for owner in row.owners if row.mark != THEIRS or owner.name != planner]
         named = ", ".join(printable(owner.worded(self._now)) for owner in owners)
-        return said + (named or NOBODY) if row.is_leaf or named else ""
+        return note + (named or NOBODY) if row.is_leaf or named else ""
 
-    def _line(self, row: Row, text: str, said: str, width: int) -> str:
+    def _line(self, row: Row, text: str, note: str, width: int) -> str:
         _, colour, _ = _MARKS[row.mark]
         if not colour:
             colour = self._colours[row.owners[0].name] if row.owners else DIM
-        if not said:
+        if not note:
             return self._paint(text, colour) if row.mark else text
-        return self._paint(f"{text.ljust(width)}{_GAP}{said}", colour)
+        return self._paint(f"{text.ljust(width)}{_GAP}{note}", colour)
 
 
 def _cut(text: str, width: int) -> str:

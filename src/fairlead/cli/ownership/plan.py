@@ -59,14 +59,14 @@ def planned_tree(plan: Plan, show_secrets: bool) -> tuple[Field, list[Manager]]:
     if not show_secrets:
         live, outcome = masked_pair(live, outcome)
     shape = union(shape_of(now), shape_of(then))
-    found = _merged(field_tree(live, now, shape), field_tree(outcome, then, shape), plan.conflicts)
-    return found[0], now or then
+    tree = _merged(field_tree(live, now, shape), field_tree(outcome, then, shape), plan.conflicts)
+    return tree[0], now or then
 
 
 def _settled(outcome: Object, live: Object) -> Object:
     metadata = {key: item for key, item in outcome["metadata"].items() if key not in _SETTLED}
-    kept = {key: live["metadata"][key] for key in _SETTLED if key in live["metadata"]}
-    return {**outcome, "metadata": {**metadata, **kept}}
+    settled = {key: live["metadata"][key] for key in _SETTLED if key in live["metadata"]}
+    return {**outcome, "metadata": {**metadata, **settled}}
 
 
 def _merged(live: Field, planned: Field, conflicts: Mapping[str, Any]) -> list[Field]:
@@ -93,16 +93,16 @@ def _alike(live: Field, planned: Field) -> bool:
     if isinstance(live.value, dict):
         return isinstance(planned.value, dict)
     both = (*live.children, *planned.children)
-    return isinstance(planned.value, list) and all(one.step[:2] != "i:" for one in both)
+    return isinstance(planned.value, list) and all(field.step[:2] != "i:" for field in both)
 
 
 def _side_by_side(live: Field, planned: Field, conflicts: Mapping[str, Any]) -> tuple[Field, ...]:
-    after = {one.step: one for one in planned.children}
-    made: list[Field] = []
-    for one in live.children:
-        other = after.pop(one.step, None)
-        made += [one.marked(REMOVED)] if other is None else _merged(one, other, conflicts)
-    made += [one.marked(ADDED) for one in after.values()]
+    after = {child.step: child for child in planned.children}
+    children: list[Field] = []
+    for child in live.children:
+        other = after.pop(child.step, None)
+        children += [child.marked(REMOVED)] if other is None else _merged(child, other, conflicts)
+    children += [child.marked(ADDED) for child in after.values()]
     if isinstance(live.value, dict):
-        made.sort(key=lambda one: one.step)
-    return tuple(made)
+        children.sort(key=lambda child: child.step)
+    return tuple(children)

@@ -29,23 +29,23 @@ class Row(NamedTuple):
     mark: str
 
 
-def rows_of(tree: Field, wanted: Wanted | None = None) -> Iterator[Row]:
+def rows_of(tree: Field, selects: Wanted | None = None) -> Iterator[Row]:
     """Lines of all fields, or of the wanted fields and their parents."""
-    for child in _visible(tree, wanted):
-        yield from _rows(child, "", "", "", wanted)
+    for child in _visible(tree, selects):
+        yield from _rows(child, "", "", "", selects)
 
 
-def _visible(field: Field, wanted: Wanted | None) -> Sequence[Field]:
-    if wanted is None:
+def _visible(field: Field, selects: Wanted | None) -> Sequence[Field]:
+    if selects is None:
         return field.children
-    return [child for child in field.children if _has_any(child, wanted)]
+    return [child for child in field.children if _has_any(child, selects)]
 
 
-def _has_any(field: Field, wanted: Wanted) -> bool:
-    return wanted(field) or any(_has_any(child, wanted) for child in field.children)
+def _has_any(field: Field, selects: Wanted) -> bool:
+    return selects(field) or any(_has_any(child, selects) for child in field.children)
 
 
-def _rows(field: Field, first: str, rest: str, mark: str, wanted: Wanted | None) -> Iterator[Row]:
+def _rows(field: Field, first: str, rest: str, mark: str, selects: Wanted | None) -> Iterator[Row]:
     """`first` is the prefix of the first line, `rest` of all others."""
     mark = mark or field.mark
     label = f"{scalar(field.step[2:])}:" if field.step[:2] == "f:" else ""
@@ -53,7 +53,7 @@ def _rows(field: Field, first: str, rest: str, mark: str, wanted: Wanted | None)
         text = f"{label} {scalar(field.value)}" if label else scalar(field.value)
         yield Row(first + text, field.owners, True, mark)
         return
-    children = _visible(field, wanted)
+    children = _visible(field, selects)
     is_list = isinstance(field.value, list)
     inner = rest + "  " if label and not is_list else rest
     if label or _stands_alone(field, children):
@@ -61,9 +61,9 @@ def _rows(field: Field, first: str, rest: str, mark: str, wanted: Wanted | None)
         first = inner
     for child in children:
         if is_list:
-            yield from _rows(child, first + "- ", inner + "  ", mark, wanted)
+            yield from _rows(child, first + "- ", inner + "  ", mark, selects)
         else:
-            yield from _rows(child, first, inner, mark, wanted)
+            yield from _rows(child, first, inner, mark, selects)
         first = inner
 
 

@@ -47,9 +47,9 @@ class Identity:
 
 async def identity(client: Client) -> Identity:
     """Raises CommandFailed if the identity cannot be determined, and errors of requests."""
-    said = await _as_the_server_says(client)
-    if said is not None:
-        return said
+    reported = await _as_the_server_says(client)
+    if reported is not None:
+        return reported
     if client.access.impersonation.user:
         return _impersonated(client.access.impersonation)
     proof = await client.access.credentials.proof()
@@ -159,7 +159,7 @@ def _claims(token: str) -> dict[str, Any]:
     if len(parts) != 3:
         return {}
     try:
-        found = orjson.loads(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        claims = orjson.loads(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return claims if isinstance(claims, dict) else {}

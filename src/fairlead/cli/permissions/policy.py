@@ -27,8 +27,8 @@ class Policy:
     @property
     def roles(self) -> dict[tuple[str, str], Object]:
         """Roles by (namespace, name); the namespace of a ClusterRole is empty."""
-        found = (*self.objects.get("ClusterRole", ()), *self.objects.get("Role", ()))
-        return {_key(role): role for role in found}
+        roles = (*self.objects.get("ClusterRole", ()), *self.objects.get("Role", ()))
+        return {_key(role): role for role in roles}
 
     @property
     def bindings(self) -> list[Object]:
@@ -48,17 +48,17 @@ async def read_policy(client: Client, dialect: Dialect, namespace: str) -> Polic
     api = f"{dialect.group_name('rbac.authorization.@')}/v1"
     policy = Policy(namespace)
 
-    async def read(kind: str, name: str, space: str) -> None:
+    async def read(kind: str, name: str, scope: str) -> None:
         resource = client.of(await client.discovery.of_kind(api, kind))
         try:
-            policy.objects[kind] = (await resource.list(space))["items"]
+            policy.objects[kind] = (await resource.list(scope))["items"]
         except ApiError as error:
             if error.code not in (401, 403):
                 raise
             policy.hidden[name] = error.message
 
-    wanted = [(kind, name, "") for kind, name in _CLUSTER_WIDE.items()]
+    lists = [(kind, name, "") for kind, name in _CLUSTER_WIDE.items()]
     if namespace:
-        wanted += [(kind, name, namespace) for kind, name in _NAMESPACED.items()]
-    await asyncio.gather(*(read(*one) for one in wanted))
+        lists += [(kind, name, namespace) for kind, name in _NAMESPACED.items()]
+    await asyncio.gather(*(read(*arguments) for arguments in lists))
     return policy

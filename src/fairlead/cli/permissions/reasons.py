@@ -55,27 +55,27 @@ class Reasons:
 
     def grants(self) -> list[Grant]:
         """The grants that allow the action, narrowest first."""
-        found = [grant for grant in self._held() if self._allows(grant.rule)]
-        return sorted(found, key=lambda grant: grant.breadth)
+        grants = [grant for grant in self._held() if self._allows(grant.rule)]
+        return sorted(grants, key=lambda grant: grant.breadth)
 
     def near_misses(self) -> list[Grant]:
         """Rules of the user that fail in exactly one respect, narrowest first."""
-        found = []
+        misses = []
         for grant in self._held():
             missing = what_is_missing(grant.rule, self._asked, self._allows)
             if missing:
-                found.append(Grant(grant.binding, grant.subject, grant.rule, missing=missing))
-        return sorted(found, key=lambda grant: grant.breadth)
+                misses.append(Grant(grant.binding, grant.subject, grant.rule, missing=missing))
+        return sorted(misses, key=lambda grant: grant.breadth)
 
     def roles_that_allow(self) -> list[Object]:
         """Roles that would allow the action if bound, narrowest first. Roles named `system:` and
         roles that allow nearly everything come last."""
-        found = [
+        roles = [
             role
             for role in self._roles.values()
             if any(self._allows(rule) for rule in role.get("rules") or ())
         ]
-        return sorted(found, key=_role_order)
+        return sorted(roles, key=_role_order)
 
     def _held(self) -> Iterator[Grant]:
         """All rules that bindings grant to the user."""
@@ -113,18 +113,18 @@ class Reasons:
         return ""
 
 
-def _question(user: User, asked: questions.Question) -> Question:
+def _question(user: User, query: questions.Question) -> Question:
     return question(
         Attributes(
             user,
-            asked.verb,
-            asked.group,
-            resource=asked.resource,
-            subresource=asked.subresource,
-            namespace=asked.namespace,
-            name=asked.name,
-            path=asked.path,
-            is_resource=not asked.path,
+            query.verb,
+            query.group,
+            resource=query.resource,
+            subresource=query.subresource,
+            namespace=query.namespace,
+            name=query.name,
+            path=query.path,
+            is_resource=not query.path,
         )
     )
 
@@ -151,9 +151,9 @@ def what_is_missing(rule: Rule, question: Question, allows: Callable[[Rule], boo
         return "it is for other names" if question.name else "it is for single names only"
     if allows({**rule, "apiGroups": [ALL]}):
         return f'it is for other groups than "{question.group}"'
-    whole, slash, part = question.resources[0].partition("/")
+    resource, slash, part = question.resources[0].partition("/")
     resources = rule.get("resources") or ()
-    if slash and whole in resources and allows({**rule, "resources": [question.resources[0]]}):
+    if slash and resource in resources and allows({**rule, "resources": [question.resources[0]]}):
         return f"it does not have the subresource {part}"
     return ""
 
@@ -162,8 +162,8 @@ def _selects(selector: Object, labels: Mapping[str, str]) -> bool:
     """Whether the selector matches. Supports matchLabels only, as aggregation uses it."""
     if selector.get("matchExpressions"):
         return False
-    wanted = selector.get("matchLabels") or {}
-    return all(labels.get(name) == value for name, value in wanted.items())
+    match_labels = selector.get("matchLabels") or {}
+    return all(labels.get(name) == value for name, value in match_labels.items())
 
 
 def breadth(rule: Rule) -> int:

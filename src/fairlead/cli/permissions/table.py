@@ -70,4 +70,4 @@ def _merged(rules: Sequence[_Rule]) -> list[_Rule]:
     verbs: dict[_Rule, dict[str, None]] = {}
     for rule in rules:
         verbs.setdefault(rule._replace(verbs=()), {})[rule.verbs[0]] = None
-    return [rule._replace(verbs=tuple(found)) for rule, found in verbs.items()]
+    return [rule._replace(verbs=tuple(merged_verbs)) for rule, merged_verbs in verbs.items()]

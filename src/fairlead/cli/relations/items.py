@@ -89,7 +89,7 @@ async def get_item(resource: Resource, name: str, namespace: str) -> Item:
 async def all_items(client: Client, namespace: str) -> Found:
     """All objects that an object in the namespace can own; with an empty namespace, all objects of
     the cluster. Lists up to 16 kinds concurrently."""
-    found = Found()
+    listing = Found()
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def collect(resource: Resource) -> None:
@@ -98,15 +98,15 @@ async def all_items(client: Client, namespace: str) -> Found:
                 async for page in resource.pages(namespace, accept=METADATA_LIST):
                     for value in page.get("items") or ():
                         item = item_of(resource.type, value)
-                        found.items.setdefault(item.uid, item)
+                        listing.items.setdefault(item.uid, item)
         except ApiError as error:
             if error.code not in _PASSED_OVER:
-                found.notes.append(_note(resource.type, error))
+                listing.notes.append(_note(resource.type, error))
 
     types = _ownable(await client.discovery.all_resources(), bool(namespace))
     await asyncio.gather(*(collect(client.of(type)) for type in types))
-    found.notes.sort()
-    return found
+    listing.notes.sort()
+    return listing
 
 
 def _ownable(types: Iterable[ResourceType], namespaced_only: bool) -> list[ResourceType]:

@@ -22,27 +22,27 @@ _WAITING = ("Pending", "ContainerCreating", "PodInitializing", "Terminating", "S
 def drawn(root: Branch, states: States, screen: Screen) -> str:
     """The tree as lines. Names include the namespace if the root is cluster-scoped."""
     spaces = not root.item.namespace
-    found = list(branches(root))
-    rows = [_cells(lead, branch, states, spaces) for lead, branch in found]
+    drawn_branches = list(branches(root))
+    rows = [_cells(lead, branch, states, spaces) for lead, branch in drawn_branches]
     width = tables.widths([_HEAD, *rows])
     paint = Paint(screen)
     lines = [
         paint(tables.line(row, width), *_colour(branch, states))
-        for row, (_, branch) in zip(rows, found, strict=True)
+        for row, (_, branch) in zip(rows, drawn_branches, strict=True)
     ]
     return "\n".join((tables.line(_HEAD, width), *lines))
 
 
 def _cells(lead: str, branch: Branch, states: States, spaces: bool) -> tuple[str, ...]:
     item, state = branch.item, states.get(branch.item.uid, UNKNOWN)
-    place = f"{item.namespace}/" if spaces and item.namespace else ""
-    name = f"{lead}{item.type.kind}/{place}{item.name}"
+    prefix = f"{item.namespace}/" if spaces and item.namespace else ""
+    name = f"{lead}{item.type.kind}/{prefix}{item.name}"
     if item.is_missing:
         return _cell(name), "", _joined("(missing)", branch.note), ""
     status = "Terminating" if item.is_deleting and not state.status else state.status
-    said = _joined(status, *state.trouble, branch.note, "(shown elsewhere)" * branch.is_repeated)
+    notes = _joined(status, *state.trouble, branch.note, "(shown elsewhere)" * branch.is_repeated)
     age = since(item.created, datetime.now(UTC)) if item.created else ""
-    return _cell(name), _cell(state.ready), said, age
+    return _cell(name), _cell(state.ready), notes, age
 
 
 def _joined(*words: str) -> str:
@@ -66,7 +66,7 @@ def _colour(branch: Branch, states: States) -> Iterator[str]:
 def document(root: Branch, states: States, name: str) -> dict[str, Any]:
     """The tree as nested objects; children are in the field `name`."""
     item, state = root.item, states.get(root.item.uid, UNKNOWN)
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "apiVersion": item.type.api_version,
         "kind": item.type.kind,
         "name": item.name,
@@ -77,9 +77,9 @@ def document(root: Branch, states: States, name: str) -> dict[str, Any]:
         "status": state.status or None,
         "trouble": list(state.trouble),
     }
-    for key, said in (("missing", item.is_missing), ("repeated", root.is_repeated)):
-        if said:
-            made[key] = True
+    for key, is_set in (("missing", item.is_missing), ("repeated", root.is_repeated)):
+        if is_set:
+            fields[key] = True
     if root.note:
-        made["note"] = root.note
-    return {**made, name: [document(one, states, name) for one in root.below]}
+        fields["note"] = root.note
+    return {**fields, name: [document(child, states, name) for child in root.below]}

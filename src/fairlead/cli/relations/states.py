@@ -52,33 +52,33 @@ UNKNOWN = State()
 
 async def states_of(client: Client, items: Iterable[Item]) -> dict[str, State]:
     """States by uid. Objects that are gone or may not be read are left out."""
-    wanted: dict[tuple[ResourceType, str], set[str]] = {}
+    uids_by_kind: dict[tuple[ResourceType, str], set[str]] = {}
     for item in items:
         if not item.is_missing:
-            wanted.setdefault((item.type, item.namespace), set()).add(item.uid)
-    found: dict[str, State] = {}
+            uids_by_kind.setdefault((item.type, item.namespace), set()).add(item.uid)
+    states: dict[str, State] = {}
 
     async def ask(type: ResourceType, namespace: str, uids: set[str]) -> None:
         try:
             pages = client.of(type).pages(namespace, accept=TABLE, includeObject="Object")
             async for table in pages:
-                found.update(_of_table(table, uids))
+                states.update(_of_table(table, uids))
         except ApiError:
             return  # show the tree without these states
 
-    await asyncio.gather(*(ask(*place, uids) for place, uids in wanted.items()))
-    return found
+    await asyncio.gather(*(ask(*kind, uids) for kind, uids in uids_by_kind.items()))
+    return states
 
 
 def _of_table(table: Mapping[str, Any], uids: set[str]) -> dict[str, State]:
     names = [str(column["name"]) for column in table.get("columnDefinitions") or ()]
-    found: dict[str, State] = {}
+    states: dict[str, State] = {}
     for row in table.get("rows") or ():
         value = row.get("object") or {}
         uid = (value.get("metadata") or {}).get("uid")
         if uid in uids:
-            found[uid] = _state(dict(zip(names, row["cells"], strict=False)), value)
-    return found
+            states[uid] = _state(dict(zip(names, row["cells"], strict=False)), value)
+    return states
 
 
 def _state(cells: Mapping[str, Any], value: Mapping[str, Any]) -> State:
@@ -97,7 +97,11 @@ def _text(cell: Any) -> str:
 def trouble_in(conditions: Any) -> tuple[str, ...]:
     """The conditions in a bad state, such as `Available=False (MinimumReplicasUnavailable)`."""
     listed: Sequence[Any] = conditions if isinstance(conditions, list) else ()
-    return tuple(_worded(one) for one in listed if isinstance(one, dict) and _is_bad(one))
+    return tuple(
+        _worded(condition)
+        for condition in listed
+        if isinstance(condition, dict) and _is_bad(condition)
+    )
 
 
 def _is_bad(condition: Mapping[str, Any]) -> bool:
@@ -108,6 +112,6 @@ def _is_bad(condition: Mapping[str, Any]) -> bool:
 
 
 def _worded(condition: Mapping[str, Any]) -> str:
-    said = f"{condition.get('type')}={condition.get('status')}"
+    text = f"{condition.get('type')}={condition.get('status')}"
     reason = condition.get("reason")
-    return f"{said} ({reason})" if reason else said
+    return f"{text} ({reason})" if reason else text

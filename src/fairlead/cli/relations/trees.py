@@ -31,11 +31,11 @@ def owned_by(item: Item, result: Found) -> Branch:
     for _ in range(_DEEPEST):
         following: list[Branch] = []
         for branch in level:
-            for one in sorted(owned.get(branch.item.uid, ()), key=_order):
-                child = Branch(one, is_repeated=one.uid in opened)
+            for dependent in sorted(owned.get(branch.item.uid, ()), key=_order):
+                child = Branch(dependent, is_repeated=dependent.uid in opened)
                 branch.below.append(child)
                 if not child.is_repeated:
-                    opened.add(one.uid)
+                    opened.add(dependent.uid)
                     following.append(child)
         level = following
     for branch in level:
@@ -72,16 +72,16 @@ async def _owner(client: Client, owner: Owner, namespace: str) -> Branch:
         group, _, version = owner.api_version.rpartition("/")
         unknown = ResourceType(group, version, "", owner.kind, False)
         return Branch(_absent(unknown, "", owner), note="is of a kind that is not served")
-    place = namespace if type.namespaced else ""
+    owner_namespace = namespace if type.namespaced else ""
     try:
-        item = await get_item(client.of(type), owner.name, place)
+        item = await get_item(client.of(type), owner.name, owner_namespace)
     except NotFound:
-        return Branch(_absent(type, place, owner))
+        return Branch(_absent(type, owner_namespace, owner))
     except Forbidden:
-        known = Item(type, place, owner.name, owner.uid)
-        return Branch(known, note="may not be read")
+        missing = Item(type, owner_namespace, owner.name, owner.uid)
+        return Branch(missing, note="may not be read")
     if item.uid != owner.uid:
-        return Branch(_absent(type, place, owner), note="another one has its name now")
+        return Branch(_absent(type, owner_namespace, owner), note="another one has its name now")
     return Branch(item)
 
 

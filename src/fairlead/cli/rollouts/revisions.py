@@ -35,13 +35,16 @@ async def revisions_of(client: Client, resolved: ResolvedObject, tool: str) -> l
     dialect = await client.discovery.dialect()
     if (type.group, type.kind) == DEPLOYMENT:
         sets = await _owned(client, resolved, "ReplicaSet")
-        found = [_of_replica_set(value, dialect) for value in sets]
+        revisions = [_of_replica_set(value, dialect) for value in sets]
     elif (type.group, type.kind) in SETS:
-        kept = await _owned(client, resolved, "ControllerRevision")
-        found = [_of_controller_revision(value, dialect) for value in kept]
+        values = await _owned(client, resolved, "ControllerRevision")
+        revisions = [_of_controller_revision(value, dialect) for value in values]
     else:
         raise CommandError(f'no {tool} has been implemented for "{named_kind(type)}"')
-    return sorted((one for one in found if one is not None), key=lambda one: one.number)
+    return sorted(
+        (revision for revision in revisions if revision is not None),
+        key=lambda revision: revision.number,
+    )
 
 
 async def _owned(client: Client, resolved: ResolvedObject, kind: str) -> list[Object]:

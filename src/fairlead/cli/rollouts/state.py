@@ -33,14 +33,14 @@ def named_kind(type: ResourceType) -> str:
     return f"{type.kind}.{type.group}" if type.group else type.kind
 
 
-def check_revision(value: Object, dialect: Dialect, wanted: int) -> None:
+def check_revision(value: Object, dialect: Dialect, number: int) -> None:
     """Raises Mistake unless the Deployment runs this revision."""
     name = value["metadata"]["name"]
     running = revision_of(value, dialect)
     if running is None:
         raise CommandError(f'deployment "{name}" has no revision number')
-    if running != wanted:
-        raise CommandError(f"the current revision is {running}, not {wanted}")
+    if running != number:
+        raise CommandError(f"the current revision is {running}, not {number}")
 
 
 def revision_of(value: Object, dialect: Dialect) -> int | None:
@@ -55,8 +55,8 @@ def _count(part: Object, name: str) -> int:
 
 
 def _is_observed(value: Object) -> bool:
-    seen = _count(value.get("status") or {}, "observedGeneration")
-    return _count(value["metadata"], "generation") <= seen
+    observed = _count(value.get("status") or {}, "observedGeneration")
+    return _count(value["metadata"], "generation") <= observed
 
 
 def _deployment(value: Object) -> Progress:
@@ -66,12 +66,12 @@ def _deployment(value: Object) -> Progress:
     for condition in status.get("conditions") or ():
         if condition["type"] == "Progressing" and condition.get("reason") == _DEADLINE:
             raise CommandError(f'deployment "{name}" made no progress within its deadline')
-    wanted, updated = _count(spec, "replicas"), _count(status, "updatedReplicas")
+    desired, updated = _count(spec, "replicas"), _count(status, "updatedReplicas")
     old = _count(status, "replicas") - updated
     available = _count(status, "availableReplicas")
     waiting = f'deployment "{name}":'
-    if updated < wanted:
-        return Progress(f"{waiting} {updated} of {wanted} pods are new...")
+    if updated < desired:
+        return Progress(f"{waiting} {updated} of {desired} pods are new...")
     if old > 0:
         return Progress(f"{waiting} {old} old pods are still there...")
     if available < updated:
@@ -84,14 +84,14 @@ def _daemon_set(value: Object) -> Progress:
     name, status = value["metadata"]["name"], value.get("status") or {}
     if not _is_observed(value):
         return Progress(f'daemon set "{name}": no controller has seen the change yet...')
-    wanted = _count(status, "desiredNumberScheduled")
+    desired = _count(status, "desiredNumberScheduled")
     updated = _count(status, "updatedNumberScheduled")
     available = _count(status, "numberAvailable")
     waiting = f'daemon set "{name}":'
-    if updated < wanted:
-        return Progress(f"{waiting} {updated} of {wanted} pods are new...")
-    if available < wanted:
-        return Progress(f"{waiting} {available} of {wanted} new pods are available...")
+    if updated < desired:
+        return Progress(f"{waiting} {updated} of {desired} pods are new...")
+    if available < desired:
+        return Progress(f"{waiting} {available} of {desired} new pods are available...")
     return Progress(f'daemon set "{name}" rolled out', is_done=True)
 
 
@@ -100,13 +100,13 @@ def _stateful_set(value: Object) -> Progress:
     name, spec, status = value["metadata"]["name"], value["spec"], value.get("status") or {}
     if not status.get("observedGeneration") or not _is_observed(value):
         return Progress(f'stateful set "{name}": no controller has seen the change yet...')
-    wanted, updated = _count(spec, "replicas"), _count(status, "updatedReplicas")
-    missing = wanted - _count(status, "readyReplicas")
+    desired, updated = _count(spec, "replicas"), _count(status, "updatedReplicas")
+    missing = desired - _count(status, "readyReplicas")
     if missing > 0:
         return Progress(f"{missing} pods are not ready yet...")
     rolling = spec["updateStrategy"].get("rollingUpdate")
     if rolling is not None:
-        part = wanted - _count(rolling, "partition")
+        part = desired - _count(rolling, "partition")
         if updated < part:
             return Progress(f"{updated} of {part} pods above the partition are new...")
         text = f"rolled out above the partition: {updated} new pods"

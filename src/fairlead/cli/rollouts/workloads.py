@@ -42,7 +42,7 @@ async def workloads(invocation: Invocation, failures: Failures) -> AsyncIterator
         yield resolved
 
 
-async def patch_all(invocation: Invocation, patch: Patch, done: str) -> int:
+async def patch_all(invocation: Invocation, patch: Patch, action: str) -> int:
     """Compute and send a patch for each selected workload; return the exit code. `patch` raises
     CommandFailed with a text that follows the name of a workload that cannot be changed."""
     check_output(invocation)
@@ -54,7 +54,7 @@ async def patch_all(invocation: Invocation, patch: Patch, done: str) -> int:
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
-            show_result(invocation, resolved.resource.type, value, done)
+            show_result(invocation, resolved.resource.type, value, action)
     return failures.finish()
 
 

@@ -20,13 +20,17 @@ def authors_of(version: Version, before: Version | None) -> list[Manager]:
     managers = managers_of(version.value)
     if version.change != CHANGED or before is None:
         return _newest(managers)
-    known = {_identity(manager): manager for manager in managers_of(before.value)}
+    earlier_managers = {_identity(manager): manager for manager in managers_of(before.value)}
     return (
-        [manager for manager in managers if _is_newer(manager, known.get(_identity(manager)))]
+        [
+            manager
+            for manager in managers
+            if _is_newer(manager, earlier_managers.get(_identity(manager)))
+        ]
         or [
             manager
             for manager in managers
-            if not covers(known[_identity(manager)].fields, manager.fields)
+            if not covers(earlier_managers[_identity(manager)].fields, manager.fields)
         ]
         or _newest(_concerned(version, before, managers))
     )
@@ -37,8 +41,8 @@ def time_of(version: Version, authors: Sequence[Manager]) -> str:
     metadata = version.value["metadata"]
     if version.change == DELETED:
         return str(metadata.get("deletionTimestamp") or "")
-    told = max((manager.time for manager in authors), default="")
-    return told or (
+    newest = max((manager.time for manager in authors), default="")
+    return newest or (
         str(metadata.get("creationTimestamp") or "") if version.change != CHANGED else ""
     )
 
@@ -58,12 +62,12 @@ def _newest(managers: Sequence[Manager]) -> list[Manager]:
 
 def _concerned(version: Version, before: Version, managers: Sequence[Manager]) -> list[Manager]:
     """The managers that own a field whose value changed."""
-    earlier = {one.path: one.value for one in _leaves(field_tree(before.value, managers))}
-    found: dict[Manager, None] = {}
-    for one in _leaves(field_tree(version.value, managers)):
-        if one.path not in earlier or earlier[one.path] != one.value:
-            found.update(dict.fromkeys(one.owners))
-    return list(found)
+    earlier = {field.path: field.value for field in _leaves(field_tree(before.value, managers))}
+    concerned: dict[Manager, None] = {}
+    for field in _leaves(field_tree(version.value, managers)):
+        if field.path not in earlier or earlier[field.path] != field.value:
+            concerned.update(dict.fromkeys(field.owners))
+    return list(concerned)
 
 
 def _leaves(field: Field) -> Iterator[Field]:

@@ -31,8 +31,8 @@ class DiffView:
         """A unified diff without its header; empty if nothing shown differs."""
         if not self._secrets:
             before, after = masked_pair(before or {}, after or {})
-        found = unified_diff(self._lines(before), self._lines(after), lineterm="")
-        return list(found)[2:]
+        lines = unified_diff(self._lines(before), self._lines(after), lineterm="")
+        return list(lines)[2:]
 
     def lines(self, value: Object) -> list[str]:
         """The whole version as lines."""
@@ -61,16 +61,16 @@ def painted(lines: Sequence[str], paint: Paint) -> Iterator[str]:
 def parsed_path(text: str) -> Path:
     r"""Parse `.spec.ports[0]` or `metadata.annotations.a\.b` to steps; raises ValueError."""
     steps: list[str] = []
-    place = 0
-    while place < len(text):
-        if text[place] == ".":
-            place += 1
+    position = 0
+    while position < len(text):
+        if text[position] == ".":
+            position += 1
             continue
-        found = _STEP.match(text, place)
-        if found is None:
+        match = _STEP.match(text, position)
+        if match is None:
             raise ValueError(text)
-        steps.append(found[1] if found[1] is not None else re.sub(r"\\(.)", r"\1", found[2]))
-        place = found.end()
+        steps.append(match[1] if match[1] is not None else re.sub(r"\\(.)", r"\1", match[2]))
+        position = match.end()
     if not steps or not all(steps):
         raise ValueError(text)
     return tuple(steps)
@@ -83,10 +83,10 @@ def _only(value: Any, paths: Sequence[Path]) -> Any:
     entries: Mapping[str, Any] = (
         value if isinstance(value, dict) else {str(index): item for index, item in enumerate(value)}
     )
-    made: Object = {}
+    selected: Object = {}
     for key, item in entries.items():
         below = [path[1:] for path in paths if path[0] in (key, "*")]
-        kept = _only(item, below) if below else {}
-        if kept or () in below:
-            made[key] = kept
-    return made if isinstance(value, dict) else list(made.values())
+        inner = _only(item, below) if below else {}
+        if inner or () in below:
+            selected[key] = inner
+    return selected if isinstance(value, dict) else list(selected.values())

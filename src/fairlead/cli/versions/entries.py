@@ -55,8 +55,8 @@ class HistoryEntry:
         """The user fields, if the writer is known."""
         if self.writer is None:
             return {}
-        told = {"user": self.writer.user, "impersonator": self.writer.impersonator}
-        return {name: value for name, value in told.items() if value}
+        names = {"user": self.writer.user, "impersonator": self.writer.impersonator}
+        return {name: value for name, value in names.items() if value}
 
     @property
     def _managers(self) -> str:
@@ -96,18 +96,18 @@ class HistoryEntry:
 def chapters_of(
     history: History, sight: DiffView, writers: Mapping[int, Writer]
 ) -> list[HistoryEntry]:
-    made: list[HistoryEntry] = []
+    entries: list[HistoryEntry] = []
     before: Version | None = None
     for version in history.versions:
         authors = authors_of(version, before)
         lines = _lines(version, before, sight)
-        after = (made[-1].time or made[-1].after) if made else ""
+        after = (entries[-1].time or entries[-1].after) if entries else ""
         writer = writers.get(version.revision)
         time = time_of(version, authors) or (writer.time if writer is not None else "")
         fields = _fields(version, before)
-        made.append(HistoryEntry(version, authors, writer, time, after, lines, fields))
+        entries.append(HistoryEntry(version, authors, writer, time, after, lines, fields))
         before = version if version.change != DELETED else None
-    return made
+    return entries
 
 
 def _lines(version: Version, before: Version | None, sight: DiffView) -> list[str]:
@@ -122,14 +122,14 @@ def _fields(version: Version, before: Version | None) -> list[str]:
     """The paths of the changed fields."""
     if version.change != CHANGED or before is None:
         return []
-    told, more = changed_paths(before.value, version.value)
-    return [*told, f"{more} more"] if more else told
+    paths, more = changed_paths(before.value, version.value)
+    return [*paths, f"{more} more"] if more else paths
 
 
 def newer_than(chapters: Sequence[HistoryEntry], start: datetime) -> list[HistoryEntry]:
     """The chapters since a time. A chapter without a time counts as old as its predecessor."""
     for index in range(len(chapters) - 1, -1, -1):
-        told = moment(chapters[index].time)
-        if told is not None and told < start:
+        changed_at = moment(chapters[index].time)
+        if changed_at is not None and changed_at < start:
             return list(chapters[index + 1 :])
     return list(chapters)

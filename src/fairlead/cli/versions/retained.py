@@ -70,9 +70,9 @@ async def history_of(named: Named) -> History:
 
 async def object_at(named: Named, revision: str) -> Object:
     """The object at a revision; raises NotFound and Expired."""
-    told = await told_at(named, revision)
-    if told is not None:
-        return told
+    served = await told_at(named, revision)
+    if served is not None:
+        return served
     return await _listed_at(named, revision)
 
 
@@ -97,10 +97,10 @@ def _only(named: Named) -> str:
 
 async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
     """All versions from `floor` until now; raises Expired if `floor` is compacted."""
-    found: list[Version] = []
+    versions: list[Version] = []
     try:
         value = await _listed_at(named, str(floor))
-        found.append(Version(_revision(value), KNOWN, value))
+        versions.append(Version(_revision(value), KNOWN, value))
     except (NotFound, Expired):  # watches may reach farther back than lists
         pass
     newest = _revision(now["items"][0]) if now["items"] else 0
@@ -114,14 +114,14 @@ async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
                 last = _revision(event["object"])
                 if event["type"] in CHANGES:
                     value = _typed(named, event["object"])
-                    found.append(Version(last, CHANGES[event["type"]], value))
+                    versions.append(Version(last, CHANGES[event["type"]], value))
                 if last >= newest if newest else event["type"] == _BOOKMARK:
-                    return found
+                    return versions
         if last == begun and not newest:
             break
-    if not found and now["items"]:
-        found.append(Version(newest, KNOWN, _typed(named, now["items"][0])))
-    return found
+    if not versions and now["items"]:
+        versions.append(Version(newest, KNOWN, _typed(named, now["items"][0])))
+    return versions
 
 
 async def _events(named: Named, revision: int) -> AsyncGenerator[Object]:
@@ -150,9 +150,9 @@ async def _events(named: Named, revision: int) -> AsyncGenerator[Object]:
 async def _floor(named: Named, error: Expired, tried: int, now: Object) -> int:
     """The oldest known revision: from the error message, or else by binary search with exact
     lists."""
-    told = _FLOOR.search(error.message)
-    if told and int(told[1]) > tried:
-        return int(told[1])
+    match = _FLOOR.search(error.message)
+    if match and int(match[1]) > tried:
+        return int(match[1])
     low, high = tried, int(now["metadata"]["resourceVersion"])
     while high - low > 1:
         middle = (low + high) // 2

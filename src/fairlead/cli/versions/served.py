@@ -31,17 +31,17 @@ class Writer:
 
 async def writers_of(named: Named) -> dict[int, Writer]:
     """The writers by revision, as far as the server knows them."""
-    found: dict[int, Writer] = {}
+    writers: dict[int, Writer] = {}
     before = ""
     for _ in range(_MAX_PAGES):
         page = await _asked(named, {"before": before} if before else {})
         for item in (page or {}).get("items") or ():
             if item.get("user"):
-                found[int(item["resourceVersion"])] = _writer(item)
+                writers[int(item["resourceVersion"])] = _writer(item)
         before = (page or {}).get("metadata", {}).get("before") or ""
         if not before:
             break
-    return found
+    return writers
 
 
 async def told_at(named: Named, revision: str) -> dict[str, Any] | None:

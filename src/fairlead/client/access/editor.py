@@ -127,13 +127,13 @@ def _locked(path: Path) -> Iterator[None]:
 
 def entry_in(document: Document, section: str, name: str) -> Document:
     """The entry of a name in a section; added if missing."""
-    held = SECTIONS[section]
+    key = SECTIONS[section]
     listed = document[section] = document.get(section) or []
-    for one in listed:
-        if one.get("name", "") == name:
-            entry: Document = one.get(held) or {}
-            one[held] = entry
+    for item in listed:
+        if item.get("name", "") == name:
+            entry: Document = item.get(key) or {}
+            item[key] = entry
             return entry
     entry = {}
-    listed.append({held: entry, "name": name})
+    listed.append({key: entry, "name": name})
     return entry

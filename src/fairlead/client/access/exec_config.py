@@ -46,8 +46,8 @@ class ExecConfig:
 
 def default_mode(api_version: str) -> str:
     """The interactive mode if none is given; empty if it is required."""
-    known = api_version in _VERSIONS
-    return _MODE_UNLESS_GIVEN[api_version.rpartition("/")[2]] if known else ""
+    is_known = api_version in _VERSIONS
+    return _MODE_UNLESS_GIVEN[api_version.rpartition("/")[2]] if is_known else ""
 
 
 def check_exec(value: Any, user: str) -> None:
@@ -61,7 +61,7 @@ def check_exec(value: Any, user: str) -> None:
     if not isinstance(value.get("provideClusterInfo"), bool | None):
         raise ClientConfigError(f"{where}: provideClusterInfo must be true or false")
     args = value.get("args") or []
-    if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
+    if not isinstance(args, list) or not all(isinstance(argument, str) for argument in args):
         raise ClientConfigError(f"{where}: args must be a list of texts")
     env = value.get("env") or []
     if not isinstance(env, list) or not all(_is_variable(variable) for variable in env):

@@ -22,13 +22,15 @@ _NOT_INSTALLED = "The client configuration names a credential plugin that is not
 
 
 def exec_credentials(
-    config: ExecConfig, place: ClientConfig, cluster: Mapping[str, Any], stdin_taken: str = ""
+    config: ExecConfig, server: ClientConfig, cluster: Mapping[str, Any], stdin_taken: str = ""
 ) -> RenewedCredentials:
     """The credentials from a plugin for a server; `cluster` is the server's configuration entry.
     `stdin_taken` says what else reads standard input, if anything."""
-    told = _told(_cluster_info(config, place, cluster)) if config.provide_cluster_info else b""
-    plugin = _Plugin(config, told, place, stdin_taken)
-    key = (config, told, place.server, place.certificate, place.key, stdin_taken)
+    cluster_info = (
+        _told(_cluster_info(config, server, cluster)) if config.provide_cluster_info else b""
+    )
+    plugin = _Plugin(config, cluster_info, server, stdin_taken)
+    key = (config, cluster_info, server.server, server.certificate, server.key, stdin_taken)
     return shared(key, lambda: RenewedCredentials(plugin.fetch))
 
 
@@ -40,14 +42,14 @@ def _told(info: dict[str, Any]) -> bytes:
 
 
 def _cluster_info(
-    config: ExecConfig, place: ClientConfig, cluster: Mapping[str, Any]
+    config: ExecConfig, server: ClientConfig, cluster: Mapping[str, Any]
 ) -> dict[str, Any]:
     info: dict[str, Any] = {
-        "server": place.server,
-        "tls-server-name": place.server_name,
-        "insecure-skip-tls-verify": place.insecure,
-        "certificate-authority-data": b64encode(place.ca).decode(),
-        "proxy-url": place.proxy,
+        "server": server.server,
+        "tls-server-name": server.server_name,
+        "insecure-skip-tls-verify": server.insecure,
+        "certificate-authority-data": b64encode(server.ca).decode(),
+        "proxy-url": server.proxy,
         "disable-compression": cluster.get("disable-compression") is True,
         "config": _extension(cluster, config.extension),
     }
@@ -64,11 +66,11 @@ def _extension(cluster: Mapping[str, Any], name: str) -> Any:
 
 class _Plugin:
     def __init__(
-        self, config: ExecConfig, cluster: bytes, place: ClientConfig, stdin_taken: str
+        self, config: ExecConfig, cluster: bytes, server: ClientConfig, stdin_taken: str
     ) -> None:
         self._config = config
         self._cluster = cluster
-        self._place = place
+        self._place = server
         self._stdin_taken = stdin_taken
 
     def fetch(self) -> Fetched:
@@ -93,13 +95,13 @@ class _Plugin:
     def _printed(self) -> bytes:
         config = self._config
         interactive = self._is_interactive()
-        found = shutil.which(config.command)
-        if found is None:
+        path = shutil.which(config.command)
+        if path is None:
             raise _PluginError(self._missing())
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 [config.command, *config.args],
-                executable=found,
+                executable=path,
                 env={**os.environ, **dict(config.env), config.variable: self._asked(interactive)},
                 stdin=None if interactive else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -107,27 +109,27 @@ class _Plugin:
             )
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else None
-            said = (why or str(error)).lower()
-            raise _PluginError(f"exec: fork/exec {found}: {said}") from None
-        if done.returncode:
+            message = (why or str(error)).lower()
+            raise _PluginError(f"exec: fork/exec {path}: {message}") from None
+        if process.returncode:
             # -1 for a plugin killed by a signal.
-            code = max(done.returncode, -1)
+            code = max(process.returncode, -1)
             raise _PluginError(
                 f"the credential plugin {config.command} ended with exit code {code}"
             )
-        return done.stdout
+        return process.stdout
 
     def _missing(self) -> str:
-        said = f"exec: executable {self._config.command} not found"
+        message = f"exec: executable {self._config.command} not found"
         hint = self._config.install_hint
-        return f"{said}\n\n{_NOT_INSTALLED}\n\n{printable(hint)}" if hint else said
+        return f"{message}\n\n{_NOT_INSTALLED}\n\n{printable(hint)}" if hint else message
 
     def _asked(self, interactive: bool) -> str:
         spec: dict[str, Any] = {"interactive": interactive}
         if self._cluster:
             spec["cluster"] = orjson.Fragment(self._cluster)
-        asked = {"kind": _KIND, "apiVersion": self._config.api_version, "spec": spec}
-        return orjson.dumps(asked).decode()
+        request = {"kind": _KIND, "apiVersion": self._config.api_version, "spec": spec}
+        return orjson.dumps(request).decode()
 
     def _fetched(self, printed: bytes) -> Fetched:
         status = _status(printed, self._config.api_version)
@@ -141,8 +143,8 @@ class _Plugin:
                 "the credential plugin gave a certificate without its key, or a key alone"
             )
         expires = _moment(_text(status, "expirationTimestamp"))
-        place = self._place
-        pair = (certificate.encode(), key.encode()) if key else (place.certificate, place.key)
+        server = self._place
+        pair = (certificate.encode(), key.encode()) if key else (server.certificate, server.key)
         if key:
             _check_pair(*pair)
         return Fetched(Proof(bearer(token) if token else "", *pair), expires)
@@ -184,8 +186,8 @@ def _decoded(printed: bytes) -> dict[str, Any]:
     try:
         value = parse_document(printed)
     except ValueError as error:
-        said = f"the output of the credential plugin is not JSON: {printable(str(error))}"
-        raise _PluginError(said) from None
+        message = f"the output of the credential plugin is not JSON: {printable(str(error))}"
+        raise _PluginError(message) from None
     if not isinstance(value, dict):
         raise _PluginError("the output of the credential plugin is not a JSON object")
     return value

@@ -97,39 +97,39 @@ def check_kind(value: Mapping[str, Any]) -> None:
 
 def named_entries(value: Mapping[str, Any], section: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the entries of a section of a file; raises ClientConfigError."""
-    seen = set()
+    names = set()
     for name, entry in _listed(value.get(section) or (), section):
-        if name in seen:
+        if name in names:
             raise ClientConfigError(f'duplicate name "{name}" in {section}')
-        seen.add(name)
+        names.add(name)
         yield name, entry
 
 
 def _listed(listed: Any, section: str) -> Iterable[tuple[str, dict[str, Any]]]:
     if not isinstance(listed, list | tuple):
         raise ClientConfigError(f"{section} is not a list")
-    for one in listed:
-        name = one.get("name", "") if isinstance(one, dict) else None
-        held = (one.get(SECTIONS[section]) or {}) if isinstance(one, dict) else None
-        if not isinstance(name, str) or not isinstance(held, dict):
+    for item in listed:
+        name = item.get("name", "") if isinstance(item, dict) else None
+        content = (item.get(SECTIONS[section]) or {}) if isinstance(item, dict) else None
+        if not isinstance(name, str) or not isinstance(content, dict):
             what = SECTIONS[section]
             raise ClientConfigError(f"{section} has an entry that is not a name and a {what}")
-        yield name, held
+        yield name, content
 
 
 def read_configuration(sources: Sources) -> Configuration:
     """Read and merge the existing files; raises AccessError if one is invalid."""
-    found, problems = Configuration(), []
+    configuration, problems = Configuration(), []
     for file in sources.files:
         try:
             if file.exists():
-                found.add(read_client_config(file), file)
+                configuration.add(read_client_config(file), file)
         except (ClientConfigError, OSError) as error:
-            said = str(error).removeprefix(f"{file} is not YAML: ")
-            problems.append(f"{file} is not a client configuration: {said}")
+            message = str(error).removeprefix(f"{file} is not YAML: ")
+            problems.append(f"{file} is not a client configuration: {message}")
     if problems:
         raise AccessError("\n".join(problems))
-    return found
+    return configuration
 
 
 class Surroundings(NamedTuple):
@@ -162,6 +162,6 @@ def surroundings() -> Surroundings | None:
         host, port = os.environ.get(f"{service}_HOST"), os.environ.get(f"{service}_PORT")
         directory = ROOT / dialect.label("@") / "serviceaccount"
         if host and port and (directory / "token").is_file():
-            shown = f"[{host}]" if ":" in host else host
-            return Surroundings(f"https://{shown}:{port}", directory)
+            shown_host = f"[{host}]" if ":" in host else host
+            return Surroundings(f"https://{shown_host}:{port}", directory)
     return None

@@ -90,10 +90,10 @@ class _Loading:
 
     def _chosen_context(self) -> Mapping[str, Any]:
         name = self._context_name
-        found = self._files.entries["contexts"].get(name)
-        if found is not None:
-            check_types(found.value, "context", name)
-            return found.value
+        entry = self._files.entries["contexts"].get(name)
+        if entry is not None:
+            check_types(entry.value, "context", name)
+            return entry.value
         if self._choices.context:
             raise AccessError(f'context "{name}" does not exist')
         if name:
@@ -107,13 +107,13 @@ class _Loading:
     def _chosen(self, section: str) -> Entry:
         """The entry that the caller or the context names; empty if none is named."""
         name, what = self._name(section), section[:-1]
-        found = self._files.entries[section].get(name)
-        if found is not None:
-            check_types(found.value, what, name)
-            return found
+        entry = self._files.entries[section].get(name)
+        if entry is not None:
+            check_types(entry.value, what, name)
+            return entry
         if self._choices.cluster if what == "cluster" else self._choices.user:
-            shown = "cluster" if what == "cluster" else "auth info"
-            raise AccessError(f'{shown} "{name}" does not exist')
+            kind = "cluster" if what == "cluster" else "auth info"
+            raise AccessError(f'{kind} "{name}" does not exist')
         if name:
             raise InvalidConfiguration(
                 f'the context "{self._context_name}" names the {what} "{name}", which is not there'
@@ -147,10 +147,10 @@ class _Loading:
         """Validate and build the access; raises AccessError and ClientConfigError."""
         user = self._user.value
         self._check()
-        place = _place(self._cluster, parse_user(user, self._user.directory))
+        config = _place(self._cluster, parse_user(user, self._user.directory))
         return Access(
-            place,
-            self._credentials(place),
+            config,
+            self._credentials(config),
             self._choices.namespace or self._namespace or "default",
             _impersonation(user, self._name("users"), impersonation),
             self._cluster.value.get("disable-compression") is not True,
@@ -205,12 +205,12 @@ def _place(cluster: Entry, proof: ClientConfig) -> ClientConfig:
     """The server's configuration; raises ClientConfigError."""
     fields = dict(cluster.value)
     fields["server"] = _url(fields, proof)
-    place = parse_cluster(fields, cluster.directory, proof)
-    if place.insecure and place.ca:
+    config = parse_cluster(fields, cluster.directory, proof)
+    if config.insecure and config.ca:
         raise ClientConfigError(
             "a certificate authority and insecure-skip-tls-verify exclude each other"
         )
-    return place if place.proxy else replace(place, proxy=proxy_of_environment(place.server))
+    return config if config.proxy else replace(config, proxy=proxy_of_environment(config.server))
 
 
 def _url(cluster: Mapping[str, Any], proof: ClientConfig) -> str:
@@ -249,7 +249,7 @@ def _impersonation(user: Mapping[str, Any], name: str, chosen: Impersonation) ->
         chosen.uid or user.get("as-uid") or "",
         chosen.extra or {key: tuple(values) for key, values in extra.items()},
     )
-    texts = [who.user, *who.groups, who.uid, *(one for all in who.extra.values() for one in all)]
+    texts = [who.user, *who.groups, who.uid, *(text for all in who.extra.values() for text in all)]
     if not all(isinstance(text, str) and text.isprintable() for text in texts):
         raise AccessError("the user, group, uid or extra to act as is not a line of text")
     if texts != ["", ""] and not who.user:
@@ -330,11 +330,11 @@ def overridden_user(user: Entry, fields: Fields) -> dict[str, Any]:
 
 
 def _overridden(value: Fields, fields: Fields) -> dict[str, Any]:
-    given = {name: one for name, one in fields.items() if one}
+    overrides = {name: item for name, item in fields.items() if item}
     ended = {
-        name for same in _SAME if any(one in given for one in same) for name in same
-    } - given.keys()
-    kept = {name: one for name, one in value.items() if name not in ended}
+        name for same in _SAME if any(field in overrides for field in same) for name in same
+    } - overrides.keys()
+    rest = {name: item for name, item in value.items() if name not in ended}
     # Relative paths of the caller are relative to the current directory, not to the file.
-    paths = {name: os.path.abspath(given[name]) for name in _PATHS if name in given}
-    return {**kept, **given, **paths}
+    paths = {name: os.path.abspath(overrides[name]) for name in _PATHS if name in overrides}
+    return {**rest, **overrides, **paths}

@@ -17,8 +17,8 @@ class InvalidConfiguration(AccessError):
     """The configuration files are readable, but their content is unusable."""
 
     def __init__(self, *problems: str) -> None:
-        said = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-        super().__init__(f"invalid configuration: {said}")
+        message = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        super().__init__(f"invalid configuration: {message}")
         self.problems = problems
 
 

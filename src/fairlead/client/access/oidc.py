@@ -32,15 +32,15 @@ Settings = Mapping[str, str]
 
 def provider_credentials(name: str, entry: Entry, config: ClientConfig) -> RenewedCredentials:
     """The credentials of a user with this `auth-provider`; raises AccessError."""
-    wanted = entry.value["auth-provider"]
-    if not isinstance(wanted, dict):
+    provider = entry.value["auth-provider"]
+    if not isinstance(provider, dict):
         raise AccessError(f'auth-provider of the user "{name}" is not an object')
-    if wanted.get("name") != NAME:
+    if provider.get("name") != NAME:
         raise AccessError(
-            f'the auth provider "{wanted.get("name") or ""}" is unknown; there is only {NAME}:'
+            f'the auth provider "{provider.get("name") or ""}" is unknown; there is only {NAME}:'
             " for others use a credential plugin (exec)"
         )
-    settings = _settings(wanted.get("config"), name)
+    settings = _settings(provider.get("config"), name)
     for field in ("idp-issuer-url", "client-id"):
         if not settings.get(field):
             raise AccessError(f"Must provide {field}")
@@ -51,10 +51,12 @@ def provider_credentials(name: str, entry: Entry, config: ClientConfig) -> Renew
 
 
 def _settings(config: Any, user: str) -> Settings:
-    found = config or {}
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+    settings = config or {}
+    if not isinstance(settings, dict) or not all(
+        isinstance(value, str) for value in settings.values()
+    ):
         raise AccessError(f'auth-provider of the user "{user}": config must hold texts')
-    return found
+    return settings
 
 
 def _authority(settings: Settings, directory: Path) -> bytes:
@@ -78,8 +80,8 @@ class _Helper:
         """A valid token; raises AccessError. Another process may have refreshed it, so the file is
         read first, and again if the provider rejects the refresh token."""
         self._settings = self._written()
-        if kept := self._kept():
-            return kept
+        if stored := self._kept():
+            return stored
         refresh_token = self._settings.get("refresh-token")
         if not refresh_token:
             raise CredentialsError("the id-token has expired, and there is no refresh-token")
@@ -87,8 +89,8 @@ class _Helper:
             tokens = asyncio.run(self._provider().refresh(refresh_token))
         except CredentialsError:
             self._settings = self._written()
-            if kept := self._kept():
-                return kept
+            if stored := self._kept():
+                return stored
             raise
         self._write(tokens)
         return self._fetched(tokens.id_token)

@@ -38,8 +38,8 @@ class _Reply(NamedTuple):
 
     @property
     def shown(self) -> str:
-        said = printable(self.content[:_MAX_SHOWN].decode(errors="replace"))
-        return f'{self.status} "{said}{"..." if len(self.content) > _MAX_SHOWN else ""}"'
+        text = printable(self.content[:_MAX_SHOWN].decode(errors="replace"))
+        return f'{self.status} "{text}{"..." if len(self.content) > _MAX_SHOWN else ""}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Provider:
         """Fetch new tokens; raises CredentialsError."""
         endpoint = await self._token_endpoint()
         form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
-        pair = ":".join(quote(one, safe="") for one in (self.client_id, self.client_secret))
+        pair = ":".join(quote(part, safe="") for part in (self.client_id, self.client_secret))
         proof = f"Basic {b64encode(pair.encode()).decode()}"
         reply = await self._call("POST", endpoint, form, proof)
         if reply.status >= 400 and b"invalid_grant" not in reply.content:

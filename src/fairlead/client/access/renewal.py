@@ -118,9 +118,9 @@ def shared(key: Hashable, make: Callable[[], RenewedCredentials]) -> RenewedCred
     """The credentials for a key, shared by all clients of the process with the same
     configuration."""
     with _KNOWN_LOCK:
-        found = _KNOWN.get(key)
-        if found is None:
+        credentials = _KNOWN.get(key)
+        if credentials is None:
             while len(_KNOWN) >= _MAX_KNOWN:
                 del _KNOWN[next(iter(_KNOWN))]
-            found = _KNOWN[key] = make()
-        return found
+            credentials = _KNOWN[key] = make()
+        return credentials

@@ -22,25 +22,25 @@ class Routes:
 
     def with_proof(self, proof: Proof) -> Route:
         """The route for these credentials; raises AccessError."""
-        shown = (proof.certificate, proof.key)
-        if self._route is None or shown != self._shown:
-            self._route, self._shown = self._made(proof), shown
+        pair = (proof.certificate, proof.key)
+        if self._route is None or pair != self._shown:
+            self._route, self._shown = self._made(proof), pair
         return self._route
 
     def _made(self, proof: Proof) -> Route:
-        place = self._access.place
-        parts = urlsplit(place.server)
+        config = self._access.place
+        parts = urlsplit(config.server)
         return Route(
             parts.hostname or "",
             parts.port or USUAL_PORTS[parts.scheme],
             self._context(proof),
-            place.server_name,
-            place.proxy,
+            config.server_name,
+            config.proxy,
         )
 
     def _context(self, proof: Proof) -> ssl.SSLContext | None:
-        place = replace(self._access.place, certificate=proof.certificate, key=proof.key)
+        config = replace(self._access.place, certificate=proof.certificate, key=proof.key)
         try:
-            return place.ssl_context()
+            return config.ssl_context()
         except ClientConfigError as error:
             raise AccessError(str(error)) from None

@@ -101,7 +101,7 @@ def _has(fields: Fields, file: str) -> bool:
 
 
 def _unreadable(
-    fields: Fields, file: str, name: str, directory: Path, shown: str = ""
+    fields: Fields, file: str, name: str, directory: Path, label: str = ""
 ) -> Iterator[str]:
     """The problem with a file that cannot be opened, unless its data is inline."""
     if not fields.get(file) or fields.get(f"{file}-data"):
@@ -112,4 +112,4 @@ def _unreadable(
             return
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        yield f"unable to read {shown or file} {path} for {name} due to open {path}: {why}"
+        yield f"unable to read {label or file} {path} for {name} due to open {path}: {why}"

@@ -38,11 +38,11 @@ class Cache:
     def put(self, key: str, value: Object) -> None:
         self._forget(key)
         self._objects[key] = value
-        found = [(name, one) for name in self._indexes for one in self._indexed(name, value)]
-        for name, one in found:
-            self._keys[name].setdefault(one, {})[key] = None
-        if found:
-            self._values[key] = found
+        entries = [(name, key) for name in self._indexes for key in self._indexed(name, value)]
+        for name, index_key in entries:
+            self._keys[name].setdefault(index_key, {})[key] = None
+        if entries:
+            self._values[key] = entries
 
     def remove(self, key: str) -> None:
         self._forget(key)

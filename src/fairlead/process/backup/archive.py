@@ -64,8 +64,8 @@ class Header:
         return cls(dialect, revision, clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     def encode(self) -> bytes:
-        told = {"dialect": self.dialect, "revision": self.revision, "created": self.created}
-        return b"fairlead backup %d\n%b\n" % (FORMAT, orjson.dumps(told))
+        fields = {"dialect": self.dialect, "revision": self.revision, "created": self.created}
+        return b"fairlead backup %d\n%b\n" % (FORMAT, orjson.dumps(fields))
 
 
 def pieces(header: Header, rows: Iterable[Row]) -> Iterator[bytes]:
@@ -123,12 +123,12 @@ class Archive:
         self._end = file.seek(0, io.SEEK_END) - _TRAILER_BYTES
         file.seek(0)
         first = file.readline(64)
-        found = _FIRST_LINE.fullmatch(first)
-        if found is None:
+        match = _FIRST_LINE.fullmatch(first)
+        if match is None:
             raise ArchiveError(f"{path} is not a backup that Fairlead made")
-        if int(found[1]) != FORMAT:
+        if int(match[1]) != FORMAT:
             raise ArchiveError(
-                f"{path} has format {int(found[1])}, written by a newer release; this one reads"
+                f"{path} has format {int(match[1])}, written by a newer release; this one reads"
                 f" format {FORMAT}"
             )
         second = file.readline(_LONGEST_LINE)
@@ -146,8 +146,8 @@ class Archive:
 
     def _header(self, line: bytes) -> Header:
         try:
-            told = json.loads(line)
-            header = Header(told["dialect"], told["revision"], told["created"])
+            fields = json.loads(line)
+            header = Header(fields["dialect"], fields["revision"], fields["created"])
         except (ValueError, KeyError, TypeError):
             raise self._damaged("its second line cannot be read") from None
         if header.dialect not in list(DIALECTS):
@@ -156,15 +156,15 @@ class Archive:
             raise self._damaged(f"{header.revision!r} is no revision")
         return header
 
-    def verify(self, taken: Callable[[int], None] = lambda count: None) -> int:
+    def verify(self, on_read: Callable[[int], None] = lambda count: None) -> int:
         """Read the whole file and return the number of rows. Raises ArchiveError if a single byte
-        differs from what was written. Calls `taken` with the number of bytes of each read."""
+        differs from what was written. Calls `on_read` with the number of bytes of each read."""
         count = 0
-        for _ in self.rows(taken):
+        for _ in self.rows(on_read):
             count += 1
         return count
 
-    def rows(self, taken: Callable[[int], None] = lambda count: None) -> Iterator[Row]:
+    def rows(self, on_read: Callable[[int], None] = lambda count: None) -> Iterator[Row]:
         """Yield every object. The rows are verified only when the iteration ends without
         ArchiveError."""
         self._file.seek(self._end)
@@ -172,7 +172,7 @@ class Archive:
         if trailer is None:
             raise self._cut_short()
         self._file.seek(self._start)
-        packed = _DecompressingReader(self._file, self._end - self._start, self._head, taken)
+        packed = _DecompressingReader(self._file, self._end - self._start, self._head, on_read)
         count = 0
         try:
             stream = io.BufferedReader(packed, _PIECE)
@@ -211,11 +211,11 @@ class _DecompressingReader(io.RawIOBase):
     bytes."""
 
     def __init__(
-        self, file: BinaryIO, left: int, before: bytes, taken: Callable[[int], None]
+        self, file: BinaryIO, left: int, before: bytes, on_read: Callable[[int], None]
     ) -> None:
         self._file = file
         self._left = left
-        self._taken = taken
+        self._taken = on_read
         self._total = sha256(before)
         self._unpacker = zlib.decompressobj()
 
@@ -228,20 +228,20 @@ class _DecompressingReader(io.RawIOBase):
             packed = unpacker.unconsumed_tail or self._more()
             if not packed:
                 raise zlib.error("the end is missing")
-            found = unpacker.decompress(packed, len(buffer))
-            if found:
-                buffer[: len(found)] = found
-                return len(found)
+            unpacked = unpacker.decompress(packed, len(buffer))
+            if unpacked:
+                buffer[: len(unpacked)] = unpacked
+                return len(unpacked)
         if unpacker.unused_data or self._left:
             raise zlib.error("there is something behind the end")
         return 0
 
     def _more(self) -> bytes:
-        found = self._file.read(min(self._left, _PIECE))
-        self._left -= len(found)
-        self._total.update(found)
-        self._taken(len(found))
-        return found
+        piece = self._file.read(min(self._left, _PIECE))
+        self._left -= len(piece)
+        self._total.update(piece)
+        self._taken(len(piece))
+        return piece
 
     def digest(self, last: bytes) -> str:
         self._total.update(last)

@@ -52,10 +52,10 @@ class BackupPage:
             from fairlead.process.backup.archive import pieces  # lazy: few servers need it
 
             header, rows = self._snapshot()
-            found = pieces(header, rows)
+            chunks = pieces(header, rows)
             # Not closed at the end: the thread may still be running it after the client
             # disconnected.
-            while piece := await asyncio.to_thread(next, found, b""):
+            while piece := await asyncio.to_thread(next, chunks, b""):
                 yield piece
         finally:
             self._under_way -= 1
@@ -64,7 +64,9 @@ class BackupPage:
         from fairlead.process.backup.archive import Header
 
         store = self._api.store
-        state = [(found.resource, found.current("")) for found in store.collections()]
+        state = [
+            (collection.resource, collection.current("")) for collection in store.collections()
+        ]
         header = Header.of(self._api.dialect.name, store.revision)
         return header, _rows(sorted(state, key=lambda part: part[0]))
 

@@ -46,16 +46,16 @@ async def fill(
     begins. Calls `rows` twice: definitions are written before the custom objects, whose encoding
     depends on them. Raises BackupError, StorageError, and any exception of `rows`."""
     newest = await source.ask_newest()
-    wanted = newest if raising.accept_older else header.revision + raising.gap
-    if wanted - newest > MAX_RAISED:
+    target_revision = newest if raising.accept_older else header.revision + raising.gap
+    if target_revision - newest > MAX_RAISED:
         raise BackupError(
-            f"the storage is at revision {newest}, clients may have seen revisions up to {wanted},"
+            f"the storage is at revision {newest}, clients may have seen revisions up to {target_revision},"
             f" and at most {MAX_RAISED} revisions can be skipped. Restart all clients and use"
             " --accept-older-revisions, or restore into a data directory"
         )
     filling = _Restore(source, progress)
     try:
-        await filling.raise_to(wanted)
+        await filling.raise_to(target_revision)
         await filling.write(row for row in rows() if _is_definition(row))
         await filling.write(row for row in rows() if not _is_definition(row))
         await filling.remove_marks()
@@ -87,16 +87,16 @@ class _Restore:
         self._marks: dict[str, int] = {}  # revisions of marks, by name
         self._ours: set[tuple[str, str]] = set()  # keys that this restore may have written
 
-    async def raise_to(self, wanted: int) -> None:
-        """Commit until the storage's revision is at least `wanted`. Leaves at least one mark."""
+    async def raise_to(self, revision: int) -> None:
+        """Commit until the storage's revision is at least `revision`. Leaves at least one mark."""
         reached = await self._mark("0")
-        if reached >= wanted:
+        if reached >= revision:
             return
-        self._progress.say(f"raising the revision of the storage from {reached} to {wanted}")
+        self._progress.say(f"raising the revision of the storage from {reached} to {revision}")
 
         async def lane(name: str) -> None:
             nonlocal reached
-            while reached < wanted:
+            while reached < revision:
                 reached = max(reached, await self._mark(name))
                 self._progress.reach(reached)
 
@@ -143,11 +143,11 @@ class _Restore:
             raise
 
     async def remove_marks(self) -> None:
-        await self._delete([(UNFINISHED, name, at) for name, at in self._marks.items()])
+        await self._delete([(UNFINISHED, name, revision) for name, revision in self._marks.items()])
 
-    async def _delete(self, found: list[tuple[str, str, int]]) -> None:
+    async def _delete(self, rows: list[tuple[str, str, int]]) -> None:
         """Delete keys at the given revisions."""
-        writes = [Write(resource, key, "", None, at) for resource, key, at in found]
+        writes = [Write(resource, key, "", None, revision) for resource, key, revision in rows]
         for start in range(0, len(writes), _ROWS_A_GROUP):
             await self._write(writes[start : start + _ROWS_A_GROUP])
 
@@ -195,8 +195,8 @@ async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
     """Run all coroutines; if one fails, cancel the others before raising."""
     try:
         async with asyncio.TaskGroup() as tasks:
-            for one in work:
-                tasks.create_task(one)
+            for task in work:
+                tasks.create_task(task)
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
 
@@ -219,6 +219,6 @@ class ReportingCodec:
         try:
             return self._codec.decode(resource, key, raw)
         except Exception as error:
-            told = str(error)
-            self._unread(told if key in told else f"{resource} {key}: {told}")
-            raise ValueError(told) from None  # the source skips it and goes on
+            text = str(error)
+            self._unread(text if key in text else f"{resource} {key}: {text}")
+            raise ValueError(text) from None  # the source skips it and goes on

@@ -185,13 +185,13 @@ def _check_format(database: Path) -> None:
     try:
         db = connect(database)
         try:
-            found = file_format.check_kind(db, database)
+            old_format = file_format.check_kind(db, database)
         finally:
             db.close()
     except sqlite3.Error as error:
         raise StorageError(f"{database} is damaged or not a Fairlead store: {error}") from None
-    if found < file_format.FORMAT:
+    if old_format < file_format.FORMAT:
         raise StorageError(
-            f"{database} has format {found} of an older release: start a server on it once, which"
-            " brings it up to date"
+            f"{database} has format {old_format} of an older release:"
+            " start a server on it once, which brings it up to date"
         )

@@ -114,9 +114,9 @@ class Pki:
     proxy_client: Pair  # the client certificate towards extension servers
     own_proxy: bool = True  # whether the own proxy CA issued proxy_client
 
-    def with_proxy(self, given: Pair) -> Pki:
+    def with_proxy(self, pair: Pair) -> Pki:
         """Use a certificate for extension servers that another CA issued."""
-        return replace(self, proxy_client=given, own_proxy=False)
+        return replace(self, proxy_client=pair, own_proxy=False)
 
 
 def pki_of(directory: Path) -> Pki:
@@ -142,17 +142,17 @@ def ensure_pki(
 
 
 def _ensure_issued(pki: Pki, hosts: list[str], now: datetime, life: timedelta) -> None:
-    wanted = "\n".join(sorted(set(hosts)))
+    host_list = "\n".join(sorted(set(hosts)))
     remembered = pki.ca.certificate.with_name("serving.hosts")
     issuer = _Issuer(pki.ca, pki.ca.certificate.with_name("issuer"))
     same_issuer = issuer.is_the_same()
-    same = same_issuer and _says(remembered, wanted)
+    same = same_issuer and _says(remembered, host_list)
     if not same or _needs_renewal(pki.serving, now):
         from fairlead.process.certificates.issue import issue_serving
 
         renewed = pki.serving.exists()
         pki.serving.write(issue_serving(pki.ca.read(), hosts, now, life))
-        write_private(remembered, wanted.encode())
+        write_private(remembered, host_list.encode())
         if renewed:
             logger.info("a new serving certificate was issued for %d days", life.days)
     if not same_issuer or _needs_renewal(pki.admin, now):

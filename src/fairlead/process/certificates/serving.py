@@ -42,9 +42,9 @@ class ServingCertificates:
     def pki(self) -> Pki:
         """Return the certificates of the data directory; issues missing ones."""
         try:
-            given = self._given_pair()
-            if given is not None:  # first: other users of its key report worse errors
-                check_pair(given.certificate, given.key)
+            pair = self._given_pair()
+            if pair is not None:  # first: other users of its key report worse errors
+                check_pair(pair.certificate, pair.key)
             proxy = self._given_proxy()
             pki = ensure_pki(self._options.data_dir, self._hosts(), lifetimes=self._lifetimes())
             return pki if proxy is None else pki.with_proxy(proxy)
@@ -108,9 +108,9 @@ class ServingCertificates:
         options = self._options
         if not options.proxy_client_cert_file:
             return None
-        given = Pair(options.proxy_client_cert_file, options.proxy_client_key_file)
-        check_pair(given.certificate, given.key)
-        return given
+        pair = Pair(options.proxy_client_cert_file, options.proxy_client_key_file)
+        check_pair(pair.certificate, pair.key)
+        return pair
 
     def _hosts(self) -> list[str]:
         own = self._dialect.own_service

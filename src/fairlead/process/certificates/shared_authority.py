@@ -39,10 +39,10 @@ async def share_authority(objects: Client, dialect: Dialect, ca: Path) -> None:
         await RootCaPublisher(objects, dialect, ca).sync(namespace)
     published = objects.find(CONFIG_MAPS, namespace, name) or {}
     try:
-        known = authority_keys((published.get("data") or {}).get("ca.crt", "").encode())
+        published_keys = authority_keys((published.get("data") or {}).get("ca.crt", "").encode())
     except ValueError:
         return  # unusable for clients; the publisher repairs it
-    if known.isdisjoint(keys_in(ca)):
+    if published_keys.isdisjoint(keys_in(ca)):
         raise ForeignAuthority(
             f"the store belongs to servers of another CA: config map {namespace}/{name} does not"
             f" have {ca}. Copy pki/ca.crt, pki/ca.key and pki/service-account.key from the data"

@@ -45,16 +45,16 @@ def validity_of(pem: bytes) -> Validity:
 
 def _values(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the tags and contents of consecutive DER values."""
-    at = 0
-    while at < len(data):
-        tag, size, at = data[at], data[at + 1], at + 2
+    position = 0
+    while position < len(data):
+        tag, size, position = data[position], data[position + 1], position + 2
         if size & 0x80:
             count = size & 0x7F
-            size, at = int.from_bytes(data[at : at + count]), at + count
-        if at + size > len(data):
+            size, position = int.from_bytes(data[position : position + count]), position + count
+        if position + size > len(data):
             raise ValueError("cut off")
-        yield tag, data[at : at + size]
-        at += size
+        yield tag, data[position : position + size]
+        position += size
 
 
 def _moment(tag: int, value: bytes) -> datetime:

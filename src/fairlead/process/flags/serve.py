@@ -375,10 +375,10 @@ def add_simulation_flags(
     parser: argparse.ArgumentParser, whole_number: Callable[[str], int]
 ) -> None:
     def count(text: str) -> int:
-        found = whole_number(text)
-        if found > MAX_NODES:
+        number = whole_number(text)
+        if number > MAX_NODES:
             raise argparse.ArgumentTypeError(f"{text} are too many nodes: {MAX_NODES} at most")
-        return found
+        return number
 
     parser.add_argument_group("Simulation").add_argument(
         "--simulate-nodes",

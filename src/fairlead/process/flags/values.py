@@ -106,10 +106,10 @@ def checked(read: Callable[[str], object]) -> Callable[[str], str]:
         try:
             read(text)
         except ValueError as error:
-            said = str(error)
-            if type(error) is ValueError and "invalid literal" in said:
-                said = f"{text!r} cannot be read"
-            raise argparse.ArgumentTypeError(said) from None
+            message = str(error)
+            if type(error) is ValueError and "invalid literal" in message:
+                message = f"{text!r} cannot be read"
+            raise argparse.ArgumentTypeError(message) from None
         return text
 
     return check

@@ -212,18 +212,18 @@ class Parent:
                 options = self._options
                 dialect = DIALECTS[options.dialect]
                 url = f"https://{self._address}"
-                found = found_file(self._directory).read_text()
+                data_found = found_file(self._directory).read_text()
                 age = process_age()
-                told = banner(
+                message = banner(
                     url,
                     dialect,
                     options.data_dir,
                     age,
-                    found,
+                    data_found,
                     options.console,
                     options.simulate_nodes,
                 )
-                show_banner(told)
+                show_banner(message)
 
     def _reap(self) -> None:
         for worker in self._workers:
@@ -319,11 +319,11 @@ _PR_SET_PDEATHSIG = 1
 def remove_leftovers(prefix: str) -> None:
     """Remove temporary directories of parents that were killed. Their names consist of the prefix,
     the pid, and a suffix."""
-    for found in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        pid = found.name.removeprefix(prefix).partition("-")[0]
+    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        pid = path.name.removeprefix(prefix).partition("-")[0]
         with suppress(OSError):
-            if pid.isdigit() and found.lstat().st_uid == os.geteuid() and not _is_alive(int(pid)):
-                shutil.rmtree(found, ignore_errors=True)
+            if pid.isdigit() and path.lstat().st_uid == os.geteuid() and not _is_alive(int(pid)):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_alive(pid: int) -> bool:

@@ -66,11 +66,11 @@ class Place:
 
         asyncio.get_running_loop().add_reader(self.control, hear)
 
-    def notify_ready(self, found: str) -> None:
-        """Notify the parent that this worker is ready. `found` describes the store's contents; the
-        parent uses that of worker 0."""
+    def notify_ready(self, data_found: str) -> None:
+        """Notify the parent that this worker is ready. `data_found` describes the store's contents;
+        the parent uses that of worker 0."""
         if self.number == OWNER:
-            found_file(self.directory).write_text(found)
+            found_file(self.directory).write_text(data_found)
         self.slot.set_ready(True)
         self.control.send(READY)
 

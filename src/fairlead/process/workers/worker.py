@@ -27,11 +27,11 @@ _HEALTH_EVERY = 0.2  # seconds
 class Worker:
     """The parts of a place that need the event loop."""
 
-    def __init__(self, place: Place, workers: int) -> None:
-        self.place = place
-        self.slot = place.slot
-        self._desk = RpcServer(place.peers)
-        self._gathering = MetricsAggregator(place.directory, place.number, workers, self._desk)
+    def __init__(self, slot: Place, workers: int) -> None:
+        self.place = slot
+        self.slot = slot.slot
+        self._desk = RpcServer(slot.peers)
+        self._gathering = MetricsAggregator(slot.directory, slot.number, workers, self._desk)
         self._sharing: Sharing | None = None
 
     @property
@@ -116,8 +116,8 @@ class MetricsAggregator:
         """Return the merged metrics. Common metrics come from the worker with the lowest number."""
         self._metrics = metrics
         others = [number for number in range(self._workers) if number != self._worker]
-        told = await asyncio.gather(*map(self._ask, others))
-        by_number = {self._worker: self._own(metrics), **dict(zip(others, told, strict=True))}
+        answers = await asyncio.gather(*map(self._ask, others))
+        by_number = {self._worker: self._own(metrics), **dict(zip(others, answers, strict=True))}
         return merged(by_number[number] for number in range(self._workers))
 
     def answer_for(self, metrics: Metrics) -> None:
@@ -143,17 +143,19 @@ class MetricsAggregator:
     async def _ask(self, worker: int) -> list[Family]:
         """Return the metrics of another worker, or those it last wrote if it does not answer."""
         try:
-            told = await ask(str(socket_of(self._directory, worker)), "metrics", patience=_PATIENCE)
+            families = await ask(
+                str(socket_of(self._directory, worker)), "metrics", patience=_PATIENCE
+            )
         except StorageError:
             return self._written(worker)
-        return [Family(*one) for one in told]
+        return [Family(*family) for family in families]
 
     def _written(self, worker: int) -> list[Family]:
         try:
             content = self._path(worker).read_bytes()
         except OSError:
             return []
-        return [Family(*one) for one in marshal.loads(content)]
+        return [Family(*family) for family in marshal.loads(content)]
 
     def _path(self, worker: int) -> Path:
         return self._directory / f"counts-{worker}"

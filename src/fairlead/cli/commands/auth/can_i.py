@@ -27,8 +27,8 @@ async def run(invocation: Invocation) -> int:
     status = await review(invocation.client, "SelfSubjectAccessReview", question.spec)
     allowed = bool(status.get("allowed"))
     if not invocation.options.quiet:
-        said = [status.get(name) for name in ("reason", "evaluationError")]
-        parts = ("yes",) if allowed else ("no", *(text for text in said if text))
+        reasons = [status.get(name) for name in ("reason", "evaluationError")]
+        parts = ("yes",) if allowed else ("no", *(text for text in reasons if text))
         invocation.screen.print(printable(" - ".join(parts)))
     return 0 if allowed else 1
 
@@ -48,6 +48,6 @@ async def _list(invocation: Invocation) -> int:
         why = printable(str(status.get("evaluationError") or ""))
         invocation.screen.warn(f"warning: there may be more than this: {why}")
     rows = table.rows(status)
-    shown = rows if options.no_headers else [table.HEAD, *rows]
-    invocation.screen.print(printable(tables.text(shown)))
+    lines = rows if options.no_headers else [table.HEAD, *rows]
+    invocation.screen.print(printable(tables.text(lines)))
     return 0

@@ -31,18 +31,18 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    asked = _where_it_counts(await question_of(invocation, minds_scope=False))
-    status = await review(invocation.client, "SelfSubjectAccessReview", asked.spec)
+    question = _where_it_counts(await question_of(invocation, minds_scope=False))
+    status = await review(invocation.client, "SelfSubjectAccessReview", question.spec)
     allowed = bool(status.get("allowed"))
     who: Identity | None
     try:
         who = await identity(invocation.client)
     except CommandFailed:
         who = None
-    lines = [_answer(allowed, who, asked), *await _explained(invocation, asked, who, allowed)]
-    said = status.get("reason") or status.get("evaluationError")
-    if said:
-        lines += ["", f"The server says: {said}"]
+    lines = [_answer(allowed, who, question), *await _explained(invocation, question, who, allowed)]
+    reason = status.get("reason") or status.get("evaluationError")
+    if reason:
+        lines += ["", f"The server says: {reason}"]
     invocation.screen.print(printable("\n".join(lines)))
     return 0 if allowed else 1
 
@@ -146,6 +146,6 @@ def _told_rule(rule: Mapping[str, Any]) -> str:
         values = [text or '""' for text in rule.get(name) or ()]
         if values:
             more = len(values) - _MAX_VALUES
-            shown = ", ".join(values[:_MAX_VALUES]) + (f", ... {more} more" if more > 0 else "")
-            parts.append(f"{name}: [{shown}]")
+            listed = ", ".join(values[:_MAX_VALUES]) + (f", ... {more} more" if more > 0 else "")
+            parts.append(f"{name}: [{listed}]")
     return f"{{{', '.join(parts)}}}"

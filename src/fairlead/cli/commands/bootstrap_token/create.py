@@ -77,8 +77,8 @@ async def run(invocation: Invocation) -> int:
     return 0
 
 
-def _usages(given: list[str] | None) -> list[str]:
-    names = _split(given) if given is not None else list(USAGES)
+def _usages(values: list[str] | None) -> list[str]:
+    names = _split(values) if values is not None else list(USAGES)
     unknown = [name for name in names if name not in USAGES]
     if unknown or not names:
         wrong = f'unknown usage "{unknown[0]}"' if unknown else "one is needed"
@@ -86,8 +86,8 @@ def _usages(given: list[str] | None) -> list[str]:
     return names
 
 
-def _groups(given: list[str]) -> list[str]:
-    groups = _split(given)
+def _groups(values: list[str]) -> list[str]:
+    groups = _split(values)
     for group in groups:
         if GROUP.fullmatch(group) is None:
             raise UsageError(
@@ -96,6 +96,6 @@ def _groups(given: list[str]) -> list[str]:
     return groups
 
 
-def _split(given: list[str]) -> list[str]:
-    words = [word for text in given for word in text.split(",") if word]
+def _split(values: list[str]) -> list[str]:
+    words = [word for text in values for word in text.split(",") if word]
     return list(dict.fromkeys(words))

@@ -22,24 +22,24 @@ async def run(invocation: Invocation) -> int:
     as_document = wants_document(invocation)
     resource, dialect = await secrets_of(invocation)
     listed = await resource.list(dialect.system_namespace)
-    found = [one for one in (known(value, dialect) for value in listed["items"]) if one]
+    tokens = [token for token in (known(value, dialect) for value in listed["items"]) if token]
     if as_document:
-        print_document(invocation, [_told(one) for one in found])
-    elif found:
+        print_document(invocation, [_told(token) for token in tokens])
+    elif tokens:
         now = datetime.now(UTC)
-        rows = [tuple(cell or "<none>" for cell in _row(one, now)) for one in found]
+        rows = [tuple(cell or "<none>" for cell in _row(token, now)) for token in tokens]
         invocation.screen.print(tables.text([_HEAD, *rows]))
     return 0
 
 
-def _row(one: Known, now: datetime) -> tuple[str, ...]:
+def _row(token: Known, now: datetime) -> tuple[str, ...]:
     return (
-        one.token,
-        one.ttl(now),
-        _expiry(one) or "<never>",
-        ",".join(one.usages),
-        _line(one.description),
-        _line(one.groups),
+        token.token,
+        token.ttl(now),
+        _expiry(token) or "<never>",
+        ",".join(token.usages),
+        _line(token.description),
+        _line(token.groups),
     )
 
 
@@ -47,16 +47,16 @@ def _line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def _expiry(one: Known) -> str:
-    return one.expires.strftime("%Y-%m-%dT%H:%M:%SZ") if one.expires is not None else ""
+def _expiry(token: Known) -> str:
+    return token.expires.strftime("%Y-%m-%dT%H:%M:%SZ") if token.expires is not None else ""
 
 
-def _told(one: Known) -> dict[str, object]:
-    told = {
-        "token": one.token,
-        "description": one.description,
-        "expires": _expiry(one),
-        "usages": one.usages,
-        "groups": [group for group in one.groups.split(",") if group],
+def _told(token: Known) -> dict[str, object]:
+    fields = {
+        "token": token.token,
+        "description": token.description,
+        "expires": _expiry(token),
+        "usages": token.usages,
+        "groups": [group for group in token.groups.split(",") if group],
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}

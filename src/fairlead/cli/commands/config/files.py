@@ -41,24 +41,24 @@ class Files:
 
     def fields(self, section: str, name: str) -> Fields | None:
         """The fields of an entry; None if there is no entry of this name."""
-        found = self.said.entries[section].get(name)
-        return None if found is None else found.value
+        entry = self.said.entries[section].get(name)
+        return None if entry is None else entry.value
 
     def set(
         self, section: str, name: str, change: Callable[[Fields], None], beside: str = ""
     ) -> bool:
         """Change an entry in its file, or create it in the file of the entry `beside`, or else in
         the default file; return whether it existed."""
-        found = self.said.entries[section].get(name)
-        place = found or self.said.entries[section].get(beside)
-        path = self.default if place is None else place.origin
+        entry = self.said.entries[section].get(name)
+        holder = entry or self.said.entries[section].get(beside)
+        path = self.default if holder is None else holder.origin
 
         def write(document: Fields) -> None:
             change(entry_in(document, section, name))
-            document[section].sort(key=lambda one: str(one.get("name", "")))
+            document[section].sort(key=lambda item: str(item.get("name", "")))
 
         change_file(path, write)
-        return found is not None
+        return entry is not None
 
     def remove(self, section: str, name: str) -> None:
         """Remove an entry from its file."""
@@ -66,7 +66,7 @@ class Files:
 
         def write(document: Fields) -> None:
             document[section] = [
-                one for one in document.get(section) or () if one.get("name", "") != name
+                item for item in document.get(section) or () if item.get("name", "") != name
             ] or None
 
         change_file(path, write)
@@ -129,8 +129,8 @@ def content_of(path: str, what: str) -> str:
 def path_from(files: Files, section: str, name: str, path: str) -> str:
     """The path relative to the configuration file of the entry if it is below its directory, else
     absolute."""
-    found = files.said.entries[section].get(name)
-    directory = (files.default if found is None else found.origin).absolute().parent
-    whole = os.path.abspath(path)
-    relative = os.path.relpath(whole, directory)
-    return whole if relative.startswith("..") else relative
+    entry = files.said.entries[section].get(name)
+    directory = (files.default if entry is None else entry.origin).absolute().parent
+    absolute = os.path.abspath(path)
+    relative = os.path.relpath(absolute, directory)
+    return absolute if relative.startswith("..") else relative

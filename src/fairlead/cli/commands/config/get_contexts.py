@@ -29,18 +29,18 @@ async def run(invocation: Invocation) -> int:
     if invocation.options.output not in ("", "name"):
         raise UsageError('output must be one of "" or "name"')
     files = Files(invocation)
-    known = files.said.entries["contexts"]
-    wanted = sorted(set(invocation.options.words)) or files.names("contexts")
-    names = [name for name in wanted if name in known]
+    contexts = files.said.entries["contexts"]
+    selected = sorted(set(invocation.options.words)) or files.names("contexts")
+    names = [name for name in selected if name in contexts]
     if invocation.options.output == "name":
         lines = [printable(name) for name in names]
     else:
         rows = [_row(files, name) for name in names]
-        whole = [*(() if invocation.options.no_headers else (_HEAD,)), *rows]
-        lines = tables.text(whole).splitlines() if whole else []
+        table = [*(() if invocation.options.no_headers else (_HEAD,)), *rows]
+        lines = tables.text(table).splitlines() if table else []
     for line in lines:
         invocation.screen.print(line)
-    missing = [name for name in wanted if name not in known]
+    missing = [name for name in selected if name not in contexts]
     if missing:
         raise CommandFailed("\n".join(f"error: context {name} not found" for name in missing))
     return 0

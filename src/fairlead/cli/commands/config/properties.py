@@ -85,32 +85,32 @@ def property_of(text: str) -> Property:
 
 
 def _kind(kinds: Kinds, fields: list[str], text: str, type_name: str) -> Any:
-    found: Any = kinds
+    kind: Any = kinds
     for index, field in enumerate(fields):
-        below = found.get(field, found.get("*")) if isinstance(found, dict) else None
+        below = kind.get(field, kind.get("*")) if isinstance(kind, dict) else None
         if below is None:
             before = text.split(".")[: -(len(fields) - index)]
             raise CommandFailed(
                 f"error: {'.'.join(fields[index:])} is not a field of"
                 f" {'.'.join(before) or 'the beginning'} ({type_name})"
             )
-        found = below
-    return found
+        kind = below
+    return kind
 
 
-def value_of(place: Property, text: str, raw: bool) -> Any:
+def value_of(path: Property, text: str, raw: bool) -> Any:
     """Convert the text to the kind of the property; raises CommandFailed. Bytes are given in base64
     unless `raw`."""
-    if place.kind == TRUTH:
-        found = truth(text)
-        if found is None:
+    if path.kind == TRUTH:
+        flag = truth(text)
+        if flag is None:
             raise CommandFailed(f'error: strconv.ParseBool: parsing "{text}": invalid syntax')
-        return found
-    if place.kind == BYTES:
+        return flag
+    if path.kind == BYTES:
         return _bytes(text, raw)
-    if place.kind == TEXTS:
+    if path.kind == TEXTS:
         return [part for part in text.split(",") if part]
-    if place.kind == TEXT:
+    if path.kind == TEXT:
         return text
     raise CommandFailed("error: it has fields of its own: set one of those")
 

@@ -23,21 +23,21 @@ async def run(invocation: Invocation) -> int:
     words = invocation.options.words
     if len(words) != 2:
         raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
-    place = property_of(words[0])
-    value = value_of(place, words[1], invocation.options.set_raw_bytes)
-    put(Files(invocation), place, value)
+    path = property_of(words[0])
+    value = value_of(path, words[1], invocation.options.set_raw_bytes)
+    put(Files(invocation), path, value)
     invocation.screen.print(f'Property "{words[0]}" set.')
     return 0
 
 
-def put(files: Files, place: Property, value: Any) -> None:
+def put(files: Files, path: Property, value: Any) -> None:
     """Write the value of a property; None removes it."""
-    if place.fields == ("current-context",):
+    if path.fields == ("current-context",):
         files.use(value or "")
-    elif not place.section:
-        change_file(files.default, lambda document: _set(document, place.fields, value))
+    elif not path.section:
+        change_file(files.default, lambda document: _set(document, path.fields, value))
     else:
-        files.set(place.section, place.name, lambda entry: _set(entry, place.fields, value))
+        files.set(path.section, path.name, lambda entry: _set(entry, path.fields, value))
 
 
 def _set(holder: dict[str, Any], fields: tuple[str, ...], value: Any) -> None:

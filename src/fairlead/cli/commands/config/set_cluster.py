@@ -30,14 +30,14 @@ async def run(invocation: Invocation) -> int:
     options, name = invocation.options, one_word(invocation)
     _check(options.certificate_authority, options.insecure_skip_tls_verify, options.embed_certs)
     files = Files(invocation)
-    given = {field: getattr(options, field.replace("-", "_")) for field in _TEXTS}
+    values = {field: getattr(options, field.replace("-", "_")) for field in _TEXTS}
     authority = _authority(files, name, options.certificate_authority, options.embed_certs)
 
     def change(fields: dict[str, Any]) -> None:
         fields.setdefault("server", "")
-        if given["server"] is not None:
+        if values["server"] is not None:
             fields.pop("tls-server-name", None)
-        fields.update({field: value for field, value in given.items() if value is not None})
+        fields.update({field: value for field, value in values.items() if value is not None})
         if options.insecure_skip_tls_verify is not None:
             fields[_INSECURE] = options.insecure_skip_tls_verify
             if options.insecure_skip_tls_verify:

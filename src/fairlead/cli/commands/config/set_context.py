@@ -22,12 +22,12 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(invocation: Invocation) -> int:
     files = Files(invocation)
     name = _name(invocation, files)
-    given = {field: getattr(invocation.options, field) for field in _FIELDS}
+    values = {field: getattr(invocation.options, field) for field in _FIELDS}
 
     def change(fields: dict[str, Any]) -> None:
         fields.setdefault("cluster", "")
         fields.setdefault("user", "")
-        fields.update({field: value for field, value in given.items() if value is not None})
+        fields.update({field: value for field, value in values.items() if value is not None})
 
     was_there = files.set("contexts", name, change)
     invocation.screen.print(f'Context "{name}" {"modified" if was_there else "created"}.')

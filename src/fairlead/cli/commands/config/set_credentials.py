@@ -55,13 +55,13 @@ async def run(invocation: Invocation) -> int:
     options, name = invocation.options, one_word(invocation)
     _check(options)
     files = Files(invocation)
-    shown = _shown_files(files, name, options)
+    file_fields = _shown_files(files, name, options)
 
     def change(fields: Fields) -> None:
-        for field, made in shown.items():
+        for field, new_fields in file_fields.items():
             fields.pop(field, None)
             fields.pop(f"{field}-data", None)
-            fields.update(made)
+            fields.update(new_fields)
         _change_method(fields, options)
         _change_provider(fields, options)
         _change_plugin(fields, options)
@@ -91,26 +91,26 @@ def _shown_files(
 ) -> Mapping[str, dict[str, str]]:
     """For each file flag given, the fields to write: the content, the path, or none for an empty
     path."""
-    found: dict[str, dict[str, str]] = {}
+    by_field: dict[str, dict[str, str]] = {}
     for field in _FILES:
         path = getattr(options, field.replace("-", "_"))
         if path and options.embed_certs:
-            found[field] = {f"{field}-data": content_of(path, field)}
+            by_field[field] = {f"{field}-data": content_of(path, field)}
         elif path is not None:
-            found[field] = {field: path_from(files, "users", name, path)} if path else {}
-    return found
+            by_field[field] = {field: path_from(files, "users", name, path)} if path else {}
+    return by_field
 
 
 def _change_method(fields: Fields, options: argparse.Namespace) -> None:
     """Set token or username and password; a token removes username and password, and they remove a
     token."""
-    given = {field: getattr(options, field) for field in ("token", *_BASIC)}
-    if given["token"]:
+    values = {field: getattr(options, field) for field in ("token", *_BASIC)}
+    if values["token"]:
         for field in _BASIC:
             fields.pop(field, None)
-    elif any(given[field] for field in _BASIC):
+    elif any(values[field] for field in _BASIC):
         fields.pop("token", None)
-    for field, value in given.items():
+    for field, value in values.items():
         if value:
             fields[field] = value
         elif value is not None:
@@ -147,14 +147,14 @@ def _change_plugin(fields: Fields, options: argparse.Namespace) -> None:
         fields["exec"] = plugin
     if plugin is None:
         return
-    given = {
+    values = {
         "apiVersion": options.exec_api_version,
         "interactiveMode": options.exec_interactive_mode,
         "installHint": options.exec_install_hint,
         "provideClusterInfo": options.exec_provide_cluster_info,
         "args": options.exec_arg or None,
     }
-    plugin.update({field: value for field, value in given.items() if value is not None})
+    plugin.update({field: value for field, value in values.items() if value is not None})
     if options.exec_env:
         variables = {
             variable["name"]: variable.get("value", "") for variable in plugin.get("env") or ()
@@ -168,19 +168,19 @@ def _change_plugin(fields: Fields, options: argparse.Namespace) -> None:
 
 
 def _object(fields: Fields, name: str) -> Fields | None:
-    found = fields.get(name)
-    return found if isinstance(found, dict) else None
+    value = fields.get(name)
+    return value if isinstance(value, dict) else None
 
 
-def _settings(given: list[str], flag: str) -> list[tuple[str, str | None]]:
+def _settings(texts: list[str], flag: str) -> list[tuple[str, str | None]]:
     """Parse KEY=VALUE, and KEY- with value None for removal; raises CommandFailed."""
-    found: list[tuple[str, str | None]] = []
-    for one in given:
-        key, sign, value = one.partition("=")
+    settings: list[tuple[str, str | None]] = []
+    for text in texts:
+        key, sign, value = text.partition("=")
         if sign and key:
-            found.append((key, value))
-        elif one.endswith("-") and len(one) > 1:
-            found.append((one[:-1], None))
+            settings.append((key, value))
+        elif text.endswith("-") and len(text) > 1:
+            settings.append((text[:-1], None))
         else:
-            raise CommandFailed(f"error: invalid argument {one!r} for --{flag}: use KEY=VALUE")
-    return found
+            raise CommandFailed(f"error: invalid argument {text!r} for --{flag}: use KEY=VALUE")
+    return settings

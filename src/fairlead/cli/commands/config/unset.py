@@ -15,13 +15,13 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(invocation: Invocation) -> int:
     word = one_word(invocation)
-    place, files = property_of(word), Files(invocation)
-    if place.section and not place.name:
-        files.clear(place.section)
-    elif place.section and not place.fields:
-        if files.fields(place.section, place.name) is not None:
-            files.remove(place.section, place.name)
-    elif not place.section or files.fields(place.section, place.name) is not None:
-        put(files, place, None)
+    path, files = property_of(word), Files(invocation)
+    if path.section and not path.name:
+        files.clear(path.section)
+    elif path.section and not path.fields:
+        if files.fields(path.section, path.name) is not None:
+            files.remove(path.section, path.name)
+    elif not path.section or files.fields(path.section, path.name) is not None:
+        put(files, path, None)
     invocation.screen.print(f'Property "{word}" unset.')
     return 0

@@ -49,22 +49,22 @@ async def run(invocation: Invocation) -> int:
     if not options.merge and not options.kubeconfig:
         raise CommandFailed("error: --merge=false shows one file: name it with --kubeconfig")
     printer = printer_for(Choice(options.output or "yaml"))
-    said = Files(invocation).said
+    configuration = Files(invocation).said
     if options.context:
-        said.current_context = options.context
+        configuration.current_context = options.context
     if options.minify:
-        minify(said)
+        minify(configuration)
     if options.flatten:
-        flatten(said)
+        flatten(configuration)
     if not options.raw and not options.flatten:
-        redact(said)
-    shown = document(said)
+        redact(configuration)
+    output = document(configuration)
     if options.output == "json":
         invocation.screen.print(
-            json.dumps(shown, indent=4, ensure_ascii=False)
+            json.dumps(output, indent=4, ensure_ascii=False)
         )  # keeps the field order
     else:
-        invocation.screen.out.write(printer(shown))
+        invocation.screen.out.write(printer(output))
     return 0
 
 
@@ -73,26 +73,30 @@ async def run(invocation: Invocation) -> int:
 
 def document(configuration: Configuration) -> Fields:
     """The merged configuration as one file."""
-    shown: Fields = {"kind": "Config", "apiVersion": "v1", "preferences": configuration.preferences}
+    output: Fields = {
+        "kind": "Config",
+        "apiVersion": "v1",
+        "preferences": configuration.preferences,
+    }
     for section in ("clusters", "users", "contexts"):
         entries = configuration.entries[section]
-        shown[section] = [
+        output[section] = [
             {"name": name, SECTIONS[section]: _shown(entries[name].value, ENTRIES[section])}
             for name in sorted(entries)
         ] or None
-    shown["current-context"] = configuration.current_context
+    output["current-context"] = configuration.current_context
     if configuration.extensions:
-        shown["extensions"] = configuration.extensions
-    return shown
+        output["extensions"] = configuration.extensions
+    return output
 
 
 def _shown(fields: Fields, kinds: Kinds) -> Any:
     plugin = fields.get("exec")
     if isinstance(plugin, dict):
-        whole = {"args": None, "env": None, "provideClusterInfo": False, **plugin}
+        complete = {"args": None, "env": None, "provideClusterInfo": False, **plugin}
         if mode := default_mode(str(plugin.get("apiVersion"))):
-            whole.setdefault("interactiveMode", mode)
-        fields = {**fields, "exec": whole}
+            complete.setdefault("interactiveMode", mode)
+        fields = {**fields, "exec": complete}
     return _ordered(fields, kinds)
 
 
@@ -122,10 +126,10 @@ def minify(configuration: Configuration) -> None:
 def _only(configuration: Configuration, section: str, name: Any) -> dict[str, Entry]:
     if not name:
         return {}
-    found = configuration.entries[section].get(name)
-    if found is None:
+    entry = configuration.entries[section].get(name)
+    if entry is None:
         raise CommandFailed(f"error: cannot locate {SECTIONS[section]} {name}")
-    return {name: found}
+    return {name: entry}
 
 
 def flatten(configuration: Configuration) -> None:
@@ -162,6 +166,6 @@ def redact(configuration: Configuration) -> None:
 
 
 def _hide(fields: Fields, secrets: Mapping[str, str]) -> None:
-    for name, shown in secrets.items():
+    for name, mask in secrets.items():
         if fields.get(name):
-            fields[name] = shown
+            fields[name] = mask

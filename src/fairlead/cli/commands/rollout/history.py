@@ -44,9 +44,9 @@ async def run(invocation: Invocation) -> int:
 
 async def _show(invocation: Invocation, resolved: ResolvedObject) -> None:
     revisions = await revisions_of(invocation.client, resolved, "history viewer")
-    wanted = invocation.options.revision
-    if wanted:
-        revisions = [revision for revision in revisions if revision.number == wanted]
+    number = invocation.options.revision
+    if number:
+        revisions = [revision for revision in revisions if revision.number == number]
         if not revisions:
             raise CommandError("there is no such revision")
     if invocation.options.output:
@@ -55,10 +55,10 @@ async def _show(invocation: Invocation, resolved: ResolvedObject) -> None:
             show_result(invocation, (await invocation.client.resource_of(source)).type, source, "")
         return
     title = named(resolved.resource.type, resolved.name)
-    if wanted:
+    if number:
         dialect = await invocation.client.discovery.dialect()
         text = template_text(with_cause(revisions[0], dialect), dialect)
-        invocation.screen.print(f"{title} with revision #{wanted}\n{text}\n")
+        invocation.screen.print(f"{title} with revision #{number}\n{text}\n")
     else:
         invocation.screen.print(f"{title} \n{_table(revisions)}\n")
 

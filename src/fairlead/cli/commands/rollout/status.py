@@ -36,20 +36,20 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(invocation: Invocation) -> int:
     failures = Failures()
-    found = [resolved async for resolved in workloads(invocation, failures)]
+    resolved_objects = [resolved async for resolved in workloads(invocation, failures)]
     failures.finish()
-    if len(found) != 1:
-        raise CommandError(f"rollout status follows one workload, not {len(found)}")
+    if len(resolved_objects) != 1:
+        raise CommandError(f"rollout status follows one workload, not {len(resolved_objects)}")
     try:
         async with asyncio.timeout(invocation.options.timeout or None):
-            await _follow(invocation, found[0])
+            await _follow(invocation, resolved_objects[0])
     except TimeoutError:
         raise CommandError("not rolled out within --timeout") from None
     return 0
 
 
 async def _follow(invocation: Invocation, resolved: ResolvedObject) -> None:
-    said = ""
+    last_line = ""
     async for value in versions(resolved.resource, resolved.name, resolved.namespace):
         if value is None:
             raise CommandError("object has been deleted")
@@ -58,10 +58,10 @@ async def _follow(invocation: Invocation, resolved: ResolvedObject) -> None:
                 value, await invocation.client.discovery.dialect(), invocation.options.revision
             )
         progress = progress_of(resolved.resource.type, value)
-        if progress.text != said:
+        if progress.text != last_line:
             invocation.screen.print(progress.text)
             invocation.screen.flush()
-            said = progress.text
+            last_line = progress.text
         if progress.is_done or not invocation.options.watch:
             return
 
@@ -71,8 +71,8 @@ async def versions(resource: Resource, name: str, namespace: str) -> AsyncIterat
     ApiError and Unreachable."""
     value = await resource.get(name, namespace)
     yield value
-    known = {"metadata": value["metadata"], "items": [value]}
-    async for kind, changed in resource.watch(namespace, name=name, since=known):
+    snapshot = {"metadata": value["metadata"], "items": [value]}
+    async for kind, changed in resource.watch(namespace, name=name, since=snapshot):
         yield changed if kind != DELETED else None
         if kind == DELETED:
             return

@@ -69,21 +69,21 @@ async def run(invocation: Invocation) -> int:
 
 
 async def _undo(invocation: Invocation, resolved: ResolvedObject, query: Mapping[str, str]) -> None:
-    wanted = invocation.options.to_revision
+    number = invocation.options.to_revision
     revisions = await revisions_of(invocation.client, resolved, "rollbacker")
-    revision = revision_to_go_to(resolved, revisions, wanted)
+    revision = revision_to_go_to(resolved, revisions, number)
     value = resolved.value
     dialect = await invocation.client.discovery.dialect()
     if dry_run(invocation.options) == "client":
-        done = f"{template_text(revision.template, dialect)}\n"
+        text = f"{template_text(revision.template, dialect)}\n"
         if not is_deployment(resolved):
-            done = f"will roll back to {done}"
+            text = f"will roll back to {text}"
     elif is_there_already(resolved, revision):
-        done = f"not changed (revision {wanted} is what runs now)"
+        text = f"not changed (revision {number} is what runs now)"
     else:
         value = await go_back(resolved, revision, dialect, **query)
-        done = "rolled back"
-    show_result(invocation, resolved.resource.type, value, done, note(invocation.options))
+        text = "rolled back"
+    show_result(invocation, resolved.resource.type, value, text, note(invocation.options))
 
 
 def is_deployment(resolved: ResolvedObject) -> bool:
@@ -91,27 +91,27 @@ def is_deployment(resolved: ResolvedObject) -> bool:
 
 
 def revision_to_go_to(
-    resolved: ResolvedObject, revisions: Sequence[Revision], wanted: int
+    resolved: ResolvedObject, revisions: Sequence[Revision], number: int
 ) -> Revision:
     """The wanted revision; 0 means the previous one. Raises Mistake."""
-    if wanted < 0:
-        raise _not_found(wanted)
+    if number < 0:
+        raise _not_found(number)
     if is_deployment(resolved) and resolved.value["spec"].get("paused"):
         raise CommandError("it is paused: fairlead rollout resume first")
-    if wanted == 0:
+    if number == 0:
         if len(revisions) > 1:
             return revisions[-2]
         if is_deployment(resolved):
             raise CommandError(f'deployment "{resolved.name}" has only one revision')
         raise CommandError("there is no revision before this one")
     for revision in revisions:
-        if revision.number == wanted:
+        if revision.number == number:
             return revision
-    raise _not_found(wanted)
+    raise _not_found(number)
 
 
-def _not_found(wanted: int) -> CommandError:
-    return CommandError(f"there is no revision {wanted}")
+def _not_found(number: int) -> CommandError:
+    return CommandError(f"there is no revision {number}")
 
 
 def is_there_already(resolved: ResolvedObject, revision: Revision) -> bool:
@@ -145,10 +145,10 @@ async def go_back(
 
 def _notes(resolved: ResolvedObject, revision: Revision, dialect: Dialect) -> dict[str, str]:
     """The annotations of the revision, but those in `_KEPT` from the Deployment."""
-    kept = {dialect.label(name) for name in _KEPT}
+    preserved = {dialect.label(name) for name in _KEPT}
     own = resolved.value["metadata"].get("annotations") or {}
     old = revision.source["metadata"].get("annotations") or {}
     return {
-        **{name: text for name, text in own.items() if name in kept},
-        **{name: text for name, text in old.items() if name not in kept},
+        **{name: text for name, text in own.items() if name in preserved},
+        **{name: text for name, text in old.items() if name not in preserved},
     }

@@ -49,16 +49,16 @@ async def run(invocation: Invocation) -> int:
         await invocation.client.discovery.of_kind("v1", "ServiceAccount")
     )
     try:
-        made = await accounts.create(body, invocation.namespace, name=name, subresource="token")
+        answer = await accounts.create(body, invocation.namespace, name=name, subresource="token")
     except ApiError as error:
         if error.code == 401:
             raise
         raise CommandFailed(f"error: failed to create token: {error}") from None
-    token = (made.get("status") or {}).get("token")
+    token = (answer.get("status") or {}).get("token")
     if not token:
         raise CommandFailed("error: the server answered without a token")
     if as_document:
-        print_document(invocation, made)
+        print_document(invocation, answer)
     else:
         invocation.screen.print(token)
     return 0

@@ -56,11 +56,11 @@ def _draw_container(page: Page, container: Fields, status: Fields, pod: Fields) 
 
 
 def _draw_image(page: Page, container: Fields, status: Fields) -> None:
-    known = status.has()
-    if known:
+    has_status = status.has()
+    if has_status:
         page.pair("Container ID", status.text("containerID"), 2)
     page.pair("Image", container.text("image"), 2)
-    if known:
+    if has_status:
         page.pair("Image ID", status.text("imageID"), 2)
     for name, path in (("Port", "containerPort"), ("Host Port", "hostPort")):
         ports = [
@@ -116,7 +116,7 @@ def _draw_mounts(page: Page, container: Fields) -> None:
         if mount.text("subPath"):
             ways += f",path={json.dumps(mount.text('subPath'), ensure_ascii=False)}"
         page.write(f"{mount.text('mountPath')} from {mount.text('name')} ({ways})", 3)
-    devices = sorted(container.items("volumeDevices"), key=lambda one: one.text("devicePath"))
+    devices = sorted(container.items("volumeDevices"), key=lambda device: device.text("devicePath"))
     if devices:
         page.write(f"Devices:{none}", 2)
     for device in devices:
@@ -143,11 +143,11 @@ def _action(probe: Fields) -> str:
 
 
 def _url(get: Fields) -> str:
-    place = host_and_port(get.text("host"), get.text("port", "0"))
+    address = host_and_port(get.text("host"), get.text("port", "0"))
     path = get.text("path")
     if path and not path.startswith("/"):
         path = f"/{path}"
-    return f"{get.text('scheme').lower()}://{place}{quote(path, safe=_SAFE_IN_PATH)}"
+    return f"{get.text('scheme').lower()}://{address}{quote(path, safe=_SAFE_IN_PATH)}"
 
 
 def _timing(probe: Fields) -> str:
@@ -201,8 +201,8 @@ def _value(variable: Fields, container: Fields, pod: Fields) -> list[str]:
     source = variable.part("valueFrom")
     if source.has("fieldRef"):
         path = source.text("fieldRef.fieldPath")
-        known = pod.text(path) if path in _KNOWN_FIELDS else ""
-        return [f"{known} ({source.text('fieldRef.apiVersion')}:{path})"]
+        text = pod.text(path) if path in _KNOWN_FIELDS else ""
+        return [f"{text} ({source.text('fieldRef.apiVersion')}:{path})"]
     if source.has("resourceFieldRef"):
         reference = source.part("resourceFieldRef")
         return [f"{_resource(reference, container)} ({reference.text('resource')})"]
@@ -219,14 +219,14 @@ def _value(variable: Fields, container: Fields, pod: Fields) -> list[str]:
 
 def _resource(reference: Fields, container: Fields) -> str:
     """The container's amount of a resource, in units of the divisor."""
-    wanted = reference.text("resource")
-    kind, _, name = wanted.partition(".")
+    resource = reference.text("resource")
+    kind, _, name = resource.partition(".")
     if kind not in ("limits", "requests"):
         return ""
     has = amount_of(Fields(container.part(f"resources.{kind}").map().get(name))).value
     divisor = amount_of(reference.part("divisor")).value or 1
     units = int((has / divisor).to_integral_value(ROUND_CEILING))
-    return "node allocatable" if not units and wanted in _OF_THE_NODE else str(units)
+    return "node allocatable" if not units and resource in _OF_THE_NODE else str(units)
 
 
 def _optional(reference: Fields) -> str:

@@ -111,12 +111,12 @@ def label_selector(workload: Fields) -> str:
 
 def pods_status(workload: Subject) -> str:
     """The number of the workload's pods per phase, or the error of the query."""
-    found = workload.found("pods")
-    if found.error is not None:
-        return f"error in fetching pods: {found.error.message}"
+    result = workload.found("pods")
+    if result.error is not None:
+        return f"error in fetching pods: {result.error.message}"
     phases = Counter(
         pod.text("status.phase")
-        for pod in found.items
+        for pod in result.items
         if controller_of(pod).text("uid") == workload.uid
     )
     return " / ".join(f"{phases[phase]} {name}" for phase, name in _PHASES)

@@ -96,5 +96,5 @@ def quality_of_service(pod: Fields) -> str:
 
 
 def _counted(container: Fields, path: str) -> dict[str, Amount]:
-    found = _resources(container, path)
-    return {name: found[name] for name in _COUNTED if name in found and found[name].value > 0}
+    amounts = _resources(container, path)
+    return {name: amounts[name] for name in _COUNTED if name in amounts and amounts[name].value > 0}

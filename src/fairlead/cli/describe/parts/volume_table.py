@@ -282,9 +282,9 @@ def _persistent(name: str, *changed: tuple[str, Value], before: str = "") -> Sou
     more = dict(changed)
     if not before:
         return source._replace(fields={**fields, **more})
-    at = list(fields).index(before)
+    index = list(fields).index(before)
     entries = list(fields.items())
-    return source._replace(fields=dict((*entries[:at], *more.items(), *entries[at:])))
+    return source._replace(fields=dict((*entries[:index], *more.items(), *entries[index:])))
 
 
 _SECRET: tuple[str, Value] = ("SecretRef:", _distant)
