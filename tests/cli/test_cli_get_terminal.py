@@ -42,7 +42,7 @@ def test_a_terminal_and_a_file_get_the_same(many: Commands) -> None:
 @pytest.mark.parametrize("output", ["", "yaml"])
 def test_how_far_a_long_list_has_come_is_shown_meanwhile(many: Commands, output: str) -> None:
     words = ("get", "secrets", "--chunk-size=2", *(("-o", output) if output else ()))
-    with mock.patch.object(shown, "_PATIENCE", 0.0):
+    with mock.patch.object(shown, "_PROGRESS_DELAY", 0.0):
         seen = seen_on_terminal(many, *words)
     assert "2 of 6 objects" in seen
     for at in range(6):
@@ -55,7 +55,7 @@ def test_nothing_of_that_is_shown_for_a_short_wait(many: Commands) -> None:
 
 
 def test_nothing_of_that_is_shown_in_a_pipe(many: Commands) -> None:
-    with mock.patch.object(shown, "_PATIENCE", 0.0):
+    with mock.patch.object(shown, "_PROGRESS_DELAY", 0.0):
         ran = many.run("get", "secrets", "--chunk-size=2")
     assert ran.errors == ""
     assert "objects" not in ran.out

@@ -168,7 +168,7 @@ def test_a_writer_waits_for_the_lock(provider: IdentityProvider, file: Path) -> 
 
 
 def test_a_lock_that_stays_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.client.access.editor._SECONDS_TO_LOCK", 0.05)
+    monkeypatch.setattr("fairlead.client.access.editor._LOCK_TIMEOUT", 0.05)
     file.with_name("config.lock").touch()
     with pytest.raises(AccessError, match=r"open .*config\.lock: file exists"):
         change_file(file, lambda document: None)

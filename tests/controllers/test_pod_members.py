@@ -83,7 +83,7 @@ def test_selected_pods_follow_labels_and_selectors(
     monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """Those that there is no room for are looked for when they are asked for."""
-    monkeypatch.setattr(pod_members, "_MAX_KEPT", most)
+    monkeypatch.setattr(pod_members, "_MAX_MEMBERS", most)
 
     async def work(world: World) -> None:
         for name in "abc":

@@ -84,7 +84,7 @@ def test_work_queue_backoff_grows_and_resets_after_success() -> None:
         assert queue.failed("a") == 0.005
         for _ in range(100):
             longest = queue.failed("a")
-        assert longest == queue_module._LONGEST_PAUSE
+        assert longest == queue_module._MAX_PAUSE
 
     asyncio.run(work())
 

@@ -15,8 +15,8 @@ from fairlead.process.tasks import Supervisor
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "SHORTEST_PAUSE", 0.001)
-    monkeypatch.setattr(tasks, "LONGEST_PAUSE", 0.002)
+    monkeypatch.setattr(tasks, "MIN_PAUSE", 0.001)
+    monkeypatch.setattr(tasks, "MAX_PAUSE", 0.002)
 
 
 class Work:
@@ -80,7 +80,7 @@ def test_a_work_that_cannot_be_kept_running_stops_the_server() -> None:
 
 
 BROKEN = (
-    "import fairlead.process.tasks as s; s.SHORTEST_PAUSE = 0.01; s.LONGEST_PAUSE = 0.02;"
+    "import fairlead.process.tasks as s; s.MIN_PAUSE = 0.01; s.MAX_PAUSE = 0.02;"
     " import fairlead.wire.incoming.connections as c;"
     " c.Connections.look_after = lambda self: (_ for _ in ()).throw(ValueError('broken'))"
 )

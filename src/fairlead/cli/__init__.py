@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "fairlead"
 _HELP = ("-h", "--help")
-_LONGEST_WORD = 300
+_MAX_WORD_LENGTH = 300
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,9 +89,9 @@ def _run(words: list[str]) -> int:
     if words[0].startswith("-"):
         from fairlead.cli.parser import complain
 
-        complain(PROGRAM, f"a command is needed before {words[0][:_LONGEST_WORD]} (see --help)")
+        complain(PROGRAM, f"a command is needed before {words[0][:_MAX_WORD_LENGTH]} (see --help)")
     else:
-        print(unknown_command(PROGRAM, words[0][:_LONGEST_WORD]), file=sys.stderr)
+        print(unknown_command(PROGRAM, words[0][:_MAX_WORD_LENGTH]), file=sys.stderr)
     return 2
 
 

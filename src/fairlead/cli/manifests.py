@@ -16,7 +16,7 @@ Object = dict[str, Any]
 _ENDINGS = (".yaml", ".yml", ".json")
 _ADDRESSES = ("http://", "https://")
 _SECONDS_FOR_ADDRESS = 30
-_LARGEST_ANSWER = 64 * 1024 * 1024
+_MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
 _LOOKED_AT: dict[str, type] = {
     **dict.fromkeys(("name", "generateName", "namespace"), str),
@@ -113,14 +113,14 @@ def _fetched(address: str) -> str:
 
     try:
         with urlopen(address, timeout=_SECONDS_FOR_ADDRESS) as answer:
-            content: bytes = answer.read(_LARGEST_ANSWER + 1)
+            content: bytes = answer.read(_MAX_ANSWER_BYTES + 1)
     except HTTPError as error:
         raise ManifestError(f'"{address}" cannot be read: {error.code} {error.reason}') from None
     except (OSError, HTTPException, ValueError) as error:
         why = getattr(error, "reason", None) or error  # the error that urlopen wraps
         why = getattr(why, "verify_message", None) or getattr(why, "strerror", None) or why
         raise ManifestError(f'unable to read URL "{address}": {why}') from None
-    if len(content) > _LARGEST_ANSWER:
+    if len(content) > _MAX_ANSWER_BYTES:
         raise ManifestError(f'unable to read URL "{address}": it is too long')
     return content.decode(errors="replace")
 

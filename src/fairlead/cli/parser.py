@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 _COLUMN = 34
 _WIDTH = 100
-_LONGEST_WORD = 300
+_MAX_WORD_LENGTH = 300
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
         return options, unknown
 
     def _unknown(self, word: str) -> str:
-        name = word.partition("=")[0][:_LONGEST_WORD]
+        name = word.partition("=")[0][:_MAX_WORD_LENGTH]
         if not name.startswith("-"):
             return f"unexpected argument {name!r}"
         from difflib import get_close_matches

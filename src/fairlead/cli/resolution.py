@@ -14,7 +14,7 @@ from fairlead.cli.targets import checked_name
 from fairlead.client import Resource, UnknownKind
 
 _DEFINITION = "CustomResourceDefinition"
-_PATIENCE = 30.0  # seconds until a new kind must be served
+_DISCOVERY_TIMEOUT = 30.0  # seconds until a new kind must be served
 _PAUSE = 0.05
 
 
@@ -71,7 +71,7 @@ class Resolver:
 
     async def _resource(self, value: Object) -> Resource:
         client = self._at.client
-        ends = monotonic() + _PATIENCE
+        ends = monotonic() + _DISCOVERY_TIMEOUT
         while True:
             try:
                 return await client.resource_of(value)

@@ -21,7 +21,7 @@ nothing is named. Say which objects are meant, in one of these ways:
    configmap/settings secret/keys
    configmaps -l app=web
    -f FILE"""
-_WORDS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
+_OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
 
 
 class Chosen(NamedTuple):
@@ -157,12 +157,12 @@ def as_object(text: str) -> dict[str, Any]:
     labels: dict[str, str] = {}
     expressions: list[dict[str, Any]] = []
     for rule in _requirements(text):
-        if rule.operator not in _WORDS:
+        if rule.operator not in _OPERATORS:
             raise CommandError(f'a selector has no operator "{rule.operator}"')
         if rule.operator == "in" and len(rule.values) == 1 and rule.key not in labels:
             labels[rule.key] = next(iter(rule.values))
         else:
-            expression = {"key": rule.key, "operator": _WORDS[rule.operator]}
+            expression = {"key": rule.key, "operator": _OPERATORS[rule.operator]}
             expressions.append(
                 {**expression, "values": sorted(rule.values)} if rule.values else expression
             )

@@ -27,7 +27,7 @@ from fairlead.wire.outgoing.client import Caller, CallError, Reply
 from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError
 
 _BEARER = "Bearer "
-_SECONDS_TO_ANSWER = 60.0
+_ANSWER_TIMEOUT = 60.0
 _MAX_ERROR_BYTES = 64 * 1024
 
 
@@ -142,7 +142,7 @@ async def download(config: ClientConfig, file: BinaryIO, progress: Progress) -> 
         stream = await caller.open(
             "GET",
             config.server.rstrip("/") + PATH,
-            timeout=_SECONDS_TO_ANSWER,
+            timeout=_ANSWER_TIMEOUT,
             headers=_headers(config),
             tls=config.ssl_context(),
             server_name=config.server_name,

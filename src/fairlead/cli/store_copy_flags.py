@@ -16,7 +16,7 @@ from fairlead.storage.log import Source
 from fairlead.storage.sqlite.log import Sealing
 
 _ETCD = "etcd"
-_USUAL_DIALECT = "cluster"
+_DEFAULT_DIALECT = "cluster"
 
 
 def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
@@ -42,9 +42,9 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
 
 
 _DIALECT = {
-    "backup": f"what etcd holds, by default {_USUAL_DIALECT}",
+    "backup": f"what etcd holds, by default {_DEFAULT_DIALECT}",
     "restore": "refuse a backup of another dialect",
-    "migrate": f"what etcd holds, by default {_USUAL_DIALECT}",
+    "migrate": f"what etcd holds, by default {_DEFAULT_DIALECT}",
 }
 
 
@@ -125,7 +125,7 @@ def _environment() -> Path | None:
 def storage_at(options: argparse.Namespace, source: Path | str | None) -> Storage:
     """The storage in a directory, or in etcd if `source` is None or "etcd"."""
     if source is None or source == _ETCD:
-        return SharedStorage(_connecting(options), options.dialect or _USUAL_DIALECT)
+        return SharedStorage(_connecting(options), options.dialect or _DEFAULT_DIALECT)
     return DirectoryStorage(Path(source), lambda dialect: _sealing(options, dialect))
 
 

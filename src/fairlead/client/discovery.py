@@ -11,7 +11,7 @@ from fairlead.base.records import dataclass
 from fairlead.client.errors import ApiError
 from fairlead.client.session import Request, Session
 
-_AT_ONCE = 8  # concurrent requests for resource lists
+_MAX_CONCURRENT = 8  # concurrent requests for resource lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Discovery:
             for group in await self.groups()
             for version in (group.versions[:1] if preferred_only else group.versions)
         ]
-        limit = asyncio.Semaphore(_AT_ONCE)
+        limit = asyncio.Semaphore(_MAX_CONCURRENT)
 
         async def ask(group: str, version: str) -> tuple[ResourceType, ...]:
             async with limit:

@@ -30,8 +30,8 @@ Query = Mapping[str, Any] | Iterable[tuple[str, Any]]
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _MAX_TRIES = 10  # if the server asks for retries
 _MAX_REPEATS = 3  # of a safe request whose connection was lost
-_LONGEST_PAUSE = 30.0
-_MAX_AT_ONCE = 64  # concurrent requests other than streams
+_MAX_PAUSE = 30.0
+_MAX_CONCURRENT = 64  # concurrent requests other than streams
 _PATH = "%/?#[]@!$&'()*+,;=:~"  # characters not escaped in a path
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -60,7 +60,7 @@ class Session:
         self._pool = Pool()
         self._prefix = urlsplit(access.place.server).path.rstrip("/")
         self._fixed = self._fixed_headers(agent or f"fairlead/{__version__}")
-        self._at_once = asyncio.Semaphore(_MAX_AT_ONCE)
+        self._at_once = asyncio.Semaphore(_MAX_CONCURRENT)
 
     def _fixed_headers(self, agent: str) -> str:
         parts = urlsplit(self.access.place.server)
@@ -132,7 +132,7 @@ class Session:
                 continue
             if error.retry_after is None or tries >= _MAX_TRIES or not _may_pass(head.status):
                 raise error
-            pause = min(error.retry_after, _LONGEST_PAUSE) + uniform(0, 0.1)
+            pause = min(error.retry_after, _MAX_PAUSE) + uniform(0, 0.1)
             if ends is not None and asyncio.get_running_loop().time() + pause >= ends:
                 raise error
             await asyncio.sleep(pause)

@@ -16,7 +16,7 @@ from fairlead.auth.authentication.user import ANONYMOUS, User
 from fairlead.base.dialect import Dialect
 from fairlead.console import PATH
 from fairlead.console.files import NO_STORE, SecuredAnswer
-from fairlead.console.sign_in import LONGEST_BODY, SignInHandler
+from fairlead.console.sign_in import MAX_BODY_BYTES, SignInHandler
 
 if TYPE_CHECKING:  # imported when the console is first opened
     from fairlead.console.files import StaticFiles
@@ -42,7 +42,7 @@ class Door:
 
     async def rule(self, request: Request) -> User | None:
         """Return the user of a request; None if the authentication chain must determine it."""
-        request.exchange.body_limit = LONGEST_BODY
+        request.exchange.body_limit = MAX_BODY_BYTES
         if request.path == _LINK:
             return None
         if request.path == _SESSION:

@@ -48,9 +48,9 @@ from fairlead.operations.tokens import user_info
 
 logger = logging.getLogger("fairlead.console")
 
-LONGEST_BODY = 4096
+MAX_BODY_BYTES = 4096
 _JSON = "application/json"
-_MAX_AT_ONCE = 32
+_MAX_CONCURRENT = 32
 _NOTE, _NOTE_OF_IMPERSONATOR = "console.fairlead.dev/user", "console.fairlead.dev/impersonator"
 _BAD_CODE = "the link was used before, or is too old: ask for another one"
 _BAD_SESSION = "the session has ended: sign in again"
@@ -133,7 +133,7 @@ class SignInHandler:
 
     async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run file access in a thread; raises StatusError."""
-        if self._under_way >= _MAX_AT_ONCE:
+        if self._under_way >= _MAX_CONCURRENT:
             raise too_many_requests(_BUSY)
         self._under_way += 1
         try:
@@ -190,8 +190,8 @@ async def _sent(request: Request) -> bytes:
     raises StatusError."""
     sent = request.body
     request.forget_body()
-    if len(sent) > LONGEST_BODY:  # it arrived together with the header
-        raise too_large(LONGEST_BODY)
+    if len(sent) > MAX_BODY_BYTES:  # it arrived together with the header
+        raise too_large(MAX_BODY_BYTES)
     return sent
 
 
@@ -243,19 +243,19 @@ def _moment(unix: float) -> str:
 
 # Limits the rate of failed sign-ins.
 
-_MOST, _SECONDS = 100, 60.0
-_LONGEST_ADDRESS = 64
+_MAX_FAILURES, _SECONDS = 100, 60.0
+_MAX_ADDRESS_LENGTH = 64
 _TOO_MANY = "too many failed sign-ins, please try again later"
 
 
 class Failures:
-    """Counts failed sign-ins by address; beyond _MOST in _SECONDS they are answered 429. Valid
-    credentials are always accepted: secrets are too long to be guessed, and many users may share an
-    address."""
+    """Counts failed sign-ins by address; beyond _MAX_FAILURES in _SECONDS they are answered 429.
+    Valid credentials are always accepted: secrets are too long to be guessed, and many users may
+    share an address."""
 
     def __init__(self) -> None:
         self._known: BoundedCache[str, list[float]] = BoundedCache(
-            4096, longest=_LONGEST_ADDRESS, name="failed sign-ins"
+            4096, longest=_MAX_ADDRESS_LENGTH, name="failed sign-ins"
         )
 
     def add(self, address: str, why: str) -> StatusError:
@@ -266,6 +266,6 @@ class Failures:
             failures = [0, now]
             self._known.keep(address, failures, len(address))
         failures[0] += 1
-        if failures[0] <= _MOST:
+        if failures[0] <= _MAX_FAILURES:
             return unauthorized(why)
         return too_many_requests(_TOO_MANY, int(failures[1] + _SECONDS - now) + 1)

@@ -33,7 +33,7 @@ CLUSTER_INFO = "cluster-info"
 _CONFIG = "kubeconfig"
 _SIGNATURE = "jws-kubeconfig-"
 _EARLIER = "apiserver"  # field manager in stores of earlier releases
-_LONGEST_NAP = 24 * 3600.0
+_MAX_DELAY = 24 * 3600.0
 
 
 class BootstrapSigner:
@@ -128,7 +128,7 @@ class BootstrapSigner:
             )
         if first_end == inf:
             return None
-        return min(max(first_end - clock.time(), 0.0), _LONGEST_NAP)
+        return min(max(first_end - clock.time(), 0.0), _MAX_DELAY)
 
     def _signing_tokens(self) -> tuple[dict[str, str], float]:
         """Token secrets by id, and the time when the first expires."""
@@ -215,7 +215,7 @@ class TokenCleaner:
         if left == inf:
             return None
         if left > 0:
-            return min(left, _LONGEST_NAP)
+            return min(left, _MAX_DELAY)
         options = DeleteOptions(uid=secret["metadata"]["uid"])
         await self._objects.delete(SECRETS, self._namespace, key, options)
         return None

@@ -23,7 +23,7 @@ from fairlead.storage.version import Version
 
 logger = logging.getLogger("fairlead.controllers")
 
-_AT_ONCE = 250  # deletes per batch, which share a commit
+_BATCH_SIZE = 250  # deletes per batch, which share a commit
 _GROUPED = 1.0  # seconds added to a timer so that events that expire close together share it
 _TRY_AGAIN = 5.0
 
@@ -86,7 +86,7 @@ class EventExpiry:
         now = clock.steady()
         due: list[str] = []
         for key in self._written:
-            if len(due) == _AT_ONCE or self._end_of(key) > now:
+            if len(due) == _BATCH_SIZE or self._end_of(key) > now:
                 break
             due.append(key)
         return due

@@ -27,8 +27,8 @@ EVENTS = "core/v1/events"
 NORMAL, WARNING = "Normal", "Warning"
 MAX_TEXT = 1024
 _MAX_WAITING = 5_000
-_MAX_KNOWN = 4_096
-_MAX_TEXT_KNOWN = 2 * MAX_TEXT
+_MAX_CACHED = 4_096
+_MAX_CACHED_TEXT = 2 * MAX_TEXT
 _BURST, _SECONDS_APART = 25, 300.0  # token bucket per object: size, and seconds per token
 # Texts of similar events before they are combined, and seconds that texts are remembered.
 _MAX_TEXTS, _TEXTS_LAST = 10, 600.0
@@ -77,9 +77,9 @@ class EventWriter:
 
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[tuple[Client, Object, str]] = asyncio.Queue(_MAX_WAITING)
-        self._texts: BoundedCache[str, _Texts] = BoundedCache(_MAX_KNOWN, longest=MAX_TEXT)
-        self._written: BoundedCache[str, str] = BoundedCache(_MAX_KNOWN, longest=_MAX_TEXT_KNOWN)
-        self._allowances: BoundedCache[tuple[str, str], _Allowance] = BoundedCache(_MAX_KNOWN)
+        self._texts: BoundedCache[str, _Texts] = BoundedCache(_MAX_CACHED, longest=MAX_TEXT)
+        self._written: BoundedCache[str, str] = BoundedCache(_MAX_CACHED, longest=_MAX_CACHED_TEXT)
+        self._allowances: BoundedCache[tuple[str, str], _Allowance] = BoundedCache(_MAX_CACHED)
 
     def submit(self, client: Client, event: Object) -> None:
         """Queue an event unless the rate limit of its object or the queue is exhausted."""

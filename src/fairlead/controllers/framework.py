@@ -127,7 +127,7 @@ class LazyController(NamedTuple):
     wake: Callable[[], Reconciler]
 
 
-_LOOK_AGAIN_PAUSE = 1.0  # seconds until all objects are replayed after a mapping failed
+_REMAPPING_DELAY = 1.0  # seconds until all objects are replayed after a mapping failed
 _WAKING = ""  # placeholder key in the queue of a controller that is not built yet
 
 
@@ -318,7 +318,7 @@ def _told(
         logger.exception(
             "%s: cannot process the change of %s %s", queue.name, change.resource, change.key
         )
-        asyncio.get_running_loop().call_later(_LOOK_AGAIN_PAUSE, look_again)
+        asyncio.get_running_loop().call_later(_REMAPPING_DELAY, look_again)
     finally:
         queue.untold -= 1
 

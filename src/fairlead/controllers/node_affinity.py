@@ -12,7 +12,7 @@ from fairlead.resources.core.pods import REQUIRED
 NODE_NAME_FIELD = "metadata.name"
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}\Z", re.ASCII)
-_LARGEST = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 
 
 class Taint(NamedTuple):
@@ -109,4 +109,4 @@ def _integer(text: str | None) -> int | None:
     if text is None or not _INTEGER.match(text):
         return None
     number = int(text)
-    return number if -_LARGEST - 1 <= number <= _LARGEST else None
+    return number if -_MAX_INT64 - 1 <= number <= _MAX_INT64 else None

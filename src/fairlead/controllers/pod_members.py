@@ -15,7 +15,7 @@ from fairlead.storage.version import Version
 
 PODS = "core/v1/pods"
 Facts = TypeVar("Facts")
-_MAX_KEPT = 100_000  # members per namespace, about 100 bytes each
+_MAX_MEMBERS = 100_000  # members per namespace, about 100 bytes each
 # Namespace, label, value; empty label and value for selectors without matchLabels.
 _Label = tuple[str, str, str]
 
@@ -98,7 +98,7 @@ class SelectedPods(Generic[Facts]):
         if members is None:
             return
         if pod.key not in members:
-            if self._sizes[pod.namespace] >= _MAX_KEPT:
+            if self._sizes[pod.namespace] >= _MAX_MEMBERS:
                 self._drop(key)
                 return
             self._sizes[pod.namespace] += 1

@@ -12,7 +12,7 @@ from fairlead.controllers.metrics import ADDS, DEPTH, RETRIES
 
 Key = TypeVar("Key")
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 60.0
+_FIRST_PAUSE, _MAX_PAUSE = 0.005, 60.0
 
 
 class WorkQueue(Generic[Key]):
@@ -109,7 +109,7 @@ class WorkQueue(Generic[Key]):
         RETRIES.add(of=self._labels)
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
-        pause = min(_FIRST_PAUSE * float(1 << min(count, 30)), _LONGEST_PAUSE)
+        pause = min(_FIRST_PAUSE * float(1 << min(count, 30)), _MAX_PAUSE)
         self._release(key)
         self._retries.add(key)
         asyncio.get_running_loop().call_later(pause, self._retry, key)

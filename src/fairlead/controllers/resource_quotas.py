@@ -49,7 +49,7 @@ _LOOK_FOR_RESOURCES = 5.0  # while a quota names resources that are not served y
 # A quota is recounted at the earliest after this many times the duration of its last count.
 _REST = 10
 _SECONDS_A_TURN = 0.004  # of counting before a yield to the event loop
-_MAX_NAMES_KEPT = 100  # usage with more names is not cached but measured for each count
+_MAX_CACHED_NAMES = 100  # usage with more names is not cached but measured for each count
 _ATTEMPTS = 10  # to reach a consistent count before the key is retried with back-off
 _BYTES_A_NAME = 64  # estimated cost of formatting one amount
 _BYTES_AN_OBJECT = 256  # estimated cost of reading one object, in addition to its size
@@ -153,7 +153,7 @@ class _Sum:
             self._add(old, _EXACT.subtract)
         if fact is not None:
             self._add(fact, _EXACT.add)
-            is_small = fact.usage is not None and len(fact.usage) <= _MAX_NAMES_KEPT
+            is_small = fact.usage is not None and len(fact.usage) <= _MAX_CACHED_NAMES
             self.facts[key] = fact if is_small else fact._replace(usage=None)
         return True
 

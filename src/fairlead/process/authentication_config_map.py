@@ -36,7 +36,7 @@ _CERTIFICATE = re.compile(
 )
 _TOO_MUCH = (413, 422)
 _LOST = 409
-_TRIES = 10
+_MAX_ATTEMPTS = 10
 
 Data = dict[str, str]
 
@@ -80,7 +80,7 @@ class AuthenticationInfo:
     async def prepare(self) -> None:
         """Write the config map before the server becomes ready, so that clients of a ready server
         find it there. Retries when another server writes at the same time."""
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             try:
                 await self.sync(self._key)
             except StatusError as error:

@@ -46,7 +46,7 @@ from fairlead.storage.backend import StorageError
 
 logger = logging.getLogger("fairlead")
 
-_LAST_WORDS = 2.0  # seconds
+_STOP_TIMEOUT = 2.0  # seconds
 
 
 def shares_store(api: Api) -> bool:
@@ -228,7 +228,7 @@ class ControllerManager:
             return
         self._has_left = True
         try:
-            async with asyncio.timeout(_LAST_WORDS):
+            async with asyncio.timeout(_STOP_TIMEOUT):
                 await self._own_service.leave()
         except (StatusError, StorageError, TimeoutError) as error:
             logger.warning("cannot tell other servers that this one ends: %s", error or "no answer")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _EVENTS = "core/v1/events"
 _NAMESPACES = "core/namespaces"
 logger = logging.getLogger("fairlead")
-_READ: dict[Path, Keys] = {}
+_KEYS_BY_PATH: dict[Path, Keys] = {}
 
 
 def embedded_log(
@@ -162,13 +162,13 @@ def sealing_of(options: argparse.Namespace, resources: Resources) -> Keys | None
     path: Path | None = options.encryption_provider_config
     if path is None:
         return None
-    if path not in _READ:
+    if path not in _KEYS_BY_PATH:
         from fairlead.storage.encryption.configuration import FLAG, read_encryption
 
-        _READ[path] = read_encryption(path, resources.dialect)
-        for name in _strangers(_READ[path], resources):
+        _KEYS_BY_PATH[path] = read_encryption(path, resources.dialect)
+        for name in _strangers(_KEYS_BY_PATH[path], resources):
             logger.warning("%s: %s: %s is not a stored resource", FLAG, path, name)
-    return _READ[path]
+    return _KEYS_BY_PATH[path]
 
 
 def _strangers(sealing: Keys, resources: Resources) -> list[str]:

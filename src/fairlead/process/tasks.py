@@ -11,9 +11,9 @@ logger = logging.getLogger("fairlead")
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
-MAX_FAILURES = 10  # consecutive ones of a task that ran shorter than LASTING seconds
-LASTING = 60.0
+MIN_PAUSE, MAX_PAUSE = 0.1, 30.0
+MAX_FAILURES = 10  # consecutive ones of a task that ran shorter than STABLE_SECONDS seconds
+STABLE_SECONDS = 60.0
 
 
 class Supervisor:
@@ -38,11 +38,11 @@ class Supervisor:
                 logger.exception("%s failed", name)
             else:
                 logger.error("%s has ended", name)
-            failures = 1 if loop.time() - began > LASTING else failures + 1
+            failures = 1 if loop.time() - began > STABLE_SECONDS else failures + 1
             if failures >= MAX_FAILURES:
                 self._give_up(f"{name} cannot be kept running")
                 return
-            await asyncio.sleep(min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** (failures - 1)))
+            await asyncio.sleep(min(MAX_PAUSE, MIN_PAUSE * 2 ** (failures - 1)))
 
     async def stop(self) -> None:
         for task in self._tasks:

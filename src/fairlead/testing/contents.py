@@ -23,7 +23,7 @@ MANAGER = "fairlead-testing"
 DEFINITION = "CustomResourceDefinition"
 # Other objects depend on these.
 _FIRST = {"Namespace": 0, DEFINITION: 1}
-_SECONDS_TO_SERVE = 30.0
+_SERVE_TIMEOUT = 30.0
 _STEP = 0.01
 
 
@@ -104,10 +104,10 @@ class Contents:
         """Wait until objects of a definition can be created, and return the definition; raises
         ValueError if the server rejects it, and TimeoutError."""
         name = definition["metadata"]["name"]
-        ends = time.monotonic() + _SECONDS_TO_SERVE
+        ends = time.monotonic() + _SERVE_TIMEOUT
         established, refused = has_condition("Established"), has_condition("NamesAccepted", "False")
         served = self._admin.resource_of(definition).wait(
-            name, lambda value: established(value) or refused(value), timeout=_SECONDS_TO_SERVE
+            name, lambda value: established(value) or refused(value), timeout=_SERVE_TIMEOUT
         )
         if served is None or refused(served):
             raise ValueError(f"{name} cannot be served: {_conditions(served or {})}")

@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
-_SECONDS_TO_STOP = 10.0
+_STOP_TIMEOUT = 10.0
 
 
 def main(words: Sequence[str]) -> int:
@@ -29,7 +29,7 @@ def main(words: Sequence[str]) -> int:
             pass
         alone.set()
         os.kill(os.getpid(), signal.SIGTERM)
-        if not finished.wait(_SECONDS_TO_STOP):
+        if not finished.wait(_STOP_TIMEOUT):
             _remove(directory)
             os.kill(os.getpid(), signal.SIGKILL)
 

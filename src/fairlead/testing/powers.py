@@ -18,7 +18,7 @@ Object = dict[str, Any]
 Duration = float | str | timedelta  # numbers are seconds, texts as in the API
 
 _numbers = count(1)
-_LONGEST_WAIT = 30.0  # seconds per request
+_MAX_WAIT = 30.0  # seconds per request
 
 
 def _name(stem: str) -> str:
@@ -203,12 +203,12 @@ class Powers:
         ends = time.monotonic() + _seconds(timeout)
         while True:
             left = max(0.0, ends - time.monotonic())
-            spec = {"timeout": _duration(min(left, _LONGEST_WAIT)), "quiet": _duration(quiet)}
+            spec = {"timeout": _duration(min(left, _MAX_WAIT)), "quiet": _duration(quiet)}
             try:
                 self._do("idlewaits", spec=spec)
                 return
             except TimedOut:
-                if left <= _LONGEST_WAIT:
+                if left <= _MAX_WAIT:
                     raise
 
 

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-_SECONDS_TO_START = 60.0
-_SECONDS_TO_STOP = 20.0
+_START_TIMEOUT = 60.0
+_STOP_TIMEOUT = 20.0
 _IN_MEMORY = Path("/dev/shm")
 _FIRST_LINE = re.compile(r"Fairlead serves on (https://\S+)")
 _MAX_SHOWN = 4000
@@ -74,7 +74,7 @@ class Process:
         self._port = int(self.url.rpartition(":")[2])
 
     def _await_ready(self, process: subprocess.Popen[str]) -> str:
-        timer = threading.Timer(_SECONDS_TO_START, process.kill)
+        timer = threading.Timer(_START_TIMEOUT, process.kill)
         timer.start()
         try:
             assert process.stdout is not None
@@ -128,7 +128,7 @@ class Process:
         if process.poll() is None:
             process.send_signal(number)
         try:
-            return process.wait(_SECONDS_TO_STOP)
+            return process.wait(_STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
             return process.wait()

@@ -23,9 +23,9 @@ from support.descriptions import (
 from fairlead.controllers.aggregation.openapi.conversion import converted
 from fairlead.controllers.aggregation.openapi.document import Part, part_of, read_description
 from fairlead.controllers.aggregation.openapi.json_slices import (
-    LONGEST_PIECE,
     MAX_DEPTH,
     MAX_PARSED,
+    MAX_PIECE_BYTES,
     MAX_PIECES,
     Unreadable,
 )
@@ -211,7 +211,7 @@ def deep(levels: int) -> Value:
         ({"required": 5}, "what no document of OpenAPI 2 has"),
         (link("missing"), "a definition that is not there"),
         ({"$ref": "https://example.com/x"}, "leads to no definition"),
-        ({"description": "x" * LONGEST_PIECE}, f"longer than {LONGEST_PIECE} bytes"),
+        ({"description": "x" * MAX_PIECE_BYTES}, f"longer than {MAX_PIECE_BYTES} bytes"),
     ],
 )
 def test_openapi_document_that_clients_could_not_read_is_refused(definition: Any, why: str) -> None:

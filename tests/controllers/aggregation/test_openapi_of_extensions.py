@@ -19,7 +19,7 @@ from support.process import ServerProcess
 from support.scripted_extension import Extended, ScriptedExtension
 from support.waiting import eventually
 
-from fairlead.controllers.aggregation.openapi.download import LARGEST_DOCUMENT
+from fairlead.controllers.aggregation.openapi.download import MAX_DOCUMENT_BYTES
 from fairlead.process.certificates.authority import ensure_pki
 
 V2, V3 = "/openapi/v2", "/openapi/v3"
@@ -261,7 +261,7 @@ def test_openapi_of_an_extension_server_is_replaced_by_a_newer_one(described: De
     [
         (b"<html>", {}, "it is not JSON"),
         (b"[" * 100_000, {}, "nested deeper"),
-        (b" " * (LARGEST_DOCUMENT + 1), {}, f"longer than {LARGEST_DOCUMENT} bytes"),
+        (b" " * (MAX_DOCUMENT_BYTES + 1), {}, f"longer than {MAX_DOCUMENT_BYTES} bytes"),
         (b"{}", {"Content-Encoding": "gzip"}, "an encoding that was not asked for"),
         ({"swagger": "2.0", "paths": 5}, {}, "paths is not an object"),
     ],

@@ -19,7 +19,7 @@ from fairlead.codec.types.model import Struct
 from fairlead.fields.merge_patch import apply_merge_patch
 from fairlead.fields.strategic import apply_strategic_patch
 
-_TRIES = 5
+_MAX_ATTEMPTS = 5
 
 
 class Outcome(NamedTuple):
@@ -53,11 +53,11 @@ class ClientSide:
         ApiError."""
         require_name(resolved, "apply")
         desired = recorded(resolved.value, self._annotation)
-        for attempt in range(_TRIES):
+        for attempt in range(_MAX_ATTEMPTS):
             try:
                 return await self._tried(resolved, desired, first=attempt == 0)
             except Conflict:
-                if attempt == _TRIES - 1:
+                if attempt == _MAX_ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable")
 

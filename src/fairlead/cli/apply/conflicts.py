@@ -18,7 +18,7 @@ _MESSAGE = re.compile(
     r"(?: using (?P<version>\S+))?(?: at (?P<time>\S+))?"
 )
 _HEAD = ("MANAGER", "OPERATION", "SINCE", "FIELD", "THEIRS", "YOURS")
-_LONGEST_VALUE = 40
+_MAX_VALUE_LENGTH = 40
 _NOTHING = "-"
 _MASKED = "***"
 
@@ -141,4 +141,4 @@ def _shown(value: Any, secret: bool) -> str:
     if secret:
         return _MASKED
     text = compact_json(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 3]}..."

@@ -12,7 +12,7 @@ from fairlead.client import Client, Resource, UnknownKind
 from fairlead.client.resources import Object
 
 # The default kinds to prune, by API version.
-_USUAL: dict[str, tuple[str, ...]] = {
+_DEFAULT_KINDS: dict[str, tuple[str, ...]] = {
     "v1": (
         "ConfigMap",
         "Endpoints",
@@ -26,7 +26,7 @@ _USUAL: dict[str, tuple[str, ...]] = {
     "networking.@/v1": ("Ingress",),
     "apps/v1": ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"),
 }
-_USUAL_CLUSTER: dict[str, tuple[str, ...]] = {"v1": ("Namespace", "PersistentVolume")}
+_DEFAULT_CLUSTER_KINDS: dict[str, tuple[str, ...]] = {"v1": ("Namespace", "PersistentVolume")}
 
 
 class Leftover(NamedTuple):
@@ -38,7 +38,7 @@ def usual_kinds(dialect: Dialect) -> list[tuple[str, str]]:
     """The default kinds to prune, as (API version, kind)."""
     return [
         (dialect.group_name(version), kind)
-        for table in (_USUAL, _USUAL_CLUSTER)
+        for table in (_DEFAULT_KINDS, _DEFAULT_CLUSTER_KINDS)
         for version, kinds in table.items()
         for kind in kinds
     ]

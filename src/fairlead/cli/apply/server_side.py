@@ -20,7 +20,7 @@ from fairlead.cli.write_options import MANAGER
 from fairlead.client.errors import Conflict, Invalid
 from fairlead.client.resources import Object
 
-_TRIES = 5  # attempts to migrate while other clients change the object
+_MAX_ATTEMPTS = 5  # attempts to migrate while other clients change the object
 
 
 class ServerSide:
@@ -79,7 +79,7 @@ class ServerSide:
 
     async def _take_over(self, resolved: ResolvedObject) -> bool:
         """Migrate the fields of client-side apply to this manager; return whether it was done."""
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             live = await resolved.resource.get(resolved.name, resolved.namespace)
             if not has_client_side_fields(live):
                 return False

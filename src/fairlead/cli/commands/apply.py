@@ -34,7 +34,7 @@ from fairlead.client import ApiError
 from fairlead.client.errors import Forbidden, NotFound
 from fairlead.client.resources import Object
 
-_PATIENCE = 30.0  # seconds until a new namespace must be ready for objects
+_NAMESPACE_TIMEOUT = 30.0  # seconds until a new namespace must be ready for objects
 _PAUSE = 0.1
 
 Applier = Callable[[ResolvedObject], Awaitable[tuple[Object, str]]]
@@ -183,7 +183,7 @@ class _Batch:
     async def _patiently(self, resolved: ResolvedObject) -> tuple[Object, str]:
         """Apply the object; retry for up to 30 seconds if its namespace was applied by the same
         command and is not ready yet."""
-        ends = monotonic() + _PATIENCE
+        ends = monotonic() + _NAMESPACE_TIMEOUT
         while True:
             try:
                 return await self._applier(resolved)

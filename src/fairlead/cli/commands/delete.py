@@ -16,7 +16,7 @@ from fairlead.client.errors import NotFound
 from fairlead.client.session import Request
 
 _SCOPE_WARNING = "Warning: these objects are cluster-scoped: -n has no effect"
-_AT_ONCE_WARNING = (
+_FORCE_WARNING = (
     "Warning: --force deletes the object at once, without waiting for its containers to end: they"
     " may keep running."
 )
@@ -45,7 +45,7 @@ async def run(invocation: Invocation) -> int:
     check_choice(invocation, options.words)
     dry_run(options)  # raises Mistake for an invalid value
     if deletion.forced:
-        invocation.screen.warn(_AT_ONCE_WARNING)
+        invocation.screen.warn(_FORCE_WARNING)
     failures = Failures()
     doomed = await _delete(invocation, deletion, failures)
     if deletion.waits and dry_run(options) == "none":

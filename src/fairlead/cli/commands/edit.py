@@ -38,13 +38,13 @@ _NOT_SAVED = "Nothing was saved: the file was left as it was refused."
 _RENAMED = "apiVersion, kind and name say which object it is: they cannot be changed here"
 _FORMATS = ("yaml", "json")
 _VARIABLES = ("KUBE_EDITOR", "EDITOR")
-_USUAL = "vi"
+_DEFAULT_EDITOR = "vi"
 _HEAD = """\
 The saved text replaces the object. Lines that begin with # are ignored.
 Save an empty file to change nothing. If the server refuses what you saved,
 you get it back, with the reasons up here.
 """
-_TRIES = 5
+_MAX_ATTEMPTS = 5
 _SHOWN_AS_IS = ("managedFields",)
 
 
@@ -186,7 +186,9 @@ def new_file(ending: str) -> Path:
 
 async def edited(path: Path, text: str) -> str:
     """The text after editing; raises Mistake."""
-    command = next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), _USUAL)
+    command = next(
+        (os.environ[name] for name in _VARIABLES if os.environ.get(name)), _DEFAULT_EDITOR
+    )
     await asyncio.to_thread(path.write_text, text)
     try:
         process = await asyncio.create_subprocess_exec(*shlex.split(command), str(path))
@@ -252,7 +254,7 @@ async def save(
 ) -> Object:
     """Send the patch with the current resourceVersion; up to 5 attempts. Raises Conflict if another
     client changed the same fields since the object was shown, and ApiError."""
-    for _ in range(_TRIES):
+    for _ in range(_MAX_ATTEMPTS):
         live = await resolved.resource.get(
             resolved.name, resolved.namespace, subresource=subresource
         )

@@ -14,7 +14,7 @@ from fairlead.client import ResourceType, UnknownKind
 
 _FIELD = 3  # spaces before a field, per level
 _TEXT = 5
-_DEEPEST = 20  # limit of nested lists, for malformed schemas
+_MAX_DEPTH = 20  # limit of nested lists, for malformed schemas
 _WIDTH = 80
 _CODE = "    "
 _BULLET = re.compile(r"(\d+\.?|-|\*)\s")
@@ -84,7 +84,7 @@ def at_path(schema: Schema, path: Sequence[str]) -> Schema:
 
 def _innermost(schema: Schema) -> Schema:
     """The schema of the elements of nested lists and maps."""
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         if schema.items is None or schema.fields:
             break
         schema = schema.items

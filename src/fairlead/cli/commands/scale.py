@@ -25,8 +25,8 @@ from fairlead.client.errors import Conflict
 
 _SCALE = "scale"
 _MAX_TRIES = 10
-_BETWEEN_LOOKS = 0.1
-_LONGEST_BETWEEN_LOOKS = 1.0
+_POLL_INTERVAL = 0.1
+_MAX_POLL_INTERVAL = 1.0
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -137,7 +137,7 @@ async def _wait(invocation: Invocation, resolved: ResolvedObject) -> None:
     """Poll the scale until it has the replicas, because a scale subresource cannot be watched. The
     interval doubles from 0.1 to 1 second."""
     ends = monotonic() + invocation.options.timeout
-    replicas, pause = invocation.options.replicas, _BETWEEN_LOOKS
+    replicas, pause = invocation.options.replicas, _POLL_INTERVAL
     while True:
         scale = await resolved.resource.get(resolved.name, resolved.namespace, subresource=_SCALE)
         planned = scale.get("spec", {}).get("replicas", 0)
@@ -148,4 +148,4 @@ async def _wait(invocation: Invocation, resolved: ResolvedObject) -> None:
                 f"{resolved.name} did not reach that number within --timeout"
             )
         await asyncio.sleep(pause)
-        pause = min(2 * pause, _LONGEST_BETWEEN_LOOKS)
+        pause = min(2 * pause, _MAX_POLL_INTERVAL)

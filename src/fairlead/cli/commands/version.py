@@ -13,7 +13,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import documents
 from fairlead.client.session import Request
 
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -53,7 +53,7 @@ async def run(invocation: Invocation) -> int:
 
 
 async def _server(invocation: Invocation) -> dict[str, Any]:
-    version = await invocation.client.session.json(Request("GET", "/version", timeout=_PATIENCE))
+    version = await invocation.client.session.json(Request("GET", "/version", timeout=_TIMEOUT))
     dialect = await invocation.client.discovery.dialect()
     return {"serverVersion": version, "dialect": dialect.name}
 

@@ -15,7 +15,7 @@ from fairlead.cli.completion.offers import CandidateSource, offers_for, value_of
 from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
 from fairlead.cli.errors import UsageError
 
-_PATIENCE = 3.0  # seconds to wait for the server
+_TIMEOUT = 3.0  # seconds to wait for the server
 
 
 class Typed(NamedTuple):
@@ -134,7 +134,7 @@ def _ask(typed: Typed, offers: CandidateSource | None) -> dict[str, str]:
     need quoting or look like a flag are left out."""
     if offers is None:
         return {}
-    candidates = asyncio.run(asyncio.wait_for(offers(_options(typed)), _PATIENCE))
+    candidates = asyncio.run(asyncio.wait_for(offers(_options(typed)), _TIMEOUT))
     return {
         word: description
         for word, description in candidates.items()

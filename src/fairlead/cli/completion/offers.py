@@ -11,7 +11,7 @@ from fairlead.client.resources import METADATA_LIST
 
 CandidateSource = Callable[[argparse.Namespace], Awaitable[dict[str, str]]]
 
-_MOST = 500
+_MAX_CANDIDATES = 500
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 _SHORT_FORMATS = ("json", "yaml", "name")
 # Commands whose first word is not a kind: the kind of candidates per position. The last entry also
@@ -123,7 +123,9 @@ def _names(kind: str) -> CandidateSource:
         invocation = Invocation(options)
         try:
             resource = await invocation.client.resource(kind.partition(",")[0])
-            page = await resource.page(invocation.namespace, accept=METADATA_LIST, limit=_MOST)
+            page = await resource.page(
+                invocation.namespace, accept=METADATA_LIST, limit=_MAX_CANDIDATES
+            )
             return {str(item["metadata"]["name"]): "" for item in page["items"]}
         finally:
             await invocation.close()

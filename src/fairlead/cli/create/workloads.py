@@ -8,7 +8,7 @@ from fairlead.cli.create.form import Flag, Form, Making, Object
 from fairlead.cli.errors import CommandError
 
 _NOT_IN_NAMES = re.compile(r"[^-a-z0-9]+")
-_LONGEST_NAME = 63
+_MAX_NAME_LENGTH = 63
 
 
 def _container(name: str, image: str, command: list[str]) -> Object:
@@ -19,7 +19,7 @@ def _container(name: str, image: str, command: list[str]) -> Object:
 def _named_after(image: str) -> str:
     """A container name from the last path segment of the image, without tag and digest."""
     last = image.rpartition("/")[2].partition(":")[0].partition("@")[0]
-    return _NOT_IN_NAMES.sub("-", last.lower())[:_LONGEST_NAME].strip("-") or "main"
+    return _NOT_IN_NAMES.sub("-", last.lower())[:_MAX_NAME_LENGTH].strip("-") or "main"
 
 
 async def _deployment(arguments: Making) -> Object:

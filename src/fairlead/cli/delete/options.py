@@ -13,7 +13,7 @@ from fairlead.cli.write_options import seconds_of
 
 _POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 _OLD_POLICIES = {"true": "background", "false": "orphan"}
-_USUAL = -1
+_DEFAULT_GRACE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def add_deletion_flags(parser: ArgumentReader, waits: bool, with_force: bool = T
     parser.add_argument(
         "--grace-period",
         metavar="SECONDS",
-        default=str(_USUAL),
+        default=str(_DEFAULT_GRACE),
         help="seconds for pods to end; negative uses each pod's own, 0 needs --force",
     )
     if with_force:
@@ -68,7 +68,7 @@ def deletion_of(options: argparse.Namespace, screen: Screen, forced: bool = Fals
     """Parse the deletion flags; raises CommandFailed and UsageError."""
     grace = _number(options.grace_period)
     if getattr(options, "now", False):
-        if grace != _USUAL:
+        if grace != _DEFAULT_GRACE:
             raise CommandError("--now is a grace period of 1 s: leave out --grace-period")
         grace = 1
     if forced and grace > 0:

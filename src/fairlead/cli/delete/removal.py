@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 FOREGROUND = "foregroundDeletion"
 _FIRST = 1.0  # seconds until the view appears: most objects are gone by then
-_BETWEEN = 0.5
+_VIEW_INTERVAL = 0.5
 _MAX_ROWS = 20
 _MAX_NAMED = 3
 _MAX_WATCHES = 8  # per resource, one for each namespace
-_REFRESH_SECONDS = 3.0  # seconds between refreshes, since each one lists all kinds
-_AT_ONCE = 8
+_DEPENDENTS_INTERVAL = 3.0  # seconds between refreshes, since each one lists all kinds
+_MAX_CONCURRENT = 8
 
 
 async def remove(
@@ -112,7 +112,7 @@ async def _show(invocation: Invocation, departures: DeletionWait) -> None:
                 }
             )
             live.update(_table(remaining, dependents, dialect), refresh=True)
-            await asyncio.sleep(_BETWEEN)
+            await asyncio.sleep(_VIEW_INTERVAL)
 
 
 def _table(
@@ -287,7 +287,7 @@ class Dependents:
     async def refresh(self, owners: Mapping[str, str]) -> None:
         """Find the dependents of the owners (uid to namespace), at most every 3 seconds to limit
         the load on the server."""
-        if not owners or monotonic() < self._asked + _REFRESH_SECONDS:
+        if not owners or monotonic() < self._asked + _DEPENDENTS_INTERVAL:
             return
         by_owner: dict[str, list[str]] = {}
         types = [
@@ -295,7 +295,7 @@ class Dependents:
             for type in await self._client.discovery.all_resources()
             if {"list", "delete"} <= {*type.verbs} and type.name != "events"
         ]
-        limit = asyncio.Semaphore(_AT_ONCE)
+        limit = asyncio.Semaphore(_MAX_CONCURRENT)
         spaces = set(owners.values())
 
         async def look(type: ResourceType) -> None:

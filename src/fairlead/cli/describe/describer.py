@@ -21,7 +21,7 @@ _HEAD = ("Type", "Reason", "Age", "From", "Message")
 _RULES = ("----", "------", "----", "----", "-------")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_AT_ONCE = 8
+_MAX_CONCURRENT = 8
 
 
 class Describer:
@@ -107,7 +107,7 @@ async def in_order(
     running: deque[asyncio.Future[Result]] = deque()
     try:
         for item in items:
-            if len(running) == _AT_ONCE:
+            if len(running) == _MAX_CONCURRENT:
                 yield await running.popleft()
             running.append(asyncio.ensure_future(work(item)))
         while running:

@@ -15,7 +15,7 @@ _LEFT_OUT = frozenset(
     f".metadata.{name}" for name in ("managedFields", "name", "namespace", "labels", "annotations")
 )
 _ACRONYMS = ("API", "URL", "UID", "OSB", "GUID")
-_DEEPEST = 100
+_MAX_DEPTH = 100
 
 
 def _draw(page: Page, subject: Subject) -> None:
@@ -29,7 +29,7 @@ def _draw_fields(page: Page, value: dict[str, Any], path: str, level: int) -> No
         if below in _LEFT_OUT:
             continue
         inside = value[key]
-        if level >= _DEEPEST or not isinstance(inside, dict | list):
+        if level >= _MAX_DEPTH or not isinstance(inside, dict | list):
             page.pair(title(key), shown(inside), level)
             continue
         page.write(f"{title(key)}:", level)

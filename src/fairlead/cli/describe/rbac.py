@@ -12,7 +12,7 @@ from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import draw_cluster_head
 from fairlead.cli.describe.parts.words import listed
 
-_MOST = 20_000  # lines per role: a short role can expand to any number
+_MAX_LINES = 20_000  # lines per role: a short role can expand to any number
 
 
 class Permission(NamedTuple):
@@ -33,13 +33,13 @@ class Permission(NamedTuple):
 def _draw_role(page: Page, role: Subject) -> None:
     draw_cluster_head(page, role)
     page.write("PolicyRule:")
-    permissions = list(islice(_permissions(role.items("rules")), _MOST + 1))
+    permissions = list(islice(_permissions(role.items("rules")), _MAX_LINES + 1))
     rows = [
         (key.place, listed(key.paths), listed(key.names), listed(verbs))
-        for key, verbs in _together(permissions[:_MOST])
+        for key, verbs in _together(permissions[:_MAX_LINES])
     ]
     page.table(("Resources", "Non-Resource URLs", "Resource Names", "Verbs"), rows)
-    if len(permissions) > _MOST:
+    if len(permissions) > _MAX_LINES:
         page.write("...", 1)
 
 

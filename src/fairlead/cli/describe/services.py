@@ -11,7 +11,7 @@ from fairlead.cli.describe.parts.metadata import draw_head, one_line
 from fairlead.cli.describe.parts.words import NONE, UNSET, host_and_port
 from fairlead.cli.describe.queries import ENDPOINTS, Found, Queries
 
-_MOST = 3
+_MAX_ADDRESSES = 3
 _PORT_HEAD = ("Name", "Port", "Protocol")
 
 
@@ -70,8 +70,8 @@ def address_text(endpoints: Fields, port_name: str) -> str:
     if not endpoints.items("subsets"):
         return NONE
     addresses = list(_addresses(endpoints, port_name))
-    listed = ",".join(addresses[:_MOST])
-    more = len(addresses) - _MOST
+    listed = ",".join(addresses[:_MAX_ADDRESSES])
+    more = len(addresses) - _MAX_ADDRESSES
     return f"{listed} + {more} more..." if more > 0 else listed
 
 

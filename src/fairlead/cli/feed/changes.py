@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 _MAX_PENDING = 1000
 _DEFINITIONS = "customresourcedefinitions"
-_TRIES = 10  # attempts until discovery lists the new kind
+_MAX_ATTEMPTS = 10  # attempts until discovery lists the new kind
 _PAUSE = 0.3
 
 
@@ -173,7 +173,7 @@ async def follow_new_kinds(
 
 async def _served(client: Client, definition: dict[str, Any]) -> ResourceType | None:
     name = definition["metadata"]["name"]
-    for _ in range(_TRIES):
+    for _ in range(_MAX_ATTEMPTS):
         client.discovery.forget()
         try:
             return await client.discovery.find(name)

@@ -23,8 +23,8 @@ from fairlead.client.session import JSON, Request
 Object = dict[str, Any]
 
 _FIRST_PAUSE = 0.2
-_LONGEST_PAUSE = 10.0
-_PATIENCE = 120.0  # seconds to retry while the server is unreachable
+_MAX_PAUSE = 10.0
+_RECONNECT_TIMEOUT = 120.0  # seconds to retry while the server is unreachable
 
 
 class Event(NamedTuple):
@@ -128,12 +128,12 @@ class _Following:
                     pause, since = _FIRST_PAUSE, monotonic()
                     yield event
             except Unreachable:
-                if monotonic() - since > _PATIENCE:
+                if monotonic() - since > _RECONNECT_TIMEOUT:
                     raise
             else:
                 since = monotonic()
             await asyncio.sleep(uniform(0, pause))
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)
 
     async def _stream(self) -> AsyncIterator[Event]:
         """One watch request from the last seen resourceVersion."""

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 Begun = tuple[Wanted, Object, AsyncIterator[Object]]
 
-_AT_ONCE = 8
-_PATIENCE = 1.0  # seconds until it appears
+_MAX_CONCURRENT = 8
+_PROGRESS_DELAY = 1.0  # seconds until it appears
 
 
 class Failures:
@@ -174,7 +174,7 @@ async def _begun(
     queries: Sequence[Wanted], failures: Failures, accept: str, limit: int, query: Object
 ) -> list[Begun]:
     """Request the first pages of all, up to 8 at a time."""
-    room = asyncio.Semaphore(_AT_ONCE)
+    room = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def begin(object_query: Wanted) -> Begun | ApiError:
         async with room:
@@ -253,7 +253,7 @@ class Progress:
         metadata = page.get("metadata") or {}
         self._count += len(page.get("items") or page.get("rows") or ())
         more = metadata.get("continue")
-        if not self._wanted or not more or monotonic() - self._begin < _PATIENCE:
+        if not self._wanted or not more or monotonic() - self._begin < _PROGRESS_DELAY:
             return
         remaining = metadata.get("remainingItemCount")
         self._show(self._count + remaining if isinstance(remaining, int) else None)

@@ -10,7 +10,7 @@ from fairlead.base.terminal import printable
 from fairlead.cli.output.values import plain
 
 _GAP = 3
-_NARROWEST = 6
+_MIN_WIDTH = 6
 Object = dict[str, Any]
 _LINE_END = re.compile(r"[\f\n\r]")
 _NONE = "<none>"
@@ -33,7 +33,7 @@ def widths(rows: Iterable[Sequence[str]], minimum: Iterable[int] = ()) -> list[i
     """The width of each column including the gap; columns never become narrower than `minimum`."""
     found_widths = list(minimum)
     for row in rows:
-        found_widths += [_NARROWEST] * (len(row) - len(found_widths))
+        found_widths += [_MIN_WIDTH] * (len(row) - len(found_widths))
         for index, cell in enumerate(row[:-1]):
             found_widths[index] = max(found_widths[index], len(cell) + _GAP)
     return found_widths

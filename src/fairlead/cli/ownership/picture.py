@@ -32,7 +32,7 @@ _COLOURS = (
 )
 _HEAD = ("MANAGER", "OPERATION", "SUBRESOURCE", "APIVERSION", "AGE", "FIELDS")
 _GAP = "   "
-_NARROWEST = 20  # minimum width of the fields
+_MIN_WIDTH = 20  # minimum width of the fields
 # Per mark: line prefix, colour, and prefix of the owners.
 _MARKS: Mapping[str, tuple[str, str, str]] = {
     "": ("  ", "", ""),
@@ -81,7 +81,7 @@ class Drawing:
         width = max(map(len, before), default=0)
         if self._screen.is_terminal:
             room = self._screen.width - max(map(len, behind), default=0) - len(_GAP)
-            width = min(width, max(room, _NARROWEST))
+            width = min(width, max(room, _MIN_WIDTH))
             before = [_cut(text, width) for text in before]
         return "\n".join(
             self._line(row, text, note, width)

@@ -12,7 +12,7 @@ from fairlead.client.errors import ApiError, Forbidden
 from fairlead.client.resources import METADATA, METADATA_LIST
 from fairlead.client.session import Request
 
-_AT_ONCE = 16  # concurrent lists
+_MAX_CONCURRENT = 16  # concurrent lists
 _NEVER_OWNED = ("events", "componentstatuses", "bindings")
 _PASSED_OVER = (404, 405, 406)  # errors of resources that discovery lists but that cannot be listed
 
@@ -90,7 +90,7 @@ async def all_items(client: Client, namespace: str) -> Found:
     """All objects that an object in the namespace can own; with an empty namespace, all objects of
     the cluster. Lists up to 16 kinds concurrently."""
     listing = Found()
-    limit = asyncio.Semaphore(_AT_ONCE)
+    limit = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def collect(resource: Resource) -> None:
         try:

@@ -9,7 +9,7 @@ from fairlead.cli.relations.items import Found, Item, Owner, get_item
 from fairlead.client import Client, ResourceType, UnknownKind
 from fairlead.client.errors import Forbidden, NotFound
 
-_DEEPEST = 100  # levels
+_MAX_DEPTH = 100  # levels
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ def owned_by(item: Item, result: Found) -> Branch:
     root = Branch(item)
     opened = {item.uid}
     level = [root]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         following: list[Branch] = []
         for branch in level:
             for dependent in sorted(owned.get(branch.item.uid, ()), key=_order):
@@ -49,7 +49,7 @@ async def owners_of(client: Client, item: Item) -> Branch:
     root = Branch(item)
     opened = {item.uid}
     level = [root]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         following: list[Branch] = []
         for branch in level:
             for owner in branch.item.owners:

@@ -13,7 +13,7 @@ Object = Mapping[str, Any]
 REVISION = "deployment.@/revision"
 _DEADLINE = "ProgressDeadlineExceeded"
 _ROLLING = "RollingUpdate"
-_LONGEST = 18  # digits of a revision
+_MAX_DIGITS = 18  # digits of a revision
 
 
 class Progress(NamedTuple):
@@ -46,7 +46,7 @@ def check_revision(value: Object, dialect: Dialect, number: int) -> None:
 def revision_of(value: Object, dialect: Dialect) -> int | None:
     """The revision annotation of a Deployment or ReplicaSet: 0 if missing, None if invalid."""
     text = (value["metadata"].get("annotations") or {}).get(dialect.label(REVISION), "0")
-    is_number = text.isascii() and text.isdigit() and len(text) <= _LONGEST
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
     return int(text) if is_number else None
 
 

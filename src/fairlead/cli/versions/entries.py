@@ -19,7 +19,7 @@ from fairlead.codec.types.times import UNKNOWN, moment, since
 
 _NOTHING = "nothing but managedFields, resourceVersion or generation; --all shows it"
 HEAD = ("REVISION", "CHANGE", "AGE", "USER", "MANAGERS", "FIELDS")
-_WORDS = {
+_CHANGE_NAMES = {
     KNOWN: "as it is first known",
     CREATED: "created",
     CHANGED: "changed",
@@ -75,7 +75,7 @@ class HistoryEntry:
 
     def told(self, paint: Paint, now: datetime) -> Iterator[str]:
         yield paint(
-            f"revision {self.version.revision}  {_WORDS[self.version.change]}", YELLOW, BOLD
+            f"revision {self.version.revision}  {_CHANGE_NAMES[self.version.change]}", YELLOW, BOLD
         )
         if self.version.change != DELETED:
             yield f"By:    {self._managers or UNKNOWN}"

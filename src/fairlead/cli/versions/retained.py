@@ -31,7 +31,7 @@ _MAX_TRIES = 10  # attempts while the server compacts, or ends watches early
 # If the object is gone, its last version is unknown: then a bookmark marks the end of the events.
 # It arrives two seconds before a watch ends, or the watch ends without it.
 _SECONDS = 2
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ async def _events(named: Named, revision: int) -> AsyncGenerator[Object]:
         "timeoutSeconds": str(_SECONDS),
     }
     path = named.resource.path("", named.namespace)
-    request = Request("GET", path, query, timeout=_PATIENCE)
+    request = Request("GET", path, query, timeout=_TIMEOUT)
     async with named.resource.session.open(request) as answer:
         async for line in answer.lines():
             if not line.strip():

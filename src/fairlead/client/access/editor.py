@@ -20,7 +20,7 @@ from fairlead.wire.outgoing.client_config import ClientConfigError, parse_docume
 
 Document = dict[str, Any]
 
-_SECONDS_TO_LOCK = 3.0
+_LOCK_TIMEOUT = 3.0
 _PAUSE = 0.02
 _TAKEN_FOR_OTHERS = (
     ("bool", r"[yYnN]\Z", "yYnN"),
@@ -109,7 +109,7 @@ def _replace(path: Path, content: bytes) -> None:
 def _locked(path: Path) -> Iterator[None]:
     """Hold the lock file that other clients of the API use, too; raises OSError."""
     lock = path.with_name(f"{path.name}.lock")
-    ends = monotonic() + _SECONDS_TO_LOCK
+    ends = monotonic() + _LOCK_TIMEOUT
     while True:
         try:
             os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -109,18 +109,18 @@ async def _result_of(fetching: Future[Proof]) -> Proof:
     return await mine
 
 
-_KNOWN: dict[Hashable, RenewedCredentials] = {}
-_KNOWN_LOCK = Lock()
-_MAX_KNOWN = 256
+_SHARED: dict[Hashable, RenewedCredentials] = {}
+_SHARED_LOCK = Lock()
+_MAX_SHARED = 256
 
 
 def shared(key: Hashable, make: Callable[[], RenewedCredentials]) -> RenewedCredentials:
     """The credentials for a key, shared by all clients of the process with the same
     configuration."""
-    with _KNOWN_LOCK:
-        credentials = _KNOWN.get(key)
+    with _SHARED_LOCK:
+        credentials = _SHARED.get(key)
         if credentials is None:
-            while len(_KNOWN) >= _MAX_KNOWN:
-                del _KNOWN[next(iter(_KNOWN))]
-            credentials = _KNOWN[key] = make()
+            while len(_SHARED) >= _MAX_SHARED:
+                del _SHARED[next(iter(_SHARED))]
+            credentials = _SHARED[key] = make()
         return credentials

@@ -18,7 +18,7 @@ Field = tuple[bytes, bytes]
 Header = tuple[str, str]
 USER, GROUP, EXTRA_PREFIX = b"x-remote-user", b"x-remote-group", "x-remote-extra-"
 _OF_NAMES = "!#$&'*+-.^_`|~"  # allowed in header names beside letters and digits (RFC 9110)
-_UNTOLD = re.compile(r"[\x00-\x1f\x7f]|\A\s|\s\Z")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f]|\A\s|\s\Z")
 
 # The users of this server's own requests: for discovery and for OpenAPI documents.
 DISCOVERER = User("system:kube-aggregator", "", (MASTERS,))
@@ -33,7 +33,7 @@ def identity_fields(user: User) -> list[Field]:
     for key, values in user.extra.items():
         name = (EXTRA_PREFIX + quote(key, safe=_OF_NAMES)).encode()
         fields += ((name, value) for value in values)
-    if any(_UNTOLD.search(value) for _, value in fields):
+    if any(_UNSAFE.search(value) for _, value in fields):
         raise CallError("the user has a name that cannot be sent to another server")
     return [(name, value.encode(errors="replace")) for name, value in fields]
 

@@ -25,7 +25,7 @@ from fairlead.wire.outgoing.client import CallError
 
 logger = logging.getLogger("fairlead")
 
-_SECONDS_TO_DISCOVER = 5.0
+_DISCOVERY_TIMEOUT = 5.0
 _READING = ("GET", "HEAD", "OPTIONS")
 _PLAIN_IN_PATHS = "/$&+,:;=@"  # not escaped, beside letters, digits and `-_.~`
 _NO_SNIFF = (b"x-content-type-options", b"nosniff")
@@ -100,7 +100,7 @@ class ExtensionProxy:
             (b"x-forwarded-proto", b"https"),
         ]
         # Discovery has a timeout: every client requests it first.
-        seconds = None if request.target.is_resource else _SECONDS_TO_DISCOVER
+        seconds = None if request.target.is_resource else _DISCOVERY_TIMEOUT
         try:
             async with asyncio.timeout(seconds):
                 passed = await pass_on(

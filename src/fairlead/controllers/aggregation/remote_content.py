@@ -29,7 +29,7 @@ Object = dict[str, Any]
 
 _SECONDS = 30.0
 _PAGE = 500
-_AT_ONCE = 10
+_MAX_CONCURRENT = 10
 _NOT_THERE = (404, 405)  # the resource or the verb does not exist
 _DELETE = orjson.dumps(
     {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
@@ -71,7 +71,7 @@ class RemoteContent:
     async def empty(self, user: User, namespace: str, remains: Remains) -> None:
         if not self._extensions:
             return
-        room = asyncio.Semaphore(_AT_ONCE)
+        room = asyncio.Semaphore(_MAX_CONCURRENT)
         resources = await self._discover(user, remains, room)
 
         async def empty_one(resource: _Resource) -> None:

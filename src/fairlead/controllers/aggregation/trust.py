@@ -15,7 +15,7 @@ from fairlead.wire.outgoing.webhooks import trusting_bundle
 
 logger = logging.getLogger("fairlead")
 
-_SECONDS_BETWEEN_LOOKS = 1.0
+_POLL_INTERVAL = 1.0
 
 
 class ProxyTrust:
@@ -39,7 +39,7 @@ class ProxyTrust:
         now = monotonic()
         if now < self._next_look:
             return
-        self._next_look = now + _SECONDS_BETWEEN_LOOKS
+        self._next_look = now + _POLL_INTERVAL
         stamps = [stamp(path) for path in self._files or ()]
         if stamps != self._stamps and self._can_be_shown():
             self._contexts.clear()

@@ -24,7 +24,7 @@ from fairlead.storage.change import Change
 logger = logging.getLogger("fairlead.controllers")
 
 _TRY_AGAIN = 60.0  # seconds; an operator must replace the files
-_SHORTEST = timedelta(minutes=10)
+_MIN_LIFETIME = timedelta(minutes=10)
 _TOO_LARGE = 413
 
 
@@ -101,4 +101,4 @@ class Signing:
     def _granted(self, seconds: int | None) -> timedelta:
         if seconds is None:
             return self._lifetime
-        return min(self._lifetime, max(_SHORTEST, timedelta(seconds=seconds)))
+        return min(self._lifetime, max(_MIN_LIFETIME, timedelta(seconds=seconds)))

@@ -31,7 +31,7 @@ from fairlead.resources.custom.registry import DEFINITIONS, Registry
 from fairlead.storage.change import Change
 
 _LOOK_AGAIN = 1.0  # polling interval if the objects are not served and cannot be watched
-_PATIENCE = 60.0  # seconds until remaining objects are reported as a failure
+_REMOVAL_TIMEOUT = 60.0  # seconds until remaining objects are reported as a failure
 
 
 class DefinitionController:
@@ -116,7 +116,7 @@ class DefinitionController:
             await self._finish(name, "InstanceDeletionCompleted", "removed all instances")
             return None
         pause = _LOOK_AGAIN if problem or not is_followed else None
-        patience = _PATIENCE - _seconds_since(value)
+        patience = _REMOVAL_TIMEOUT - _seconds_since(value)
         if not problem and patience <= 0:
             problem = (
                 "could not confirm zero CustomResources remaining: timed out waiting for the"

@@ -23,9 +23,9 @@ from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
 QUARANTINE = 40.0  # seconds that a node must have been gone
-_UNDER_WAY = ("Pending", "Running", "Unknown")
+_UNFINISHED = ("Pending", "Running", "Unknown")
 _TOO_MANY = ""  # key for the set of finished pods
-_AT_ONCE = 100
+_BATCH_SIZE = 100
 _CREATED = b'"creationTimestamp":"'
 Judge = Callable[[Object], bool]
 _Through = tuple[bytes, str, str]  # creation time, name and key, sorted by age
@@ -87,7 +87,7 @@ class PodCollection:
 
     def _count(self, key: str, pod: Version | None) -> None:
         """Update the set of finished pods."""
-        through = pod is not None and pod.fields.get("status.phase") not in _UNDER_WAY
+        through = pod is not None and pod.fields.get("status.phase") not in _UNFINISHED
         before = self._through.get(key)
         if pod is not None and through and before is None:
             self._through[key] = age = _age(pod)
@@ -131,8 +131,8 @@ class PodCollection:
         return any(taint["key"] == self._out_of_service for taint in taints)
 
     async def _delete_all(self, keys: list[str], still: Judge, why: str = "") -> None:
-        for start in range(0, len(keys), _AT_ONCE):
-            batch = keys[start : start + _AT_ONCE]
+        for start in range(0, len(keys), _BATCH_SIZE):
+            batch = keys[start : start + _BATCH_SIZE]
             await asyncio.gather(*(self._delete(key, still, why) for key in batch))
 
     async def _delete(self, key: str, still: Judge, why: str = "") -> None:
@@ -157,7 +157,7 @@ class PodCollection:
 
 
 def _is_through(pod: Object) -> bool:
-    return pod["status"].get("phase") not in _UNDER_WAY
+    return pod["status"].get("phase") not in _UNFINISHED
 
 
 def _is_deleted(pod: Object) -> bool:

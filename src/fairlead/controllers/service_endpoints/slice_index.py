@@ -13,7 +13,7 @@ from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
 SLICES = "discovery/v1/endpointslices"
-_LONGEST_PREFIX = 252  # of a generated name, without the dash
+_MAX_PREFIX_LENGTH = 252  # of a generated name, without the dash
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ def new_metadata(kind: str, owner: Object, labels: Mapping[str, str]) -> Object:
         "blockOwnerDeletion": True,
     }
     return {
-        "generateName": f"{name}-" if len(name) <= _LONGEST_PREFIX else name,
+        "generateName": f"{name}-" if len(name) <= _MAX_PREFIX_LENGTH else name,
         "namespace": metadata["namespace"],
         "labels": labels,
         "ownerReferences": [reference],

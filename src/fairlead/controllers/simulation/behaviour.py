@@ -10,7 +10,7 @@ from fairlead.codec.types.times import parse_duration
 
 PREFIX = "simulation.fairlead/"
 MARK = PREFIX.encode()
-_LONGEST_TIME = 10 * 365 * 24 * 3600.0
+_MAX_SECONDS = 10 * 365 * 24 * 3600.0
 
 
 class BehaviourError(ValueError):
@@ -56,7 +56,7 @@ def _time(text: str) -> float:
         seconds = parse_duration(text)
     except ValueError:
         raise BehaviourError(f'"{text}" is not a duration such as 5s or 1m30s') from None
-    if not 0 <= seconds <= _LONGEST_TIME:
+    if not 0 <= seconds <= _MAX_SECONDS:
         raise BehaviourError(f'"{text}" is out of range')
     return seconds
 

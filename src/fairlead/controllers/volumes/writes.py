@@ -21,7 +21,7 @@ from fairlead.operations.client import Client
 from fairlead.resources.registry import Resources
 
 _YES = "yes"
-_MAX_SAID = 4096
+_MAX_CACHED = 4096
 
 
 class EventRecorder:
@@ -30,7 +30,7 @@ class EventRecorder:
     def __init__(self, recorder: Recorder, resources: Resources) -> None:
         self._recorder = recorder
         self._resources = resources
-        self._said: BoundedCache[str, tuple[str, str]] = BoundedCache(_MAX_SAID)
+        self._said: BoundedCache[str, tuple[str, str]] = BoundedCache(_MAX_CACHED)
 
     def say(self, resource: str, value: Object, kind: str, reason: str, text: str) -> None:
         self._recorder.record(self._resources.named(resource), value, kind, reason, text)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-_UNDER_WAY = 32
+_MAX_CONCURRENT = 32
 
 Act = Callable[[], Awaitable[object]]
 
@@ -21,9 +21,9 @@ async def all_of(acts: Sequence[Act]) -> list[Exception]:
         except Exception as error:
             failures.append(error)
 
-    for start in range(0, len(acts), _UNDER_WAY):
+    for start in range(0, len(acts), _MAX_CONCURRENT):
         async with asyncio.TaskGroup() as group:
-            for act in acts[start : start + _UNDER_WAY]:
+            for act in acts[start : start + _MAX_CONCURRENT]:
                 group.create_task(attempt(act))
                 await asyncio.sleep(0)  # start one per iteration of the event loop
     return failures

@@ -26,7 +26,7 @@ from fairlead.operations.client import Client
 from fairlead.resources.registry import Resource
 
 REVISIONS = "apps/v1/controllerrevisions"
-_LONGEST_PREFIX = 223
+_MAX_PREFIX_LENGTH = 223
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class History:
         text = short_hash([self._resource.kind, data], collisions)
         template = owner["spec"]["template"].get("metadata") or {}
         revision = {
-            "name": f"{metadata['name'][:_LONGEST_PREFIX]}-{text}",
+            "name": f"{metadata['name'][:_MAX_PREFIX_LENGTH]}-{text}",
             "namespace": metadata["namespace"],
             "labels": {**(template.get("labels") or {}), self._hash_label: text},
             "ownerReferences": [controller_reference(self._resource, owner)],

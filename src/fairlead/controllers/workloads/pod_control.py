@@ -10,7 +10,7 @@ from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.registry import Resource
 
-_LONGEST_PREFIX = 253
+_MAX_PREFIX_LENGTH = 253
 
 
 def is_namespace_terminating(error: StatusError) -> bool:
@@ -31,7 +31,7 @@ def pod_from(template: Object, resource: Resource, owner: Object) -> Object:
     }
     return {
         "metadata": {
-            "generateName": prefix if len(prefix) <= _LONGEST_PREFIX else metadata["name"],
+            "generateName": prefix if len(prefix) <= _MAX_PREFIX_LENGTH else metadata["name"],
             "namespace": metadata["namespace"],
             **copied,
             "ownerReferences": [controller_reference(resource, owner)],

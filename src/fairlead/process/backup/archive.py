@@ -39,8 +39,8 @@ FORMAT = 1
 _FIRST_LINE = re.compile(rb"fairlead backup ([0-9]{1,9})\n")
 _TRAILER = re.compile(rb"(\nrows ([0-9]{20}) sha256 )([0-9a-f]{64})\n")
 _TRAILER_BYTES = len("\nrows  sha256 \n") + 20 + 64
-_LONGEST_LINE = 64 * 1024
-_LONGEST_VALUE = 64 << 20  # the first release had no limit
+_MAX_LINE_BYTES = 64 * 1024
+_MAX_VALUE_BYTES = 64 << 20  # the first release had no limit
 _HIGHEST_REVISION = 1 << 62
 _PIECE = 256 * 1024
 _LEVEL = 3
@@ -131,7 +131,7 @@ class Archive:
                 f"{path} has format {int(match[1])}, written by a newer release; this one reads"
                 f" format {FORMAT}"
             )
-        second = file.readline(_LONGEST_LINE)
+        second = file.readline(_MAX_LINE_BYTES)
         self._start = file.tell()
         if self._start > self._end:
             raise self._cut_short()
@@ -187,7 +187,7 @@ class Archive:
             raise self._damaged(f"it has {count} objects and should have {int(trailer[2])}")
 
     def _row(self, stream: io.BufferedReader[_DecompressingReader]) -> Row | None:
-        line = stream.readline(_LONGEST_LINE)
+        line = stream.readline(_MAX_LINE_BYTES)
         if not line:
             return None
         try:
@@ -196,7 +196,7 @@ class Archive:
             raise self._damaged("an object in it cannot be read") from None
         texts = all(type(text) is str for text in (resource, key, api_version))
         numbers = type(revision) is int and type(length) is int
-        if not texts or not numbers or not 0 < length <= _LONGEST_VALUE:
+        if not texts or not numbers or not 0 < length <= _MAX_VALUE_BYTES:
             raise self._damaged("an object in it cannot be read")
         if not 0 < revision <= self.header.revision:
             raise self._damaged(f"{resource} {key} has the revision {revision}")

@@ -20,7 +20,7 @@ from fairlead.storage.version import Version, encoded_of
 if TYPE_CHECKING:
     from fairlead.process.backup.archive import Header
 
-_MAX_AT_ONCE = 2
+_MAX_CONCURRENT = 2
 
 
 def add_backup_page(handler: Handler) -> None:
@@ -40,7 +40,7 @@ class BackupPage:
 
     async def answer(self, request: Request) -> Answer:
         check_reading(request)
-        if self._under_way >= _MAX_AT_ONCE:
+        if self._under_way >= _MAX_CONCURRENT:
             raise too_many_requests("other backups are being read, please try again later")
         await self._api.store.catch_up()
         request.exchange.no_deadline()

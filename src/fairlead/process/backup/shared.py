@@ -22,7 +22,7 @@ from fairlead.storage.log import Snapshot, Source
 MAX_RAISED = 1_000_000  # revisions: takes some minutes of commits
 _DEFINITIONS = "/customresourcedefinitions"
 _LANES = 64  # concurrent commits while the revision is raised
-_GROUPS_AT_ONCE = 8
+_MAX_CONCURRENT = 8
 _ROWS_A_GROUP = 64  # etcd accepts 128 operations and 1.5 MiB per transaction
 _BYTES_A_GROUP = 512 * 1024
 
@@ -117,7 +117,7 @@ class _Restore:
             for group in groups:
                 await self._write_group(group)
 
-        await _all(lane() for _ in range(_GROUPS_AT_ONCE))
+        await _all(lane() for _ in range(_MAX_CONCURRENT))
 
     async def _write_group(self, group: list[Write]) -> None:
         places = {(write.resource, write.key) for write in group}

@@ -45,7 +45,7 @@ class Lifetimes:
     others: timedelta = timedelta(days=365)
 
 
-USUAL = Lifetimes()
+DEFAULT_LIFETIMES = Lifetimes()
 # With `--testing`. Clients use the machine's time even if a test moves the server's clock, so
 # certificates that are renewed by that clock would not be valid for them yet.
 TESTING_LIFETIMES = Lifetimes(timedelta(days=365_000), timedelta(days=365_000))
@@ -128,7 +128,10 @@ def pki_of(directory: Path) -> Pki:
 
 
 def ensure_pki(
-    directory: Path, hosts: list[str], now: Clock = utc_now, lifetimes: Lifetimes = USUAL
+    directory: Path,
+    hosts: list[str],
+    now: Clock = utc_now,
+    lifetimes: Lifetimes = DEFAULT_LIFETIMES,
 ) -> Pki:
     """Issue each certificate that is missing, lacks a host, has less than a third of its lifetime
     left, is not valid yet, or was issued by a previous CA. Raises FileError. The caller must hold

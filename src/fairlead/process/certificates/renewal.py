@@ -12,7 +12,7 @@ from pathlib import Path
 from fairlead.base import clock
 from fairlead.base.files import stamp
 from fairlead.process.certificates.authority import (
-    USUAL,
+    DEFAULT_LIFETIMES,
     Clock,
     Lifetimes,
     Pair,
@@ -46,7 +46,7 @@ class Renewal:
         changed: Callable[[], None],
         renews: bool = True,
         now: Clock = utc_now,
-        lifetimes: Lifetimes = USUAL,
+        lifetimes: Lifetimes = DEFAULT_LIFETIMES,
     ) -> None:
         self._directory = directory
         self._hosts = hosts

@@ -15,8 +15,8 @@ from fairlead.auth.authentication.authorities import Authorities
 from fairlead.base.dialect import Dialect
 from fairlead.process.assembly import StartError
 from fairlead.process.certificates.authority import (
+    DEFAULT_LIFETIMES,
     TESTING_LIFETIMES,
-    USUAL,
     Lifetimes,
     Pair,
     Pki,
@@ -91,7 +91,7 @@ class ServingCertificates:
         )
 
     def _lifetimes(self) -> Lifetimes:
-        return TESTING_LIFETIMES if self._options.testing else USUAL
+        return TESTING_LIFETIMES if self._options.testing else DEFAULT_LIFETIMES
 
     def _given_pair(self) -> Pair | None:
         """Return the serving certificate of the command line."""

@@ -12,7 +12,7 @@ from fairlead.codec.types.quantity import quantity
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "ns": 1e-9}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)")
-_LONGEST_NUMBER = 18
+_MAX_DIGITS = 18
 _RELEASE = re.compile(r"v?(\d{1,4})\.(\d{1,4})(\.\d{1,9})?([-+][0-9A-Za-z.+-]{1,100})?")
 
 
@@ -28,7 +28,7 @@ def duration(text: str) -> float:
 def whole_number(text: str) -> int:
     """Parse a whole number >= 0."""
     digits = text.strip().removeprefix("-")
-    if not digits.isascii() or not digits.isdigit() or len(digits) > _LONGEST_NUMBER:
+    if not digits.isascii() or not digits.isdigit() or len(digits) > _MAX_DIGITS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     if text.strip().startswith("-"):
         raise argparse.ArgumentTypeError(f"{text} must not be negative")

@@ -31,8 +31,8 @@ logger = logging.getLogger("fairlead")
 
 Work = Callable[[Place], int]
 
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_LASTING = 10.0  # seconds; a worker that was ready and lived longer resets its failures
+_MIN_PAUSE, _MAX_PAUSE = 0.1, 5.0
+_STABLE_SECONDS = 10.0  # seconds; a worker that was ready and lived longer resets its failures
 _MAX_FAILURES = 5  # consecutive failures of a worker to become ready again
 _SPARE = 10.0  # seconds on top of the time that a worker allows itself to stop
 _BACKLOG = 2048
@@ -248,14 +248,14 @@ class Parent:
             return
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         lived = time.monotonic() - worker.began
-        worker.failures = 1 if was_ready and lived > _LASTING else worker.failures + 1
+        worker.failures = 1 if was_ready and lived > _STABLE_SECONDS else worker.failures + 1
         if self._is_hopeless(worker, code, was_ready):
             self._code = code if code > 0 else 1
             self._stop()
             return
         pause = 0.0
         if worker.failures > 1:
-            pause = min(_LONGEST_PAUSE, _SHORTEST_PAUSE * 2 ** (worker.failures - 2))
+            pause = min(_MAX_PAUSE, _MIN_PAUSE * 2 ** (worker.failures - 2))
         worker.due = time.monotonic() + pause
         logger.error("worker %d %s and is started again", worker.number, how)
 

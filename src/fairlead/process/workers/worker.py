@@ -93,7 +93,7 @@ class Worker:
 
 # Merges the metrics of all workers. Any worker can serve them.
 
-_PATIENCE = 2.0  # seconds for a worker that is busy, stopped or starting
+_PEER_TIMEOUT = 2.0  # seconds for a worker that is busy, stopped or starting
 _RISING = ("counter", "histogram")
 
 
@@ -144,7 +144,7 @@ class MetricsAggregator:
         """Return the metrics of another worker, or those it last wrote if it does not answer."""
         try:
             families = await ask(
-                str(socket_of(self._directory, worker)), "metrics", patience=_PATIENCE
+                str(socket_of(self._directory, worker)), "metrics", patience=_PEER_TIMEOUT
             )
         except StorageError:
             return self._written(worker)

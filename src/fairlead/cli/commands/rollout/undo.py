@@ -32,7 +32,7 @@ from fairlead.client.resources import JSON_PATCH, STRATEGIC_PATCH
 
 Object = dict[str, Any]
 # Annotations that a Deployment keeps regardless of the revision.
-_KEPT = (
+_PRESERVED = (
     "kubectl.@/last-applied-configuration",
     "deployment.@/revision",
     "deployment.@/revision-history",
@@ -144,8 +144,8 @@ async def go_back(
 
 
 def _notes(resolved: ResolvedObject, revision: Revision, dialect: Dialect) -> dict[str, str]:
-    """The annotations of the revision, but those in `_KEPT` from the Deployment."""
-    preserved = {dialect.label(name) for name in _KEPT}
+    """The annotations of the revision, but those in `_PRESERVED` from the Deployment."""
+    preserved = {dialect.label(name) for name in _PRESERVED}
     own = resolved.value["metadata"].get("annotations") or {}
     old = revision.source["metadata"].get("annotations") or {}
     return {

@@ -10,7 +10,7 @@ from fairlead.cli.describe.layout import Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.words import NONE, in_full
 
-_LONGEST = 140  # bytes of an annotation on one line
+_MAX_LINE_BYTES = 140  # bytes of an annotation on one line
 # Not shown: apply writes a copy of the object to it.
 _LAST_APPLIED = "kubectl.@/last-applied-configuration"
 # Rules under a head that are not as long as the column name.
@@ -49,11 +49,11 @@ def annotation_lines(annotations: Mapping[str, str], dialect: Dialect) -> list[s
         if key == dialect.label(_LAST_APPLIED):
             continue
         text = value.removesuffix("\n")
-        if len(text.encode()) + len(key) + 2 <= _LONGEST and "\n" not in text:
+        if len(text.encode()) + len(key) + 2 <= _MAX_LINE_BYTES and "\n" not in text:
             lines.append(f"{key}: {text}")
         else:
             lines.append(f"{key}:")
-            lines += [f"  {shortened(line, _LONGEST - 2)}" for line in text.split("\n")]
+            lines += [f"  {shortened(line, _MAX_LINE_BYTES - 2)}" for line in text.split("\n")]
     return lines
 
 

@@ -10,7 +10,7 @@ from fairlead.cli.describe.parts.metadata import shortened
 from fairlead.cli.describe.parts.volume_table import PERSISTENT_SOURCES, SOURCES
 from fairlead.cli.describe.parts.words import NIL, NONE
 
-_LONGEST = 140  # bytes of an attribute on one line
+_MAX_LINE_BYTES = 140  # bytes of an attribute on one line
 
 
 def draw_volumes(page: Page, subject: Subject, volumes: list[Fields], level: int = 0) -> None:
@@ -64,7 +64,7 @@ def draw_persistent_source(page: Page, spec: Fields) -> None:
 def draw_attributes(page: Page, source: Fields) -> None:
     """Draw the attributes for the CSI driver."""
     lines = [
-        f"    {shortened(f'{key}={value}', _LONGEST)}"
+        f"    {shortened(f'{key}={value}', _MAX_LINE_BYTES)}"
         for key, value in source.map("volumeAttributes").items()
     ]
     page.entries("VolumeAttributes", lines, 2)

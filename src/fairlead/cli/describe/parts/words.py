@@ -12,8 +12,8 @@ from fairlead.codec.types.times import moment, since
 NONE = "<none>"
 UNSET = "<unset>"
 NIL = "<nil>"
-_DEEPEST = 50
-_SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # range of 64-bit integers
+_MAX_DEPTH = 50
+_MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1  # range of 64-bit integers
 _PLAIN_EXPONENTS = range(-4, 6)  # exponents of numbers written without exponent
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -28,9 +28,11 @@ def shown(value: Any, depth: int = 0) -> str:
         return NIL
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) or (isinstance(value, int) and not _SMALLEST <= value <= _LARGEST):
+    if isinstance(value, float) or (
+        isinstance(value, int) and not _MIN_INT64 <= value <= _MAX_INT64
+    ):
         return _fraction(float(value))
-    if depth >= _DEEPEST:
+    if depth >= _MAX_DEPTH:
         return "..."
     if isinstance(value, list):
         return f"[{' '.join(shown(item, depth + 1) for item in value)}]"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # loaded lazily: few servers have extension servers
 
 OLD, NEW = "/openapi/v2", "/openapi/v3"
 SECONDS = 60.0
-LARGEST_DOCUMENT = 32 * 1024 * 1024
-LARGEST_INDEX = 1024 * 1024
+MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
+MAX_INDEX_BYTES = 1024 * 1024
 _HASH = re.compile(r"[-.~\w]{1,128}", re.ASCII)
 
 
@@ -58,7 +58,7 @@ class Asking:
 
     async def index(self, extension: Extension, told: Told) -> Told:
         """Fetch the list of OpenAPI 3 documents. Raises CallError, Unreadable."""
-        reply = await self._fetch(extension, NEW, told.new_tag, LARGEST_INDEX)
+        reply = await self._fetch(extension, NEW, told.new_tag, MAX_INDEX_BYTES)
         if reply.status == 304:
             return told
         if reply.status == 404:
@@ -69,7 +69,7 @@ class Asking:
 
     async def whole(self, extension: Extension, told: Told) -> Told:
         """Fetch the OpenAPI 2 document. Raises CallError, Unreadable."""
-        reply = await self._fetch(extension, OLD, told.old_tag, LARGEST_DOCUMENT)
+        reply = await self._fetch(extension, OLD, told.old_tag, MAX_DOCUMENT_BYTES)
         if reply.status == 304:
             return told
         if reply.status == 404:

@@ -15,7 +15,7 @@ import orjson
 MAX_DEPTH = 200
 MAX_PIECES = 20_000  # ten times as many as the largest documents have
 MAX_TOKENS = 4_000_000  # scanning these takes a second or two
-LONGEST_PIECE = 1024 * 1024  # bytes; parsing takes about 10 ms
+MAX_PIECE_BYTES = 1024 * 1024  # bytes; parsing takes about 10 ms
 MAX_PARSED = 8 * 1024 * 1024  # bytes of all pieces together
 _LEVEL = 2
 # Strings and brackets. An unterminated string matches to the end, without backtracking.
@@ -94,8 +94,8 @@ def _spans(raw: bytes) -> list[tuple[int, int]]:
 
 
 def _parsed(raw: bytes) -> Any:
-    if len(raw) > LONGEST_PIECE:
-        raise Unreadable(f"a part of it is longer than {LONGEST_PIECE} bytes")
+    if len(raw) > MAX_PIECE_BYTES:
+        raise Unreadable(f"a part of it is longer than {MAX_PIECE_BYTES} bytes")
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("fairlead.controllers.aggregation")
 
-AT_ONCE = 8
+MAX_CONCURRENT = 8
 FRESH_FOR = 60.0
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 3600.0
+FIRST_PAUSE, MAX_PAUSE = 5.0, 3600.0
 _MAX_COMPLAINTS = 10  # distinct errors logged per outage
-_BETWEEN = 1.0  # minimum seconds between two fetches of a server
+_MIN_INTERVAL = 1.0  # minimum seconds between two fetches of a server
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Descriptions:
             for name in {*self._known, *(extension.name for extension in self._extensions)}:
                 self._changed(name)
             async with asyncio.TaskGroup() as group:
-                for _ in range(AT_ONCE):
+                for _ in range(MAX_CONCURRENT):
                     group.create_task(self._work())
         finally:
             self._extensions.listeners.remove(self._changed)
@@ -95,7 +95,7 @@ class Descriptions:
         if _place(before) != _place(extension):
             state.wanted, state.told = True, without_tags(state.told)
         if state.wanted and extension.available:
-            pause = state.asked_at + _BETWEEN - asyncio.get_running_loop().time()
+            pause = state.asked_at + _MIN_INTERVAL - asyncio.get_running_loop().time()
             self._queue.add_later(name, max(pause, 0.0))
         if _rank(before) != _rank(extension):
             self._publish()
@@ -126,7 +126,7 @@ class Descriptions:
             return 0.0
         if _place(extension) != _place(state.extension):
             state.told = without_tags(before)
-            return _BETWEEN
+            return _MIN_INTERVAL
         if state.told != before:
             self._publish()
         if complaint:
@@ -134,7 +134,7 @@ class Descriptions:
                 state.complaints.add(complaint)
                 logger.warning("no OpenAPI document of %s: %s", name, quoted(complaint))
             state.failures += 1
-            return float(min(FIRST_PAUSE * 2 ** min(state.failures - 1, 30), LONGEST_PAUSE))
+            return float(min(FIRST_PAUSE * 2 ** min(state.failures - 1, 30), MAX_PAUSE))
         state.wanted, state.failures = False, 0
         state.complaints.clear()
         return FRESH_FOR

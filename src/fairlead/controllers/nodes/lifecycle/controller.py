@@ -26,7 +26,7 @@ from fairlead.storage.version import Version
 
 LEASES = "coordination/v1/leases"
 _POD = "/"  # occurs in keys of pods, not in names of nodes
-_PODS_AT_ONCE = 100
+_BATCH_SIZE = 100
 _GONE = 404
 
 
@@ -207,8 +207,8 @@ class NodeLifecycle:
 
     async def _mark_pods(self, node: str) -> None:
         keys = list(self._pods.of(node))
-        for start in range(0, len(keys), _PODS_AT_ONCE):
-            batch = keys[start : start + _PODS_AT_ONCE]
+        for start in range(0, len(keys), _BATCH_SIZE):
+            batch = keys[start : start + _BATCH_SIZE]
             await asyncio.gather(*map(self._mark_pod, batch))
 
     async def _mark_pod(self, key: str) -> None:

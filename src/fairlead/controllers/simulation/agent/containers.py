@@ -278,13 +278,13 @@ def _shown(seconds: float) -> str:
 
 # Images, which are never pulled: full names and simulated pull failures.
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 300.0
+_FIRST_PAUSE, _MAX_PAUSE = 10.0, 300.0
 _TRYING = 2.0  # seconds for which a failed pull is shown as ErrImagePull
 
 
 def pause_before(attempt: int) -> float:
     """Seconds between an attempt (counted from 0) and the next."""
-    return min(_FIRST_PAUSE * float(1 << min(attempt, 10)), _LONGEST_PAUSE)
+    return min(_FIRST_PAUSE * float(1 << min(attempt, 10)), _MAX_PAUSE)
 
 
 def pull_attempt(elapsed: float) -> tuple[bool, float]:
@@ -294,8 +294,8 @@ def pull_attempt(elapsed: float) -> tuple[bool, float]:
     while elapsed >= began + pause_before(attempt):
         began += pause_before(attempt)
         attempt += 1
-        if pause_before(attempt) == _LONGEST_PAUSE:  # constant from here on: skip whole periods
-            began += (elapsed - began) // _LONGEST_PAUSE * _LONGEST_PAUSE
+        if pause_before(attempt) == _MAX_PAUSE:  # constant from here on: skip whole periods
+            began += (elapsed - began) // _MAX_PAUSE * _MAX_PAUSE
             break
     if elapsed < began + _TRYING:
         return True, began + _TRYING - elapsed

@@ -32,7 +32,7 @@ from fairlead.resources.metadata import LONGEST_GRACE, deletion_end
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-_MAX_KNOWN = 4_096
+_MAX_CACHED = 4_096
 _STOPPING = "stopping"
 _NEXT_ATTEMPT = 10.0  # seconds until a retry for a pod that got no address
 _NO_ADDRESS = Said(
@@ -63,7 +63,7 @@ class PodAgents:
             name: Recorder(events, fleet.client(name), agent, name) for name in fleet.numbers
         }
         # Deduplicates events by uid; losing an entry only repeats an event.
-        self._told: BoundedCache[str, object] = BoundedCache(_MAX_KNOWN)
+        self._told: BoundedCache[str, object] = BoundedCache(_MAX_CACHED)
 
     def follows(self) -> Mapping[str, Keys]:
         return {PODS: self._pod, NODES: self._node}

@@ -41,7 +41,7 @@ logger = logging.getLogger("fairlead.controllers.simulation")
 
 _NAMESPACES = "core/v1/namespaces"
 _ROUND = ("round",)
-_AT_ONCE = 64  # concurrent bindings, which share commits
+_MAX_CONCURRENT = 64  # concurrent bindings, which share commits
 _IN_A_ROW = 8  # decisions before a yield to the event loop
 _GOING = b'"deletionTimestamp":"'
 _PRIORITY = re.compile(rb'"priority":(-?[0-9]+)')
@@ -152,7 +152,7 @@ class Scheduler:
             tried += 1
             if (decided := await self._try(pod)) is not None:
                 bindings.append(self._bind(pod, decided))
-            if len(bindings) == _AT_ONCE:
+            if len(bindings) == _MAX_CONCURRENT:
                 await asyncio.gather(*bindings)
                 bindings = []
         await asyncio.gather(*bindings)

@@ -147,16 +147,16 @@ def free_ports(wish: PendingPod, cluster: Cluster) -> Filter | None:
 _PARTS = ("tolerations", "nodeSelector", "affinity", "topologySpreadConstraints")
 _OF_PODS = ("podAffinity", "podAntiAffinity")
 # Terms are evaluated per node; pod affinity terms also per pod.
-_MOST, _MAX_OF_PODS = 5_000, 400
+_MAX_LEAVES, _MAX_OF_PODS = 5_000, 400
 
 
 def weighable(wish: PendingPod, cluster: Cluster) -> Filter | None:
     """Rejects all nodes for pods with too many terms."""
     spec = wish.spec
-    weight = sum(_leaves(spec.get(name), _MOST + 1) for name in _PARTS)
+    weight = sum(_leaves(spec.get(name), _MAX_LEAVES + 1) for name in _PARTS)
     affinity = spec.get("affinity") or {}
     of_pods = sum(_leaves(affinity.get(name), _MAX_OF_PODS + 1) for name in _OF_PODS)
-    if weight <= _MOST and of_pods <= _MAX_OF_PODS:
+    if weight <= _MAX_LEAVES and of_pods <= _MAX_OF_PODS:
         return None
     text = "pod has more scheduling terms than the simulated scheduler weighs"
     refusal = Refusal((text,), True, Event.NOTHING)

@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 from fairlead.base import clock
 from fairlead.controllers.simulation.scheduler.cluster import Event
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 10.0
-_PATIENCE = 300.0  # seconds until an unschedulable pod is retried without an event
+_FIRST_PAUSE, _MAX_PAUSE = 1.0, 10.0
+_RETRY_SECONDS = 300.0  # seconds until an unschedulable pod is retried without an event
 
 
 class _Entry:
@@ -90,7 +90,7 @@ class Waiting:
     def _park(self, key: str, entry: _Entry, until: Event) -> None:
         entry.until = until
         self._parked.setdefault(until, {})[key] = entry
-        self._set(key, entry, clock.time() + _PATIENCE)
+        self._set(key, entry, clock.time() + _RETRY_SECONDS)
 
     def fail(self, key: str) -> None:
         """Scheduling or binding failed: retry after the back-off."""
@@ -106,7 +106,7 @@ class Waiting:
         for until in concerned:
             for key, entry in self._parked.pop(until).items():
                 entry.until = Event.NOTHING
-                tried = entry.due - _PATIENCE
+                tried = entry.due - _RETRY_SECONDS
                 self._set(key, entry, max(moment, tried + _pause(entry.attempts)))
         return bool(concerned)
 
@@ -141,4 +141,4 @@ class Waiting:
 def _pause(attempts: int) -> float:
     if not attempts:
         return 0.0
-    return min(_FIRST_PAUSE * float(1 << min(attempts - 1, 10)), _LONGEST_PAUSE)
+    return min(_FIRST_PAUSE * float(1 << min(attempts - 1, 10)), _MAX_PAUSE)

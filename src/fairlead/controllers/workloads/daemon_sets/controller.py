@@ -216,9 +216,9 @@ def _hash_of(revision: Object) -> str:
 
 # Back-off for daemon pods that fail repeatedly on a node.
 
-_FIRST, _LONGEST = 1.0, 900.0
-_FORGOTTEN = 2 * _LONGEST  # seconds without a failure after which the back-off is reset
-_MAX_KNOWN = 10_000
+_FIRST_PAUSE, _MAX_PAUSE = 1.0, 900.0
+_FORGOTTEN = 2 * _MAX_PAUSE  # seconds without a failure after which the back-off is reset
+_MAX_CACHED = 10_000
 
 Key = tuple[str, int, str]
 
@@ -234,7 +234,7 @@ class Backoff:
     replaced immediately."""
 
     def __init__(self) -> None:
-        self._pauses: BoundedCache[Key, _Pause] = BoundedCache(_MAX_KNOWN)
+        self._pauses: BoundedCache[Key, _Pause] = BoundedCache(_MAX_CACHED)
 
     def left(self, key: Key) -> float:
         """Seconds until a failed pod may be replaced."""
@@ -244,9 +244,9 @@ class Backoff:
     def replaced(self, key: Key) -> None:
         """Record a replacement; doubles the pause before the next one."""
         pause, now = self._pauses.get(key), clock.time()
-        seconds = _FIRST
+        seconds = _FIRST_PAUSE
         if pause is not None and now - pause.since < _FORGOTTEN:
-            seconds = min(2 * pause.seconds, _LONGEST)
+            seconds = min(2 * pause.seconds, _MAX_PAUSE)
         self._pauses.keep(key, _Pause(now, seconds), len(key[0]) + len(key[2]))
 
 

@@ -17,7 +17,7 @@ from fairlead.storage.version import Version
 
 NODES = "core/v1/nodes"
 _TAINTS = b'"taints":'
-_AT_ONCE = 16  # nodes evaluated before a yield to the event loop
+_NODES_PER_STEP = 16  # nodes evaluated before a yield to the event loop
 
 
 class Fit(NamedTuple):
@@ -106,7 +106,7 @@ class Placing:
             if previous is None or previous[0] is not node:
                 previous = node, fit(template, tolerations, node)
                 looked += 1
-                if looked % _AT_ONCE == 0:
+                if looked % _NODES_PER_STEP == 0:
                     await asyncio.sleep(0)
             cached.fits[node.name] = previous
         return {name: fit for name, (_, fit) in cached.fits.items()}

@@ -9,8 +9,8 @@ from fairlead.fields.last_applied import ANNOTATION as LAST_APPLIED
 from fairlead.operations.api import Object
 from fairlead.resources.rules import bounded_int
 
-_LONGEST_HISTORY = 2000
-_LARGEST = 2**63
+_MAX_HISTORY_LENGTH = 2000
+_INT64_LIMIT = 2**63
 
 
 def _texts(value: Object) -> Object:
@@ -23,7 +23,7 @@ def _number(text: str) -> int | None:
     if not digits.isascii() or not digits.isdigit():
         return None
     number = bounded_int(text)
-    return number if abs(number) < _LARGEST else None
+    return number if abs(number) < _INT64_LIMIT else None
 
 
 class Annotations:
@@ -90,7 +90,7 @@ def _with_past(history: str, revision: str) -> str:
     """The comma-separated history with a revision appended; drops the oldest beyond 2,000
     characters."""
     past = f"{history},{revision}" if history else revision
-    if len(past) <= _LONGEST_HISTORY:
+    if len(past) <= _MAX_HISTORY_LENGTH:
         return past
-    comma = past.find(",", len(past) - _LONGEST_HISTORY - 1)
+    comma = past.find(",", len(past) - _MAX_HISTORY_LENGTH - 1)
     return past[comma + 1 :] if comma >= 0 else revision

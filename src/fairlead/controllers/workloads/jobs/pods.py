@@ -11,7 +11,7 @@ from fairlead.controllers.workloads.pods import Pod, to_remove
 from fairlead.operations.api import Object
 from fairlead.resources.registry import Resource
 
-_LONGEST_PREFIX = 58  # of generated names
+_MAX_PREFIX_LENGTH = 58  # of generated names
 
 
 def wanted(state: JobState) -> int:
@@ -89,7 +89,7 @@ def _at_index(pod: Object, job_name: str, index: int, names: JobNames) -> Object
     metadata = pod["metadata"]
     annotations = {**(metadata.get("annotations") or {}), names.index: str(index)}
     ending = f"-{index}-"
-    prefix = f"{job_name[: _LONGEST_PREFIX - len(ending)]}{ending}"
+    prefix = f"{job_name[: _MAX_PREFIX_LENGTH - len(ending)]}{ending}"
     return {
         **pod,
         "metadata": {**metadata, "generateName": prefix, "annotations": annotations},

@@ -18,7 +18,7 @@ from fairlead.resources.batch.names import INDEXED, TRACKING
 COMPLETE, FAILED, FAILURE_TARGET, SUSPENDED = "Complete", "Failed", "FailureTarget", "Suspended"
 BY_POLICY = "PodFailurePolicy"
 UNCOUNTED = "uncountedTerminatedPods"
-_SHORTEST_RANGE = 3  # shorter ranges are written as single numbers
+_MIN_RANGE_LENGTH = 3  # shorter ranges are written as single numbers
 _MAX_DIGITS = 10
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 
@@ -228,7 +228,7 @@ def _run(text: str) -> tuple[int, int] | None:
 
 
 def _written(first: int, last: int) -> Iterator[str]:
-    if last - first + 1 >= _SHORTEST_RANGE:
+    if last - first + 1 >= _MIN_RANGE_LENGTH:
         yield f"{first}-{last}"
     else:
         yield from map(str, range(first, last + 1))

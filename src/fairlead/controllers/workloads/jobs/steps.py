@@ -28,7 +28,7 @@ from fairlead.operations.client import Client
 from fairlead.resources.registry import Resource
 
 _BURST = 500  # pods created or deleted per sync
-_FIRST, _LONGEST = 10.0, 360.0
+_FIRST_PAUSE, _MAX_PAUSE = 10.0, 360.0
 _MAX_DOUBLINGS = 6
 
 
@@ -162,7 +162,7 @@ def end_of_pause(pods: Iterable[Pod]) -> float:
     ]
     if not failures:
         return 0.0
-    pause = min(_FIRST * float(1 << min(len(failures) - 1, _MAX_DOUBLINGS)), _LONGEST)
+    pause = min(_FIRST_PAUSE * float(1 << min(len(failures) - 1, _MAX_DOUBLINGS)), _MAX_PAUSE)
     return max(failures) + pause
 
 

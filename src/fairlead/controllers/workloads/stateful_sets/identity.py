@@ -11,8 +11,8 @@ from fairlead.resources.apps.shared import RETENTION
 from fairlead.resources.registry import Resource
 
 REVISION_LABEL = "controller-revision-hash"
-_LARGEST = 2**31 - 1
-_MAX_DIGITS = len(str(_LARGEST))
+_MAX_ORDINAL = 2**31 - 1
+_MAX_DIGITS = len(str(_MAX_ORDINAL))
 _DELETE = "Delete"
 
 
@@ -26,7 +26,7 @@ def split_name(name: str) -> tuple[str, int] | None:
     if not digits.isascii() or not digits.isdigit() or len(digits) > _MAX_DIGITS:
         return None
     ordinal = int(digits)
-    return (owner, ordinal) if str(ordinal) == digits and ordinal <= _LARGEST else None
+    return (owner, ordinal) if str(ordinal) == digits and ordinal <= _MAX_ORDINAL else None
 
 
 def ordinal_of(owner: Object, pod: Pod) -> int | None:
