@@ -17,7 +17,7 @@ from fairlead.cli.describe.describer import draw_events
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import LAYOUTS, Layout, Subject, layout_of
 from fairlead.cli.describe.page import Page
-from fairlead.cli.describe.queries import Found
+from fairlead.cli.describe.queries import QueryResult
 from fairlead.cli.errors import CommandFailed
 from fairlead.client import ResourceType
 
@@ -37,7 +37,7 @@ def layout(group: str, kind: str, dialect: Dialect = KUBERNETES) -> Layout:
 def drawn(layout: Layout, value: Any, related: list[Any], dialect: Dialect = KUBERNETES) -> str:
     """The description of an object; each question is answered with the same objects."""
     found = [Fields(one) for one in related]
-    subject = Subject(value, dialect, dict.fromkeys(layout.related, Found(found)))
+    subject = Subject(value, dialect, dict.fromkeys(layout.related, QueryResult(found)))
     if "backends" in layout.related:
         subject.answers["backends"] = {}
     page = Page()

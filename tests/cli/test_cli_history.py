@@ -15,7 +15,7 @@ from support.commands import Commands
 from support.power import Power
 from support.terminals import on_terminal
 
-from fairlead.cli.targets import Named
+from fairlead.cli.targets import ObjectReference
 from fairlead.cli.versions import retained, served
 from fairlead.client import ResourceType
 from fairlead.client.errors import Expired
@@ -327,7 +327,7 @@ class Elsewhere:
 
 def test_the_history_of_a_server_whose_watches_reach_farther_back_than_its_lists() -> None:
     elsewhere: Any = Elsewhere()  # a resource and its session at once
-    named = Named(elsewhere, "a", "default")
+    named = ObjectReference(elsewhere, "a", "default")
     found = asyncio.run(retained.history_of(named))
     assert found.since == 40
     assert [(one.revision, one.change) for one in found.versions] == [

@@ -24,7 +24,7 @@ from support.signing_requests import KEY, name_of, request_pem, write_authority
 from fairlead.base import clock
 from fairlead.base.dialect import CLUSTER
 from fairlead.cli.parser import Parser
-from fairlead.controllers.certificates.asked import Asked, Unreadable, read_asked
+from fairlead.controllers.certificates.asked import RequestContent, Unreadable, read_content
 from fairlead.controllers.certificates.authority import Expired, SigningAuthority, SigningFileError
 from fairlead.controllers.certificates.flags import (
     SigningFlagError,
@@ -37,8 +37,8 @@ from fairlead.process.flags.values import duration
 DAY = timedelta(days=1)
 
 
-def _asked(pem: bytes) -> Asked:
-    return read_asked({"spec": {"request": b64encode(pem).decode()}})
+def _asked(pem: bytes) -> RequestContent:
+    return read_content({"spec": {"request": b64encode(pem).decode()}})
 
 
 def _signed(paths: tuple[Path, Path], *usages: str, pem: bytes = b"") -> x509.Certificate:

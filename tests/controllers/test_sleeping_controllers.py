@@ -12,7 +12,7 @@ from support.api import CONFIG_MAPS, on_api, system
 from support.waiting import comes_true
 
 from fairlead.controllers.catalogue import build_controllers, chosen_controllers
-from fairlead.controllers.dependencies import Surroundings
+from fairlead.controllers.dependencies import Dependencies
 from fairlead.controllers.framework import Controllers, Keys, LazyController
 from fairlead.operations.api import Api
 from fairlead.process.flags.serve import add_serve_flags
@@ -159,7 +159,7 @@ def test_lazy_controllers_follow_every_resource_that_wakes_them(tmp_path: Path) 
     options = parser.parse_args([])
 
     async def work(api: Api) -> None:
-        given = Surroundings(api, options, tmp_path, tmp_path, tmp_path, "localhost", False)
+        given = Dependencies(api, options, tmp_path, tmp_path, tmp_path, "localhost", False)
         running = chosen_controllers("*").running - {
             "csrsigning",
             "root-ca-cert-publisher",

@@ -8,7 +8,7 @@ from fairlead.base.dialect import KUBERNETES
 from fairlead.controllers.simulation.scheduler.cluster import Cluster
 from fairlead.controllers.simulation.scheduler.controller import best
 from fairlead.controllers.simulation.scheduler.facts import PendingPod, wish_of
-from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
+from fairlead.controllers.simulation.scheduler.filters import FilterChain, FilterResult, explained
 from support.client import Object
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -30,7 +30,7 @@ class Nodes:
         spaces = {"red": {"colour": "red"}}
         self.cluster = Cluster(names, KUBERNETES, lambda name: spaces.get(name, {}))
         no_volumes: Any = _NoVolumes()  # in place of a VolumeRule, which needs a server
-        self.judge = Judge(self.cluster, no_volumes)
+        self.judge = FilterChain(self.cluster, no_volumes)
         for number, name in enumerate(names):
             self.describe(name, {ZONE: f"z{number % 2}", HOST: name})
 
@@ -46,17 +46,17 @@ class Nodes:
     def place(self, name: str, node: str, **fields: Any) -> None:
         self.cluster.place(pod(name, **fields).facts, node)
 
-    def verdict(self, wish: PendingPod) -> Verdict:
+    def result(self, wish: PendingPod) -> FilterResult:
         return self.judge.judge(wish)
 
     def fitting(self, wish: PendingPod) -> list[str]:
-        return [node.name for node in self.verdict(wish).nodes]
+        return [node.name for node in self.result(wish).nodes]
 
     def best(self, wish: PendingPod) -> str:
-        return best(wish, self.verdict(wish).nodes, self.cluster).name
+        return best(wish, self.result(wish).nodes, self.cluster).name
 
     def why(self, wish: PendingPod) -> str:
-        refusals = self.verdict(wish).refusals.values()
+        refusals = self.result(wish).refusals.values()
         return explained(len(self.cluster.nodes), (one.reasons for one in refusals))
 
 

@@ -17,7 +17,7 @@ _KIND = "CertificateSigningRequest"
 _MAX_TRIES = 10
 
 
-class Verdict(NamedTuple):
+class Decision(NamedTuple):
     """The condition to add to a request, and the opposite condition that it must not have."""
 
     condition: str
@@ -27,14 +27,14 @@ class Verdict(NamedTuple):
     done: str
 
 
-def add_deciding_flags(parser: ArgumentReader, verdict: Verdict) -> None:
+def add_deciding_flags(parser: ArgumentReader, decision: Decision) -> None:
     parser.add_argument("words", metavar="NAME", nargs="*")
-    add_file_flags(parser, verdict.command)
-    parser.add_switch("--force", help=f"write it again if it is {verdict.done} already")
+    add_file_flags(parser, decision.command)
+    parser.add_switch("--force", help=f"write it again if it is {decision.done} already")
     add_output_flag(parser)
 
 
-async def decide(invocation: Invocation, verdict: Verdict) -> int:
+async def decide(invocation: Invocation, decision: Decision) -> int:
     """Add the condition to all requests of the command line; return the exit code."""
     check_output(invocation)
     group = (await invocation.client.discovery.dialect()).group_name("certificates.@")
@@ -42,11 +42,11 @@ async def decide(invocation: Invocation, verdict: Verdict) -> int:
     failures = Failures()
     for name in _names(invocation, group):
         try:
-            value = await _decided(resource, name, verdict, invocation.options.force)
+            value = await _decided(resource, name, decision, invocation.options.force)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
-            show_result(invocation, resource.type, value, verdict.done)
+            show_result(invocation, resource.type, value, decision.done)
     return failures.finish()
 
 
@@ -71,7 +71,9 @@ def _is_pair(word: str) -> bool:
     return word.startswith(("csr/", "certificatesigningrequest"))
 
 
-async def _decided(resource: Resource, name: str, verdict: Verdict, force: bool) -> dict[str, Any]:
+async def _decided(
+    resource: Resource, name: str, decision: Decision, force: bool
+) -> dict[str, Any]:
     """Add the condition to one request and return it. Reads it again on a conflict, up to 10
     times."""
     tries = 0
@@ -79,12 +81,12 @@ async def _decided(resource: Resource, name: str, verdict: Verdict, force: bool)
         value = await resource.get(name)
         conditions = value.setdefault("status", {}).setdefault("conditions", [])
         types = [condition["type"] for condition in conditions]
-        if verdict.opposite in types:
-            raise CommandError(f'the request "{name}" was {verdict.opposite} before')
-        if verdict.condition in types and not force:
+        if decision.opposite in types:
+            raise CommandError(f'the request "{name}" was {decision.opposite} before')
+        if decision.condition in types and not force:
             return value
-        if verdict.condition not in types:
-            conditions.append(_condition(verdict))
+        if decision.condition not in types:
+            conditions.append(_condition(decision))
         try:
             return await resource.replace(value, subresource="approval")
         except Conflict:
@@ -93,13 +95,13 @@ async def _decided(resource: Resource, name: str, verdict: Verdict, force: bool)
                 raise
 
 
-def _condition(verdict: Verdict) -> dict[str, str]:
+def _condition(decision: Decision) -> dict[str, str]:
     from fairlead.codec.types.times import now
 
     return {
-        "type": verdict.condition,
+        "type": decision.condition,
         "status": "True",
-        "reason": verdict.reason,
-        "message": f"This CSR was {verdict.done} by fairlead certificate {verdict.command}.",
+        "reason": decision.reason,
+        "message": f"This CSR was {decision.done} by fairlead certificate {decision.command}.",
         "lastUpdateTime": now(),
     }

@@ -94,7 +94,7 @@ def _values(flags: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in (flag.partition("=") for flag in flags)}
 
 
-class _Known(argparse.ArgumentParser):
+class _FlagFinder(argparse.ArgumentParser):
     """Used to find unknown flags. Wrong values are reported better by the server itself."""
 
     def error(self, message: str) -> NoReturn:
@@ -104,7 +104,7 @@ class _Known(argparse.ArgumentParser):
 def _unknown(flags: Sequence[str]) -> list[str]:
     from fairlead.process.flags.serve import add_serve_flags
 
-    parser = _Known(allow_abbrev=False, add_help=False)
+    parser = _FlagFinder(allow_abbrev=False, add_help=False)
     add_serve_flags(parser)
     return parser.parse_known_args(flags)[1]
 

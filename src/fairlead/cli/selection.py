@@ -24,7 +24,7 @@ nothing is named. Say which objects are meant, in one of these ways:
 _OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
 
 
-class Chosen(NamedTuple):
+class SelectedObject(NamedTuple):
     """A selected object. `value` is set if selecting it already read it (from a list)."""
 
     resource: Resource
@@ -68,7 +68,7 @@ def uses_selector(invocation: Invocation) -> bool:
 
 async def chosen(
     invocation: Invocation, words: Sequence[str], failures: Failures
-) -> AsyncIterator[Chosen]:
+) -> AsyncIterator[SelectedObject]:
     """Yield the selected objects one by one. Objects of files whose resource or name is missing are
     added to `failures`."""
     if not invocation.options.filename:
@@ -84,10 +84,10 @@ async def chosen(
         except CommandFailed as error:
             failures.add(error)
             continue
-        yield Chosen(resolved.resource, name, resolved.namespace, manifest.origin)
+        yield SelectedObject(resolved.resource, name, resolved.namespace, manifest.origin)
 
 
-async def _of_target(invocation: Invocation, target: Target) -> AsyncIterator[Chosen]:
+async def _of_target(invocation: Invocation, target: Target) -> AsyncIterator[SelectedObject]:
     options, resource = invocation.options, target.resource
     namespace = invocation.namespace if resource.type.namespaced else ""
     if target.names:
@@ -98,7 +98,7 @@ async def _of_target(invocation: Invocation, target: Target) -> AsyncIterator[Ch
         if not all(target.names):
             raise CommandError("the name is empty")
         for name in target.names:
-            yield Chosen(resource, name, namespace)
+            yield SelectedObject(resource, name, namespace)
         return
     if not uses_selector(invocation):
         raise CommandError("name the objects, or give --all or a selector")
@@ -111,7 +111,9 @@ async def _of_target(invocation: Invocation, target: Target) -> AsyncIterator[Ch
             metadata = item["metadata"]
             # Items of a list have no apiVersion and kind.
             value = {"apiVersion": resource.type.api_version, "kind": resource.type.kind, **item}
-            yield Chosen(resource, metadata["name"], metadata.get("namespace", ""), "", value)
+            yield SelectedObject(
+                resource, metadata["name"], metadata.get("namespace", ""), "", value
+            )
 
 
 async def chosen_objects(

@@ -19,7 +19,7 @@ from fairlead.client.access.model import AccessError
 from fairlead.process.backup import PATH
 from fairlead.process.backup.archive import Archive, BackupError, new_file, pieces
 from fairlead.process.backup.progress import Progress, size
-from fairlead.process.backup.shared import Raising
+from fairlead.process.backup.shared import RevisionGap
 from fairlead.process.backup.storages import Contents, Storage
 from fairlead.storage.backend import StorageError
 from fairlead.wire.outgoing.answers import check_success
@@ -119,12 +119,12 @@ def _migrate(options: argparse.Namespace, progress: Progress) -> None:
 _COMMANDS = {"backup": _back_up, "restore": _restore, "migrate": _migrate}
 
 
-def _raising(options: argparse.Namespace, usual: int) -> Raising:
+def _raising(options: argparse.Namespace, usual: int) -> RevisionGap:
     gap = usual if options.revision_gap is None else options.revision_gap
-    return Raising(gap, bool(options.accept_older_revisions))
+    return RevisionGap(gap, bool(options.accept_older_revisions))
 
 
-def _fill(storage: Storage, contents: Contents, raising: Raising, progress: Progress) -> None:
+def _fill(storage: Storage, contents: Contents, raising: RevisionGap, progress: Progress) -> None:
     revision = storage.fill(contents, raising, progress)
     count, before = progress.rows, contents.header.revision
     progress.say(

@@ -83,7 +83,7 @@ def checked_name(name: str, what: str = "resource name") -> str:
         raise CommandFailed(f"error: {error}") from None
 
 
-class Named(NamedTuple):
+class ObjectReference(NamedTuple):
     """The single object of a command, given as `KIND NAME` or `KIND/NAME`."""
 
     resource: Resource
@@ -105,10 +105,10 @@ class Named(NamedTuple):
         return {"apiVersion": type.api_version, "kind": type.kind, "metadata": metadata}
 
 
-async def parse_object_reference(invocation: Invocation, words: Sequence[str]) -> Named:
+async def parse_object_reference(invocation: Invocation, words: Sequence[str]) -> ObjectReference:
     """Raises UsageError and UnknownResource."""
     targets = await targets_of(invocation.client, words)
     if len(targets) != 1 or len(targets[0].names) != 1:
         raise UsageError("exactly one object must be named, as KIND NAME or KIND/NAME")
     resource, (name,) = targets[0]
-    return Named(resource, name, invocation.namespace if resource.type.namespaced else "")
+    return ObjectReference(resource, name, invocation.namespace if resource.type.namespaced else "")

@@ -82,7 +82,7 @@ class _Background:
         await self._loop.shutdown_asyncgens()
 
 
-class _Face(Generic[_Inner]):
+class _Wrapper(Generic[_Inner]):
     """Base of blocking wrappers around an asynchronous object."""
 
     def __init__(self, background: _Background, inner: _Inner) -> None:
@@ -92,12 +92,12 @@ class _Face(Generic[_Inner]):
 
 def _plain(
     method: Callable[Concatenate[_Inner, _Parameters], Coroutine[Any, Any, _Result]],
-) -> Callable[Concatenate[_Face[_Inner], _Parameters], _Result]:
+) -> Callable[Concatenate[_Wrapper[_Inner], _Parameters], _Result]:
     """A blocking version of a coroutine method."""
 
     @wraps(method)
     def call(
-        self: _Face[_Inner], /, *values: _Parameters.args, **named: _Parameters.kwargs
+        self: _Wrapper[_Inner], /, *values: _Parameters.args, **named: _Parameters.kwargs
     ) -> _Result:
         return self._background.call(method(self._inner, *values, **named))
 
@@ -106,12 +106,12 @@ def _plain(
 
 def _iterated(
     method: Callable[Concatenate[_Inner, _Parameters], AsyncIterable[_Result]],
-) -> Callable[Concatenate[_Face[_Inner], _Parameters], Iterator[_Result]]:
+) -> Callable[Concatenate[_Wrapper[_Inner], _Parameters], Iterator[_Result]]:
     """A blocking version of a method that returns an async iterable."""
 
     @wraps(method)
     def call(
-        self: _Face[_Inner], /, *values: _Parameters.args, **named: _Parameters.kwargs
+        self: _Wrapper[_Inner], /, *values: _Parameters.args, **named: _Parameters.kwargs
     ) -> Iterator[_Result]:
         return _items(self._background, method(self._inner, *values, **named))
 
@@ -135,7 +135,7 @@ def _items(background: _Background, results: AsyncIterable[_Result]) -> Iterator
             background.call(items.aclose())
 
 
-class SyncResource(_Face[Resource]):
+class SyncResource(_Wrapper[Resource]):
     """The blocking version of Resource."""
 
     @property
@@ -156,7 +156,7 @@ class SyncResource(_Face[Resource]):
     delete_collection = _plain(Resource.delete_collection)
 
 
-class SyncDiscovery(_Face[Discovery]):
+class SyncDiscovery(_Wrapper[Discovery]):
     """The blocking version of Discovery."""
 
     groups = _plain(Discovery.groups)
@@ -170,7 +170,7 @@ class SyncDiscovery(_Face[Discovery]):
         self._inner.forget()
 
 
-class SyncClient(_Face[Client]):
+class SyncClient(_Wrapper[Client]):
     """The blocking version of Client, for any number of threads. `close` ends the calls of all
     threads."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # imported when the console is first opened
 _LINK, _SESSION, _ABOUT = f"{PATH}/link", f"{PATH}/session", f"{PATH}/about"
 
 
-class Door:
+class ConsoleHandler:
     """Routes the requests of the console. Only links need an authenticated user: the page is loaded
     before the user signs in."""
 
@@ -69,7 +69,7 @@ def add_console(handler: Handler, options: argparse.Namespace) -> None:
     if authentication.sessions is None:
         return
     facts = about(handler.api.dialect, testing=options.testing, read_only=options.read_only)
-    door = Door(SignInHandler(authentication, authentication.sessions), facts)
+    door = ConsoleHandler(SignInHandler(authentication, authentication.sessions), facts)
     handler.prefixes[PATH] = door.answer
     handler.own_rules[PATH.strip("/")] = door.rule
 

@@ -9,7 +9,7 @@ from fairlead.admission.plugins.resource_quota import QUOTAS
 from fairlead.base.records import dataclass
 from fairlead.controllers.bootstrap_signer import BootstrapSigner, TokenCleaner
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
-from fairlead.controllers.dependencies import Build, Later, Surroundings, built
+from fairlead.controllers.dependencies import Build, Dependencies, LazyBuild, built
 from fairlead.controllers.framework import Controller, LazyController, Reconciler
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
@@ -25,68 +25,68 @@ from fairlead.operations.client import own_client
 from fairlead.operations.eviction import BUDGETS
 
 
-def _bootstrap_signer(dependencies: Surroundings) -> Controller:
+def _bootstrap_signer(dependencies: Dependencies) -> Controller:
     server, signer = own_client(dependencies.api), dependencies.client("bootstrap-signer")
     return BootstrapSigner(
         server, signer, dependencies.dialect, dependencies.address, dependencies.root_ca
     )
 
 
-def _garbage(dependencies: Surroundings) -> Controller:
+def _garbage(dependencies: Dependencies) -> Controller:
     client = dependencies.client("generic-garbage-collector")
     recorder = dependencies.recorder(client, GarbageCollector.name)
     return GarbageCollector(dependencies.api, client, recorder, dependencies.elsewhere)
 
 
-def _namespace(dependencies: Surroundings) -> Controller:
+def _namespace(dependencies: Dependencies) -> Controller:
     name = NamespaceDeletion.name
     empty_elsewhere = partial(dependencies.elsewhere.empty, dependencies.user(name))
     return NamespaceDeletion(dependencies.api, dependencies.client(name), empty_elsewhere)
 
 
-def _quota(dependencies: Surroundings) -> Reconciler:
+def _quota(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.resource_quotas import ResourceQuotas
 
     return ResourceQuotas(dependencies.api, dependencies.client("resourcequota-controller"))
 
 
-def _root_ca(dependencies: Surroundings) -> Controller:
+def _root_ca(dependencies: Dependencies) -> Controller:
     return RootCaPublisher(
         dependencies.client("root-ca-cert-publisher"), dependencies.dialect, dependencies.root_ca
     )
 
 
-def _accounts(dependencies: Surroundings) -> Controller:
+def _accounts(dependencies: Dependencies) -> Controller:
     return DefaultServiceAccounts(dependencies.client("service-account-controller"))
 
 
-def _account_tokens(dependencies: Surroundings) -> Controller:
+def _account_tokens(dependencies: Dependencies) -> Controller:
     issuer = dependencies.api.authentication.issuer
     return TokenSecrets(dependencies.manager(), dependencies.dialect, issuer, dependencies.root_ca)
 
 
-def _token_cleaner(dependencies: Surroundings) -> Controller:
+def _token_cleaner(dependencies: Dependencies) -> Controller:
     return TokenCleaner(dependencies.client("token-cleaner"), dependencies.dialect)
 
 
-def _disruption(dependencies: Surroundings) -> Reconciler:
+def _disruption(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.disruption.controller import Disruption
 
     client = dependencies.client("disruption-controller")
     return Disruption(dependencies.api, client, dependencies.recorder(client, "controllermanager"))
 
 
-_BUILDERS: dict[str, Build | Later] = {
+_BUILDERS: dict[str, Build | LazyBuild] = {
     **CERTIFICATES,
     **ENDPOINTS,
     **NODES,
     **VOLUMES,
     **WORKLOADS,
     "bootstrapsigner": _bootstrap_signer,
-    "disruption": Later("disruption-controller", (BUDGETS,), _disruption),
+    "disruption": LazyBuild("disruption-controller", (BUDGETS,), _disruption),
     "garbagecollector": _garbage,
     "namespace": _namespace,
-    "resourcequota": Later("resourcequota-controller", (QUOTAS,), _quota),
+    "resourcequota": LazyBuild("resourcequota-controller", (QUOTAS,), _quota),
     "root-ca-cert-publisher": _root_ca,
     "serviceaccount": _accounts,
     "serviceaccount-token": _account_tokens,
@@ -95,7 +95,7 @@ _BUILDERS: dict[str, Build | Later] = {
 
 
 def build_controllers(
-    dependencies: Surroundings, running: frozenset[str]
+    dependencies: Dependencies, running: frozenset[str]
 ) -> Sequence[Controller | LazyController]:
     """Build the named controllers. Raises SigningFlagError."""
     builders = (*_BUILDERS.items(), *COMPANIONS.items())
@@ -119,7 +119,7 @@ class ControllerNameError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ControllerSelection:
     """`running` are names of the catalogue; `without_effect` are the parts of the flag that name a
     controller this release does not have."""
 
@@ -127,7 +127,7 @@ class Chosen:
     without_effect: tuple[str, ...]
 
 
-def chosen_controllers(text: str) -> Chosen:
+def chosen_controllers(text: str) -> ControllerSelection:
     """Parse the flag; raises ControllerNameError. If a name occurs twice the first one wins."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     switches: dict[str, bool] = {}
@@ -144,4 +144,4 @@ def chosen_controllers(text: str) -> Chosen:
         if switches.get(name, rest and name not in _OFF_BY_DEFAULT)
     )
     without_effect = (part for part in parts if part.removeprefix("-") in _WITHOUT_EFFECT)
-    return Chosen(frozenset(running), tuple(without_effect))
+    return ControllerSelection(frozenset(running), tuple(without_effect))

@@ -19,7 +19,7 @@ from fairlead.controllers.framework import (
     controller_user,
     manager_user,
 )
-from fairlead.controllers.namespace_remains import Elsewhere, NoRemoteResources
+from fairlead.controllers.namespace_remains import NoRemoteResources, RemoteResources
 from fairlead.controllers.pod_members import PODS, SelectedPods
 from fairlead.controllers.service_endpoints.pods import ServicePods, facts_of, selector_of
 from fairlead.operations.api import Api
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # loaded by the first controller that needs them
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Dependencies:
     """The parts of a server that controllers need, and indexes they share.
 
     `privileged`: the authorizer ignores roles, so the controllers' users need all rights. `ca` and
@@ -48,7 +48,7 @@ class Surroundings:
     address: str
     privileged: bool
     events: EventWriter = field(default_factory=EventWriter)
-    elsewhere: Elsewhere = field(default_factory=NoRemoteResources)
+    elsewhere: RemoteResources = field(default_factory=NoRemoteResources)
 
     @property
     def dialect(self) -> Dialect:
@@ -100,18 +100,18 @@ class Surroundings:
         return Owned(self.api.collection(self.api.resources.named(PODS)), read_pod)
 
 
-Build = Callable[[Surroundings], Controller]
+Build = Callable[[Dependencies], Controller]
 
 
-class Later(NamedTuple):
+class LazyBuild(NamedTuple):
     """How to build a controller whose modules are loaded only when it has work."""
 
     name: str
     woken_by: Sequence[str]
-    build: Callable[[Surroundings], Reconciler]
+    build: Callable[[Dependencies], Reconciler]
 
 
-def built(build: Build | Later, dependencies: Surroundings) -> Controller | LazyController:
-    if isinstance(build, Later):
+def built(build: Build | LazyBuild, dependencies: Dependencies) -> Controller | LazyController:
+    if isinstance(build, LazyBuild):
         return LazyController(build.name, build.woken_by, partial(build.build, dependencies))
     return build(dependencies)

@@ -77,7 +77,7 @@ class Follow(Protocol):
 
 
 @runtime_checkable
-class Growing(Protocol):
+class DynamicSubscriber(Protocol):
     """A controller that subscribes to more resources while it runs."""
 
     def grow_by(self, follow: Follow) -> None:
@@ -85,7 +85,7 @@ class Growing(Protocol):
 
 
 @runtime_checkable
-class Adding(Protocol):
+class SelfQueueing(Protocol):
     """A controller that queues keys by itself."""
 
     def add_by(self, add: Callable[[str], None]) -> None:
@@ -93,7 +93,7 @@ class Adding(Protocol):
 
 
 @runtime_checkable
-class Steady(Protocol):
+class MonotonicDelays(Protocol):
     """A controller whose delays are durations, measured by the monotonic clock. The delays of other
     controllers lead to a point in time and follow changes of the wall clock."""
 
@@ -159,7 +159,7 @@ class Controllers:
 
     def add(self, controller: Controller | LazyController) -> None:
         """Register a controller; only before `run`."""
-        is_steady = isinstance(controller, Steady) and controller.is_steady
+        is_steady = isinstance(controller, MonotonicDelays) and controller.is_steady
         queue = WorkQueue[str](controller.name, is_steady=is_steady)
         self._queues.append((controller, queue))
         self._api.work[controller.name] = queue
@@ -178,9 +178,9 @@ class Controllers:
                 await self._begin(controller, queue)
 
     async def _begin(self, controller: Reconciler, queue: WorkQueue[str]) -> None:
-        if isinstance(controller, Adding):
+        if isinstance(controller, SelfQueueing):
             controller.add_by(queue.add)
-        if isinstance(controller, Growing):
+        if isinstance(controller, DynamicSubscriber):
             controller.grow_by(partial(self._follow, queue))
         for resource, keys in controller.follows().items():
             self._follow(queue, resource, keys)

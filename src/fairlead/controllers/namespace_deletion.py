@@ -34,7 +34,7 @@ EmptyElsewhere = Callable[[str, Remains], Awaitable[None]]
 
 
 @dataclass(slots=True)
-class _Held:
+class _RemainingContent:
     """Content that remained at the last count: the resources, the keys not deleted since, and the
     time (monotonic) before which it is not counted again."""
 
@@ -55,7 +55,7 @@ class NamespaceDeletion:
         self._client = client
         self._empty_elsewhere = empty_elsewhere
         self._undiscovered: set[str] = set()  # namespaces with failed discovery
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _RemainingContent] = {}
         self._followed: dict[Resource, Unfollow] = {}
         self._follow: Follow
 
@@ -123,7 +123,7 @@ class NamespaceDeletion:
         note(namespace)
         # After a failure the back-off of the queue decides.
         rest = monotonic() + (0.0 if remains.failure() is not None else _REST)
-        waiting = _Held([], set(), rest)
+        waiting = _RemainingContent([], set(), rest)
         for resource in contents:
             collection = self._api.collection(resource)
             versions = collection.newest(namespace)
@@ -154,7 +154,7 @@ class NamespaceDeletion:
             return error
         return None
 
-    def _hold(self, namespace: str, waiting: _Held) -> None:
+    def _hold(self, namespace: str, waiting: _RemainingContent) -> None:
         """Watch the resources of the remaining content."""
         if waiting.keys:
             self._held[namespace] = waiting

@@ -117,7 +117,7 @@ def _condition(kind: str, problem: str, reasons: tuple[str, str], fine: str) -> 
 API_SERVICES = "apiregistration/v1/apiservices"
 
 
-class Elsewhere(Protocol):
+class RemoteResources(Protocol):
     """The resources that aggregated servers behind this one serve."""
 
     def serves(self, group: str, version: str) -> bool:

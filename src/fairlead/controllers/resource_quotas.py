@@ -81,7 +81,7 @@ def _read(resource: Resource, measure: Measure, version: Version) -> _Fact:
 _Changed = tuple[str, Version | None]
 
 
-class _Turns:
+class _EventLoopYields:
     """Yields to the event loop every 4 ms. `spent` sums the time between yields."""
 
     def __init__(self) -> None:
@@ -248,7 +248,7 @@ class ResourceQuotas:
             self._resting.add(key)
             return self._rests[key] - now
         self._resting.discard(key)
-        turns = _Turns()
+        turns = _EventLoopYields()
         is_complete = await self._recount(namespace, name, quota["spec"], turns)
         self._rests[key] = monotonic() + _REST * turns.spent
         if is_complete is None:
@@ -257,7 +257,7 @@ class ResourceQuotas:
         return self._next_look(namespace, is_complete)
 
     async def _recount(
-        self, namespace: str, name: str, spec: Object, turns: _Turns
+        self, namespace: str, name: str, spec: Object, turns: _EventLoopYields
     ) -> Object | None:
         """Count and write the status; returns None if the quota is gone or its spec changed.
 
@@ -295,7 +295,7 @@ class ResourceQuotas:
             for resource, measure, collection in self._counted(names)
         ]
 
-    async def _catch_up(self, sums: list[_Sum], turns: _Turns) -> None:
+    async def _catch_up(self, sums: list[_Sum], turns: _EventLoopYields) -> None:
         """Count changed objects, yielding to the event loop; more objects may change meanwhile."""
         for sum_ in sums:
             facts = self._facts.get(sum_.place, {})

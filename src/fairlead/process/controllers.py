@@ -21,7 +21,7 @@ from fairlead.base.errors import StatusError
 from fairlead.controllers.aggregation.setup import ApiServiceReconcilers
 from fairlead.controllers.catalogue import build_controllers, chosen_controllers
 from fairlead.controllers.custom_resources.controller import DefinitionController
-from fairlead.controllers.dependencies import Surroundings
+from fairlead.controllers.dependencies import Dependencies
 from fairlead.controllers.event_expiry import EventExpiry
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import Controller, Controllers
@@ -101,7 +101,7 @@ class ControllerManager:
             answer_for_containers(api, options)
         if not has_part:
             return
-        dependencies = self._surroundings()
+        dependencies = self._dependencies()
         if "clusterrole-aggregation" in self._running:
             name = "clusterrole-aggregation-controller"
             client = Client(api, dependencies.user(name), name)
@@ -111,9 +111,9 @@ class ControllerManager:
             self._built.close()  # built only to detect bad flags at start
             self._built = None
 
-    def _surroundings(self) -> Surroundings:
+    def _dependencies(self) -> Dependencies:
         ca = self._ca
-        return Surroundings(
+        return Dependencies(
             self._api,
             self._options,
             ca.certificate,
@@ -124,7 +124,7 @@ class ControllerManager:
             elsewhere=self._registering.elsewhere,
         )
 
-    def _build(self, dependencies: Surroundings) -> Controllers:
+    def _build(self, dependencies: Dependencies) -> Controllers:
         """Build the controllers of the leader."""
         built = [
             *self._registering.controllers(),
@@ -135,7 +135,7 @@ class ControllerManager:
             built.append(EventExpiry(self._api, self._options.event_ttl))
         return Controllers(self._api, built, dependencies.events, dependencies.close)
 
-    def _simulation(self, dependencies: Surroundings) -> Sequence[Controller]:
+    def _simulation(self, dependencies: Dependencies) -> Sequence[Controller]:
         if not self._options.simulate_nodes:
             return ()
         from fairlead.controllers.simulation.setup import build_simulation  # lazy
@@ -209,14 +209,14 @@ class ControllerManager:
             await self._term()
             return
         dialect = self._api.dialect
-        client = self._surroundings().manager()
+        client = self._dependencies().manager()
         recorder = Recorder(self._events, client, client.manager)
         identity = f"{socket.gethostname()}_{uuid4()}"
         terms = election_terms(self._options, dialect)
         await Elector(self._api, client, recorder, terms, identity).run(self._term)
 
     async def _term(self) -> None:
-        controllers, self._built = self._built or self._build(self._surroundings()), None
+        controllers, self._built = self._built or self._build(self._dependencies()), None
         async with asyncio.TaskGroup() as group:
             group.create_task(controllers.run())
             if self.aggregation is not None:

@@ -46,7 +46,7 @@ from fairlead.wire.incoming.tls import TlsTransport
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
-    from fairlead.process.workers.slot import Place
+    from fairlead.process.workers.slot import WorkerSlot
     from fairlead.process.workers.worker import Worker
 
 logger = logging.getLogger("fairlead")
@@ -339,7 +339,7 @@ def _serve_together(options: argparse.Namespace, run: Callable[..., None]) -> in
     from fairlead.process.workers.parent import Parent
     from fairlead.process.workers.worker import Worker
 
-    async def work(slot: Place) -> None:
+    async def work(slot: WorkerSlot) -> None:
         await Server(options, Worker(slot, options.workers)).run()
 
     parent = Parent(options, lambda slot: _exit_code(lambda: run(work(slot))), stop_signals())

@@ -17,7 +17,7 @@ from fairlead.client.errors import ApiError, Conflict, NotFound
 from fairlead.client.sync import SyncClient
 from fairlead.client.transport.errors import Unreachable
 from fairlead.testing.contents import Contents, Source, objects_of
-from fairlead.testing.dumps import Loading
+from fairlead.testing.dumps import DumpLoader
 from fairlead.testing.libraries import Libraries
 from fairlead.testing.powers import Duration, Lent, Powers, all_of, lifetime_of
 from fairlead.testing.process import Process, ServerFailed
@@ -120,7 +120,7 @@ class Cluster(Powers):
     def load(self, dump: Source) -> list[Object]:
         """Create the objects in the output of `kubectl get -o yaml` from another cluster, including
         status and owners. Controllers are paused until all of them exist."""
-        return Loading(self, self._contents).load(objects_of(dump))
+        return DumpLoader(self, self._contents).load(objects_of(dump))
 
     def new_namespace(self, stem: str = "test") -> str:
         name = _random_name(stem)

@@ -31,7 +31,7 @@ _SECONDS_FOR_ACCOUNT = 30.0
 _MAX_TRIES = 5
 
 
-class Loading:
+class DumpLoader:
     """Creates objects one after the other, referenced objects first: each object gets a new uid
     here. Controllers are paused meanwhile, because an object they miss may be loaded next."""
 

@@ -22,10 +22,10 @@ def nodes() -> Nodes:
 
 def chosen(nodes: Nodes, wish: PendingPod, *budgets: Object) -> tuple[str, list[str], str]:
     """The node where room is made, who goes, or why not."""
-    verdict = nodes.verdict(wish)
-    assert not verdict.nodes
+    result = nodes.result(wish)
+    assert not result.nodes
     found, why = asyncio.run(
-        choose(wish, verdict, nodes.cluster, nodes.judge, lambda: list(budgets))
+        choose(wish, result, nodes.cluster, nodes.judge, lambda: list(budgets))
     )
     if found is None:
         return "", [], why

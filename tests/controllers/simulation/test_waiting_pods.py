@@ -6,33 +6,33 @@ import pytest
 
 from fairlead.base import clock
 from fairlead.controllers.simulation.scheduler.cluster import Event
-from fairlead.controllers.simulation.scheduler.queue import Waiting
+from fairlead.controllers.simulation.scheduler.queue import PodQueue
 
 
 @pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
+def waiting(monkeypatch: pytest.MonkeyPatch) -> PodQueue:
     monkeypatch.setattr(clock, "time", lambda: moments[0])
     moments[0] = 1000.0
-    return Waiting()
+    return PodQueue()
 
 
 moments = [0.0]
 
 
-def taken(waiting: Waiting) -> list[str]:
+def taken(waiting: PodQueue) -> list[str]:
     found = []
     while (key := waiting.take()) is not None:
         found.append(key)
     return found
 
 
-def test_scheduling_queue_goes_by_priority_and_then_by_age(waiting: Waiting) -> None:
+def test_scheduling_queue_goes_by_priority_and_then_by_age(waiting: PodQueue) -> None:
     for key, priority in (("a", 0), ("b", 5), ("c", 0), ("d", 5)):
         waiting.add(key, priority)
     assert taken(waiting) == ["b", "d", "a", "c"]
 
 
-def test_unschedulable_pod_waits_for_an_event_that_may_help_it(waiting: Waiting) -> None:
+def test_unschedulable_pod_waits_for_an_event_that_may_help_it(waiting: PodQueue) -> None:
     waiting.add("a", 0)
     taken(waiting)
     waiting.put_off("a", Event.NODE)
@@ -43,7 +43,7 @@ def test_unschedulable_pod_waits_for_an_event_that_may_help_it(waiting: Waiting)
     assert taken(waiting) == ["a"]
 
 
-def test_scheduling_queue_backoff_grows_to_ten_seconds(waiting: Waiting) -> None:
+def test_scheduling_queue_backoff_grows_to_ten_seconds(waiting: PodQueue) -> None:
     waiting.add("a", 0)
     for pause in (1, 2, 4, 8, 10, 10):
         assert taken(waiting) == ["a"]
@@ -54,7 +54,7 @@ def test_scheduling_queue_backoff_grows_to_ten_seconds(waiting: Waiting) -> None
         moments[0] += pause
 
 
-def test_unschedulable_pod_is_tried_again_after_five_minutes(waiting: Waiting) -> None:
+def test_unschedulable_pod_is_tried_again_after_five_minutes(waiting: PodQueue) -> None:
     waiting.add("a", 0)
     taken(waiting)
     waiting.put_off("a", Event.VOLUME)
@@ -63,7 +63,7 @@ def test_unschedulable_pod_is_tried_again_after_five_minutes(waiting: Waiting) -
     assert taken(waiting) == ["a"]
 
 
-def test_unschedulable_pod_that_changed_is_tried_at_once(waiting: Waiting) -> None:
+def test_unschedulable_pod_that_changed_is_tried_at_once(waiting: PodQueue) -> None:
     waiting.add("a", 0)
     taken(waiting)
     waiting.put_off("a", Event.NODE)
@@ -71,7 +71,7 @@ def test_unschedulable_pod_that_changed_is_tried_at_once(waiting: Waiting) -> No
     assert taken(waiting) == ["a"]
 
 
-def test_dropped_pod_does_not_come_back_to_the_scheduling_queue(waiting: Waiting) -> None:
+def test_dropped_pod_does_not_come_back_to_the_scheduling_queue(waiting: PodQueue) -> None:
     waiting.add("a", 0)
     taken(waiting)
     waiting.put_off("a", Event.NODE)

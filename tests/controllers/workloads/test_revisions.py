@@ -8,7 +8,12 @@ from typing import Any
 
 from support.api import on_api, system
 
-from fairlead.controllers.workloads.history import REVISIONS, Current, History, template_data
+from fairlead.controllers.workloads.history import (
+    REVISIONS,
+    CurrentRevision,
+    History,
+    template_data,
+)
 from fairlead.operations.api import Api
 
 Object = dict[str, Any]
@@ -34,7 +39,7 @@ class Remembering:
         self.objects = system(api)
         self.history = History(self.objects, api.resources.named(SETS), HASH)
 
-    async def current(self, image: str, collisions: int = 0) -> Current:
+    async def current(self, image: str, collisions: int = 0) -> CurrentRevision:
         self.owner["spec"]["template"]["spec"]["containers"][0]["image"] = image
         known = await self.history.of(self.owner)
         data = template_data(self.owner)

@@ -14,12 +14,12 @@ from support.sources import MemorySource, Shared
 
 from fairlead.process.backup.archive import BackupError, Header
 from fairlead.process.backup.progress import Progress
-from fairlead.process.backup.shared import MAX_RAISED, Raising
+from fairlead.process.backup.shared import MAX_RAISED, RevisionGap
 from fairlead.process.backup.shared import fill as fill_source
 from fairlead.process.backup.storages import DirectoryStorage, SharedStorage
 from fairlead.storage.backend import Row, StorageError, Write
 
-AT_ONCE = Raising()
+AT_ONCE = RevisionGap()
 DEFINITION = Row(2, "apiextensions.@/customresourcedefinitions", "a", 0, "v1", b'{"metadata":{}}')
 
 
@@ -51,13 +51,13 @@ class Given:
         self.rows = lambda: iter(rows())
 
 
-def fill(source: Source, contents: Given, raising: Raising = AT_ONCE) -> int:
+def fill(source: Source, contents: Given, raising: RevisionGap = AT_ONCE) -> int:
     storage = SharedStorage(lambda dialect, unread: source, "cluster")
     return storage.fill(contents, raising, Progress("", stream=StringIO()))
 
 
 def filled(
-    source: Source, rows: list[Row] = ROWS, raising: Raising = AT_ONCE, header: Header = HEADER
+    source: Source, rows: list[Row] = ROWS, raising: RevisionGap = AT_ONCE, header: Header = HEADER
 ) -> int:
     return fill(source, Given(lambda: rows, header), raising)
 
@@ -100,7 +100,7 @@ def test_everything_is_there_and_nothing_else() -> None:
 
 def test_every_object_is_newer_than_what_clients_know() -> None:
     shared = Shared()
-    revision = filled(Source(shared), raising=Raising(gap=50))
+    revision = filled(Source(shared), raising=RevisionGap(gap=50))
     assert min(row.revision for row in shared.kept.heads()) > HEADER.revision + 50
     assert revision == shared.kept.revision
 
@@ -123,7 +123,7 @@ def test_what_cannot_be_made_up_for_is_refused_before_anything_is_written() -> N
     with pytest.raises(BackupError, match="--accept-older-revisions"):
         filled(Source(shared), header=header)
     assert shared.kept.rows == []
-    filled(Source(shared), header=header, raising=Raising(accept_older=True))
+    filled(Source(shared), header=header, raising=RevisionGap(accept_older=True))
     assert contents(shared) == copied(ROWS)
 
 

@@ -64,7 +64,7 @@ async def leftovers(
     namespaces: Iterable[str],
     selector: str,
     applied: set[str],
-    is_ours: Ours,
+    is_ours: AppliedByUs,
 ) -> AsyncIterator[Leftover]:
     """Yield objects that match the selector, are in the namespaces (or cluster-scoped), are not
     among `applied` (uids) and pass `is_ours`."""
@@ -85,7 +85,7 @@ async def leftovers(
                     yield Leftover(resource, value)
 
 
-class Ours:
+class AppliedByUs:
     """Whether this tool applied an object: by the annotation for client-side apply, by the manager
     for server-side apply."""
 

@@ -90,7 +90,7 @@ def secret_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class BootstrapToken:
     """A token, read from its Secret."""
 
     token: str
@@ -106,7 +106,7 @@ class Known:
         return "<invalid>" if left < 0 else _short(left)
 
 
-def known(secret: Mapping[str, Any], dialect: Dialect) -> Known | None:
+def read_secret(secret: Mapping[str, Any], dialect: Dialect) -> BootstrapToken | None:
     """Parse a Secret; None if it is not a valid bootstrap token."""
     name = secret["metadata"]["name"]
     if secret.get("type") != dialect.label(_TYPE):
@@ -120,7 +120,7 @@ def known(secret: Mapping[str, Any], dialect: Dialect) -> Known | None:
     if name != secret_name(id) or not _TOKEN.fullmatch(f"{id}.{private}"):
         return None
     usages = [usage for usage in USAGES if data.get(f"{_USAGE}{usage}") == "true"]
-    return Known(
+    return BootstrapToken(
         f"{id}.{private}",
         _moment(data.get("expiration", "")),
         sorted(usages),

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from fairlead.cli.apply.last_applied import CLIENT_SIDE, annotation_of
-from fairlead.cli.apply.prune import Leftover, Ours, allowed_kinds, leftovers, usual_kinds
+from fairlead.cli.apply.prune import AppliedByUs, Leftover, allowed_kinds, leftovers, usual_kinds
 from fairlead.cli.apply.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
@@ -214,7 +214,7 @@ async def _prune(
 ) -> None:
     dialect = await invocation.client.discovery.dialect()
     kinds = allowed_kinds(invocation.options.prune_allowlist) or usual_kinds(dialect)
-    ours = Ours(annotation_of(dialect), _manager(invocation, client_side), not client_side)
+    ours = AppliedByUs(annotation_of(dialect), _manager(invocation, client_side), not client_side)
     selector = invocation.options.selector
     doomed: list[DeletedObject] = []
     spaces = list(batch.spaces)

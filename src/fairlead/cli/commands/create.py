@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.cli.apply.last_applied import annotation_of, recorded
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.create.form import Making, Object
+from fairlead.cli.create.form import FormArguments, Object
 from fairlead.cli.create.forms import FORMS, add_form_flags, form_of, options_of
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
@@ -94,7 +94,7 @@ async def _create_from_flags(invocation: Invocation, form: str) -> int:
     if len(names) != 1:
         raise UsageError(f"give one NAME, not {len(names)}")
     dialect = await invocation.client.discovery.dialect()
-    making = Making(
+    making = FormArguments(
         names[0], options_of(FORMS[form], invocation.options), invocation.client, dialect
     )
     value = await FORMS[form].build(making)

@@ -10,7 +10,13 @@ from fairlead.cli.delete.removal import DeletedObject, remove, wait_until_gone
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named, singular
-from fairlead.cli.selection import Chosen, add_choosing_flags, check_choice, chosen, uses_selector
+from fairlead.cli.selection import (
+    SelectedObject,
+    add_choosing_flags,
+    check_choice,
+    chosen,
+    uses_selector,
+)
 from fairlead.cli.write_options import EXPECTED, Failures, add_dry_run_flag, dry_run, note, sourced
 from fairlead.client.errors import NotFound
 from fairlead.client.session import Request
@@ -85,7 +91,7 @@ async def _delete(
     return doomed
 
 
-def _tell(invocation: Invocation, selected: Chosen, word: str) -> None:
+def _tell(invocation: Invocation, selected: SelectedObject, word: str) -> None:
     if invocation.options.output == "name":
         invocation.screen.print(named(selected.resource.type, selected.name))
     else:

@@ -9,7 +9,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.get.output import tell_if_no_nodes
-from fairlead.cli.get.requests import Wanted, asked_by
+from fairlead.cli.get.requests import ObjectQuery, parse_queries
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
 from fairlead.client import ApiError, Resource, ResourceType, Unreachable
@@ -20,7 +20,7 @@ from fairlead.client.session import JSON
 _EXPECTED = (ApiError, Unreachable, CommandFailed)
 
 
-class Described(NamedTuple):
+class DescribedObject(NamedTuple):
     """An object to describe."""
 
     type: ResourceType
@@ -40,7 +40,7 @@ def add_flags(parser: ArgumentReader) -> None:
         default=PAGE,
         help="number of objects per list request; 0 for all at once",
     )
-    parser.set_defaults(field_selector="", subresource="")  # read by `asked_by`; no flags here
+    parser.set_defaults(field_selector="", subresource="")  # read by `parse_queries`; no flags here
 
 
 async def run(invocation: Invocation) -> int:
@@ -72,7 +72,7 @@ async def run(invocation: Invocation) -> int:
     return _tell(invocation, failures)
 
 
-def _waits_for_node(described: Described) -> bool:
+def _waits_for_node(described: DescribedObject) -> bool:
     phase = (described.value.get("status") or {}).get("phase")
     placed = (described.value.get("spec") or {}).get("nodeName")
     return described.type.kind == "Pod" and phase == "Pending" and not placed
@@ -83,15 +83,17 @@ def _may_be_prefix(words: Sequence[str]) -> bool:
     return len(words) == 2 and "/" not in words[0]
 
 
-async def _objects(invocation: Invocation, failures: list[Exception]) -> AsyncIterator[Described]:
+async def _objects(
+    invocation: Invocation, failures: list[Exception]
+) -> AsyncIterator[DescribedObject]:
     """Yield all requested objects that exist; errors are added to `failures`."""
-    for query in (await asked_by(invocation)).wanted:
+    for query in (await parse_queries(invocation)).items:
         resource = await _known(invocation, query.resource)
-        versioned = Wanted(resource, query.name, query.namespace, query.labels)
+        versioned = ObjectQuery(resource, query.name, query.namespace, query.labels)
         try:
             async for page in versioned.pages(JSON, invocation.options.chunk_size):
                 for value in [page] if versioned.name else page.get("items") or ():
-                    yield Described(resource.type, value)
+                    yield DescribedObject(resource.type, value)
         except ApiError as error:
             failures.append(error)
 
@@ -117,7 +119,7 @@ async def _describe_matching(invocation: Invocation, missing: NotFound) -> int:
     resource = await _known(invocation, await invocation.client.resource(kind))
     answer = await resource.list(invocation.namespace, limit=invocation.options.chunk_size)
     matching = [
-        Described(resource.type, item)
+        DescribedObject(resource.type, item)
         for item in answer["items"]
         if str((item.get("metadata") or {}).get("name")).startswith(prefix)
     ]
@@ -130,7 +132,7 @@ async def _describe_matching(invocation: Invocation, missing: NotFound) -> int:
 
 
 async def _texts(
-    invocation: Invocation, objects: Sequence[Described], failures: list[Exception]
+    invocation: Invocation, objects: Sequence[DescribedObject], failures: list[Exception]
 ) -> AsyncIterator[str]:
     """Yield the descriptions in the order of the objects; errors are added to `failures`."""
     from fairlead.cli.describe.describer import Describer, in_order
@@ -140,7 +142,7 @@ async def _texts(
         invocation.client, dialect, invocation.options.chunk_size, invocation.options.show_events
     )
 
-    async def describe(described: Described) -> str | Exception:
+    async def describe(described: DescribedObject) -> str | Exception:
         try:
             return await describer.describe(described.type, described.value)
         except _EXPECTED as error:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fairlead.base.terminal import printable
 from fairlead.cli.apply.last_applied import CLIENT_SIDE, annotation_of
-from fairlead.cli.apply.prune import Ours, allowed_kinds, leftovers, usual_kinds
+from fairlead.cli.apply.prune import AppliedByUs, allowed_kinds, leftovers, usual_kinds
 from fairlead.cli.apply.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.error_messages import worded
@@ -137,7 +137,7 @@ class _Comparison:
         client, options = self._at.client, self._at.options
         dialect = await client.discovery.dialect()
         kinds = allowed_kinds(options.prune_allowlist) or usual_kinds(dialect)
-        ours = Ours(self._annotation, self._manager, not self._client_side)
+        ours = AppliedByUs(self._annotation, self._manager, not self._client_side)
         spaces = list(self._spaces)
         async for leftover in leftovers(client, kinds, spaces, options.selector, self._seen, ours):
             self._append(leftover.resource.type, leftover.value, None)

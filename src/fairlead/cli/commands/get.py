@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.get.output import show_documents, show_tables
-from fairlead.cli.get.requests import asked_by
+from fairlead.cli.get.requests import parse_queries
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.printers import FORMATS, Choice, is_table, printer_for
@@ -74,7 +74,7 @@ async def run(invocation: Invocation) -> int:
     if options.sort_by:
         from fairlead.cli.output.sort import Order
     order = Order(options.sort_by) if options.sort_by else None
-    queries = await asked_by(invocation)
+    queries = await parse_queries(invocation)
     if options.watch or options.watch_only:
         from fairlead.cli.get import follow
 

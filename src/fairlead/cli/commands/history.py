@@ -9,7 +9,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import documents, tables
-from fairlead.cli.targets import Named, parse_object_reference
+from fairlead.cli.targets import ObjectReference, parse_object_reference
 
 if TYPE_CHECKING:
     from fairlead.cli.versions.differences import DiffView
@@ -81,7 +81,7 @@ async def run(invocation: Invocation) -> int:
     return 0
 
 
-async def _compare(invocation: Invocation, named: Named, sight: DiffView) -> None:
+async def _compare(invocation: Invocation, named: ObjectReference, sight: DiffView) -> None:
     """Print the difference between two revisions, given in any order. Raises NotFound if the object
     existed at neither."""
     from fairlead.cli.invocation import Paint
@@ -105,7 +105,7 @@ async def _compare(invocation: Invocation, named: Named, sight: DiffView) -> Non
         invocation.screen.print("No differences match.")
 
 
-async def _then(named: Named, revision: str) -> dict[str, Any] | None:
+async def _then(named: ObjectReference, revision: str) -> dict[str, Any] | None:
     """The object at a revision; None if it did not exist then."""
     from fairlead.cli.versions.retained import object_at
     from fairlead.client.errors import NotFound
@@ -174,7 +174,7 @@ def _chosen(
 
 
 def _document(
-    named: Named, since: int, chapters: list[HistoryEntry], sight: DiffView
+    named: ObjectReference, since: int, chapters: list[HistoryEntry], sight: DiffView
 ) -> dict[str, Any]:
     return {
         **named.document(),
@@ -183,7 +183,9 @@ def _document(
     }
 
 
-def _tell(invocation: Invocation, named: Named, since: int, chapters: list[HistoryEntry]) -> None:
+def _tell(
+    invocation: Invocation, named: ObjectReference, since: int, chapters: list[HistoryEntry]
+) -> None:
     from fairlead.cli.invocation import Paint
 
     invocation.screen.print(f"{named.title} ({named.resource.type.api_version})")

@@ -11,13 +11,13 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, add_file_flags, manifests
 from fairlead.cli.output import documents
 from fairlead.cli.output.documents import masked
-from fairlead.cli.targets import Named, parse_object_reference
+from fairlead.cli.targets import ObjectReference, parse_object_reference
 
 if TYPE_CHECKING:
     from fairlead.cli.ownership.fields import Field
     from fairlead.cli.ownership.managers import Manager
     from fairlead.cli.ownership.plan import Plan
-    from fairlead.cli.ownership.rows import Wanted
+    from fairlead.cli.ownership.rows import FieldFilter
 
 _NOTHING = "error: no objects passed to owners"
 
@@ -94,7 +94,7 @@ async def _run_plans(invocation: Invocation) -> int:
     return 1 if conflicts else 0
 
 
-async def _named_by(invocation: Invocation, manifest: Manifest) -> Named:
+async def _named_by(invocation: Invocation, manifest: Manifest) -> ObjectReference:
     """The object of a manifest, in the namespace of the manifest or the current one."""
     resource = await invocation.client.resource_of(manifest.value)
     metadata = manifest.value.get("metadata") or {}
@@ -109,10 +109,10 @@ async def _named_by(invocation: Invocation, manifest: Manifest) -> Named:
             f"error: the file says namespace {namespace} and -n {invocation.options.namespace}:"
             f" leave out -n, or give -n {namespace}"
         )
-    return Named(resource, name, namespace)
+    return ObjectReference(resource, name, namespace)
 
 
-def _same(first: Named, other: Named) -> bool:
+def _same(first: ObjectReference, other: ObjectReference) -> bool:
     """Whether both are the same object, regardless of the API version."""
     return (first.resource.type.group, first.resource.type.kind, first.name, first.namespace) == (
         other.resource.type.group,
@@ -124,7 +124,7 @@ def _same(first: Named, other: Named) -> bool:
 
 def _show(
     invocation: Invocation,
-    named: Named,
+    named: ObjectReference,
     managers: list[Manager],
     tree: Field,
     plan: Plan | None = None,
@@ -142,7 +142,9 @@ def _show(
     invocation.screen.print(drawing.fields(rows_of(tree, selects), planner))
 
 
-def _wanted(invocation: Invocation, named: Named, managers: list[Manager]) -> Wanted | None:
+def _wanted(
+    invocation: Invocation, named: ObjectReference, managers: list[Manager]
+) -> FieldFilter | None:
     """The filter of `--manager`; raises CommandFailed if the manager owns no fields."""
     only = invocation.options.manager
     if not only:

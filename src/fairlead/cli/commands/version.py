@@ -60,12 +60,12 @@ async def _server(invocation: Invocation) -> dict[str, Any]:
 
 def _has_configuration(invocation: Invocation) -> bool:
     """Whether there is any client configuration, from flags, files or inside a cluster."""
-    from fairlead.client.access.files import sources_of, surroundings
+    from fairlead.client.access.files import pod_environment, sources_of
 
     sources = sources_of(invocation.options.kubeconfig)
     return (
         sources.explicit
         or bool(invocation.options.context)
         or any(file.exists() for file in sources.files)
-        or surroundings() is not None
+        or pod_environment() is not None
     )

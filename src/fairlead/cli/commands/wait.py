@@ -10,7 +10,13 @@ from fairlead.cli.arguments import ArgumentReader, seconds
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, show_result
-from fairlead.cli.selection import Chosen, add_choosing_flags, check_choice, chosen, uses_selector
+from fairlead.cli.selection import (
+    SelectedObject,
+    add_choosing_flags,
+    check_choice,
+    chosen,
+    uses_selector,
+)
 from fairlead.cli.write_options import EXPECTED, Failures
 from fairlead.client.conditions import Holds, exists, has_condition, is_gone, is_other_than, settled
 from fairlead.client.errors import NotFound
@@ -45,13 +51,13 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    condition = wanted_by(invocation.options.wanted)
+    condition = parse_condition(invocation.options.wanted)
     check_choice(invocation, invocation.options.words)
     failures = Failures()
     objects = await _found(invocation, condition, failures)
     if not objects and not failures and not condition.is_absence:
         raise CommandError("no matching resources found")
-    groups: dict[tuple[str, str, str], list[Chosen]] = {}
+    groups: dict[tuple[str, str, str], list[SelectedObject]] = {}
     for selected in objects:
         type = selected.resource.type
         groups.setdefault((type.group, type.name, selected.namespace), []).append(selected)
@@ -64,10 +70,12 @@ async def run(invocation: Invocation) -> int:
     return failures.finish()
 
 
-async def _found(invocation: Invocation, condition: Wanted, failures: Failures) -> list[Chosen]:
+async def _found(
+    invocation: Invocation, condition: WaitCondition, failures: Failures
+) -> list[SelectedObject]:
     """The selected objects with their current values. With --for=create a missing object is
     included; with --for=delete it is skipped."""
-    objects: list[Chosen] = []
+    objects: list[SelectedObject] = []
     async for resolved in chosen(invocation, invocation.options.words, failures):
         try:
             value = resolved.value or await resolved.resource.get(resolved.name, resolved.namespace)
@@ -83,8 +91,11 @@ async def _found(invocation: Invocation, condition: Wanted, failures: Failures) 
 
 
 async def _wait(
-    invocation: Invocation, group: Sequence[Chosen], condition: Wanted, failures: Failures
-) -> Collection[Chosen]:
+    invocation: Invocation,
+    group: Sequence[SelectedObject],
+    condition: WaitCondition,
+    failures: Failures,
+) -> Collection[SelectedObject]:
     """Wait for objects of one resource and namespace; return the objects that do not meet the
     condition in time."""
     resource, namespace = group[0].resource, group[0].namespace
@@ -101,7 +112,7 @@ async def _wait(
 
 
 def _tell(
-    invocation: Invocation, resource: Resource, selected: Chosen, key: Key, value: object
+    invocation: Invocation, resource: Resource, selected: SelectedObject, key: Key, value: object
 ) -> None:
     last_value = (
         value if isinstance(value, dict) else selected.value or {"metadata": {"name": key[1]}}
@@ -110,7 +121,7 @@ def _tell(
     invocation.screen.flush()
 
 
-class Wanted(NamedTuple):
+class WaitCondition(NamedTuple):
     """The condition to wait for. `holds` takes the object found at the start, or None, and returns
     the predicate."""
 
@@ -119,21 +130,21 @@ class Wanted(NamedTuple):
     is_presence: bool = False
 
 
-def wanted_by(text: str) -> Wanted:
+def parse_condition(text: str) -> WaitCondition:
     """Raises Mistake."""
     word = text.lower()
     if word == "delete":
-        return Wanted(_gone, is_absence=True)
+        return WaitCondition(_gone, is_absence=True)
     if word == "create":
-        return Wanted(lambda value: exists, is_presence=True)
+        return WaitCondition(lambda value: exists, is_presence=True)
     kind, _, rest = text.partition("=")
     if kind == "condition" and rest:
         name, sign, status = rest.partition("=")
         holds = has_condition(name, status if sign else "True")
-        return Wanted(lambda value: holds)
+        return WaitCondition(lambda value: holds)
     if kind == "jsonpath":
         condition = _at_path(rest)
-        return Wanted(lambda value: condition)
+        return WaitCondition(lambda value: condition)
     raise CommandError(f'unrecognized condition: "{text}"')
 
 

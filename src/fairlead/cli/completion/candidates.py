@@ -18,7 +18,7 @@ from fairlead.cli.errors import UsageError
 _TIMEOUT = 3.0  # seconds to wait for the server
 
 
-class Typed(NamedTuple):
+class CommandLine(NamedTuple):
     """The parsed command line before the word to complete."""
 
     command: str
@@ -46,7 +46,7 @@ def _offered(words: list[str]) -> Iterator[tuple[str, str]]:
         reader = ArgumentReader()
         add_connection_flags(reader)
         if _wants_value(reader, before[-1]):
-            return _words(Typed("", reader, before, current))
+            return _words(CommandLine("", reader, before, current))
     if not before or before[0].startswith("-"):
         return _matching(_commands(), current)
     if before[0] in GROUPS and len(before) == 1:
@@ -55,7 +55,7 @@ def _offered(words: list[str]) -> Iterator[tuple[str, str]]:
     if name not in COMMANDS:
         return iter(())
     reader = _reader(name)
-    return _words(Typed(name, reader, before[len(name.split()) :], current))
+    return _words(CommandLine(name, reader, before[len(name.split()) :], current))
 
 
 def _commands() -> dict[str, str]:
@@ -81,7 +81,7 @@ def _reader(name: str) -> ArgumentReader:
     return reader
 
 
-def _words(typed: Typed) -> Iterator[tuple[str, str]]:
+def _words(typed: CommandLine) -> Iterator[tuple[str, str]]:
     current = typed.current
     actions = typed.reader._option_string_actions
     flag, sign, begun = current.partition("=")
@@ -129,7 +129,7 @@ def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
     return positionals
 
 
-def _ask(typed: Typed, offers: CandidateSource | None) -> dict[str, str]:
+def _ask(typed: CommandLine, offers: CandidateSource | None) -> dict[str, str]:
     """Candidates from the server or configuration. The shell inserts them verbatim, so names that
     need quoting or look like a flag are left out."""
     if offers is None:
@@ -142,7 +142,7 @@ def _ask(typed: Typed, offers: CandidateSource | None) -> dict[str, str]:
     }
 
 
-def _options(typed: Typed) -> argparse.Namespace:
+def _options(typed: CommandLine) -> argparse.Namespace:
     """The parsed flags; the defaults if they cannot be parsed."""
     try:
         return typed.reader.parse_known_intermixed_args(list(typed.before))[0]

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from functools import partial
 
-from fairlead.cli.create.form import Flag, Form, Making, Object, pairs
+from fairlead.cli.create.form import Flag, Form, FormArguments, Object, pairs
 from fairlead.cli.errors import CommandError
 
 _GROUP = "rbac.authorization.@"
 _PATH_VERBS = ("get", "post", "put", "delete", "patch", "head", "options", "*")
 
 
-async def _service_account(arguments: Making) -> Object:
+async def _service_account(arguments: FormArguments) -> Object:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": arguments.name}}
 
 
-def _of_group(arguments: Making, kind: str, **fields: object) -> Object:
+def _of_group(arguments: FormArguments, kind: str, **fields: object) -> Object:
     version = arguments.dialect.group_name(f"{_GROUP}/v1")
     return {"apiVersion": version, "kind": kind, "metadata": {"name": arguments.name}, **fields}
 
 
-def _verbs(arguments: Making) -> list[str]:
+def _verbs(arguments: FormArguments) -> list[str]:
     verbs = list(dict.fromkeys(arguments.values("verb")))
     return ["*"] if "*" in verbs else verbs
 
 
-async def _resource_rules(arguments: Making, verbs: list[str]) -> list[Object]:
+async def _resource_rules(arguments: FormArguments, verbs: list[str]) -> list[Object]:
     """One rule per API group of the resources."""
     by_group: dict[str, list[str]] = {}
     for text in dict.fromkeys(arguments.values("resource")):
@@ -48,7 +48,7 @@ async def _resource_rules(arguments: Making, verbs: list[str]) -> list[Object]:
     ]
 
 
-async def _role(arguments: Making) -> Object:
+async def _role(arguments: FormArguments) -> Object:
     verbs = _verbs(arguments)
     if not verbs:
         raise CommandError("verbs are missing: --verb=get,list")
@@ -57,7 +57,7 @@ async def _role(arguments: Making) -> Object:
     return _of_group(arguments, "Role", rules=await _resource_rules(arguments, verbs))
 
 
-async def _cluster_role(arguments: Making) -> Object:
+async def _cluster_role(arguments: FormArguments) -> Object:
     verbs, resources = _verbs(arguments), arguments.values("resource")
     paths, aggregated = arguments.values("non_resource_url"), arguments.values("aggregation_rule")
     if aggregated:
@@ -86,7 +86,7 @@ async def _cluster_role(arguments: Making) -> Object:
     return _of_group(arguments, "ClusterRole", rules=rules)
 
 
-def _subjects(arguments: Making) -> list[Object]:
+def _subjects(arguments: FormArguments) -> list[Object]:
     group = arguments.dialect.group_name(_GROUP)
     subjects: list[Object] = [
         {"apiGroup": group, "kind": kind, "name": name}
@@ -101,7 +101,7 @@ def _subjects(arguments: Making) -> list[Object]:
     return subjects
 
 
-async def _binding(arguments: Making, kind: str) -> Object:
+async def _binding(arguments: FormArguments, kind: str) -> Object:
     role = arguments.text("role") if kind == "RoleBinding" else ""
     cluster_role = arguments.text("clusterrole")
     if kind == "ClusterRoleBinding":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from fairlead.cli.create.form import Flag, Form, Making, Object
+from fairlead.cli.create.form import Flag, Form, FormArguments, Object
 from fairlead.cli.errors import CommandError
 from fairlead.fields.values import compact_json
 
@@ -26,7 +26,7 @@ _SOURCES = (
 )
 
 
-def _contents(arguments: Making, kind: str) -> dict[str, bytes]:
+def _contents(arguments: FormArguments, kind: str) -> dict[str, bytes]:
     """The keys and values from the flags; raises Mistake."""
     options = arguments.options
     if options.from_env_file and (options.from_file or options.from_literal):
@@ -102,7 +102,7 @@ def _variables(name: str) -> Iterator[tuple[str, bytes]]:
         yield key, (value if sign else os.environ.get(key, "")).encode()
 
 
-async def _config_map(arguments: Making) -> Object:
+async def _config_map(arguments: FormArguments) -> Object:
     config_map: Object = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -116,11 +116,11 @@ async def _config_map(arguments: Making) -> Object:
     return _named(arguments, config_map)
 
 
-def _named(arguments: Making, value: Object) -> Object:
+def _named(arguments: FormArguments, value: Object) -> Object:
     return with_hash(value) if arguments.options.append_hash else value
 
 
-def _secret(arguments: Making, contents: dict[str, bytes], type: str = "") -> Object:
+def _secret(arguments: FormArguments, contents: dict[str, bytes], type: str = "") -> Object:
     secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": arguments.name}}
     if contents:
         secret["data"] = {key: b64encode(value).decode() for key, value in contents.items()}
@@ -129,11 +129,11 @@ def _secret(arguments: Making, contents: dict[str, bytes], type: str = "") -> Ob
     return _named(arguments, secret)
 
 
-async def _generic(arguments: Making) -> Object:
+async def _generic(arguments: FormArguments) -> Object:
     return _secret(arguments, _contents(arguments, "Secret"), arguments.text("type"))
 
 
-async def _tls(arguments: Making) -> Object:
+async def _tls(arguments: FormArguments) -> Object:
     files = {"tls.crt": arguments.text("cert"), "tls.key": arguments.text("key")}
     if not all(files.values()):
         raise CommandError("both files are needed: --cert and --key")
@@ -152,7 +152,7 @@ def _check_pair(certificate: str, key: str) -> None:
         raise CommandError(f"tls: failed to load the certificate and its key: {why}") from None
 
 
-async def _registry(arguments: Making) -> Object:
+async def _registry(arguments: FormArguments) -> Object:
     type, file = arguments.dialect.label("@/dockerconfigjson"), ".dockerconfigjson"
     sources = arguments.values("from_file")
     if sources:

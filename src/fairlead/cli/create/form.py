@@ -27,7 +27,7 @@ class Flag(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class FormArguments:
     """The input of a builder: the name of the new object, the flags, and the client."""
 
     name: str
@@ -66,7 +66,7 @@ class Form:
     words after `--` are the command to run."""
 
     help: str
-    build: Callable[[Making], Awaitable[Object]]
+    build: Callable[[FormArguments], Awaitable[Object]]
     flags: tuple[Flag, ...] = ()
     said: str = ""
     has_command: bool = False

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from fairlead.cli.create.form import Flag, Form, Making, Object, pairs
+from fairlead.cli.create.form import Flag, Form, FormArguments, Object, pairs
 from fairlead.cli.errors import CommandError
 from fairlead.cli.selection import as_object
 
 
-async def _namespace(arguments: Making) -> Object:
+async def _namespace(arguments: FormArguments) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": arguments.name}}
 
 
-async def _quota(arguments: Making) -> Object:
+async def _quota(arguments: FormArguments) -> Object:
     spec: Object = {}
     hard = [part for part in arguments.text("hard").split(",") if part]
     if hard:
@@ -27,7 +27,7 @@ async def _quota(arguments: Making) -> Object:
     }
 
 
-async def _priority_class(arguments: Making) -> Object:
+async def _priority_class(arguments: FormArguments) -> Object:
     priority_class: Object = {
         "apiVersion": arguments.dialect.group_name("scheduling.@/v1"),
         "kind": "PriorityClass",
@@ -42,7 +42,7 @@ async def _priority_class(arguments: Making) -> Object:
     return priority_class
 
 
-async def _disruption_budget(arguments: Making) -> Object:
+async def _disruption_budget(arguments: FormArguments) -> Object:
     least, most = arguments.text("min_available"), arguments.text("max_unavailable")
     selector = arguments.text("selector")
     if not least and not most:

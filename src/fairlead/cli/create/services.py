@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import Any
 
-from fairlead.cli.create.form import Flag, Form, Making, Object, pairs
+from fairlead.cli.create.form import Flag, Form, FormArguments, Object, pairs
 from fairlead.cli.errors import CommandError
 
 _RULE = re.compile(
@@ -37,7 +37,7 @@ def _port(text: str) -> Object:
     return {"name": name, "port": port, "protocol": "TCP", "targetPort": target}
 
 
-async def _service(arguments: Making, type: str) -> Object:
+async def _service(arguments: FormArguments, type: str) -> Object:
     ports = [_port(text) for text in arguments.values("tcp")]
     selector = {"app": arguments.name}
     spec: Object = {"type": type, "selector": selector}
@@ -68,7 +68,7 @@ def _backend(service: str, port: str) -> Object:
     return {"service": {"name": service, "port": named}}
 
 
-async def _ingress(arguments: Making) -> Object:
+async def _ingress(arguments: FormArguments) -> Object:
     rules, default = arguments.options.rule, arguments.text("default_backend")
     if not rules and not default:
         raise CommandError(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fairlead.cli.create.form import Flag, Form, Making, Object
+from fairlead.cli.create.form import Flag, Form, FormArguments, Object
 from fairlead.cli.errors import CommandError
 from fairlead.cli.write_options import seconds_of
 
 _BOUND = {"Pod": "v1", "Secret": "v1"}
 
 
-async def _request(arguments: Making) -> Object:
+async def _request(arguments: FormArguments) -> Object:
     """The TokenRequest; the server returns the token in its status."""
     spec: Object = {}
     audiences = arguments.values("audience")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fairlead.cli.create.form import Flag, Form, Making, Object
+from fairlead.cli.create.form import Flag, Form, FormArguments, Object
 from fairlead.cli.errors import CommandError
 
 _NOT_IN_NAMES = re.compile(r"[^-a-z0-9]+")
@@ -22,7 +22,7 @@ def _named_after(image: str) -> str:
     return _NOT_IN_NAMES.sub("-", last.lower())[:_MAX_NAME_LENGTH].strip("-") or "main"
 
 
-async def _deployment(arguments: Making) -> Object:
+async def _deployment(arguments: FormArguments) -> Object:
     images, command = arguments.values("image"), arguments.options.behind
     if not images:
         raise CommandError('required flag(s) "image" not set')
@@ -47,12 +47,12 @@ async def _deployment(arguments: Making) -> Object:
     }
 
 
-def _job_spec(arguments: Making, image: str, restart: str) -> Object:
+def _job_spec(arguments: FormArguments, image: str, restart: str) -> Object:
     container = _container(arguments.name, image, arguments.options.behind)
     return {"template": {"spec": {"containers": [container], "restartPolicy": restart}}}
 
 
-async def _job(arguments: Making) -> Object:
+async def _job(arguments: FormArguments) -> Object:
     image, origin = arguments.text("image"), arguments.text("from")
     if bool(image) == bool(origin):
         raise CommandError("give --image or --from=cronjob/NAME")
@@ -66,7 +66,7 @@ async def _job(arguments: Making) -> Object:
     }
 
 
-async def _job_of(arguments: Making, origin: str) -> Object:
+async def _job_of(arguments: FormArguments, origin: str) -> Object:
     """The job that the cron job would create now."""
     if arguments.options.behind:
         raise CommandError("cannot specify --from and command")
@@ -100,7 +100,7 @@ async def _job_of(arguments: Making, origin: str) -> Object:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": job, "spec": template["spec"]}
 
 
-async def _cron_job(arguments: Making) -> Object:
+async def _cron_job(arguments: FormArguments) -> Object:
     image, schedule = arguments.required("image"), arguments.required("schedule")
     spec = _job_spec(arguments, image, arguments.text("restart") or "OnFailure")
     return {

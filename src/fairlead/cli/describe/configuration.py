@@ -10,7 +10,7 @@ from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import draw_head
 from fairlead.cli.describe.parts.words import NONE
-from fairlead.cli.describe.queries import SECRETS, Found, Queries
+from fairlead.cli.describe.queries import SECRETS, Queries, QueryResult
 
 _TOKEN_TYPE = "@/service-account-token"
 _ACCOUNT_NAME = "@/service-account.name"
@@ -43,7 +43,7 @@ def _draw_secret(page: Page, secret: Subject) -> None:
         page.pair(key, f"{_size(value)} bytes")
 
 
-async def _secrets(account: Subject, asker: Queries) -> Found:
+async def _secrets(account: Subject, asker: Queries) -> QueryResult:
     return await asker.all(SECRETS, account.namespace)
 
 

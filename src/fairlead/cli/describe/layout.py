@@ -11,7 +11,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass, field
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.page import Page
-from fairlead.cli.describe.queries import Found, Queries
+from fairlead.cli.describe.queries import Queries, QueryResult
 from fairlead.client import ResourceType
 
 # By group (`@` stands for the domain) and kind: module and name of the layout. Modules are imported
@@ -86,10 +86,10 @@ class Subject(Fields):
     def is_terminating(self) -> bool:
         return self.has("metadata.deletionTimestamp")
 
-    def found(self, question: str) -> Found:
+    def found(self, question: str) -> QueryResult:
         """The result of a query for objects; empty if there is none."""
         answer = self.answers.get(question)
-        return answer if isinstance(answer, Found) else Found()
+        return answer if isinstance(answer, QueryResult) else QueryResult()
 
 
 Question = Callable[[Subject, Queries], Awaitable[Any]]

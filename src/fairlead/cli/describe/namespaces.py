@@ -10,7 +10,7 @@ from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import draw_cluster_head, draw_conditions_with_time
 from fairlead.cli.describe.parts.quantities import amount_of, quantity_text
-from fairlead.cli.describe.queries import LIMITS, QUOTAS, Found, Queries
+from fairlead.cli.describe.queries import LIMITS, QUOTAS, Queries, QueryResult
 from fairlead.codec.types.quantity import format_quantity
 
 _SCOPES = {
@@ -29,11 +29,11 @@ _LIMITS = {
 _LIMIT_HEAD = ("Type", "Resource", *_LIMITS)
 
 
-async def _quotas(namespace: Subject, asker: Queries) -> Found:
+async def _quotas(namespace: Subject, asker: Queries) -> QueryResult:
     return await asker.all(QUOTAS, namespace.name)
 
 
-async def _limits(namespace: Subject, asker: Queries) -> Found:
+async def _limits(namespace: Subject, asker: Queries) -> QueryResult:
     return await asker.all(LIMITS, namespace.name)
 
 

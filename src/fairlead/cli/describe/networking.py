@@ -15,13 +15,13 @@ from fairlead.cli.describe.parts.metadata import (
     selector_or_none,
 )
 from fairlead.cli.describe.parts.words import NONE, in_numbers
-from fairlead.cli.describe.queries import ENDPOINTS, SERVICES, Found, Queries
+from fairlead.cli.describe.queries import ENDPOINTS, SERVICES, Queries, QueryResult
 from fairlead.cli.describe.services import address_text
 
 _NO_BACKEND = "<default>"
 
 
-async def _backends(ingress: Subject, asker: Queries) -> dict[str, list[Found]]:
+async def _backends(ingress: Subject, asker: Queries) -> dict[str, list[QueryResult]]:
     """The endpoints and the service for each service name in use."""
     used = [ingress.part("spec.defaultBackend"), *map(_backend, _paths(ingress))]
     names = dict.fromkeys(backend.text("service.name") for backend in used)
@@ -85,7 +85,10 @@ def _backend_text(ingress: Subject, backend: Fields) -> str:
         return f"APIGroup: {group}, Kind: {other.text('kind')}, Name: {other.text('name')}"
     name, port = backend.text("service.name"), backend.part("service.port")
     text = f"{name}:{port.number('number') or port.text('name')}"
-    endpoints, service = ingress.answers.get("backends", {}).get(name) or (Found(), Found())
+    endpoints, service = ingress.answers.get("backends", {}).get(name) or (
+        QueryResult(),
+        QueryResult(),
+    )
     error = endpoints.error or service.error
     if error is not None:
         return f"{text} (<error: {error.message}>)"

@@ -22,7 +22,7 @@ from fairlead.cli.describe.parts.quantities import (
     of_pods,
 )
 from fairlead.cli.describe.parts.words import NONE, UNSET, age, in_full, shown
-from fairlead.cli.describe.queries import PODS, Found, Queries
+from fairlead.cli.describe.queries import PODS, Queries, QueryResult
 from fairlead.client import ResourceType
 from fairlead.codec.types.quantity import Amount
 
@@ -46,12 +46,12 @@ _SHARES = ("CPU Requests", "CPU Limits", "Memory Requests", "Memory Limits")
 _POD_HEAD = ("Namespace", "Name", "", *_SHARES, "Age")
 
 
-async def _lease(node: Subject, asker: Queries) -> Found:
+async def _lease(node: Subject, asker: Queries) -> QueryResult:
     type = ResourceType(asker.dialect.group_name("coordination.@"), "v1", "leases", "Lease", True)
     return await asker.one(type, node.name, asker.dialect.node_lease_namespace)
 
 
-async def _pods(node: Subject, asker: Queries) -> Found:
+async def _pods(node: Subject, asker: Queries) -> QueryResult:
     """The node's pods that have not terminated."""
     fields = f"spec.nodeName={node.name},status.phase!=Succeeded,status.phase!=Failed"
     return await asker.all(PODS, "", fieldSelector=fields)
@@ -90,7 +90,7 @@ def _roles(node: Subject) -> list[str]:
     return sorted(roles - {""})
 
 
-def _draw_lease(page: Page, result: Found) -> None:
+def _draw_lease(page: Page, result: QueryResult) -> None:
     if result.error is not None:
         page.pair("Lease", f"Failed to get lease: {result.error.message}")
         return

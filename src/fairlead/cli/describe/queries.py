@@ -22,7 +22,7 @@ REPLICA_SETS = ResourceType("apps", "v1", "replicasets", "ReplicaSet", True)
 
 
 @dataclass(slots=True)
-class Found:
+class QueryResult:
     """The result of a query: objects, or the error."""
 
     items: list[Fields] = field(default_factory=list)
@@ -41,22 +41,22 @@ class Queries:
         self._client = client
         self._chunk = chunk
 
-    async def all(self, type: ResourceType, namespace: str, **query: Any) -> Found:
+    async def all(self, type: ResourceType, namespace: str, **query: Any) -> QueryResult:
         try:
             answer = await self._client.of(type).list(namespace, limit=self._chunk, **query)
         except ApiError as error:
-            return Found(error=error)
-        return Found(Fields(answer).items("items"))
+            return QueryResult(error=error)
+        return QueryResult(Fields(answer).items("items"))
 
-    async def one(self, type: ResourceType, name: str, namespace: str) -> Found:
+    async def one(self, type: ResourceType, name: str, namespace: str) -> QueryResult:
         if not name:
-            return Found()
+            return QueryResult()
         try:
-            return Found([Fields(await self._client.of(type).get(name, namespace))])
+            return QueryResult([Fields(await self._client.of(type).get(name, namespace))])
         except ApiError as error:
-            return Found(error=error)
+            return QueryResult(error=error)
 
-    async def events(self, namespace: str, about: Mapping[str, str]) -> Found:
+    async def events(self, namespace: str, about: Mapping[str, str]) -> QueryResult:
         terms = (f"involvedObject.{key}={_escaped(value)}" for key, value in about.items())
         return await self.all(EVENTS, namespace, fieldSelector=",".join(terms))
 

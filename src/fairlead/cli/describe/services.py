@@ -9,13 +9,13 @@ from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import draw_head, one_line
 from fairlead.cli.describe.parts.words import NONE, UNSET, host_and_port
-from fairlead.cli.describe.queries import ENDPOINTS, Found, Queries
+from fairlead.cli.describe.queries import ENDPOINTS, Queries, QueryResult
 
 _MAX_ADDRESSES = 3
 _PORT_HEAD = ("Name", "Port", "Protocol")
 
 
-async def _endpoints(service: Subject, asker: Queries) -> Found:
+async def _endpoints(service: Subject, asker: Queries) -> QueryResult:
     return await asker.one(ENDPOINTS, service.name, service.namespace)
 
 

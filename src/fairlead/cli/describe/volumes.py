@@ -15,7 +15,7 @@ from fairlead.cli.describe.parts.metadata import (
 from fairlead.cli.describe.parts.quantities import quantity_text
 from fairlead.cli.describe.parts.volume_sources import draw_persistent_source
 from fairlead.cli.describe.parts.words import NONE, in_full, listed, yes_or_no
-from fairlead.cli.describe.queries import PODS, Found, Queries
+from fairlead.cli.describe.queries import PODS, Queries, QueryResult
 
 _DEFAULT_MARKS = ("storageclass.@/is-default-class", "storageclass.beta.@/is-default-class")
 
@@ -51,7 +51,7 @@ def _draw_affinity(page: Page, required: Fields) -> None:
             page.entries(f"Term {index}", lines, 2)
 
 
-async def _pods(claim: Subject, asker: Queries) -> Found:
+async def _pods(claim: Subject, asker: Queries) -> QueryResult:
     return await asker.all(PODS, claim.namespace)
 
 

@@ -25,7 +25,7 @@ from fairlead.cli.describe.parts.pods import (
     pods_status,
 )
 from fairlead.cli.describe.parts.words import NONE, UNSET, in_full, shown
-from fairlead.cli.describe.queries import REPLICA_SETS, Found, Queries
+from fairlead.cli.describe.queries import REPLICA_SETS, Queries, QueryResult
 
 _TEMPLATE_HASH = "pod-template-hash"
 _NODE_COUNTS = (
@@ -112,7 +112,7 @@ def _deployment_replicas(deployment: Subject) -> str:
     return " | ".join(f"{count} {name}" for name, count in counts)
 
 
-async def _replica_sets(deployment: Subject, asker: Queries) -> Found:
+async def _replica_sets(deployment: Subject, asker: Queries) -> QueryResult:
     selector = label_selector(deployment)
     return await asker.all(REPLICA_SETS, deployment.namespace, labelSelector=selector)
 

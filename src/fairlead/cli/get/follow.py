@@ -12,7 +12,7 @@ import orjson
 
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.get.output import accepted, objects_of, table_layout
-from fairlead.cli.get.requests import Asked, Wanted
+from fairlead.cli.get.requests import ObjectQueries, ObjectQuery
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.printers import Printer
 from fairlead.cli.output.tables import TableText, as_table
@@ -34,7 +34,7 @@ class Event(NamedTuple):
     value: Object
 
 
-async def follow_tables(invocation: Invocation, queries: Asked) -> int:
+async def follow_tables(invocation: Invocation, queries: ObjectQueries) -> int:
     query = _single(queries)
     text = TableText(table_layout(invocation, query.resource.type, with_kind=False))
     async for event in _Following(query, accepted(invocation)).events(
@@ -45,7 +45,7 @@ async def follow_tables(invocation: Invocation, queries: Asked) -> int:
     return 0
 
 
-async def follow_documents(invocation: Invocation, queries: Asked, printer: Printer) -> int:
+async def follow_documents(invocation: Invocation, queries: ObjectQueries, printer: Printer) -> int:
     with_events = (
         invocation.options.output_watch_events and not invocation.options.output.startswith("name")
     )
@@ -56,20 +56,20 @@ async def follow_documents(invocation: Invocation, queries: Asked, printer: Prin
     return 0
 
 
-def _single(queries: Asked) -> Wanted:
+def _single(queries: ObjectQueries) -> ObjectQuery:
     """The single request to watch; raises CommandFailed if there are several."""
-    if len({(query.resource.type.group, query.resource.type.name) for query in queries.wanted}) > 1:
+    if len({(query.resource.type.group, query.resource.type.name) for query in queries.items}) > 1:
         raise CommandFailed("error: --watch follows one kind at a time")
-    if len(queries.wanted) != 1:
+    if len(queries.items) != 1:
         raise CommandFailed("error: --watch follows one object, or all of one kind")
-    return queries.wanted[0]
+    return queries.items[0]
 
 
 class _Following:
     """Lists and watches the requested objects. Remembers the shown versions, to show nothing
     twice."""
 
-    def __init__(self, query: Wanted, accept: str) -> None:
+    def __init__(self, query: ObjectQuery, accept: str) -> None:
         self._one = query
         self._all = (
             query._replace(name="", subresource="", fields=f"metadata.name={query.name}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.base.terminal import unguarded
 from fairlead.cli.error_messages import worded
-from fairlead.cli.get.requests import Asked, Wanted, first_page
+from fairlead.cli.get.requests import ObjectQueries, ObjectQuery, first_page
 from fairlead.cli.invocation import Invocation, Screen
 from fairlead.cli.output.printers import Printer
 from fairlead.cli.output.tables import Layout, TableText, as_table
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairlead.cli.output.sort import Order
 
 Object = dict[str, Any]
-Begun = tuple[Wanted, Object, AsyncIterator[Object]]
+Begun = tuple[ObjectQuery, Object, AsyncIterator[Object]]
 
 _MAX_CONCURRENT = 8
 _PROGRESS_DELAY = 1.0  # seconds until it appears
@@ -72,11 +72,11 @@ def table_layout(invocation: Invocation, type: ResourceType, with_kind: bool) ->
     )
 
 
-async def show_tables(invocation: Invocation, queries: Asked, order: Order | None) -> int:
+async def show_tables(invocation: Invocation, queries: ObjectQueries, order: Order | None) -> int:
     failures = Failures(invocation)
     limit = 0 if order else invocation.options.chunk_size
     query = {"includeObject": "Object"} if order else {}
-    begun = await _begun(queries.wanted, failures, accepted(invocation), limit, query)
+    begun = await _begun(queries.items, failures, accepted(invocation), limit, query)
     kinds = {(query.resource.type.group, query.resource.type.kind) for query, _, _ in begun}
     count, has_pending = 0, False
     last: tuple[ResourceType, TableText] | None = None
@@ -99,7 +99,7 @@ async def show_tables(invocation: Invocation, queries: Asked, order: Order | Non
             except ApiError as error:
                 failures.add(error)
     if not count and not failures and not invocation.options.ignore_not_found:
-        _tell_nothing(invocation, [query.resource.type for query in queries.wanted])
+        _tell_nothing(invocation, [query.resource.type for query in queries.items])
     if has_pending:
         await tell_if_no_nodes(invocation)
     return failures.tell()
@@ -128,13 +128,13 @@ async def tell_if_no_nodes(invocation: Invocation) -> None:
 
 
 async def show_documents(
-    invocation: Invocation, queries: Asked, printer: Printer, order: Order | None
+    invocation: Invocation, queries: ObjectQueries, printer: Printer, order: Order | None
 ) -> int:
     failures = Failures(invocation)
     items: list[Object] = []
     limit = invocation.options.chunk_size
     with Progress(invocation.screen) as progress:
-        for query, page, following in await _begun(queries.wanted, failures, JSON, limit, {}):
+        for query, page, following in await _begun(queries.items, failures, JSON, limit, {}):
             try:
                 async for part in _chained(page, following):
                     items += objects_of(part) if not query.name else [part]
@@ -171,12 +171,12 @@ def objects_of(page: Object) -> list[Object]:
 
 
 async def _begun(
-    queries: Sequence[Wanted], failures: Failures, accept: str, limit: int, query: Object
+    queries: Sequence[ObjectQuery], failures: Failures, accept: str, limit: int, query: Object
 ) -> list[Begun]:
     """Request the first pages of all, up to 8 at a time."""
     room = asyncio.Semaphore(_MAX_CONCURRENT)
 
-    async def begin(object_query: Wanted) -> Begun | ApiError:
+    async def begin(object_query: ObjectQuery) -> Begun | ApiError:
         async with room:
             try:
                 return object_query, *await first_page(object_query, accept, limit, **query)

@@ -16,7 +16,7 @@ from fairlead.client.session import Request
 Object = dict[str, Any]
 
 
-class Wanted(NamedTuple):
+class ObjectQuery(NamedTuple):
     """A request for one object, or for all objects of a resource if `name` is empty."""
 
     resource: Resource
@@ -58,14 +58,14 @@ class Wanted(NamedTuple):
         return error.__class__({**error.status, "message": message}, error.retry_after)
 
 
-class Asked(NamedTuple):
+class ObjectQueries(NamedTuple):
     """All requests of a command. `is_single` if the result is one object, not a list."""
 
-    wanted: Sequence[Wanted]
+    items: Sequence[ObjectQuery]
     is_single: bool
 
 
-async def asked_by(invocation: Invocation) -> Asked:
+async def parse_queries(invocation: Invocation) -> ObjectQueries:
     """Raises CommandFailed, UsageError and UnknownResource."""
     options = invocation.options
     if options.filename:
@@ -74,7 +74,7 @@ async def asked_by(invocation: Invocation) -> Asked:
     _check(invocation, targets)
     namespace = "" if options.all_namespaces else checked_name(invocation.namespace, "namespace")
     queries = [
-        Wanted(
+        ObjectQuery(
             resource,
             name,
             namespace,
@@ -85,7 +85,7 @@ async def asked_by(invocation: Invocation) -> Asked:
         for resource, names in targets
         for name in names or ("",)
     ]
-    return Asked(queries, len(queries) == 1 and bool(queries[0].name))
+    return ObjectQueries(queries, len(queries) == 1 and bool(queries[0].name))
 
 
 def _check(invocation: Invocation, targets: Sequence[Target]) -> None:
@@ -102,7 +102,7 @@ def _check(invocation: Invocation, targets: Sequence[Target]) -> None:
         raise _failed("a name cannot be used with -A: leave out one of them")
 
 
-async def _in_files(invocation: Invocation, manifests: Sequence[Manifest]) -> Asked:
+async def _in_files(invocation: Invocation, manifests: Sequence[Manifest]) -> ObjectQueries:
     options = invocation.options
     if options.words:
         raise _failed("objects are given both by files (-f) and by name: use one of them")
@@ -115,10 +115,12 @@ async def _in_files(invocation: Invocation, manifests: Sequence[Manifest]) -> As
         resource = await invocation.client.resource_of(value)
         namespace = metadata.get("namespace") or invocation.namespace
         queries.append(
-            Wanted(resource, name, checked_name(str(namespace)), subresource=options.subresource)
+            ObjectQuery(
+                resource, name, checked_name(str(namespace)), subresource=options.subresource
+            )
         )
     is_single = len(options.filename) == 1 and options.filename[0] != "-"
-    return Asked(queries, is_single and len(queries) == 1)
+    return ObjectQueries(queries, is_single and len(queries) == 1)
 
 
 def _failed(text: str) -> CommandFailed:
@@ -126,7 +128,7 @@ def _failed(text: str) -> CommandFailed:
 
 
 async def first_page(
-    object_query: Wanted, accept: str, limit: int, **query: Any
+    object_query: ObjectQuery, accept: str, limit: int, **query: Any
 ) -> tuple[Object, AsyncIterator[Object]]:
     """The first page, and an iterator of the rest; raises ApiError."""
     pages = object_query.pages(accept, limit, **query)

@@ -8,18 +8,18 @@ from typing import Any
 from fairlead.cli.ownership.fields import Field
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.ownership.plan import ADDED, REMOVED, THEIRS, YOURS, Plan
-from fairlead.cli.ownership.rows import Wanted
-from fairlead.cli.targets import Named
+from fairlead.cli.ownership.rows import FieldFilter
+from fairlead.cli.targets import ObjectReference
 
 Object = dict[str, Any]
 
 
 def document(
-    named: Named,
+    named: ObjectReference,
     managers: Sequence[Manager],
     tree: Field,
     plan: Plan | None = None,
-    selects: Wanted | None = None,
+    selects: FieldFilter | None = None,
 ) -> Object:
     """The managers of each field path, of all or of the wanted fields; for a plan also conflicts
     and changes."""

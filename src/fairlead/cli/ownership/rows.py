@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fairlead.base.terminal import printable
 from fairlead.cli.ownership.fields import Field, Owners
 
-Wanted = Callable[[Field], bool]
+FieldFilter = Callable[[Field], bool]
 
 # Text that needs no quotes in YAML.
 _PLAIN = re.compile(
@@ -29,23 +29,25 @@ class Row(NamedTuple):
     mark: str
 
 
-def rows_of(tree: Field, selects: Wanted | None = None) -> Iterator[Row]:
+def rows_of(tree: Field, selects: FieldFilter | None = None) -> Iterator[Row]:
     """Lines of all fields, or of the wanted fields and their parents."""
     for child in _visible(tree, selects):
         yield from _rows(child, "", "", "", selects)
 
 
-def _visible(field: Field, selects: Wanted | None) -> Sequence[Field]:
+def _visible(field: Field, selects: FieldFilter | None) -> Sequence[Field]:
     if selects is None:
         return field.children
     return [child for child in field.children if _has_any(child, selects)]
 
 
-def _has_any(field: Field, selects: Wanted) -> bool:
+def _has_any(field: Field, selects: FieldFilter) -> bool:
     return selects(field) or any(_has_any(child, selects) for child in field.children)
 
 
-def _rows(field: Field, first: str, rest: str, mark: str, selects: Wanted | None) -> Iterator[Row]:
+def _rows(
+    field: Field, first: str, rest: str, mark: str, selects: FieldFilter | None
+) -> Iterator[Row]:
     """`first` is the prefix of the first line, `rest` of all others."""
     mark = mark or field.mark
     label = f"{scalar(field.step[2:])}:" if field.step[:2] == "f:" else ""

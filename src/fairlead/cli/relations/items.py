@@ -42,7 +42,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Found:
+class ItemListing:
     """All objects of a namespace or of the cluster, and notes on resources that could not be
     listed."""
 
@@ -86,10 +86,10 @@ async def get_item(resource: Resource, name: str, namespace: str) -> Item:
     return item_of(resource.type, value)
 
 
-async def all_items(client: Client, namespace: str) -> Found:
+async def all_items(client: Client, namespace: str) -> ItemListing:
     """All objects that an object in the namespace can own; with an empty namespace, all objects of
     the cluster. Lists up to 16 kinds concurrently."""
-    listing = Found()
+    listing = ItemListing()
     limit = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def collect(resource: Resource) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairlead.base.records import dataclass, field
-from fairlead.cli.relations.items import Found, Item, Owner, get_item
+from fairlead.cli.relations.items import Item, ItemListing, Owner, get_item
 from fairlead.client import Client, ResourceType, UnknownKind
 from fairlead.client.errors import Forbidden, NotFound
 
@@ -22,7 +22,7 @@ class Branch:
     note: str = ""
 
 
-def owned_by(item: Item, result: Found) -> Branch:
+def owned_by(item: Item, result: ItemListing) -> Branch:
     """The tree of dependents of an object."""
     owned = result.by_owner()
     root = Branch(item)

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from fairlead.base.records import dataclass, field
-from fairlead.cli.targets import Named
+from fairlead.cli.targets import ObjectReference
 from fairlead.cli.versions.served import told_at
 from fairlead.client.errors import Expired, NotFound, error_of_status
 from fairlead.client.session import Request
@@ -51,7 +51,7 @@ class History:
     since: int = 0
 
 
-async def history_of(named: Named) -> History:
+async def history_of(named: ObjectReference) -> History:
     """All retained versions. Raises NotFound if the server knows the object neither now nor
     before."""
     now = await _listed(named, {})
@@ -68,7 +68,7 @@ async def history_of(named: Named) -> History:
     raise Expired({"code": 410, "reason": "Expired", "message": "the history changes too fast"})
 
 
-async def object_at(named: Named, revision: str) -> Object:
+async def object_at(named: ObjectReference, revision: str) -> Object:
     """The object at a revision; raises NotFound and Expired."""
     served = await told_at(named, revision)
     if served is not None:
@@ -76,7 +76,7 @@ async def object_at(named: Named, revision: str) -> Object:
     return await _listed_at(named, revision)
 
 
-async def _listed_at(named: Named, revision: str) -> Object:
+async def _listed_at(named: ObjectReference, revision: str) -> Object:
     exact = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
     items = (await _listed(named, exact))["items"]
     if not items:
@@ -86,16 +86,16 @@ async def _listed_at(named: Named, revision: str) -> Object:
     return _typed(named, items[0])
 
 
-async def _listed(named: Named, query: Mapping[str, str]) -> Object:
+async def _listed(named: ObjectReference, query: Mapping[str, str]) -> Object:
     return await named.resource.page(named.namespace, fieldSelector=_only(named), **query)
 
 
-def _only(named: Named) -> str:
+def _only(named: ObjectReference) -> str:
     """The field selector of the object, with its name escaped."""
     return "metadata.name=" + re.sub(r"([\\,=])", r"\\\1", named.name)
 
 
-async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
+async def _versions(named: ObjectReference, floor: int, now: Object) -> list[Version]:
     """All versions from `floor` until now; raises Expired if `floor` is compacted."""
     versions: list[Version] = []
     try:
@@ -124,7 +124,7 @@ async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
     return versions
 
 
-async def _events(named: Named, revision: int) -> AsyncGenerator[Object]:
+async def _events(named: ObjectReference, revision: int) -> AsyncGenerator[Object]:
     query = {
         "watch": "true",
         "resourceVersion": str(revision),
@@ -147,7 +147,7 @@ async def _events(named: Named, revision: int) -> AsyncGenerator[Object]:
             yield event
 
 
-async def _floor(named: Named, error: Expired, tried: int, now: Object) -> int:
+async def _floor(named: ObjectReference, error: Expired, tried: int, now: Object) -> int:
     """The oldest known revision: from the error message, or else by binary search with exact
     lists."""
     match = _FLOOR.search(error.message)
@@ -168,7 +168,7 @@ def _revision(value: Mapping[str, Any]) -> int:
     return int(value["metadata"]["resourceVersion"])
 
 
-def _typed(named: Named, item: Object) -> Object:
+def _typed(named: ObjectReference, item: Object) -> Object:
     """Items of a list have no apiVersion and kind."""
     type = named.resource.type
     return {"apiVersion": type.api_version, "kind": type.kind, **item}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.base.records import dataclass
-from fairlead.cli.targets import Named
+from fairlead.cli.targets import ObjectReference
 from fairlead.client.errors import ApiError, Expired
 from fairlead.client.session import Request
 
@@ -29,7 +29,7 @@ class Writer:
         return f"{self.user} (by {self.impersonator})" if self.impersonator else self.user
 
 
-async def writers_of(named: Named) -> dict[int, Writer]:
+async def writers_of(named: ObjectReference) -> dict[int, Writer]:
     """The writers by revision, as far as the server knows them."""
     writers: dict[int, Writer] = {}
     before = ""
@@ -44,12 +44,12 @@ async def writers_of(named: Named) -> dict[int, Writer]:
     return writers
 
 
-async def told_at(named: Named, revision: str) -> dict[str, Any] | None:
+async def told_at(named: ObjectReference, revision: str) -> dict[str, Any] | None:
     """The object at a revision; None if the endpoint is not available. Raises Expired."""
     return await _asked(named, {"resourceVersion": revision})
 
 
-async def _asked(named: Named, query: dict[str, str]) -> dict[str, Any] | None:
+async def _asked(named: ObjectReference, query: dict[str, str]) -> dict[str, Any] | None:
     path = named.resource.path(named.name, named.namespace)
     try:
         return await named.resource.session.object(Request("GET", _PATH + path, query))

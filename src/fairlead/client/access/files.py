@@ -132,7 +132,7 @@ def read_configuration(sources: Sources) -> Configuration:
     return configuration
 
 
-class Surroundings(NamedTuple):
+class PodEnvironment(NamedTuple):
     """The server in a pod's environment, and the directory of its service account files."""
 
     server: str
@@ -155,7 +155,7 @@ class Surroundings(NamedTuple):
             return ""
 
 
-def surroundings() -> Surroundings | None:
+def pod_environment() -> PodEnvironment | None:
     """The environment of a pod in either dialect; None outside of a pod."""
     for dialect in (KUBERNETES, CLUSTER):
         service = f"{dialect.own_service.upper()}_SERVICE"
@@ -163,5 +163,5 @@ def surroundings() -> Surroundings | None:
         directory = ROOT / dialect.label("@") / "serviceaccount"
         if host and port and (directory / "token").is_file():
             shown_host = f"[{host}]" if ":" in host else host
-            return Surroundings(f"https://{shown_host}:{port}", directory)
+            return PodEnvironment(f"https://{shown_host}:{port}", directory)
     return None

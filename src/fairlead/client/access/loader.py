@@ -68,13 +68,13 @@ def load_access(
     if sources.explicit and not sources.files[0].exists():
         raise AccessError(f"stat {sources.files[0]}: no such file or directory")
     try:
-        loading = _Loading(sources, read_configuration(sources), Choices(**choices))
+        loading = _AccessLoader(sources, read_configuration(sources), Choices(**choices))
         return loading.access(impersonation)
     except ClientConfigError as error:
         raise AccessError(str(error)) from None
 
 
-class _Loading:
+class _AccessLoader:
     def __init__(self, sources: Sources, files: Configuration, choices: Choices) -> None:
         self._sources = sources
         self._files = files
@@ -123,9 +123,9 @@ class _Loading:
     def _without_files(self, user: Entry) -> tuple[Entry, Entry]:
         """The cluster and user if no server is configured: from the pod or the environment; raises
         InvalidConfiguration."""
-        from fairlead.client.access.files import surroundings
+        from fairlead.client.access.files import pod_environment
 
-        around = surroundings()
+        around = pod_environment()
         if around is not None:
             self._namespace = around.namespace()
             return around.cluster(), user if self._name("users") else around.user()

@@ -45,7 +45,7 @@ def provider_credentials(name: str, entry: Entry, config: ClientConfig) -> Renew
         if not settings.get(field):
             raise AccessError(f"Must provide {field}")
     ca = _authority(settings, entry.directory)
-    helper = _Helper(name, entry.origin, config, ca, settings)
+    helper = _OidcRefresher(name, entry.origin, config, ca, settings)
     key = (NAME, entry.origin, name, tuple(sorted(settings.items())), config.certificate, ca)
     return shared(key, lambda: RenewedCredentials(helper.fetch, replaceable=False))
 
@@ -66,7 +66,7 @@ def _authority(settings: Settings, directory: Path) -> bytes:
         raise AccessError(str(error)) from None
 
 
-class _Helper:
+class _OidcRefresher:
     def __init__(
         self, user: str, origin: Path, config: ClientConfig, ca: bytes, settings: Settings
     ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.base.metrics import REGISTRY
 from fairlead.controllers.aggregation.extension import extension_of
-from fairlead.controllers.aggregation.probe import ENDPOINTS, SERVICES, Prober, Verdict
+from fairlead.controllers.aggregation.probe import ENDPOINTS, SERVICES, Prober, ProbeResult
 from fairlead.controllers.aggregation.registry import API_SERVICES, Extensions
 from fairlead.controllers.framework import Keys
 from fairlead.operations.api import Object
@@ -65,34 +65,34 @@ class Availability:
             self._forget(key)
             return None
         extension = extension_of(service)
-        verdict = Verdict(*LOCAL) if extension is None else await self._prober.judge(extension)
-        written = await self._tell(key, service, verdict)
-        UNAVAILABLE.set(0 if verdict.is_available else 1, of=(key,))
+        result = ProbeResult(*LOCAL) if extension is None else await self._prober.judge(extension)
+        written = await self._tell(key, service, result)
+        UNAVAILABLE.set(0 if result.is_available else 1, of=(key,))
         if not written or extension is None:
             return None
-        return self._pause(key, verdict)
+        return self._pause(key, result)
 
-    def _pause(self, key: str, verdict: Verdict) -> float:
+    def _pause(self, key: str, result: ProbeResult) -> float:
         """Seconds until the next probe; shorter after a failure."""
-        if verdict.is_available or not verdict.is_probed:
+        if result.is_available or not result.is_probed:
             self._failures.pop(key, None)
             return _RESYNC
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         return min(_FIRST_PAUSE * float(1 << min(count, 16)), _RESYNC)
 
-    async def _tell(self, key: str, service: Object, verdict: Verdict) -> bool:
+    async def _tell(self, key: str, service: Object, result: ProbeResult) -> bool:
         """Write the condition if it changed; returns False if the spec changed meanwhile."""
         before = _condition(service)
-        new = self._told[key] = _following(before, verdict)
+        new = self._told[key] = _following(before, result)
         if new != before:
             written = await self._client.change(
                 API_SERVICES, "", key, _writing(service, new), "status"
             )
             if written.get("spec") != service.get("spec"):
                 return False  # its event queues the key again
-            if before.get("status") == "True" and not verdict.is_available:
-                TURNED_UNAVAILABLE.add(of=(key, verdict.reason))
+            if before.get("status") == "True" and not result.is_available:
+                TURNED_UNAVAILABLE.add(of=(key, result.reason))
         return True
 
     def _forget(self, key: str) -> None:
@@ -107,10 +107,10 @@ def _condition(value: Object) -> Object:
     return next((condition for condition in listed if condition["type"] == "Available"), {})
 
 
-def _following(before: Object, verdict: Verdict) -> Object:
+def _following(before: Object, result: ProbeResult) -> Object:
     """The new condition; keeps the transition time if the status is unchanged."""
-    new = availability(verdict.status, verdict.reason, verdict.message)
-    if before.get("status") == verdict.status and before.get("lastTransitionTime"):
+    new = availability(result.status, result.reason, result.message)
+    if before.get("status") == result.status and before.get("lastTransitionTime"):
         new["lastTransitionTime"] = before["lastTransitionTime"]
     return new
 

@@ -39,7 +39,7 @@ def identity_fields(user: User) -> list[Field]:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class Response:
     """A complete response."""
 
     status: int
@@ -68,7 +68,7 @@ class ExtensionCalls:
         body: bytes = b"",
         timeout: float = 5.0,
         most: int = MAX_ANSWER_BYTES,
-    ) -> Fetched:
+    ) -> Response:
         """Send a request and read the complete response, whatever its status. Raises CallError.
         `path` is percent-encoded and may have a query. Redirects are not followed."""
         own = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
@@ -86,7 +86,7 @@ class ExtensionCalls:
                 answer = await link.conversations.ask(link.place, method.encode(), head + body)
                 try:
                     content = await answer.whole(most)
-                    return Fetched(answer.status, tuple(answer.fields), content)
+                    return Response(answer.status, tuple(answer.fields), content)
                 finally:
                     link.conversations.give_back(answer)
         except TimeoutError:

@@ -22,7 +22,7 @@ _MAX_BYTES = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProbeResult:
     """The content of the condition. `is_probed`: a request was sent to the server."""
 
     status: str
@@ -35,7 +35,7 @@ class Verdict:
         return self.status == "True"
 
 
-PASSED = Verdict("True", "Passed", "all checks passed", is_probed=True)
+PASSED = ProbeResult("True", "Passed", "all checks passed", is_probed=True)
 
 
 class Prober:
@@ -47,7 +47,7 @@ class Prober:
         self._services = services
         self._calls = calls
 
-    async def judge(self, extension: Extension) -> Verdict:
+    async def judge(self, extension: Extension) -> ProbeResult:
         service = extension.service_namespace, extension.service_name, extension.service_port
         if self._services.mapped(*service) is None:
             wrong = self._look(*service)
@@ -55,12 +55,12 @@ class Prober:
                 return wrong
         return await self._ask(extension)
 
-    def _look(self, namespace: str, name: str, port: int) -> Verdict | None:
+    def _look(self, namespace: str, name: str, port: int) -> ProbeResult | None:
         """Check a Service without sending a request; None if nothing is wrong."""
         service_text = f'service/{name} in "{namespace}"'
         service = self._find(SERVICES, namespace, name)
         if service is None:
-            return Verdict("False", "ServiceNotFound", f"{service_text} is not present")
+            return ProbeResult("False", "ServiceNotFound", f"{service_text} is not present")
         spec = service["spec"]
         if spec.get("type", "ClusterIP") != "ClusterIP":
             return None  # other types need no endpoints
@@ -68,21 +68,21 @@ class Prober:
             (entry for entry in spec.get("ports") or () if entry["port"] == port), None
         )
         if listening is None:
-            return Verdict(
+            return ProbeResult(
                 "False", "ServicePortError", f"{service_text} is not listening on port {port}"
             )
         endpoints = self._find(ENDPOINTS, namespace, name)
         if endpoints is None:
-            return Verdict(
+            return ProbeResult(
                 "False", "EndpointsNotFound", f"cannot find endpoints for {service_text}"
             )
         port_name = listening.get("name", "")
         if not _has_addresses(endpoints, port_name):
             message = f'endpoints for {service_text} have no addresses with port name "{port_name}"'
-            return Verdict("False", "MissingEndpoints", message)
+            return ProbeResult("False", "MissingEndpoints", message)
         return None
 
-    async def _ask(self, extension: Extension) -> Verdict:
+    async def _ask(self, extension: Extension) -> ProbeResult:
         """Send up to five overlapping attempts; the first success wins."""
         failure, begun = "", 0
         running: set[asyncio.Task[str]] = set()
@@ -104,7 +104,7 @@ class Prober:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
-        return Verdict("False", "FailedDiscoveryCheck", failure, is_probed=True)
+        return ProbeResult("False", "FailedDiscoveryCheck", failure, is_probed=True)
 
     async def _attempt(self, extension: Extension) -> str:
         """Send a discovery request; returns an error text or ""."""

@@ -11,7 +11,12 @@ from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.base.records import dataclass
-from fairlead.controllers.certificates.asked import REQUESTS, Asked, Unreadable, read_asked
+from fairlead.controllers.certificates.asked import (
+    REQUESTS,
+    RequestContent,
+    Unreadable,
+    read_content,
+)
 from fairlead.controllers.certificates.rules import rules_of
 from fairlead.controllers.certificates.states import is_undecided, with_condition, write
 from fairlead.controllers.framework import Keys
@@ -25,7 +30,7 @@ _ASK_AGAIN = 300.0  # seconds; authorizers such as webhooks do not announce chan
 
 
 @dataclass(frozen=True, slots=True)
-class _Recognized:
+class _ApprovalRule:
     """`right` is the subresource of signing requests that the requester must be allowed to
     create."""
 
@@ -33,16 +38,16 @@ class _Recognized:
     message: str
 
 
-_OWN = _Recognized(
+_OWN = _ApprovalRule(
     "selfnodeclient",
     "Auto approving self kubelet client certificate after SubjectAccessReview.",
 )
-_ANY = _Recognized(
+_ANY = _ApprovalRule(
     "nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview."
 )
 
 
-class Approving:
+class CertificateApprover:
     """Keys are names of requests."""
 
     name = "csrapproving"
@@ -93,10 +98,10 @@ class Approving:
         self._refused.add(key)
         return _ASK_AGAIN
 
-    def _recognized(self, request: Object) -> list[_Recognized]:
+    def _recognized(self, request: Object) -> list[_ApprovalRule]:
         spec = request["spec"]
         try:
-            content: Asked = read_asked(request)
+            content: RequestContent = read_content(request)
         except Unreadable:
             return []
         if spec["signerName"] != self._signer or self._rule(content, spec["usages"]):

@@ -27,7 +27,7 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestContent:
     """The content of a request. `subject` has the name attributes that this API's certificates use,
     with at most one common name (the last). `dns`, `emails`, `addresses` and `uris` are the subject
     alternative names; other types are dropped."""
@@ -46,7 +46,7 @@ class Asked:
         return (*self.dns, *self.emails, *self.addresses, *self.uris)
 
 
-def read_asked(value: Object) -> Asked:
+def read_content(value: Object) -> RequestContent:
     """Parse a stored signing request; raises Unreadable."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.x509 import DuplicateExtension, InvalidVersion, load_der_x509_csr
@@ -63,7 +63,7 @@ def read_asked(value: Object) -> Asked:
         raise Unreadable("unable to parse csr: malformed certificate request") from None
 
 
-def _read(request: CertificateSigningRequest) -> Asked:
+def _read(request: CertificateSigningRequest) -> RequestContent:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
@@ -92,7 +92,7 @@ def _read(request: CertificateSigningRequest) -> Asked:
     def of_kind(kind: type[GeneralName]) -> tuple[GeneralName, ...]:
         return tuple(name for name in names if isinstance(name, kind))
 
-    return Asked(
+    return RequestContent(
         subject=x509.Name([part for oid in sections for part in parts[oid]]),
         common_name="".join(str(part.value) for part in parts[NameOID.COMMON_NAME]),
         organizations=tuple(str(part.value) for part in parts[NameOID.ORGANIZATION_NAME]),

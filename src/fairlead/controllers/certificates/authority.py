@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fairlead.base import clock
 from fairlead.base.files import stamp
 from fairlead.base.records import dataclass
-from fairlead.controllers.certificates.asked import Asked
+from fairlead.controllers.certificates.asked import RequestContent
 
 if TYPE_CHECKING:  # imported lazily: only needed for signing
     from cryptography.hazmat.primitives import hashes
@@ -87,7 +87,7 @@ class SigningAuthority:
         self._loaded = _load(*self._files)
         self._stamps = stamps
 
-    def sign(self, content: Asked, usages: Iterable[str], lifetime: timedelta) -> bytes:
+    def sign(self, content: RequestContent, usages: Iterable[str], lifetime: timedelta) -> bytes:
         """Sign a certificate; returns PEM. Raises Expired, and SigningFileError if no CA is
         loaded."""
         from cryptography.hazmat.primitives.serialization import Encoding
@@ -170,7 +170,7 @@ def _period(lifetime: timedelta, last: datetime) -> tuple[datetime, datetime]:
 
 
 def _builder(
-    content: Asked, usages: list[str], lifetime: timedelta, issuer: Certificate
+    content: RequestContent, usages: list[str], lifetime: timedelta, issuer: Certificate
 ) -> CertificateBuilder:
     """Of the request's extensions only the subject alternative names are used."""
     from cryptography import x509

@@ -22,7 +22,7 @@ _DEALT_WITH = 3600.0
 _PENDING = 24 * 3600.0
 
 
-class Cleaning:
+class CertificateCleaner:
     """Keys are names of requests."""
 
     name = "csrcleaner"

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fairlead.auth.authorization.node import NODE_PREFIX, NODES_GROUP
 from fairlead.base.dialect import Dialect
-from fairlead.controllers.certificates.asked import Asked
+from fairlead.controllers.certificates.asked import RequestContent
 
 CLIENT_AUTH, SERVER_AUTH = "client auth", "server auth"
 SIGNATURE, ENCIPHERMENT = "digital signature", "key encipherment"
 
 # Returns why a signer refuses a request with these usages; empty if it does not.
-Rule = Callable[[Asked, Sequence[str]], str]
+Rule = Callable[[RequestContent, Sequence[str]], str]
 
 _ORGANIZATION = f"subject organization is not {NODES_GROUP}"
 _COMMON_NAME = f"subject common name does not begin with {NODE_PREFIX}"
@@ -22,10 +22,10 @@ def rules_of(dialect: Dialect) -> Mapping[str, Rule]:
     """The rules by signer name."""
     exact = dialect.node_usages_exact
 
-    def node_client(content: Asked, usages: Sequence[str]) -> str:
+    def node_client(content: RequestContent, usages: Sequence[str]) -> str:
         return _node_client(content) or _usages_problem(usages, CLIENT_AUTH, exact)
 
-    def node_serving(content: Asked, usages: Sequence[str]) -> str:
+    def node_serving(content: RequestContent, usages: Sequence[str]) -> str:
         problem = _node_serving(content) or _usages_problem(usages, SERVER_AUTH, exact)
         return problem or ("" if content.common_name.startswith(NODE_PREFIX) else _COMMON_NAME)
 
@@ -37,11 +37,11 @@ def rules_of(dialect: Dialect) -> Mapping[str, Rule]:
     }
 
 
-def _anything(content: Asked, usages: Sequence[str]) -> str:
+def _anything(content: RequestContent, usages: Sequence[str]) -> str:
     return ""
 
 
-def _client(content: Asked, usages: Sequence[str]) -> str:
+def _client(content: RequestContent, usages: Sequence[str]) -> str:
     for usage in usages:
         if usage not in (SIGNATURE, ENCIPHERMENT, CLIENT_AUTH):
             return f"invalid usage for client certificate: {usage}"
@@ -50,7 +50,7 @@ def _client(content: Asked, usages: Sequence[str]) -> str:
     return ""
 
 
-def _node_client(content: Asked) -> str:
+def _node_client(content: RequestContent) -> str:
     if content.organizations != (NODES_GROUP,):
         return _ORGANIZATION
     named = (
@@ -65,7 +65,7 @@ def _node_client(content: Asked) -> str:
     return "" if content.common_name.startswith(NODE_PREFIX) else _COMMON_NAME
 
 
-def _node_serving(content: Asked) -> str:
+def _node_serving(content: RequestContent) -> str:
     if content.organizations != (NODES_GROUP,):
         return _ORGANIZATION
     if not content.dns and not content.addresses:

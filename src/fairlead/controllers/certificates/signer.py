@@ -11,7 +11,12 @@ from datetime import timedelta
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.base.logs import quoted
-from fairlead.controllers.certificates.asked import REQUESTS, Asked, Unreadable, read_asked
+from fairlead.controllers.certificates.asked import (
+    REQUESTS,
+    RequestContent,
+    Unreadable,
+    read_content,
+)
 from fairlead.controllers.certificates.authority import Expired, SigningAuthority, SigningFileError
 from fairlead.controllers.certificates.rules import rules_of
 from fairlead.controllers.certificates.states import is_to_be_signed, with_condition, write
@@ -28,7 +33,7 @@ _MIN_LIFETIME = timedelta(minutes=10)
 _TOO_LARGE = 413
 
 
-class Signing:
+class CertificateSigner:
     """Keys are names of requests. `authorities` are by signer name; `lifetime` is the default and
     maximum."""
 
@@ -60,7 +65,7 @@ class Signing:
         if request is None or not is_to_be_signed(request):
             return None
         try:
-            content = await asyncio.to_thread(read_asked, request)
+            content = await asyncio.to_thread(read_content, request)
             problem = self._rules[request["spec"]["signerName"]](content, request["spec"]["usages"])
         except Unreadable as error:
             problem = str(error)
@@ -86,7 +91,7 @@ class Signing:
 
         await write(self._client, request, "status", is_to_be_signed, failed)
 
-    async def _sign(self, request: Object, content: Asked) -> None:
+    async def _sign(self, request: Object, content: RequestContent) -> None:
         spec = request["spec"]
         authority = self._authorities[spec["signerName"]]
         lifetime = self._granted(spec.get("expirationSeconds"))

@@ -82,7 +82,7 @@ class DefinitionController:
         """The definition with up-to-date names and conditions."""
         value = {**current}
         group, name = value["spec"]["group"], value["metadata"]["name"]
-        used_names = Taken(*self._registry.builtin_names(group))
+        used_names = UsedNames(*self._registry.builtin_names(group))
         used_names.add(other for other in self._registry.of_group(group) if other.name != name)
         accept_names(value, used_names)
         approved = approval(value, self._api.dialect)
@@ -194,7 +194,7 @@ def _seconds_since(value: Object) -> float:
 
 
 @dataclass(slots=True)
-class Taken:
+class UsedNames:
     """Names that others in the group use."""
 
     resources: set[str] = field(default_factory=set)
@@ -208,7 +208,7 @@ class Taken:
         self.kinds.discard("")
 
 
-def accept_names(value: Object, used_names: Taken) -> None:
+def accept_names(value: Object, used_names: UsedNames) -> None:
     """Accept the requested names that are free, and set the conditions."""
     requested, has = value["spec"]["names"], value["status"]["acceptedNames"]
     names, refusal = dict(has), ("NoConflicts", "no conflicts found")

@@ -20,7 +20,7 @@ from fairlead.controllers.garbage.references import (
     references_of,
 )
 from fairlead.controllers.namespace_deletion import NAMESPACES
-from fairlead.controllers.namespace_remains import API_SERVICES, Elsewhere
+from fairlead.controllers.namespace_remains import API_SERVICES, RemoteResources
 from fairlead.controllers.versions import may_be_terminating, uid_of
 from fairlead.controllers.workloads.batches import all_of
 from fairlead.operations.api import Api, Object
@@ -59,7 +59,7 @@ class Owners:
     """Looks up owners in their newest versions, uncommitted writes included. Kinds of aggregated
     servers are unknown."""
 
-    def __init__(self, api: Api, graph: Graph, elsewhere: Elsewhere) -> None:
+    def __init__(self, api: Api, graph: Graph, elsewhere: RemoteResources) -> None:
         self._api = api
         self._graph = graph
         self._elsewhere = elsewhere
@@ -121,7 +121,9 @@ class GarbageCollector:
     name = "garbage-collector-controller"
     workers = 50  # their deletes share commits
 
-    def __init__(self, api: Api, client: Client, recorder: Recorder, elsewhere: Elsewhere) -> None:
+    def __init__(
+        self, api: Api, client: Client, recorder: Recorder, elsewhere: RemoteResources
+    ) -> None:
         self._api = api
         self._client = client
         self._recorder = recorder

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fairlead.controllers.dependencies import Later, Surroundings
+from fairlead.controllers.dependencies import Dependencies, LazyBuild
 from fairlead.controllers.framework import Reconciler
 
 _NODES, _PODS = "core/v1/nodes", "core/v1/pods"
 
 
-def _pod_collection(dependencies: Surroundings) -> Reconciler:
+def _pod_collection(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.nodes.pod_collection import PodCollection
 
     return PodCollection(
@@ -20,13 +20,13 @@ def _pod_collection(dependencies: Surroundings) -> Reconciler:
     )
 
 
-def _node_ttl(dependencies: Surroundings) -> Reconciler:
+def _node_ttl(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.nodes.ttl import NodeTtl
 
     return NodeTtl(dependencies.client("ttl-controller"), dependencies.dialect)
 
 
-def _node_lifecycle(dependencies: Surroundings) -> Reconciler:
+def _node_lifecycle(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.nodes.lifecycle.controller import NodeLifecycle, Timeouts
     from fairlead.controllers.nodes.lifecycle.zones import Rates
 
@@ -46,7 +46,7 @@ def _node_lifecycle(dependencies: Surroundings) -> Reconciler:
     )
 
 
-def _taint_eviction(dependencies: Surroundings) -> Reconciler:
+def _taint_eviction(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.nodes.taint_eviction import TaintEviction
 
     client = dependencies.client("node-controller")
@@ -55,12 +55,12 @@ def _taint_eviction(dependencies: Surroundings) -> Reconciler:
     return TaintEviction(client, recorder, dependencies.pods_by_node, conditions=conditions)
 
 
-BUILDERS: dict[str, Later] = {
-    "nodelifecycle": Later("node-lifecycle-controller", (_NODES,), _node_lifecycle),
-    "podgc": Later("pod-garbage-collector", (_PODS,), _pod_collection),
-    "ttl": Later("ttl-controller", (_NODES,), _node_ttl),
+BUILDERS: dict[str, LazyBuild] = {
+    "nodelifecycle": LazyBuild("node-lifecycle-controller", (_NODES,), _node_lifecycle),
+    "podgc": LazyBuild("pod-garbage-collector", (_PODS,), _pod_collection),
+    "ttl": LazyBuild("ttl-controller", (_NODES,), _node_ttl),
 }
 # Additional controllers that run with the named one.
-COMPANIONS: dict[str, Later] = {
-    "nodelifecycle": Later("taint-eviction-controller", (_NODES,), _taint_eviction)
+COMPANIONS: dict[str, LazyBuild] = {
+    "nodelifecycle": LazyBuild("taint-eviction-controller", (_NODES,), _taint_eviction)
 }

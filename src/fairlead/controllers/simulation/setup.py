@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from fairlead.auth.authorization.modes import parse_modes
-from fairlead.controllers.dependencies import Surroundings
+from fairlead.controllers.dependencies import Dependencies
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.simulation.agent.controller import PodAgents
@@ -30,7 +30,7 @@ def _fleet(api: Api, options: argparse.Namespace) -> Fleet:
     return Fleet(api, options.simulate_nodes, privileged="Node" not in modes)
 
 
-def build_simulation(dependencies: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
+def build_simulation(dependencies: Dependencies, running: frozenset[str]) -> Sequence[Controller]:
     """The controllers of the simulation. `running` are the names of the server's controllers."""
     api, options = dependencies.api, dependencies.options
     fleet = _fleet(api, options)

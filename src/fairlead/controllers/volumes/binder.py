@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.volumes.claim_reconciler import ClaimRules, Parts
+from fairlead.controllers.volumes.claim_reconciler import BinderParts, ClaimRules
 from fairlead.controllers.volumes.facts import claim_key_of
 from fairlead.controllers.volumes.names import CLAIMS, CLASSES, PODS, VOLUMES
 from fairlead.controllers.volumes.pods import claims_of, may_use_claims
@@ -25,7 +25,7 @@ class VolumeBinder:
     workers = 1
 
     def __init__(self, api: Api, client: Client, recorder: Recorder) -> None:
-        parts = Parts.of(api, client, recorder)
+        parts = BinderParts.of(api, client, recorder)
         self._client = client
         self._index = parts.index
         self._claims = ClaimRules(parts)

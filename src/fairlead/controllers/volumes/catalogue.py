@@ -3,25 +3,25 @@ exists."""
 
 from __future__ import annotations
 
-from fairlead.controllers.dependencies import Later, Surroundings
+from fairlead.controllers.dependencies import Dependencies, LazyBuild
 from fairlead.controllers.framework import Reconciler
 
 _CLAIMS, _VOLUMES = "core/v1/persistentvolumeclaims", "core/v1/persistentvolumes"
 
 
-def _claim_protection(dependencies: Surroundings) -> Reconciler:
+def _claim_protection(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.volumes.protection import ClaimProtection
 
     return ClaimProtection(dependencies.client("pvc-protection-controller"), dependencies.dialect)
 
 
-def _volume_protection(dependencies: Surroundings) -> Reconciler:
+def _volume_protection(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.volumes.protection import VolumeProtection
 
     return VolumeProtection(dependencies.client("pv-protection-controller"), dependencies.dialect)
 
 
-def _volume_binder(dependencies: Surroundings) -> Reconciler:
+def _volume_binder(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.volumes.binder import VolumeBinder
 
     client = dependencies.client("persistent-volume-binder")
@@ -29,14 +29,14 @@ def _volume_binder(dependencies: Surroundings) -> Reconciler:
     return VolumeBinder(dependencies.api, client, recorder)
 
 
-def _volume_expander(dependencies: Surroundings) -> Reconciler:
+def _volume_expander(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.volumes.expander import VolumeExpander
 
     client = dependencies.client("expand-controller")
     return VolumeExpander(dependencies.api, client, dependencies.recorder(client, "volume_expand"))
 
 
-def _ephemeral_claims(dependencies: Surroundings) -> Reconciler:
+def _ephemeral_claims(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.volumes.ephemeral import EphemeralClaims
 
     client = dependencies.client("ephemeral-volume-controller")
@@ -45,12 +45,16 @@ def _ephemeral_claims(dependencies: Surroundings) -> Reconciler:
     )
 
 
-BUILDERS: dict[str, Later] = {
-    "ephemeral-volume": Later("ephemeral-volume-controller", ("core/v1/pods",), _ephemeral_claims),
-    "persistentvolume-binder": Later(
+BUILDERS: dict[str, LazyBuild] = {
+    "ephemeral-volume": LazyBuild(
+        "ephemeral-volume-controller", ("core/v1/pods",), _ephemeral_claims
+    ),
+    "persistentvolume-binder": LazyBuild(
         "persistentvolume-binder", (_CLAIMS, _VOLUMES), _volume_binder
     ),
-    "persistentvolume-expander": Later("persistentvolume-expander", (_CLAIMS,), _volume_expander),
-    "pv-protection": Later("pv-protection-controller", (_VOLUMES,), _volume_protection),
-    "pvc-protection": Later("pvc-protection-controller", (_CLAIMS,), _claim_protection),
+    "persistentvolume-expander": LazyBuild(
+        "persistentvolume-expander", (_CLAIMS,), _volume_expander
+    ),
+    "pv-protection": LazyBuild("pv-protection-controller", (_VOLUMES,), _volume_protection),
+    "pvc-protection": LazyBuild("pvc-protection-controller", (_CLAIMS,), _claim_protection),
 }

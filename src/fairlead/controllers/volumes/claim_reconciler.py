@@ -35,7 +35,7 @@ _DELAYED = "WaitForFirstConsumer"
 
 
 class ClaimRules:
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: BinderParts) -> None:
         self._client = parts.client
         self._group = parts.storage_group
         self._names = parts.names
@@ -214,7 +214,7 @@ class ClaimRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class BinderParts:
     """`storage_group` is the API group of storage classes."""
 
     client: Client
@@ -226,7 +226,7 @@ class Parts:
     storage_group: str
 
     @classmethod
-    def of(cls, api: Api, client: Client, recorder: Recorder) -> Parts:
+    def of(cls, api: Api, client: Client, recorder: Recorder) -> BinderParts:
         names = Annotations.of(api.dialect)
         return cls(
             client,

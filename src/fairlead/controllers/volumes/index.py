@@ -91,7 +91,7 @@ class Links:
         return tuple(self._by_name.get(name, ()))
 
 
-class _Wish(NamedTuple):
+class _ClaimRequirements(NamedTuple):
     """A claim's requirements without its selector."""
 
     size: Decimal
@@ -103,7 +103,7 @@ class WaitingClaims:
     """Claims without a volume, by class, oldest first."""
 
     def __init__(self) -> None:
-        self._wishes: dict[str, dict[str, _Wish]] = {}
+        self._wishes: dict[str, dict[str, _ClaimRequirements]] = {}
         self._classes: dict[str, str] = {}
 
     def __contains__(self, key: str) -> bool:
@@ -113,7 +113,7 @@ class WaitingClaims:
         if self._classes.get(key) != class_name:
             self.drop(key)
             self._classes[key] = class_name
-        wish = _Wish(size_wanted(claim), volume_mode_of(claim), modes_of(claim))
+        wish = _ClaimRequirements(size_wanted(claim), volume_mode_of(claim), modes_of(claim))
         self._wishes.setdefault(class_name, {})[key] = wish
 
     def drop(self, key: str) -> None:

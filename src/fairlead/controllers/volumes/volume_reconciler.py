@@ -4,7 +4,7 @@ volume."""
 from __future__ import annotations
 
 from fairlead.controllers.events import NORMAL, WARNING
-from fairlead.controllers.volumes.claim_reconciler import ClaimRules, Parts
+from fairlead.controllers.volumes.claim_reconciler import BinderParts, ClaimRules
 from fairlead.controllers.volumes.facts import (
     claim_key_of,
     class_of,
@@ -30,7 +30,7 @@ from fairlead.operations.options import DeleteOptions
 
 
 class VolumeRules:
-    def __init__(self, parts: Parts, claims: ClaimRules) -> None:
+    def __init__(self, parts: BinderParts, claims: ClaimRules) -> None:
         self._client = parts.client
         self._names = parts.names
         self._plugins = parts.plugins
@@ -112,7 +112,7 @@ class VolumeRules:
 class Reclaimer:
     """Implements reclaim policies."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: BinderParts) -> None:
         self._client = parts.client
         self._names = parts.names
         self._plugins = parts.plugins

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.controllers.dependencies import Later, Surroundings
+from fairlead.controllers.dependencies import Dependencies, LazyBuild
 from fairlead.controllers.framework import Reconciler
 
 _PODS = "core/v1/pods"
@@ -10,15 +10,15 @@ _JOBS = "batch/v1/jobs"
 _REPLICA_SETS, _REPLICATION_CONTROLLERS = "apps/v1/replicasets", "core/v1/replicationcontrollers"
 
 
-def _replica_sets(dependencies: Surroundings) -> Reconciler:
+def _replica_sets(dependencies: Dependencies) -> Reconciler:
     return _replicas(dependencies, _REPLICA_SETS, "replicaset-controller")
 
 
-def _replication_controllers(dependencies: Surroundings) -> Reconciler:
+def _replication_controllers(dependencies: Dependencies) -> Reconciler:
     return _replicas(dependencies, _REPLICATION_CONTROLLERS, "replication-controller")
 
 
-def _replicas(dependencies: Surroundings, resource: str, name: str) -> Reconciler:
+def _replicas(dependencies: Dependencies, resource: str, name: str) -> Reconciler:
     from fairlead.controllers.workloads.replicas import Replicas
 
     client = dependencies.client(name)
@@ -27,7 +27,7 @@ def _replicas(dependencies: Surroundings, resource: str, name: str) -> Reconcile
     )
 
 
-def _deployments(dependencies: Surroundings) -> Reconciler:
+def _deployments(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.workloads.deployments.controller import Deployments
 
     client = dependencies.client("deployment-controller")
@@ -35,7 +35,7 @@ def _deployments(dependencies: Surroundings) -> Reconciler:
     return Deployments(dependencies.api, client, events, dependencies.pods)
 
 
-def _jobs(dependencies: Surroundings) -> Reconciler:
+def _jobs(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.workloads.jobs.controller import Jobs
 
     client = dependencies.client("job-controller")
@@ -44,14 +44,14 @@ def _jobs(dependencies: Surroundings) -> Reconciler:
     )
 
 
-def _cron_jobs(dependencies: Surroundings) -> Reconciler:
+def _cron_jobs(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.workloads.cron_jobs.controller import CronJobs
 
     client = dependencies.client("cronjob-controller")
     return CronJobs(dependencies.api, client, dependencies.recorder(client, "cronjob-controller"))
 
 
-def _autoscalers(dependencies: Surroundings) -> Reconciler:
+def _autoscalers(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.workloads.autoscalers.controller import Autoscalers
 
     client = dependencies.client("horizontal-pod-autoscaler")
@@ -59,7 +59,7 @@ def _autoscalers(dependencies: Surroundings) -> Reconciler:
     return Autoscalers(dependencies.api, client, events)
 
 
-def _daemon_sets(dependencies: Surroundings) -> Reconciler:
+def _daemon_sets(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.workloads.daemon_sets.controller import DaemonSets
 
     client = dependencies.client("daemon-set-controller")
@@ -71,7 +71,7 @@ def _daemon_sets(dependencies: Surroundings) -> Reconciler:
     )
 
 
-def _stateful_sets(dependencies: Surroundings) -> Reconciler:
+def _stateful_sets(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.workloads.stateful_sets.controller import StatefulSets
 
     client = dependencies.client("statefulset-controller")
@@ -79,24 +79,24 @@ def _stateful_sets(dependencies: Surroundings) -> Reconciler:
     return StatefulSets(dependencies.api, client, events, dependencies.pods)
 
 
-def _finished_jobs(dependencies: Surroundings) -> Reconciler:
+def _finished_jobs(dependencies: Dependencies) -> Reconciler:
     from fairlead.controllers.workloads.finished_jobs import FinishedJobs
 
     return FinishedJobs(dependencies.client("ttl-after-finished-controller"))
 
 
-BUILDERS: dict[str, Later] = {
-    "cronjob": Later("cronjob", ("batch/v1/cronjobs",), _cron_jobs),
-    "daemonset": Later("daemonset", ("apps/v1/daemonsets",), _daemon_sets),
-    "deployment": Later("deployment", ("apps/v1/deployments",), _deployments),
-    "horizontalpodautoscaling": Later(
+BUILDERS: dict[str, LazyBuild] = {
+    "cronjob": LazyBuild("cronjob", ("batch/v1/cronjobs",), _cron_jobs),
+    "daemonset": LazyBuild("daemonset", ("apps/v1/daemonsets",), _daemon_sets),
+    "deployment": LazyBuild("deployment", ("apps/v1/deployments",), _deployments),
+    "horizontalpodautoscaling": LazyBuild(
         "horizontalpodautoscaling", ("autoscaling/v2/horizontalpodautoscalers",), _autoscalers
     ),
-    "job": Later("job", (_JOBS, _PODS), _jobs),  # pods without a Job may have its finalizer
-    "replicaset": Later("replicaset", (_REPLICA_SETS,), _replica_sets),
-    "replicationcontroller": Later(
+    "job": LazyBuild("job", (_JOBS, _PODS), _jobs),  # pods without a Job may have its finalizer
+    "replicaset": LazyBuild("replicaset", (_REPLICA_SETS,), _replica_sets),
+    "replicationcontroller": LazyBuild(
         "replicationcontroller", (_REPLICATION_CONTROLLERS,), _replication_controllers
     ),
-    "statefulset": Later("statefulset", ("apps/v1/statefulsets",), _stateful_sets),
-    "ttl-after-finished": Later("ttl-after-finished-controller", (_JOBS,), _finished_jobs),
+    "statefulset": LazyBuild("statefulset", ("apps/v1/statefulsets",), _stateful_sets),
+    "ttl-after-finished": LazyBuild("ttl-after-finished-controller", (_JOBS,), _finished_jobs),
 }

@@ -30,7 +30,7 @@ _MAX_PREFIX_LENGTH = 223
 
 
 @dataclass(frozen=True, slots=True)
-class Current:
+class CurrentRevision:
     """The revision of a template, and the number of name collisions."""
 
     revision: Object
@@ -55,7 +55,7 @@ class History:
 
     async def current(
         self, owner: Object, revisions: Sequence[Object], data: Object, collisions: int
-    ) -> Current:
+    ) -> CurrentRevision:
         """Return the revision with this data as the latest: creates or renumbers it if needed.
         `collisions` is the number in the owner's status."""
         alike = [candidate for candidate in revisions if filled(candidate["data"]) == filled(data)]
@@ -64,7 +64,7 @@ class History:
             revision = alike[-1]
             if revision is not revisions[-1]:
                 revision = await self._renumber(revision, latest + 1)
-            return Current(revision, collisions)
+            return CurrentRevision(revision, collisions)
         return await self._create(owner, data, latest + 1, collisions)
 
     async def _renumber(self, revision: Object, number: int) -> Object:
@@ -76,18 +76,20 @@ class History:
             lambda current: {**current, "revision": number},
         )
 
-    async def _create(self, owner: Object, data: Object, number: int, collisions: int) -> Current:
+    async def _create(
+        self, owner: Object, data: Object, number: int, collisions: int
+    ) -> CurrentRevision:
         while True:
             revision = self._revision(owner, data, number, collisions)
             try:
-                return Current(await self._objects.create(REVISIONS, revision), collisions)
+                return CurrentRevision(await self._objects.create(REVISIONS, revision), collisions)
             except StatusError as error:
                 if error.reason != "AlreadyExists":
                     raise
             metadata = revision["metadata"]
             existing = self._objects.find(REVISIONS, metadata["namespace"], metadata["name"])
             if existing is not None and filled(existing["data"]) == filled(data):
-                return Current(existing, collisions)
+                return CurrentRevision(existing, collisions)
             collisions += 1
 
     def _revision(self, owner: Object, data: Object, number: int, collisions: int) -> Object:

@@ -28,7 +28,7 @@ _BYTES_A_GROUP = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Raising:
+class RevisionGap:
     """How far the revisions of the copy must lie above those of the original."""
 
     gap: int = 0
@@ -39,7 +39,7 @@ async def fill(
     source: Source,
     header: Header,
     rows: Callable[[], Iterable[Row]],
-    raising: Raising,
+    raising: RevisionGap,
     progress: Progress,
 ) -> int:
     """Write all rows into an empty storage, or none; return its revision, at which its history

@@ -14,7 +14,7 @@ from fairlead.base.dialect import DIALECTS
 from fairlead.base.records import dataclass
 from fairlead.process.backup.archive import BackupError, Header
 from fairlead.process.backup.progress import Progress
-from fairlead.process.backup.shared import Raising, check_empty, fill
+from fairlead.process.backup.shared import RevisionGap, check_empty, fill
 from fairlead.storage.backend import Row, StorageError
 from fairlead.storage.log import Snapshot, Source
 from fairlead.storage.sqlite import format as file_format
@@ -44,7 +44,7 @@ class Storage(Protocol):
     def reading(self) -> AbstractContextManager[Contents]:
         """Open the contents for the block. Raises StorageError."""
 
-    def fill(self, contents: Contents, raising: Raising, progress: Progress) -> int:
+    def fill(self, contents: Contents, raising: RevisionGap, progress: Progress) -> int:
         """Write everything to an empty storage, or nothing; return the revision. Raises
         BackupError, StorageError."""
 
@@ -67,7 +67,7 @@ class DirectoryStorage:
             sealing = self._seals(store.header.dialect)
             yield store if sealing is None else _Unsealed(store, sealing)
 
-    def fill(self, contents: Contents, raising: Raising, progress: Progress) -> int:
+    def fill(self, contents: Contents, raising: RevisionGap, progress: Progress) -> int:
         header, rows = contents.header, progress.counted(contents.rows())
         sealing = self._seals(header.dialect)
         if sealing is not None:
@@ -138,10 +138,10 @@ class SharedStorage:
         async with self._opened(self._dialect) as (_, snapshot):
             return snapshot
 
-    def fill(self, contents: Contents, raising: Raising, progress: Progress) -> int:
+    def fill(self, contents: Contents, raising: RevisionGap, progress: Progress) -> int:
         return asyncio.run(self._fill(contents, raising, progress))
 
-    async def _fill(self, contents: Contents, raising: Raising, progress: Progress) -> int:
+    async def _fill(self, contents: Contents, raising: RevisionGap, progress: Progress) -> int:
         async with self._opened(contents.header.dialect) as (source, snapshot):
             check_empty(snapshot)
             return await fill(source, contents.header, contents.rows, raising, progress)

@@ -24,12 +24,20 @@ from fairlead.base.dialect import DIALECTS
 from fairlead.process.assembly import StartError
 from fairlead.process.banner import banner, process_age, show_banner, tell_stopping
 from fairlead.process.listeners import listen, shown_address
-from fairlead.process.workers.slot import OWNER, READY, STOP, STOP_NOW, Place, found_file, socket_of
+from fairlead.process.workers.slot import (
+    OWNER,
+    READY,
+    STOP,
+    STOP_NOW,
+    WorkerSlot,
+    found_file,
+    socket_of,
+)
 from fairlead.storage.workers.page import Page
 
 logger = logging.getLogger("fairlead")
 
-Work = Callable[[Place], int]
+Work = Callable[[WorkerSlot], int]
 
 _MIN_PAUSE, _MAX_PAUSE = 0.1, 5.0
 _STABLE_SECONDS = 10.0  # seconds; a worker that was ready and lived longer resets its failures
@@ -185,8 +193,8 @@ class Parent:
             sys.stderr.flush()
             os._exit(code)
 
-    def _place(self, worker: _Worker, control: socket.socket) -> Place:
-        return Place(
+    def _place(self, worker: _Worker, control: socket.socket) -> WorkerSlot:
+        return WorkerSlot(
             worker.number,
             self._page,
             self._directory,

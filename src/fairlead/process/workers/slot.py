@@ -18,7 +18,7 @@ READY, STOP, STOP_NOW = b"r", b"s", b"h"  # messages between worker and parent
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerSlot:
     """A worker's place among the workers of a server. All accept connections at `listener`; `peers`
     is where this worker serves the others. `shares_log`: there is one embedded log, which worker 0
     owns and the others follow."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from fairlead.api.metrics import Metrics
 from fairlead.base.metrics import Family, merged
-from fairlead.process.workers.slot import OWNER, Place, socket_of
+from fairlead.process.workers.slot import OWNER, WorkerSlot, socket_of
 from fairlead.storage.backend import StorageError
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.sqlite.log import EmbeddedLog
@@ -27,7 +27,7 @@ _HEALTH_EVERY = 0.2  # seconds
 class Worker:
     """The parts of a place that need the event loop."""
 
-    def __init__(self, slot: Place, workers: int) -> None:
+    def __init__(self, slot: WorkerSlot, workers: int) -> None:
         self.place = slot
         self.slot = slot.slot
         self._desk = RpcServer(slot.peers)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.bootstrap_tokens.tokens import Known, known, secrets_of
+from fairlead.cli.bootstrap_tokens.tokens import BootstrapToken, read_secret, secrets_of
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
 from fairlead.cli.output.formats import add_document_flag, print_document, wants_document
@@ -22,7 +22,9 @@ async def run(invocation: Invocation) -> int:
     as_document = wants_document(invocation)
     resource, dialect = await secrets_of(invocation)
     listed = await resource.list(dialect.system_namespace)
-    tokens = [token for token in (known(value, dialect) for value in listed["items"]) if token]
+    tokens = [
+        token for token in (read_secret(value, dialect) for value in listed["items"]) if token
+    ]
     if as_document:
         print_document(invocation, [_told(token) for token in tokens])
     elif tokens:
@@ -32,7 +34,7 @@ async def run(invocation: Invocation) -> int:
     return 0
 
 
-def _row(token: Known, now: datetime) -> tuple[str, ...]:
+def _row(token: BootstrapToken, now: datetime) -> tuple[str, ...]:
     return (
         token.token,
         token.ttl(now),
@@ -47,11 +49,11 @@ def _line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def _expiry(token: Known) -> str:
+def _expiry(token: BootstrapToken) -> str:
     return token.expires.strftime("%Y-%m-%dT%H:%M:%SZ") if token.expires is not None else ""
 
 
-def _told(token: Known) -> dict[str, object]:
+def _told(token: BootstrapToken) -> dict[str, object]:
     fields = {
         "token": token.token,
         "description": token.description,

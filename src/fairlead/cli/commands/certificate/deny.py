@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.certificate_approval import Verdict, add_deciding_flags, decide
+from fairlead.cli.certificate_approval import Decision, add_deciding_flags, decide
 from fairlead.cli.invocation import Invocation
 
-_VERDICT = Verdict("Denied", "Approved", "FairleadDeny", "deny", "denied")
+_VERDICT = Decision("Denied", "Approved", "FairleadDeny", "deny", "denied")
 
 
 def add_flags(parser: ArgumentReader) -> None:

@@ -17,7 +17,7 @@ from fairlead.cli.describe.parts.metadata import (
     selector_text,
 )
 from fairlead.cli.describe.parts.volume_sources import draw_volumes
-from fairlead.cli.describe.queries import PODS, Found, Queries
+from fairlead.cli.describe.queries import PODS, Queries, QueryResult
 
 _NO_POD = Fields(None)
 _PHASES = (
@@ -99,7 +99,7 @@ def _constraint(constraint: Fields) -> str:
 def pods_by(selector: Callable[[Subject], str]) -> Question:
     """A query for the pods that the selector of a workload matches."""
 
-    def ask(workload: Subject, asker: Queries) -> Awaitable[Found]:
+    def ask(workload: Subject, asker: Queries) -> Awaitable[QueryResult]:
         return asker.all(PODS, workload.namespace, labelSelector=selector(workload))
 
     return ask

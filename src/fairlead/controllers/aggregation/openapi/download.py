@@ -15,7 +15,7 @@ from fairlead.api.openapi.answers import TEXT, Document, pack
 from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.records import dataclass
 from fairlead.codec.bodies import check_values
-from fairlead.controllers.aggregation.calls import DESCRIBER, ExtensionCalls, Fetched
+from fairlead.controllers.aggregation.calls import DESCRIBER, ExtensionCalls, Response
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.openapi.json_slices import Unreadable
 
@@ -30,25 +30,25 @@ _HASH = re.compile(r"[-.~\w]{1,128}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FetchedDocuments:
     """The documents of a server and their ETags. `address` is the URL of its own OpenAPI 3
-    document. `is_old`: it has no OpenAPI 3; `made` is then converted from its OpenAPI 2
+    document. `is_old`: it has no OpenAPI 3; `converted` is then converted from its OpenAPI 2
     document."""
 
     part: Part | None = None
     address: str = ""
     is_old: bool = False
-    made: Document | None = None
+    converted: Document | None = None
     old_tag: str = ""
     new_tag: str = ""
 
 
-def without_tags(told: Told) -> Told:
+def without_tags(fetched: FetchedDocuments) -> FetchedDocuments:
     """A copy without ETags, so that everything is fetched again."""
-    return replace(told, old_tag="", new_tag="")
+    return replace(fetched, old_tag="", new_tag="")
 
 
-class Asking:
+class DocumentFetcher:
     """`kind_mark` is the extension key with the group, version and kind of a definition."""
 
     def __init__(self, calls: ExtensionCalls, kind_mark: str) -> None:
@@ -56,29 +56,33 @@ class Asking:
         self._kind_mark = kind_mark
         self._reading = asyncio.Semaphore(1)
 
-    async def index(self, extension: Extension, told: Told) -> Told:
+    async def index(self, extension: Extension, fetched: FetchedDocuments) -> FetchedDocuments:
         """Fetch the list of OpenAPI 3 documents. Raises CallError, Unreadable."""
-        reply = await self._fetch(extension, NEW, told.new_tag, MAX_INDEX_BYTES)
+        reply = await self._fetch(extension, NEW, fetched.new_tag, MAX_INDEX_BYTES)
         if reply.status == 304:
-            return told
+            return fetched
         if reply.status == 404:
-            return told if told.is_old else replace(told, address="", is_old=True, old_tag="")
+            return (
+                fetched if fetched.is_old else replace(fetched, address="", is_old=True, old_tag="")
+            )
         address = _address(reply.content, extension)
         tag = reply.header("etag")
-        return replace(told, address=address, is_old=False, made=None, new_tag=tag)
+        return replace(fetched, address=address, is_old=False, converted=None, new_tag=tag)
 
-    async def whole(self, extension: Extension, told: Told) -> Told:
+    async def whole(self, extension: Extension, fetched: FetchedDocuments) -> FetchedDocuments:
         """Fetch the OpenAPI 2 document. Raises CallError, Unreadable."""
-        reply = await self._fetch(extension, OLD, told.old_tag, MAX_DOCUMENT_BYTES)
+        reply = await self._fetch(extension, OLD, fetched.old_tag, MAX_DOCUMENT_BYTES)
         if reply.status == 304:
-            return told
+            return fetched
         if reply.status == 404:
-            return replace(told, part=None, made=None, old_tag="")
+            return replace(fetched, part=None, converted=None, old_tag="")
         async with self._reading:  # one at a time: parsing takes time and memory
             part, converted_document = await asyncio.to_thread(
-                self._read, reply.content, extension, convert=told.is_old
+                self._read, reply.content, extension, convert=fetched.is_old
             )
-        return replace(told, part=part, made=converted_document, old_tag=reply.header("etag"))
+        return replace(
+            fetched, part=part, converted=converted_document, old_tag=reply.header("etag")
+        )
 
     def _read(
         self, raw: bytes, extension: Extension, *, convert: bool
@@ -94,7 +98,7 @@ class Asking:
             converted_document = pack(sha256(text).hexdigest().upper(), text, TEXT)
         return part_of(description, group, version, self._kind_mark), converted_document
 
-    async def _fetch(self, extension: Extension, path: str, tag: str, most: int) -> Fetched:
+    async def _fetch(self, extension: Extension, path: str, tag: str, most: int) -> Response:
         headers = (("accept", "application/json"), *((("if-none-match", tag),) if tag else ()))
         reply = await self._calls.fetch(
             extension, path, user=DESCRIBER, headers=headers, timeout=SECONDS, most=most

@@ -14,8 +14,8 @@ from fairlead.base.records import dataclass, field
 from fairlead.controllers.aggregation.calls import ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.openapi.download import (
-    Asking,
-    Told,
+    DocumentFetcher,
+    FetchedDocuments,
     address_of,
     document_name,
     without_tags,
@@ -38,11 +38,11 @@ _MIN_INTERVAL = 1.0  # minimum seconds between two fetches of a server
 
 
 @dataclass(slots=True)
-class _Known:
+class _ExtensionState:
     """State of one extension server. `wanted`: a fetch is due as soon as it is available."""
 
     extension: Extension
-    told: Told = field(default_factory=Told)
+    fetched: FetchedDocuments = field(default_factory=FetchedDocuments)
     wanted: bool = True
     failures: int = 0
     complaints: set[str] = field(default_factory=set)  # logged since the last success
@@ -65,15 +65,15 @@ class Descriptions:
         self._extensions = extensions
         self._proxy = proxy
         self._kind_mark = kind_mark
-        self._asking = Asking(calls, kind_mark)
-        self._known: dict[str, _Known] = {}
+        self._fetcher = DocumentFetcher(calls, kind_mark)
+        self._states: dict[str, _ExtensionState] = {}
         self._queue = WorkQueue[str]("openapi-of-extensions", is_steady=True)
 
     async def run(self) -> None:
         """Run until cancelled."""
         self._extensions.listeners.append(self._changed)
         try:
-            for name in {*self._known, *(extension.name for extension in self._extensions)}:
+            for name in {*self._states, *(extension.name for extension in self._extensions)}:
                 self._changed(name)
             async with asyncio.TaskGroup() as group:
                 for _ in range(MAX_CONCURRENT):
@@ -83,17 +83,17 @@ class Descriptions:
 
     def _changed(self, name: str) -> None:
         extension = self._extensions.named(name)
-        state = self._known.get(name)
+        state = self._states.get(name)
         if extension is None:
             if state is not None:
-                del self._known[name]
+                del self._states[name]
                 self._publish()
             return
         if state is None:
-            state = self._known[name] = _Known(extension)
+            state = self._states[name] = _ExtensionState(extension)
         before, state.extension = state.extension, extension
         if _place(before) != _place(extension):
-            state.wanted, state.told = True, without_tags(state.told)
+            state.wanted, state.fetched = True, without_tags(state.fetched)
         if state.wanted and extension.available:
             pause = state.asked_at + _MIN_INTERVAL - asyncio.get_running_loop().time()
             self._queue.add_later(name, max(pause, 0.0))
@@ -113,21 +113,21 @@ class Descriptions:
     async def _ask(self, name: str) -> float:
         """Fetch from an extension server; returns the seconds until the next fetch, 0 if an event
         will trigger it."""
-        state = self._known.get(name)
+        state = self._states.get(name)
         if state is None:
             return 0.0
         state.wanted = True
         if not state.extension.available:
             return 0.0
         state.asked_at = asyncio.get_running_loop().time()
-        before, extension = state.told, state.extension
+        before, extension = state.fetched, state.extension
         complaint = await self._renew(state)
-        if self._known.get(name) is not state:
+        if self._states.get(name) is not state:
             return 0.0
         if _place(extension) != _place(state.extension):
-            state.told = without_tags(before)
+            state.fetched = without_tags(before)
             return _MIN_INTERVAL
-        if state.told != before:
+        if state.fetched != before:
             self._publish()
         if complaint:
             if complaint not in state.complaints and len(state.complaints) < _MAX_COMPLAINTS:
@@ -139,13 +139,13 @@ class Descriptions:
         state.complaints.clear()
         return FRESH_FOR
 
-    async def _renew(self, state: _Known) -> str:
+    async def _renew(self, state: _ExtensionState) -> str:
         """Fetch both versions; returns an error text or "". One may succeed without the other."""
-        extension, asking = state.extension, self._asking
+        extension, fetcher = state.extension, self._fetcher
         complaints = []
-        for ask in (asking.index, asking.whole):
+        for ask in (fetcher.index, fetcher.whole):
             try:
-                state.told = await ask(extension, state.told)
+                state.fetched = await ask(extension, state.fetched)
             except CallError as error:
                 complaints.append(error.brief)
             except ValueError as error:
@@ -159,7 +159,7 @@ class Descriptions:
     def _publish(self) -> None:
         """Update `others`."""
         ordered = self._in_order()
-        parts = [state.told.part for state in ordered if state.told.part is not None]
+        parts = [state.fetched.part for state in ordered if state.fetched.part is not None]
         documents = {}
         for state in ordered:
             if (remote := self._remote(state)) is not None:
@@ -170,14 +170,14 @@ class Descriptions:
         tag = sha256(" ".join(part.identity for part in parts).encode()).hexdigest()
         self.others = Others(documents, tag, partial(_merged, parts, self._kind_mark))
 
-    def _in_order(self) -> list[_Known]:
+    def _in_order(self) -> list[_ExtensionState]:
         """Sorted by priority, highest first."""
         group_ranks: dict[str, int] = {}
-        for state in self._known.values():
+        for state in self._states.values():
             group, rank = state.extension.group, state.extension.group_priority
             group_ranks[group] = max(rank, group_ranks.get(group, rank))
 
-        def order(state: _Known) -> tuple[int, str, int, str]:
+        def order(state: _ExtensionState) -> tuple[int, str, int, str]:
             extension = state.extension
             return (
                 -group_ranks[extension.group],
@@ -186,17 +186,17 @@ class Descriptions:
                 extension.name,
             )
 
-        return sorted(self._known.values(), key=order)
+        return sorted(self._states.values(), key=order)
 
-    def _remote(self, state: _Known) -> Remote | None:
+    def _remote(self, state: _ExtensionState) -> Remote | None:
         """The OpenAPI 3 document of an extension server, if any."""
-        name, told = state.extension.name, state.told
-        if told.made is not None:
-            address = address_of(document_name(state.extension), told.made.identity)
-            return Remote(address, partial(made_answer, told.made, address))
-        if not told.address:
+        name, fetched = state.extension.name, state.fetched
+        if fetched.converted is not None:
+            address = address_of(document_name(state.extension), fetched.converted.identity)
+            return Remote(address, partial(made_answer, fetched.converted, address))
+        if not fetched.address:
             return None
-        return Remote(told.address, partial(self._proxy.document, name))
+        return Remote(fetched.address, partial(self._proxy.document, name))
 
 
 def _place(extension: Extension) -> tuple[object, ...]:

@@ -252,7 +252,7 @@ def _renewal(lease: Version) -> bytes:
 
 
 @dataclass(slots=True)
-class _Beat:
+class _Heartbeat:
     """`said` is lastHeartbeatTime of the Ready condition, None without the condition; `seen` is
     when it changed, by our monotonic clock."""
 
@@ -266,7 +266,7 @@ class Heartbeats:
     clock is ignored. After a restart all nodes count as just seen."""
 
     def __init__(self) -> None:
-        self._beats: dict[str, _Beat] = {}
+        self._beats: dict[str, _Heartbeat] = {}
         self._leases: dict[str, tuple[bytes, float]] = {}
 
     def lease(self, name: str, lease: Version | None) -> None:
@@ -292,7 +292,7 @@ class Heartbeats:
         if beat is None or beat.uid != uid:
             created = parse_time(node["metadata"]["creationTimestamp"]).timestamp()
             age = clock.time() - created if heartbeat is None else 0.0
-            beat = _Beat(uid, heartbeat, clock.steady() - age)
+            beat = _Heartbeat(uid, heartbeat, clock.steady() - age)
             self._beats[name] = beat
         elif beat.said != heartbeat:
             beat.said, beat.seen = heartbeat, clock.steady()

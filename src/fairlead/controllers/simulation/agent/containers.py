@@ -22,7 +22,7 @@ CREATING, INITIALIZING, CRASHING = "ContainerCreating", "PodInitializing", "Cras
 _PULL_ERROR, _PULL_PAUSE = "ErrImagePull", "ImagePullBackOff"
 
 
-class Said(NamedTuple):
+class PodEvent(NamedTuple):
     """An event about a container of a pod, or about the pod if `path` is empty."""
 
     kind: str
@@ -43,7 +43,7 @@ class Step:
     """The new status, events to record, and the time of the next change."""
 
     status: Object
-    said: list[Said] = field(default_factory=list)
+    said: list[PodEvent] = field(default_factory=list)
     due: float | None = None
 
 
@@ -149,15 +149,15 @@ def _fail_to_pull(role: Role, old: Object | None, since: float, now: Moment) -> 
     if failed:
         reason, message = _PULL_ERROR, role.behaviour.pull_failure
         messages = [
-            Said(NORMAL, "Pulling", f'Pulling image "{image}"', role.path),
-            Said(WARNING, "Failed", f'Failed to pull image "{image}": {message}', role.path),
-            Said(WARNING, "Failed", f"Error: {reason}", role.path),
+            PodEvent(NORMAL, "Pulling", f'Pulling image "{image}"', role.path),
+            PodEvent(WARNING, "Failed", f'Failed to pull image "{image}": {message}', role.path),
+            PodEvent(WARNING, "Failed", f"Error: {reason}", role.path),
         ]
     else:
         reason, message = _PULL_PAUSE, f'Back-off pulling image "{image}"'
         messages = [
-            Said(NORMAL, "BackOff", message, role.path),
-            Said(WARNING, "Failed", f"Error: {reason}", role.path),
+            PodEvent(NORMAL, "BackOff", message, role.path),
+            PodEvent(WARNING, "Failed", f"Error: {reason}", role.path),
         ]
     state = {"waiting": {"message": message, "reason": reason}}
     before = waiting(role, CREATING, old)
@@ -187,19 +187,19 @@ def _start(role: Role, old: Object | None, now: Moment, restarts: int = 0) -> St
     return Step(status, _said_of_start(role, image))
 
 
-def _said_of_start(role: Role, image: str) -> list[Said]:
+def _said_of_start(role: Role, image: str) -> list[PodEvent]:
     if role.container.get("imagePullPolicy") == ALWAYS:
         pulled = [
-            Said(NORMAL, "Pulling", f'Pulling image "{image}"', role.path),
-            Said(NORMAL, "Pulled", f'Successfully pulled image "{image}" in 0s', role.path),
+            PodEvent(NORMAL, "Pulling", f'Pulling image "{image}"', role.path),
+            PodEvent(NORMAL, "Pulled", f'Successfully pulled image "{image}" in 0s', role.path),
         ]
     else:
         present = f'Container image "{image}" already present on machine'
-        pulled = [Said(NORMAL, "Pulled", present, role.path)]
+        pulled = [PodEvent(NORMAL, "Pulled", present, role.path)]
     return [
         *pulled,
-        Said(NORMAL, "Created", f"Created container {role.name}", role.path),
-        Said(NORMAL, "Started", f"Started container {role.name}", role.path),
+        PodEvent(NORMAL, "Created", f"Created container {role.name}", role.path),
+        PodEvent(NORMAL, "Started", f"Started container {role.name}", role.path),
     ]
 
 
@@ -227,7 +227,7 @@ def _run(role: Role, step: Step, now: Moment) -> None:
     if behaviour.never_ready:
         if step.said and role.container.get("readinessProbe"):
             text = "Readiness probe failed: the container simulates that it is never ready"
-            step.said.append(Said(WARNING, "Unhealthy", text, role.path))
+            step.said.append(PodEvent(WARNING, "Unhealthy", text, role.path))
     elif step.due is None or ready_at < step.due:
         step.due = ready_at
 
@@ -268,7 +268,7 @@ def _again(role: Role, old: Object, now: Moment) -> Step:
         "started": False,
     }
     text = "Back-off restarting failed container"
-    return Step(status, [Said(WARNING, "BackOff", text, role.path)], due)
+    return Step(status, [PodEvent(WARNING, "BackOff", text, role.path)], due)
 
 
 def _shown(seconds: float) -> str:

@@ -14,8 +14,13 @@ from fairlead.codec.types.times import now
 from fairlead.controllers.events import NORMAL, WARNING, EventWriter, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.simulation.addresses import AddressPool, node_address, pod_network
-from fairlead.controllers.simulation.agent.containers import Moment, Said, state_of
-from fairlead.controllers.simulation.agent.pods import Place, Walk, status_at_end, walk
+from fairlead.controllers.simulation.agent.containers import Moment, PodEvent, state_of
+from fairlead.controllers.simulation.agent.pods import (
+    HostNetwork,
+    PodProgress,
+    advance_pod,
+    status_at_end,
+)
 from fairlead.controllers.simulation.behaviour import (
     MARK,
     NOT_READY,
@@ -35,7 +40,7 @@ from fairlead.storage.version import Version
 _MAX_CACHED = 4_096
 _STOPPING = "stopping"
 _NEXT_ATTEMPT = 10.0  # seconds until a retry for a pod that got no address
-_NO_ADDRESS = Said(
+_NO_ADDRESS = PodEvent(
     WARNING,
     "FailedCreatePodSandBox",
     "Failed to create pod sandbox: the node has no address left for another pod",
@@ -127,18 +132,18 @@ class PodAgents:
         if behaviour.problems and self._told.get(uid) != behaviour.problems:
             self._told.keep(uid, behaviour.problems, len(uid))
             for problem in behaviour.problems:
-                self._say(node, pod, [Said(WARNING, "InvalidSimulation", problem)])
+                self._say(node, pod, [PodEvent(WARNING, "InvalidSimulation", problem)])
         return behaviour
 
     async def _advance(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
         metadata = pod["metadata"]
         key, pool = f"{metadata['namespace']}/{metadata['name']}", self._pools[node]
-        host = Place(node_address(self._fleet.numbers[node]), lambda: pool.take(key))
+        host = HostNetwork(node_address(self._fleet.numbers[node]), lambda: pool.take(key))
 
-        def step(current: Object) -> Walk:
+        def step(current: Object) -> PodProgress:
             if _is_ending(current):
-                return Walk(current["status"])
-            return walk(current, behaviour, host, _moment())
+                return PodProgress(current["status"])
+            return advance_pod(current, behaviour, host, _moment())
 
         shared = pod["spec"].get("hostNetwork") or pod["status"].get("podIP")
         if not shared and not pool.has_room_for(key):
@@ -150,7 +155,9 @@ class PodAgents:
         self._say(node, pod, progress.said)
         return None if progress.due is None else max(0.0, progress.due - clock.time())
 
-    async def _write(self, pod: Object, progress: Walk, step: Callable[[Object], Walk]) -> Walk:
+    async def _write(
+        self, pod: Object, progress: PodProgress, step: Callable[[Object], PodProgress]
+    ) -> PodProgress:
         """Write the status of a pod; recomputes it if the pod changed meanwhile. Returns the step
         that was written."""
         metadata = pod["metadata"]
@@ -171,7 +178,7 @@ class PodAgents:
         except StatusError as error:
             if error.code != 404:
                 raise
-            return Walk(pod["status"])
+            return PodProgress(pod["status"])
         return progress
 
     async def _stop(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
@@ -199,14 +206,14 @@ class PodAgents:
         return None
 
     async def _write_end(self, pod: Object, *, is_killed: bool) -> None:
-        def step(current: Object) -> Walk:
-            return Walk(status_at_end(current, _moment(), is_killed=is_killed))
+        def step(current: Object) -> PodProgress:
+            return PodProgress(status_at_end(current, _moment(), is_killed=is_killed))
 
         progress = step(pod)
         if progress.status != pod["status"]:
             await self._write(pod, progress, step)
 
-    def _say(self, node: str, pod: Object, messages: Iterable[Said]) -> None:
+    def _say(self, node: str, pod: Object, messages: Iterable[PodEvent]) -> None:
         for message in messages:
             self._recorders[node].record(
                 self._pods, pod, message.kind, message.reason, message.text, message.path
@@ -221,9 +228,9 @@ def _is_ending(pod: Object) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp") or pod["status"].get("phase") in FINISHED)
 
 
-def _said_of_stop(pod: Object) -> list[Said]:
+def _said_of_stop(pod: Object) -> list[PodEvent]:
     return [
-        Said(
+        PodEvent(
             NORMAL,
             "Killing",
             f"Stopping container {container['name']}",

@@ -13,8 +13,8 @@ from fairlead.controllers.simulation.agent.containers import (
     NEVER,
     ON_FAILURE,
     Moment,
+    PodEvent,
     Role,
-    Said,
     Step,
     advance,
     ended,
@@ -33,11 +33,11 @@ _LATE = "Pod was active on the node longer than the specified deadline"
 
 
 @dataclass(slots=True)
-class Walk:
+class PodProgress:
     """The new status of a pod, events to record, and the time of the next change."""
 
     status: Object
-    said: list[Said] = field(default_factory=list)
+    said: list[PodEvent] = field(default_factory=list)
     due: float | None = None
 
     def take(self, step: Step) -> Object:
@@ -51,7 +51,7 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HostNetwork:
     """The node's address, and a function that allocates one for the pod (None if the pool is
     exhausted)."""
 
@@ -85,12 +85,14 @@ def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
     return roles
 
 
-def walk(pod: Object, behaviour: PodBehaviour, host: Place, now: Moment) -> Walk:
+def advance_pod(
+    pod: Object, behaviour: PodBehaviour, host: HostNetwork, now: Moment
+) -> PodProgress:
     """The next status of a pod that has not finished."""
     old = pod["status"]
     since = old.get("startTime") or now.text
     started = now.time if since == now.text else parse_time(since).timestamp()
-    progress = Walk({**old, "startTime": since, "hostIP": host.host})
+    progress = PodProgress({**old, "startTime": since, "hostIP": host.host})
     deadline = pod["spec"].get("activeDeadlineSeconds")
     if deadline is not None and now.time >= started + deadline:
         _cut_off(pod, progress, now)
@@ -107,7 +109,7 @@ def walk(pod: Object, behaviour: PodBehaviour, host: Place, now: Moment) -> Walk
 
 
 def _prepare(
-    pod: Object, behaviour: PodBehaviour, progress: Walk, started: float, now: Moment
+    pod: Object, behaviour: PodBehaviour, progress: PodProgress, started: float, now: Moment
 ) -> tuple[list[str], bool]:
     """Advance init containers one after the other. Returns the names of those not completed, and
     whether one has failed for good."""
@@ -134,7 +136,7 @@ def _prepare(
 def _carry_on(
     pod: Object,
     behaviour: PodBehaviour,
-    progress: Walk,
+    progress: PodProgress,
     started: float,
     now: Moment,
     *,
@@ -185,7 +187,7 @@ def _has_sandbox(status: Object) -> bool:
     return any(reason not in (CREATING, INITIALIZING) for reason in reasons)
 
 
-def _give_address(pod: Object, status: Object, host: Place) -> None:
+def _give_address(pod: Object, status: Object, host: HostNetwork) -> None:
     if status.get("podIP") or not _has_sandbox(status):
         return
     shared = pod["spec"].get("hostNetwork")
@@ -195,7 +197,7 @@ def _give_address(pod: Object, status: Object, host: Place) -> None:
         status["podIPs"] = [{"ip": address}]
 
 
-def _cut_off(pod: Object, progress: Walk, now: Moment) -> None:
+def _cut_off(pod: Object, progress: PodProgress, now: Moment) -> None:
     """Fail a pod that exceeded activeDeadlineSeconds."""
     status = progress.status
     _end_all(status, KILLED, now)

@@ -11,7 +11,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.controllers.simulation.scheduler.facts import (
     LabelsOf,
     PendingPod,
-    Placed,
+    PodSummary,
     Port,
     amounts,
 )
@@ -42,7 +42,7 @@ class NodeSummary:
         self.taints: list[Object] = []
         self.unschedulable = False
         self.allocatable: dict[str, int] = {}
-        self.pods: dict[str, Placed] = {}
+        self.pods: dict[str, PodSummary] = {}
         self.requested: dict[str, int] = {}
         self.cpu = self.memory = 0
 
@@ -61,16 +61,16 @@ class NodeSummary:
     def _offer(self) -> tuple[object, ...]:
         return self.present, self.labels, self.taints, self.unschedulable, self.allocatable
 
-    def add(self, pod: Placed) -> None:
+    def add(self, pod: PodSummary) -> None:
         self.pods[pod.key] = pod
         self._count(pod, 1)
 
-    def remove(self, key: str) -> Placed:
+    def remove(self, key: str) -> PodSummary:
         pod = self.pods.pop(key)
         self._count(pod, -1)
         return pod
 
-    def _count(self, pod: Placed, step: int) -> None:
+    def _count(self, pod: PodSummary, step: int) -> None:
         for name, amount in pod.requests.items():
             self.requested[name] = self.requested.get(name, 0) + step * amount
         self.cpu += step * pod.cpu
@@ -90,8 +90,8 @@ class Cluster:
         self.labels_of = labels_of
         self.summaries = {name: NodeSummary(name) for name in names}
         self.nodes: list[NodeSummary] = []
-        self.repelling: dict[str, Placed] = {}
-        self.nominated: dict[str, tuple[str, Placed]] = {}
+        self.repelling: dict[str, PodSummary] = {}
+        self.nominated: dict[str, tuple[str, PodSummary]] = {}
         self._node_of: dict[str, str] = {}
 
     def put_node(self, name: str, node: Object | None) -> bool:
@@ -106,7 +106,7 @@ class Cluster:
         name = self._node_of.get(key)
         return self.summaries[name] if name is not None else None
 
-    def place(self, pod: Placed, name: str) -> None:
+    def place(self, pod: PodSummary, name: str) -> None:
         """Assign a pod to a node, bound or planned; replaces its earlier entry."""
         self.remove(pod.key)
         self.summaries[name].add(pod)
@@ -114,14 +114,14 @@ class Cluster:
         if pod.repels:
             self.repelling[pod.key] = pod
 
-    def remove(self, key: str) -> Placed | None:
+    def remove(self, key: str) -> PodSummary | None:
         name = self._node_of.pop(key, None)
         if name is None:
             return None
         self.repelling.pop(key, None)
         return self.summaries[name].remove(key)
 
-    def nominated_on(self, name: str, priority: int, but: str) -> list[Placed]:
+    def nominated_on(self, name: str, priority: int, but: str) -> list[PodSummary]:
         """Pods nominated to a node with at least this priority, except `but`."""
         return [
             pod
@@ -130,7 +130,7 @@ class Cluster:
         ]
 
     @contextmanager
-    def without(self, pods: Sequence[Placed]) -> Iterator[None]:
+    def without(self, pods: Sequence[PodSummary]) -> Iterator[None]:
         """Temporarily remove these pods."""
         homes = [(pod, self._node_of[pod.key]) for pod in pods]
         for pod in pods:
@@ -142,7 +142,7 @@ class Cluster:
                 self.place(pod, name)
 
     @contextmanager
-    def with_placed(self, pods: Sequence[Placed], name: str) -> Iterator[None]:
+    def with_placed(self, pods: Sequence[PodSummary], name: str) -> Iterator[None]:
         """Temporarily place these pods on a node."""
         added = [pod for pod in pods if pod.key not in self._node_of]
         for pod in added:

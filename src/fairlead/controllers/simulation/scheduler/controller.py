@@ -18,14 +18,14 @@ from fairlead.controllers.simulation.scheduler.conditions import clear_nominatio
 from fairlead.controllers.simulation.scheduler.facts import (
     Labels,
     PendingPod,
-    Placed,
+    PodSummary,
     labels_of,
     wish_of,
 )
-from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
+from fairlead.controllers.simulation.scheduler.filters import FilterChain, FilterResult, explained
 from fairlead.controllers.simulation.scheduler.pod_affinity import preferences
 from fairlead.controllers.simulation.scheduler.preemption import Candidate, choose, ineligible
-from fairlead.controllers.simulation.scheduler.queue import Waiting
+from fairlead.controllers.simulation.scheduler.queue import PodQueue
 from fairlead.controllers.simulation.scheduler.selection import has_preferences, preference
 from fairlead.controllers.simulation.scheduler.taints import unwelcome
 from fairlead.controllers.simulation.scheduler.topology_spread import crowding
@@ -62,9 +62,9 @@ class Scheduler:
         self._namespaces = client.collection(_NAMESPACES)
         self._cluster = Cluster(fleet.numbers, api.dialect, self._labels_of)
         self._volumes = VolumeRule(client, api.dialect)
-        self._judge = Judge(self._cluster, self._volumes)
+        self._judge = FilterChain(self._cluster, self._volumes)
         self._room = Preemptor(api, client, events, self._cluster)
-        self._waiting = Waiting()
+        self._waiting = PodQueue()
 
     def _labels_of(self, namespace: str) -> Labels:
         version = self._namespaces.get(namespace)
@@ -122,7 +122,7 @@ class Scheduler:
             moved = facts.labels != version.labels
             facts.labels = labels_of(version)
             return self._happened(Event.POD_PLACED) if moved else ()
-        self._cluster.place(Placed(key, version.object(), labels_of(version)), node)
+        self._cluster.place(PodSummary(key, version.object(), labels_of(version)), node)
         return self._happened(Event.POD_PLACED)
 
     def _pending(self, change: Change, version: Version) -> Iterable[str]:
@@ -134,7 +134,7 @@ class Scheduler:
             return ()
         nominated = fields.get("status.nominatedNodeName", "")
         if nominated in self._cluster.summaries:
-            facts = Placed(key, version.object(), labels_of(version))
+            facts = PodSummary(key, version.object(), labels_of(version))
             self._cluster.nominated[key] = nominated, facts
         else:
             self._cluster.nominated.pop(key, None)
@@ -180,11 +180,11 @@ class Scheduler:
             self._waiting.drop(key)
             return None
         wish = wish_of(key, pod)
-        verdict = self._judge.judge(wish)
-        if not verdict.nodes:
-            await self._give_up(wish, verdict)
+        result = self._judge.judge(wish)
+        if not result.nodes:
+            await self._give_up(wish, result)
             return None
-        node = self._best(wish, verdict)
+        node = self._best(wish, result)
         plan = self._volumes.plan(wish, node)
         if plan is not None:
             self._waiting.wait_for(key, Event.VOLUME)
@@ -193,12 +193,12 @@ class Scheduler:
         self._cluster.place(wish.facts, node.name)
         return wish, node
 
-    def _best(self, wish: PendingPod, verdict: Verdict) -> NodeSummary:
+    def _best(self, wish: PendingPod, result: FilterResult) -> NodeSummary:
         """The nominated node if possible, else the one with the best score."""
-        for node in verdict.nodes:
+        for node in result.nodes:
             if node.name == wish.nominated:
                 return node
-        return best(wish, verdict.nodes, self._cluster)
+        return best(wish, result.nodes, self._cluster)
 
     async def _bind(self, key: str, decided: tuple[PendingPod, NodeSummary]) -> None:
         wish, node = decided
@@ -217,18 +217,18 @@ class Scheduler:
         text = f"Successfully assigned {namespace}/{name} to {node.name}"
         self._events.record(self._pods, wish.pod, NORMAL, "Scheduled", text)
 
-    async def _give_up(self, wish: PendingPod, verdict: Verdict) -> None:
+    async def _give_up(self, wish: PendingPod, result: FilterResult) -> None:
         """No node fits: try preemption, and report the reasons."""
         key, total = wish.facts.key, len(self._cluster.nodes)
-        self._waiting.put_off(key, verdict.until)
+        self._waiting.put_off(key, result.until)
         text = _NONE
         candidate: Candidate | None = None
         if total:
-            text = explained(total, (refusal.reasons for refusal in verdict.refusals.values()))
+            text = explained(total, (refusal.reasons for refusal in result.refusals.values()))
             why = ineligible(wish, self._cluster)
             if not why:
                 candidate, why = await choose(
-                    wish, verdict, self._cluster, self._judge, self._room.budgets
+                    wish, result, self._cluster, self._judge, self._room.budgets
                 )
             if why:
                 text = f"{text} preemption: {why}"
@@ -288,7 +288,7 @@ class Preemptor:
                 await self._remove(victim, wish, node.name)
         await self._take_from_others(wish, node.name)
 
-    async def _remove(self, victim: Placed, wish: PendingPod, node: str) -> None:
+    async def _remove(self, victim: PodSummary, wish: PendingPod, node: str) -> None:
         namespace, _, name = victim.key.partition("/")
         pod = self._client.find(PODS, namespace, name)
         if pod is None:

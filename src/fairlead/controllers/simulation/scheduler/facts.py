@@ -85,7 +85,7 @@ class Port(NamedTuple):
         return self.address == other.address or "0.0.0.0" in (self.address, other.address)
 
 
-class Placed:
+class PodSummary:
     """The relevant fields of a pod on a node or to be placed. `repels` are its required
     anti-affinity terms; `started` is when it arrived on the node."""
 
@@ -150,7 +150,7 @@ class PendingPod(NamedTuple):
     """A pending pod."""
 
     pod: Object
-    facts: Placed
+    facts: PodSummary
 
     @property
     def spec(self) -> Object:
@@ -170,4 +170,4 @@ class PendingPod(NamedTuple):
 
 
 def wish_of(key: str, pod: Object) -> PendingPod:
-    return PendingPod(pod, Placed(key, pod, pod["metadata"].get("labels") or {}))
+    return PendingPod(pod, PodSummary(key, pod, pod["metadata"].get("labels") or {}))

@@ -22,7 +22,7 @@ from fairlead.controllers.simulation.scheduler.topology_spread import even
 from fairlead.controllers.simulation.scheduler.volumes import VolumeRule
 
 
-class Verdict(NamedTuple):
+class FilterResult(NamedTuple):
     """The nodes that fit, and why each other is rejected."""
 
     nodes: Sequence[NodeSummary]
@@ -37,7 +37,7 @@ class Verdict(NamedTuple):
         return event
 
 
-class Judge:
+class FilterChain:
     """Applies the rules in order; the first rejection of a node is reported."""
 
     def __init__(self, cluster: Cluster, volumes: VolumeRule) -> None:
@@ -58,7 +58,7 @@ class Judge:
         # Rules that depend on the pods of nodes.
         self._of_pods: tuple[Rule, ...] = (free_ports, enough, even, near, far, repelled)
 
-    def judge(self, wish: PendingPod) -> Verdict:
+    def judge(self, wish: PendingPod) -> FilterResult:
         cluster = self._cluster
         filters = self._filters(wish, self._rules)
         nodes, refusals = [], {}
@@ -70,7 +70,7 @@ class Judge:
                 nodes.append(node)
             else:
                 refusals[node.name] = refusal
-        return Verdict(nodes, refusals)
+        return FilterResult(nodes, refusals)
 
     def judge_room(self, wish: PendingPod, node: NodeSummary) -> Refusal | None:
         """Check the rules that depend on pods, after the pods of a node were changed by

@@ -13,7 +13,7 @@ from fairlead.controllers.simulation.scheduler.cluster import (
 )
 from fairlead.controllers.simulation.scheduler.facts import (
     PendingPod,
-    Placed,
+    PodSummary,
     Term,
     preferred_terms,
     required_terms,
@@ -75,7 +75,7 @@ def near(wish: PendingPod, cluster: Cluster) -> Filter | None:
     return judge
 
 
-def _is_about(term: Term, pod: Placed, cluster: Cluster) -> bool:
+def _is_about(term: Term, pod: PodSummary, cluster: Cluster) -> bool:
     return term.is_about(pod.namespace, pod.labels, cluster.labels_of)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
-from fairlead.controllers.simulation.scheduler.facts import PendingPod, Placed
-from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
+from fairlead.controllers.simulation.scheduler.facts import PendingPod, PodSummary
+from fairlead.controllers.simulation.scheduler.filters import FilterChain, FilterResult, explained
 from fairlead.operations.api import Object
 from fairlead.resources.rules import selector_matches
 
@@ -23,7 +23,7 @@ class Candidate(NamedTuple):
     """A node, its victims (highest priority first), and the number of budgets violated."""
 
     node: NodeSummary
-    victims: Sequence[Placed]
+    victims: Sequence[PodSummary]
     violations: int
 
     def cost(self) -> tuple[int, int, int, int]:
@@ -50,12 +50,12 @@ def ineligible(wish: PendingPod, cluster: Cluster) -> str:
 
 
 async def choose(
-    wish: PendingPod, verdict: Verdict, cluster: Cluster, judge: Judge, budgets: Budgets
+    wish: PendingPod, result: FilterResult, cluster: Cluster, judge: FilterChain, budgets: Budgets
 ) -> tuple[Candidate | None, str]:
     """The candidate with the lowest cost, or an explanation if there is none."""
     candidates: list[Candidate] = []
     reasons: list[Sequence[str]] = []
-    for name, refusal in verdict.refusals.items():
+    for name, refusal in result.refusals.items():
         if refusal.final:
             reasons.append(_NO_USE)
             continue
@@ -74,7 +74,7 @@ async def choose(
 
 
 def _victims(
-    wish: PendingPod, node: NodeSummary, cluster: Cluster, judge: Judge, budgets: Budgets
+    wish: PendingPod, node: NodeSummary, cluster: Cluster, judge: FilterChain, budgets: Budgets
 ) -> Candidate | Sequence[str]:
     """Remove all lower-priority pods, then put back as many as fit: first those protected by
     budgets, then by priority."""
@@ -100,12 +100,12 @@ def _victims(
 
 
 def _by_budget(
-    pods: Sequence[Placed], budgets: Sequence[Object]
-) -> tuple[list[Placed], list[Placed]]:
+    pods: Sequence[PodSummary], budgets: Sequence[Object]
+) -> tuple[list[PodSummary], list[PodSummary]]:
     """Pods whose deletion would violate a budget, and the others."""
     left = [(budget.get("status") or {}).get("disruptionsAllowed") or 0 for budget in budgets]
-    violating: list[Placed] = []
-    others: list[Placed] = []
+    violating: list[PodSummary] = []
+    others: list[PodSummary] = []
     for pod in pods:
         violates = False
         for index, budget in enumerate(budgets):
@@ -116,7 +116,7 @@ def _by_budget(
     return violating, others
 
 
-def _is_covered(budget: Object, pod: Placed) -> bool:
+def _is_covered(budget: Object, pod: PodSummary) -> bool:
     """Whether a budget covers a pod and has not counted its disruption yet."""
     metadata = budget["metadata"]
     if metadata["namespace"] != pod.namespace or not pod.labels:

@@ -22,7 +22,7 @@ class _Entry:
         self.due = 0.0  # time of the next try
 
 
-class Waiting:
+class PodQueue:
     """Keys of pods. Ordered by priority, then by arrival."""
 
     def __init__(self) -> None:

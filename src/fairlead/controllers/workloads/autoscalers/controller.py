@@ -32,7 +32,7 @@ class _NoTargetError(Exception):
     """The target does not exist or cannot be scaled."""
 
 
-class Look:
+class Evaluation:
     """One evaluation of an autoscaler: collects its new status and events."""
 
     def __init__(self, value: Object) -> None:
@@ -98,45 +98,45 @@ class Autoscalers:
         if moment < due:
             return due - moment
         self._due[key] = moment + _PERIOD
-        look = Look(value)
-        await self._scale(look)
-        await self._tell(look)
+        evaluation = Evaluation(value)
+        await self._scale(evaluation)
+        await self._tell(evaluation)
         return _PERIOD
 
-    async def _tell(self, look: Look) -> None:
-        for kind, reason, text in look.events:
-            self._events.record(self._resource, look.value, kind, reason, text)
-        if look.status != (look.value.get("status") or {}):
-            await replace_status(self._objects, self._resource, look.value, look.status)
+    async def _tell(self, evaluation: Evaluation) -> None:
+        for kind, reason, text in evaluation.events:
+            self._events.record(self._resource, evaluation.value, kind, reason, text)
+        if evaluation.status != (evaluation.value.get("status") or {}):
+            await replace_status(self._objects, self._resource, evaluation.value, evaluation.status)
 
-    async def _scale(self, look: Look) -> None:
+    async def _scale(self, evaluation: Evaluation) -> None:
         try:
-            target, scale = await self._target(look)
+            target, scale = await self._target(evaluation)
         except (_NoTargetError, StatusError) as error:
-            look.say(WARNING, "FailedGetScale", str(error))
-            look.set(ABLE, "False", "FailedGetScale", f"{_NO_SCALE}{error}")
+            evaluation.say(WARNING, "FailedGetScale", str(error))
+            evaluation.set(ABLE, "False", "FailedGetScale", f"{_NO_SCALE}{error}")
             return
         text = "the HPA controller was able to get the target's current scale"
-        look.set(ABLE, "True", "SucceededGetScale", text)
+        evaluation.set(ABLE, "True", "SucceededGetScale", text)
         current: int = scale["spec"].get("replicas") or 0
-        low, high = look.spec.get("minReplicas"), look.spec["maxReplicas"]
+        low, high = evaluation.spec.get("minReplicas"), evaluation.spec["maxReplicas"]
         low = 1 if low is None else low
         if current == 0 and low != 0:
             text = "scaling is disabled since the replica count of the target is zero"
-            look.set(ACTIVE, "False", "ScalingDisabled", text)
-            look.count(current, current)
+            evaluation.set(ACTIVE, "False", "ScalingDisabled", text)
+            evaluation.count(current, current)
         elif current > high:
             why = "Current number of replicas above Spec.MaxReplicas"
-            await self._resize(look, target, current, high, why)
+            await self._resize(evaluation, target, current, high, why)
         elif current < low:
             why = "Current number of replicas below Spec.MinReplicas"
-            await self._resize(look, target, current, low, why)
+            await self._resize(evaluation, target, current, low, why)
         else:
-            self._judge(look, scale, current)
+            self._judge(evaluation, scale, current)
 
-    async def _target(self, look: Look) -> tuple[Resource, Object]:
+    async def _target(self, evaluation: Evaluation) -> tuple[Resource, Object]:
         """The target resource and its scale. Raises _NoTargetError, StatusError."""
-        reference = look.spec["scaleTargetRef"]
+        reference = evaluation.spec["scaleTargetRef"]
         api_version, kind = reference.get("apiVersion") or "", reference["kind"]
         if api_version.count("/") > 1:
             raise _NoTargetError(f"unexpected GroupVersion string: {api_version}")
@@ -147,7 +147,7 @@ class Autoscalers:
         if "scale" not in target.subresources:
             raise no_such_path()
         name = reference["name"]
-        return target, await self._objects.get(target.key, look.namespace, name, "scale")
+        return target, await self._objects.get(target.key, evaluation.namespace, name, "scale")
 
     def _of_kind(self, group: str, kind: str) -> Resource | None:
         """The resource of a kind, in the most preferred version that has it."""
@@ -158,41 +158,43 @@ class Autoscalers:
         return None
 
     async def _resize(
-        self, look: Look, target: Resource, current: int, desired: int, why: str
+        self, evaluation: Evaluation, target: Resource, current: int, desired: int, why: str
     ) -> None:
-        name = look.spec["scaleTargetRef"]["name"]
+        name = evaluation.spec["scaleTargetRef"]["name"]
         try:
-            await self._objects.scale(target.key, look.namespace, name, desired)
+            await self._objects.scale(target.key, evaluation.namespace, name, desired)
         except StatusError as error:
-            look.say(
+            evaluation.say(
                 WARNING, "FailedRescale", f"New size: {desired}; reason: {why}; error: {error}"
             )
             text = f"the HPA controller was unable to update the target scale: {error}"
-            look.set(ABLE, "False", "FailedUpdateScale", text)
-            look.count(current)
+            evaluation.set(ABLE, "False", "FailedUpdateScale", text)
+            evaluation.count(current)
             return
         text = f"the HPA controller was able to update the target scale to {desired}"
-        look.set(ABLE, "True", "SucceededRescale", text)
-        look.say(NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {why}")
-        look.count(current, desired)
-        look.status["lastScaleTime"] = now()
+        evaluation.set(ABLE, "True", "SucceededRescale", text)
+        evaluation.say(NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {why}")
+        evaluation.count(current, desired)
+        evaluation.status["lastScaleTime"] = now()
 
-    def _judge(self, look: Look, scale: Object, current: int) -> None:
+    def _judge(self, evaluation: Evaluation, scale: Object, current: int) -> None:
         """Report why metrics give no replica count."""
-        look.count(current)
+        evaluation.count(current)
         if not scale["status"].get("selector"):
             text = "the HPA target's scale is missing a selector"
-            look.set(ACTIVE, "False", "InvalidSelector", text)
-            look.say(WARNING, "SelectorRequired", "selector is required")
-            look.say(WARNING, "FailedComputeMetricsReplicas", "selector is required")
+            evaluation.set(ACTIVE, "False", "InvalidSelector", text)
+            evaluation.say(WARNING, "SelectorRequired", "selector is required")
+            evaluation.say(WARNING, "FailedComputeMetricsReplicas", "selector is required")
             return
-        failures = self._metrics.failures(look.spec.get("metrics") or (), look.namespace)
+        failures = self._metrics.failures(
+            evaluation.spec.get("metrics") or (), evaluation.namespace
+        )
         if not failures:
             return
         for failure in failures:
-            look.say(WARNING, failure.reason, failure.text)
+            evaluation.say(WARNING, failure.reason, failure.text)
         first, count = failures[0], len(failures)
         text = f"the HPA was unable to compute the replica count: {first.text}"
-        look.set(ACTIVE, "False", first.reason, text)
+        evaluation.set(ACTIVE, "False", first.reason, text)
         summary = f"({count} invalid out of {count}), first error is: {first.summary}"
-        look.say(WARNING, "FailedComputeMetricsReplicas", f"invalid metrics {summary}")
+        evaluation.say(WARNING, "FailedComputeMetricsReplicas", f"invalid metrics {summary}")

@@ -79,7 +79,7 @@ class CronJobs:
         cron = self._objects.find(CRON_JOBS, namespace, name)
         if cron is None:
             return None
-        turn = Turn(cron)
+        turn = CronJobSync(cron)
         jobs = [dependent.value for dependent in self._owned.of(cron)]
         turn.look_at(jobs)
         try:
@@ -91,14 +91,14 @@ class CronJobs:
         await self._tell(turn)
         return delay.wait() if delay is not None else None
 
-    async def _tell(self, turn: Turn) -> None:
+    async def _tell(self, turn: CronJobSync) -> None:
         status = turn.told()
         if status != (turn.cron.get("status") or {}):
             await replace_status(self._objects, self._resource, turn.cron, status)
         for kind, reason, text in turn.events:
             self._events.record(self._resource, turn.cron, kind, reason, text)
 
-    async def _clean_up(self, turn: Turn, jobs: Sequence[Object]) -> None:
+    async def _clean_up(self, turn: CronJobSync, jobs: Sequence[Object]) -> None:
         """Delete the oldest finished Jobs beyond the history limits."""
         for end, name in _LIMITS:
             limit = turn.cron["spec"].get(name)
@@ -108,7 +108,7 @@ class CronJobs:
             for job in ended[: len(ended) - limit]:
                 await self._delete(turn, job["metadata"]["name"])
 
-    async def _delete(self, turn: Turn, name: str) -> None:
+    async def _delete(self, turn: CronJobSync, name: str) -> None:
         options = DeleteOptions(propagation="Background")
         try:
             await self._objects.delete(JOBS, turn.namespace, name, options)
@@ -117,7 +117,7 @@ class CronJobs:
             raise
         turn.say(NORMAL, "SuccessfulDelete", f"Deleted job {name}")
 
-    async def _run(self, turn: Turn) -> Due | None:
+    async def _run(self, turn: CronJobSync) -> DueRun | None:
         """Start a Job if it is due. Returns the evaluated schedule, or None if there are no further
         runs."""
         spec = turn.cron["spec"]
@@ -135,7 +135,7 @@ class CronJobs:
             await self._start(turn, due_run.time)
         return due_run
 
-    async def _schedule(self, turn: Turn) -> Schedule | None:
+    async def _schedule(self, turn: CronJobSync) -> Schedule | None:
         """The parsed schedule; None, with an event, if it is invalid."""
         spec = turn.cron["spec"]
         text = quote(spec["schedule"])
@@ -151,7 +151,7 @@ class CronJobs:
             turn.say(WARNING, "UnparseableSchedule", f"unparseable schedule: {text} : {error}")
         return None
 
-    async def _start(self, turn: Turn, moment: datetime) -> None:
+    async def _start(self, turn: CronJobSync, moment: datetime) -> None:
         if turn.cron["spec"].get("concurrencyPolicy") == "Replace":
             for reference in list(turn.active):
                 await self._delete(turn, reference.get("name", ""))
@@ -161,7 +161,7 @@ class CronJobs:
         if not has_ended(job) and not turn.is_active(job):
             turn.started(self._job_resource, job)
 
-    async def _create(self, turn: Turn, moment: datetime) -> Object:
+    async def _create(self, turn: CronJobSync, moment: datetime) -> Object:
         """Create the Job of a scheduled time. Its name contains the time, so a server that restarts
         before it wrote the status does not create a second one."""
         name = f"{turn.name}-{minutes(moment)}"
@@ -177,7 +177,7 @@ class CronJobs:
         turn.say(NORMAL, "SuccessfulCreate", f"Created job {name}")
         return job
 
-    def _job(self, turn: Turn, name: str) -> Object:
+    def _job(self, turn: CronJobSync, name: str) -> Object:
         template = turn.cron["spec"]["jobTemplate"]
         metadata = template.get("metadata") or {}
         return {
@@ -194,7 +194,7 @@ class CronJobs:
         }
 
 
-def _may_start(turn: Turn, due_run: Due, moment: datetime) -> bool:
+def _may_start(turn: CronJobSync, due_run: DueRun, moment: datetime) -> bool:
     """Whether a due Job may start; records an event if not."""
     if due_run.is_late:
         when = moment.strftime(_RFC1123)
@@ -229,7 +229,7 @@ def _is_of(job: Object, cron: Object) -> bool:
 # One evaluation of a CronJob: collects its new status and events.
 
 
-class Turn:
+class CronJobSync:
     """Holds the changes to the status of a CronJob, which is written once, at the end."""
 
     def __init__(self, cron: Object) -> None:
@@ -306,7 +306,7 @@ def schedule_of(spec: Object, *, zones: bool) -> Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueRun:
     """`time`: the latest scheduled time since the last run, or None; `count`: how many there were;
     `is_late`: the starting deadline for it has passed; `next`: the following scheduled time."""
 
@@ -320,7 +320,7 @@ class Due:
         return max(0.0, (self.next - clock.now()).total_seconds()) + _DELAY
 
 
-def due(schedule: Schedule, cron: Object) -> Due:
+def due(schedule: Schedule, cron: Object) -> DueRun:
     """Evaluate the schedule now. Raises ScheduleError if it never matches."""
     now, since = clock.now(), _last_run(cron)
     deadline = cron["spec"].get("startingDeadlineSeconds")
@@ -329,12 +329,12 @@ def due(schedule: Schedule, cron: Object) -> Due:
     if following is None:
         raise ScheduleError("time difference between two schedules less than 1 second")
     if moment is None:
-        return Due(None, 0, is_late=False, next=following)
+        return DueRun(None, 0, is_late=False, next=following)
     late = deadline is not None and moment.timestamp() + deadline < now.timestamp()
     start = since
     if deadline is not None and deadline < (now - since).total_seconds():
         start = now - timedelta(seconds=deadline)
-    return Due(moment, _missed(schedule, start, now), late, following)
+    return DueRun(moment, _missed(schedule, start, now), late, following)
 
 
 def _last_run(cron: Object) -> datetime:

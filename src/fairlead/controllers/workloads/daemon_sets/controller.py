@@ -17,10 +17,16 @@ from fairlead.controllers.workloads.daemon_sets.placement import (
     NODES,
     Fit,
     Nodes,
-    Placing,
+    PlacementCache,
     concerns_daemons,
 )
-from fairlead.controllers.workloads.daemon_sets.plans import ByNode, Keeping, Plan, Rolling, by_node
+from fairlead.controllers.workloads.daemon_sets.plans import (
+    ByNode,
+    KeepPlan,
+    Plan,
+    RollingPlan,
+    by_node,
+)
 from fairlead.controllers.workloads.daemon_sets.templates import (
     HASH_LABEL,
     Tolerated,
@@ -29,7 +35,7 @@ from fairlead.controllers.workloads.daemon_sets.templates import (
     is_updated,
     template_generation,
 )
-from fairlead.controllers.workloads.history import Current, History, template_data
+from fairlead.controllers.workloads.history import CurrentRevision, History, template_data
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
 from fairlead.controllers.workloads.pod_control import (
     PodControl,
@@ -63,7 +69,7 @@ class DaemonSets:
         self._control = PodControl(objects, events, self._resource)
         self._history = History(objects, self._resource, HASH_LABEL)
         self._tolerated = Tolerated(api.dialect)
-        self._placing = Placing(Nodes(objects.collection(NODES)), self._tolerated)
+        self._placing = PlacementCache(Nodes(objects.collection(NODES)), self._tolerated)
         self._backoff = Backoff()
 
     def follows(self) -> Mapping[str, Keys]:
@@ -93,7 +99,7 @@ class DaemonSets:
         revisions = await self._history.of(owner)
         collisions = (owner.get("status") or {}).get("collisionCount") or 0
         current = await self._history.current(owner, revisions, template_data(owner), collisions)
-        look = _Look(owner, await self._placing.of(key, owner), _hash_of(current.revision))
+        look = _SyncState(owner, await self._placing.of(key, owner), _hash_of(current.revision))
         failure: StatusError | None = None
         try:
             await self._keep(look)
@@ -108,13 +114,13 @@ class DaemonSets:
         soon = [next_available(pods, look.min_ready), look.pause]
         return min((seconds for seconds in soon if seconds is not None), default=None)
 
-    async def _keep(self, look: _Look) -> None:
-        keeping = Keeping(
+    async def _keep(self, look: _SyncState) -> None:
+        keeping = KeepPlan(
             look.updated, partial(self._is_replaceable, look), look.min_ready, look.surges
         )
         await self._carry_out(look, keeping.plan(by_node(self._pods.of(look.owner)), look.fits))
 
-    def _is_replaceable(self, look: _Look, node: str, pod: Pod) -> bool:
+    def _is_replaceable(self, look: _SyncState, node: str, pod: Pod) -> bool:
         """Whether a finished pod may be replaced now, or must wait for the back-off of its node."""
         owner, where = look.owner, f"{pod.namespace}/{pod.name} on node {node}"
         key = owner["metadata"]["uid"], owner["metadata"].get("generation", 0), node
@@ -130,7 +136,7 @@ class DaemonSets:
             self._events.record(self._resource, owner, NORMAL, "SucceededDaemonPod", text)
         return True
 
-    async def _roll(self, look: _Look) -> None:
+    async def _roll(self, look: _SyncState) -> None:
         strategy = look.owner["spec"]["updateStrategy"]
         if strategy.get("type") != "RollingUpdate":
             return
@@ -142,10 +148,10 @@ class DaemonSets:
         surge = resolved(steps.get("maxSurge") or 0, plan, up=True)
         if not unavailable and not surge:
             unavailable = 1
-        rolling = Rolling(look.updated, look.min_ready, unavailable, surge)
+        rolling = RollingPlan(look.updated, look.min_ready, unavailable, surge)
         await self._carry_out(look, rolling.plan(by_node(self._pods.of(look.owner)), look.fits))
 
-    async def _carry_out(self, look: _Look, plan: Plan) -> None:
+    async def _carry_out(self, look: _SyncState, plan: Plan) -> None:
         """Create and delete pods. Raises the first error after trying everything."""
         owner, control = look.owner, self._control
         template = daemon_template(owner, look.text, self._tolerated)
@@ -160,13 +166,17 @@ class DaemonSets:
         for failure in failures:
             raise failure
 
-    async def _tell(self, look: _Look, pods: Iterable[Pod], current: Current) -> None:
+    async def _tell(self, look: _SyncState, pods: Iterable[Pod], current: CurrentRevision) -> None:
         owner = look.owner
         new_status = status(owner, by_node(pods), look.fits, look.updated, current.collisions)
         await tell(self._objects, self._resource, owner, new_status)
 
     async def _forget_past(
-        self, owner: Object, pods: Iterable[Pod], revisions: Sequence[Object], current: Current
+        self,
+        owner: Object,
+        pods: Iterable[Pod],
+        revisions: Sequence[Object],
+        current: CurrentRevision,
     ) -> None:
         """Delete the oldest revisions beyond the limit. Revisions that pods still use stay, but
         count."""
@@ -179,7 +189,7 @@ class DaemonSets:
         await self._history.truncate(revisions, live, max(0, limit))
 
 
-class _Look:
+class _SyncState:
     """One sync of a DaemonSet: its eligible nodes, the hash of its template, and the seconds until
     the next sync."""
 

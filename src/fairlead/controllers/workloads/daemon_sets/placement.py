@@ -72,7 +72,7 @@ class Nodes(Index):
             self._cells[key] = Cell(version)
 
 
-class _Known:
+class _CachedFits:
     """Cached results for one generation of a set, by node name."""
 
     def __init__(self, generation: tuple[str, int]) -> None:
@@ -80,13 +80,13 @@ class _Known:
         self.fits: dict[str, tuple[Node, Fit]] = {}
 
 
-class Placing:
+class PlacementCache:
     """Caches how nodes fit each set: syncs are far more frequent than changes of sets or nodes."""
 
     def __init__(self, nodes: Nodes, tolerated: Tolerated) -> None:
         self._nodes = nodes
         self._tolerated = tolerated
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _CachedFits] = {}
 
     def forget(self, key: str) -> None:
         self._known.pop(key, None)
@@ -96,7 +96,7 @@ class Placing:
         generation = owner["metadata"]["uid"], owner["metadata"].get("generation", 0)
         cached = self._known.get(key)
         if cached is None or cached.generation != generation:
-            cached = self._known[key] = _Known(generation)
+            cached = self._known[key] = _CachedFits(generation)
         template = owner["spec"]["template"]
         tolerations = Tolerations(self._tolerated.by(template["spec"]))
         before, cached.fits = cached.fits, {}

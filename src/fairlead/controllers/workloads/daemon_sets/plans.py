@@ -42,7 +42,7 @@ def strays(pods: ByNode, fits: Mapping[str, Fit]) -> list[Pod]:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class KeepPlan:
     """Keeps one pod on each eligible node. `updated` tests for the newest template, `replaceable`
     whether a finished pod may be replaced now. With `surges` an old and a new pod may coexist until
     the new one is available."""
@@ -88,7 +88,7 @@ class Keeping:
 
 
 @dataclass(frozen=True, slots=True)
-class Rolling:
+class RollingPlan:
     """The next step of a rolling update. Limits either the nodes without an available pod
     (`unavailable`) or the nodes with two pods (`surge`)."""
 
@@ -127,7 +127,7 @@ class Rolling:
             if len(new) > 1 or len(old) > 1:
                 double += 1
             elif not old:
-                continue  # `Keeping` creates missing pods
+                continue  # `KeepPlan` creates missing pods
             elif new:
                 if new[0].available(self.min_ready):
                     plan.remove.append(old[0])

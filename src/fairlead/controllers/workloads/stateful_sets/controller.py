@@ -22,7 +22,7 @@ from fairlead.controllers.workloads.stateful_sets.identity import (
     split_name,
 )
 from fairlead.controllers.workloads.stateful_sets.members import CLAIMS, Members
-from fairlead.controllers.workloads.stateful_sets.round import Revisions, Round, status
+from fairlead.controllers.workloads.stateful_sets.round import Revisions, SetSync, status
 from fairlead.controllers.workloads.statuses import tell
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -104,7 +104,7 @@ class StatefulSets:
             revision["metadata"]["name"] for revision in (current, newest.revision)
         )
         revisions = Revisions(current_name, updated_name, newest.collisions)
-        turn = Round(
+        turn = SetSync(
             owner,
             partial(with_template_of, current, owner, self._resource),
             revisions,

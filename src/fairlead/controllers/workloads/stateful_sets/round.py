@@ -26,7 +26,7 @@ def by_ordinal(owner: Object, pods: Iterable[Pod]) -> dict[int, Pod]:
     return dict(sorted((ordinal, pod) for ordinal, pod in placed if ordinal is not None))
 
 
-class Round:
+class SetSync:
     """`former` returns the set with the template of its current revision. `min_ready` are the
     seconds until a ready pod is available. `several` enables maxUnavailable."""
 
