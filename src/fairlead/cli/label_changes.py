@@ -60,7 +60,7 @@ def add_marking_flags(parser: ArgumentReader, command: str) -> None:
 
 
 def split_words(words: Sequence[str], word: str) -> tuple[list[str], list[str]]:
-    """Split the words into objects and the changes after them; raises Mistake."""
+    """Split the words into objects and the changes after them; raises CommandError."""
     start = next((index for index, word in enumerate(words) if _is_change(word)), len(words))
     for change in words[start:]:
         if not _is_change(change):
@@ -77,8 +77,8 @@ def _is_change(word: str) -> bool:
 def parse_marks(
     word: str, changes: Sequence[str], check: Callable[[str, str], None]
 ) -> LabelChanges:
-    """Parse KEY=VALUE and KEY- words; raises Mistake. `check` is called with each KEY=VALUE word
-    and its value."""
+    """Parse KEY=VALUE and KEY- words; raises CommandError. `check` is called with each KEY=VALUE
+    word and its value."""
     values: dict[str, str] = {}
     removed: list[str] = []
     for change in changes:

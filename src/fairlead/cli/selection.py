@@ -48,8 +48,8 @@ def add_choosing_flags(parser: ArgumentReader, what: str) -> None:
 
 
 def check_choice(invocation: Invocation, words: Sequence[str], nothing: str = _NOTHING) -> None:
-    """Raises Mistake if words and flags contradict each other, and with the text `nothing` if no
-    object is given."""
+    """Raises CommandError if words and flags contradict each other, and with the text `nothing` if
+    no object is given."""
     options = invocation.options
     if options.all and (options.selector or options.field_selector):
         raise CommandError("--all and a selector contradict each other: give one of them")
@@ -144,7 +144,7 @@ def _requirements(text: str) -> tuple[Any, ...]:
 
 
 def by_labels(text: str) -> Callable[[Mapping[str, Any]], bool]:
-    """A predicate for objects whose labels match the selector; raises Mistake."""
+    """A predicate for objects whose labels match the selector; raises CommandError."""
     rules = _requirements(text)
 
     def matches(value: Mapping[str, Any]) -> bool:
@@ -155,7 +155,8 @@ def by_labels(text: str) -> Callable[[Mapping[str, Any]], bool]:
 
 
 def as_object(text: str) -> dict[str, Any]:
-    """The selector as a LabelSelector object (matchLabels, matchExpressions); raises Mistake."""
+    """The selector as a LabelSelector object (matchLabels, matchExpressions); raises
+    CommandError."""
     labels: dict[str, str] = {}
     expressions: list[dict[str, Any]] = []
     for rule in _requirements(text):

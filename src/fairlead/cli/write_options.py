@@ -59,7 +59,7 @@ def add_validation_flag(parser: ArgumentReader) -> None:
 
 
 def dry_run(options: argparse.Namespace) -> str:
-    """Return none, client or server; raises Mistake for other values."""
+    """Return none, client or server; raises CommandError for other values."""
     mode = str(options.dry_run)
     mode = _OLD_DRY_RUNS.get(mode, mode)
     if mode not in _NOTES:
@@ -75,7 +75,7 @@ def note(options: argparse.Namespace) -> str:
 def check_subresource(
     options: argparse.Namespace, subresources: Sequence[str] = ("status", "scale")
 ) -> None:
-    """Raises Mistake."""
+    """Raises CommandError."""
     if options.subresource and options.subresource not in subresources:
         raise CommandError(
             f"--subresource={options.subresource} is not possible here,"
@@ -84,7 +84,7 @@ def check_subresource(
 
 
 def write_query(options: argparse.Namespace) -> dict[str, Any]:
-    """Query parameters of a write, from the flags; raises Mistake."""
+    """Query parameters of a write, from the flags; raises CommandError."""
     query: dict[str, Any] = {}
     if getattr(options, "field_manager", ""):
         query["fieldManager"] = options.field_manager

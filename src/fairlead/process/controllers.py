@@ -144,7 +144,7 @@ class ControllerManager:
 
     async def prepare(self, service: Object, server: Server | None) -> None:
         """Publish the address of this server in its own service, now and while it runs. Without an
-        address it is not published. Raises StrangeAuthority."""
+        address it is not published. Raises ForeignAuthority."""
         if not self._has_part:
             return
         listing = self._listing(server)

@@ -45,7 +45,7 @@ def usual_kinds(dialect: Dialect) -> list[tuple[str, str]]:
 
 
 def allowed_kinds(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """Parse an allowlist with entries such as `core/v1/ConfigMap`; raises Mistake."""
+    """Parse an allowlist with entries such as `core/v1/ConfigMap`; raises CommandError."""
     kinds = []
     for text in (part for value in texts for part in value.split(",")):
         parts = text.split("/")

@@ -45,7 +45,8 @@ def _random(length: int) -> str:
 
 
 def read_token(text: str) -> Token:
-    """Parse a token; raises Mistake. The message does not contain the text, which may be secret."""
+    """Parse a token; raises CommandError. The message does not contain the text, which may be
+    secret."""
     match = _TOKEN.fullmatch(text)
     if match is None:
         raise CommandError(f'the bootstrap token is not of the form "{_TOKEN.pattern}"')
@@ -53,7 +54,7 @@ def read_token(text: str) -> Token:
 
 
 def id_of(text: str) -> str:
-    """The token id, from an id or a whole token; raises Mistake."""
+    """The token id, from an id or a whole token; raises CommandError."""
     return text if _ID.fullmatch(text) else read_token(text).id
 
 

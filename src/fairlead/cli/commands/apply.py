@@ -95,7 +95,7 @@ async def run(invocation: Invocation) -> int:
 
 
 def _check(invocation: Invocation, client_side: bool) -> None:
-    """Raises Mistake for flags that contradict each other."""
+    """Raises CommandError for flags that contradict each other."""
     options = invocation.options
     if options.force_conflicts and client_side:
         raise CommandError("--force-conflicts has no meaning with --client-side")

@@ -49,7 +49,7 @@ async def run(invocation: Invocation) -> int:
         return await _delete_raw(invocation)
     deletion = deletion_of(options, invocation.screen, options.force)
     check_choice(invocation, options.words)
-    dry_run(options)  # raises Mistake for an invalid value
+    dry_run(options)  # raises CommandError for an invalid value
     if deletion.forced:
         invocation.screen.warn(_FORCE_WARNING)
     failures = Failures()

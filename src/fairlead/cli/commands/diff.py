@@ -167,8 +167,8 @@ def _unified(pair: Pair) -> Iterator[str]:
 
 
 def _show_with(invocation: Invocation, command: str, pairs: list[Pair]) -> int:
-    """Run the program on two folders with the sides; return its exit code 0 or 1, or raise Mistake
-    for others."""
+    """Run the program on two folders with the sides; return its exit code 0 or 1, or raise
+    CommandError for others."""
     import shlex
     import subprocess
     import tempfile

@@ -136,7 +136,8 @@ class _Editing:
         return problems
 
     def _matched(self, values: list[Object]) -> list[Object]:
-        """The edited values in the order of the objects; raises Mistake if an identity changed."""
+        """The edited values in the order of the objects; raises CommandError if an identity
+        changed."""
         by_identity = {_identity(value): value for value in values}
         identities = [_identity(resolved.value) for resolved in self._objects]
         if len(values) != len(identities) or set(by_identity) != set(identities):
@@ -185,7 +186,7 @@ def new_file(ending: str) -> Path:
 
 
 async def edited(path: Path, text: str) -> str:
-    """The text after editing; raises Mistake."""
+    """The text after editing; raises CommandError."""
     command = next(
         (os.environ[name] for name in _VARIABLES if os.environ.get(name)), _DEFAULT_EDITOR
     )

@@ -67,7 +67,7 @@ async def run(invocation: Invocation) -> int:
 
 
 async def _about(invocation: Invocation) -> dict[str, Any]:
-    """The field selector for events of the object in --for; raises Mistake."""
+    """The field selector for events of the object in --for; raises CommandError."""
     about = invocation.options.about
     if not about:
         return {}

@@ -112,7 +112,7 @@ async def run(invocation: Invocation) -> int:
 
 
 def _container(invocation: Invocation) -> str:
-    """The container from -c or the second word; raises Mistake for words that contradict each
+    """The container from -c or the second word; raises CommandError for words that contradict each
     other."""
     words, named = invocation.options.words, str(invocation.options.container)
     if invocation.options.selector:
@@ -242,7 +242,7 @@ class Stream(NamedTuple):
 async def pods_of(
     invocation: Invocation, word: str, namespace: str, patience: float
 ) -> list[Object]:
-    """The pod of this name, or the best pod of an object that selects pods; raises Mistake and
+    """The pod of this name, or the best pod of an object that selects pods; raises CommandError and
     ApiError."""
     kind, slash, name = word.partition("/")
     if "/" in name:
@@ -256,7 +256,7 @@ async def pods_of(
 
 
 def _selector(value: Object) -> str:
-    """The label selector of the pods of an object; raises Mistake."""
+    """The label selector of the pods of an object; raises CommandError."""
     kind, spec = value["kind"], value.get("spec") or {}
     version = value["apiVersion"].rpartition("/")[2]
     message = f"a {kind} ({version}) has no logs"
@@ -340,7 +340,7 @@ def streams_of(
     default: str,
 ) -> Iterator[Stream]:
     """The requested containers of a pod; `default` is the annotation that names the default
-    container. Raises Mistake."""
+    container. Raises CommandError."""
     metadata, spec = pod["metadata"], pod.get("spec") or {}
     named = [
         (str(container["name"]), note)

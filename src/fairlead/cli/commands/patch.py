@@ -72,7 +72,7 @@ async def run(invocation: Invocation) -> int:
 
 
 def _patch(invocation: Invocation) -> Any:
-    """The parsed patch; raises Mistake."""
+    """The parsed patch; raises CommandError."""
     options = invocation.options
     if options.patch and options.patch_file:
         raise CommandError("--patch and --patch-file are two patches: give one of them")

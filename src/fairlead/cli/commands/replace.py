@@ -64,7 +64,7 @@ async def run(invocation: Invocation) -> int:
 
 
 def _deletion(invocation: Invocation) -> Deletion | None:
-    """The deletion options of --force; None to update objects in place. Raises Mistake."""
+    """The deletion options of --force; None to update objects in place. Raises CommandError."""
     options = invocation.options
     if not options.force:
         for flag, usual in (("grace_period", "-1"), ("timeout", "0s")):

@@ -131,7 +131,7 @@ class WaitCondition(NamedTuple):
 
 
 def parse_condition(text: str) -> WaitCondition:
-    """Raises Mistake."""
+    """Raises CommandError."""
     word = text.lower()
     if word == "delete":
         return WaitCondition(_gone, is_absence=True)

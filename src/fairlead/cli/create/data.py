@@ -27,7 +27,7 @@ _SOURCES = (
 
 
 def _contents(arguments: FormArguments, kind: str) -> dict[str, bytes]:
-    """The keys and values from the flags; raises Mistake."""
+    """The keys and values from the flags; raises CommandError."""
     options = arguments.options
     if options.from_env_file and (options.from_file or options.from_literal):
         raise CommandError(
@@ -76,7 +76,7 @@ def _file(text: str) -> Iterator[tuple[str, bytes]]:
 
 
 def content_of(path: Path) -> bytes:
-    """Raises Mistake."""
+    """Raises CommandError."""
     try:
         return path.read_bytes()
     except OSError as error:

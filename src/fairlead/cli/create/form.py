@@ -39,13 +39,13 @@ class FormArguments:
         return str(getattr(self.options, flag) or "")
 
     def required(self, flag: str) -> str:
-        """The value of a required flag; raises Mistake if it is missing."""
+        """The value of a required flag; raises CommandError if it is missing."""
         if not self.text(flag):
             raise CommandError(f'required flag(s) "{flag.replace("_", "-")}" not set')
         return self.text(flag)
 
     def number(self, flag: str) -> int:
-        """The value of an integer flag; raises Mistake."""
+        """The value of an integer flag; raises CommandError."""
         text = str(getattr(self.options, flag))
         try:
             return int(text)
@@ -73,7 +73,7 @@ class Form:
 
 
 def pairs(texts: list[str], wrong: str) -> dict[str, str]:
-    """Parse `key=value` texts; raises Mistake with `wrong` formatted with the invalid text."""
+    """Parse `key=value` texts; raises CommandError with `wrong` formatted with the invalid text."""
     fields: dict[str, str] = {}
     for text in texts:
         key, sign, value = text.partition("=")

@@ -29,8 +29,8 @@ class Revision(NamedTuple):
 
 
 async def revisions_of(client: Client, resolved: ResolvedObject, tool: str) -> list[Revision]:
-    """The revisions, oldest first. Raises Mistake for a kind without revisions; `tool` is named in
-    the message."""
+    """The revisions, oldest first. Raises CommandError for a kind without revisions; `tool` is
+    named in the message."""
     type = resolved.resource.type
     dialect = await client.discovery.dialect()
     if (type.group, type.kind) == DEPLOYMENT:

@@ -22,7 +22,7 @@ class Progress(NamedTuple):
 
 
 def progress_of(type: ResourceType, value: Object) -> Progress:
-    """Raises Mistake if the rollout failed or the kind has no rollouts."""
+    """Raises CommandError if the rollout failed or the kind has no rollouts."""
     viewer = _VIEWERS.get((type.group, type.kind))
     if viewer is None:
         raise CommandError(f"{named_kind(type)} has no rollouts")
@@ -34,7 +34,7 @@ def named_kind(type: ResourceType) -> str:
 
 
 def check_revision(value: Object, dialect: Dialect, number: int) -> None:
-    """Raises Mistake unless the Deployment runs this revision."""
+    """Raises CommandError unless the Deployment runs this revision."""
     name = value["metadata"]["name"]
     running = revision_of(value, dialect)
     if running is None:

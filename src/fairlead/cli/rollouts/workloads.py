@@ -29,8 +29,8 @@ def add_workload_flags(parser: ArgumentReader, what: str) -> None:
 
 
 async def workloads(invocation: Invocation, failures: Failures) -> AsyncIterator[ResolvedObject]:
-    """Yield the named workloads, or all of a kind; raises Mistake. Objects that cannot be read are
-    added to `failures`."""
+    """Yield the named workloads, or all of a kind; raises CommandError. Objects that cannot be read
+    are added to `failures`."""
     options = invocation.options
     if not options.words and not options.filename:
         raise CommandError("required resource not specified")

@@ -33,7 +33,7 @@ def keys_in(file: Path) -> set[bytes]:
 
 async def share_authority(objects: Client, dialect: Dialect, ca: Path) -> None:
     """Publish the CA in a config map, or compare it with the published one; raises
-    StrangeAuthority."""
+    ForeignAuthority."""
     namespace, name = dialect.system_namespace, dialect.ca_config_map
     if objects.find(CONFIG_MAPS, namespace, name) is None:
         await RootCaPublisher(objects, dialect, ca).sync(namespace)

@@ -93,7 +93,7 @@ def is_deployment(resolved: ResolvedObject) -> bool:
 def revision_to_go_to(
     resolved: ResolvedObject, revisions: Sequence[Revision], number: int
 ) -> Revision:
-    """The wanted revision; 0 means the previous one. Raises Mistake."""
+    """The wanted revision; 0 means the previous one. Raises CommandError."""
     if number < 0:
         raise _not_found(number)
     if is_deployment(resolved) and resolved.value["spec"].get("paused"):
