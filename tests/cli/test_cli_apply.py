@@ -263,7 +263,7 @@ def test_a_kind_that_is_not_served_yet_is_asked_for_again() -> None:
     )
     places = Resolver(at)
     spec = {"group": "a", "names": {"kind": "Foo"}}
-    places.made({"kind": "CustomResourceDefinition", "spec": spec})
+    places.remember({"kind": "CustomResourceDefinition", "spec": spec})
     foo = {"apiVersion": "a/v1", "kind": "Foo", "metadata": {"name": "x"}}
     found = asyncio.run(places.of(Manifest(foo, "")))
     assert (found.resource, found.namespace, len(forgotten)) == (FOO, "here", 2)

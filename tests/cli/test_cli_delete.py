@@ -207,21 +207,21 @@ def test_a_terminal_shows_what_waits_for_its_children(fairlead_kubernetes: Comma
 
 
 def test_what_holds_objects_is_told_in_words() -> None:
-    from fairlead.cli.delete.removal import held_by
+    from fairlead.cli.delete.removal import blocker_text
 
     waiting = {"metadata": {"finalizers": ["foregroundDeletion", "a/b"]}}
-    assert held_by("Pod", waiting, []) == "finalizer a/b; what it owns"
+    assert blocker_text("Pod", waiting, []) == "finalizer a/b; what it owns"
     children = [f"pod/{name}" for name in "abcde"]
-    assert held_by("ReplicaSet", waiting, children) == (
+    assert blocker_text("ReplicaSet", waiting, children) == (
         "finalizer a/b; what it owns: pod/a, pod/b, pod/c and 2 more"
     )
     ending = {"metadata": {"deletionGracePeriodSeconds": 30}}
-    assert held_by("Pod", ending, []) == "it has 30s to end"
+    assert blocker_text("Pod", ending, []) == "it has 30s to end"
     left = {"type": "NamespaceContentRemaining", "status": "True", "message": "pods. has 3"}
     other = {"type": "NamespaceDeletionDiscoveryFailure", "status": "False", "message": "no"}
     emptied = {"spec": {"finalizers": ["x"]}, "status": {"conditions": [left, other]}}
-    assert held_by("Namespace", emptied, []) == "pods. has 3"
-    assert held_by("Namespace", {"spec": {"finalizers": ["x"]}}, []) == "finalizer x"
+    assert blocker_text("Namespace", emptied, []) == "pods. has 3"
+    assert blocker_text("Namespace", {"spec": {"finalizers": ["x"]}}, []) == "finalizer x"
 
 
 def test_who_may_not_look_does_not_wait(fairlead: Commands) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.cli.error_messages import worded
+from fairlead.cli.error_messages import error_text
 from fairlead.client import AccessError, Unreachable
 from fairlead.client.errors import error_of_status
 
@@ -27,7 +27,7 @@ EVIL = "\x1b]0;owned\x07\x9b31m"
     ],
 )
 def test_messages_of_servers_do_not_reach_a_terminal_raw(error: Exception) -> None:
-    said = worded(error)
+    said = error_text(error)
     assert "owned" in said
     assert not {"\x1b", "\x07", "\x9b"} & set(said)
 
@@ -43,4 +43,4 @@ def test_messages_of_servers_do_not_reach_a_terminal_raw(error: Exception) -> No
 def test_a_status_that_is_none_is_told_as_far_as_it_can_be(
     status: dict[str, object], said: str
 ) -> None:
-    assert worded(error_of_status(status)) == said
+    assert error_text(error_of_status(status)) == said

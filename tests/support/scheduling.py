@@ -7,7 +7,7 @@ from typing import Any
 from fairlead.base.dialect import KUBERNETES
 from fairlead.controllers.simulation.scheduler.cluster import Cluster
 from fairlead.controllers.simulation.scheduler.controller import best
-from fairlead.controllers.simulation.scheduler.facts import PendingPod, wish_of
+from fairlead.controllers.simulation.scheduler.facts import PendingPod, pending_pod
 from fairlead.controllers.simulation.scheduler.filters import FilterChain, FilterResult, explained
 from support.client import Object
 
@@ -78,7 +78,7 @@ def pod(
         "creationTimestamp": "2024-01-01T00:00:00Z",
     }
     value = {"metadata": metadata, "spec": {"containers": [container], **spec}, "status": {}}
-    return wish_of(f"{namespace}/{name}", value)
+    return pending_pod(f"{namespace}/{name}", value)
 
 
 def term(topology: str = ZONE, **fields: Any) -> Object:

@@ -24,13 +24,13 @@ class Decision(NamedTuple):
     opposite: str
     reason: str
     command: str
-    done: str
+    action: str
 
 
 def add_deciding_flags(parser: ArgumentReader, decision: Decision) -> None:
     parser.add_argument("words", metavar="NAME", nargs="*")
     add_file_flags(parser, decision.command)
-    parser.add_switch("--force", help=f"write it again if it is {decision.done} already")
+    parser.add_switch("--force", help=f"write it again if it is {decision.action} already")
     add_output_flag(parser)
 
 
@@ -46,7 +46,7 @@ async def decide(invocation: Invocation, decision: Decision) -> int:
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
-            show_result(invocation, resource.type, value, decision.done)
+            show_result(invocation, resource.type, value, decision.action)
     return failures.finish()
 
 
@@ -102,6 +102,6 @@ def _condition(decision: Decision) -> dict[str, str]:
         "type": decision.condition,
         "status": "True",
         "reason": decision.reason,
-        "message": f"This CSR was {decision.done} by fairlead certificate {decision.command}.",
+        "message": f"This CSR was {decision.action} by fairlead certificate {decision.command}.",
         "lastUpdateTime": now(),
     }

@@ -49,7 +49,7 @@ def server_flags(
     etcd."""
     values = _values(flags)
     directory = Path(values.get(_CERT_DIR, ""))
-    etcd_directory = _place(values.get(_ETCD, ""))
+    etcd_directory = _etcd_directory(values.get(_ETCD, ""))
     left_out: tuple[str, ...] = (_CERT_DIR,)
     if etcd_directory is not None:
         left_out = (_CERT_DIR, "--etcd-")
@@ -109,7 +109,7 @@ def _unknown(flags: Sequence[str]) -> list[str]:
     return parser.parse_known_args(flags)[1]
 
 
-def _place(urls: str) -> Path | None:
+def _etcd_directory(urls: str) -> Path | None:
     """The data directory of the etcd substitute; None for a real etcd. Raises ValueError if nothing
     listens at the URL."""
     from urllib.error import HTTPError, URLError

@@ -11,12 +11,12 @@ from fairlead.client.errors import ApiError
 from fairlead.client.transport.errors import Unreachable
 
 
-def worded(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """The message for a client error, with control characters escaped for terminals."""
-    return printable(_worded(error))
+    return printable(_error_text(error))
 
 
-def _worded(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, ApiError):
         return _refused(error)
     if isinstance(error, Unreachable):

@@ -42,14 +42,14 @@ def files_of(invocation: Invocation, doing: str) -> list[Manifest]:
 
 
 class Resolver:
-    """Resolves manifests to resources. A kind whose definition the same command passed to `made`
-    may not be served yet: discovery is repeated for up to 30 seconds."""
+    """Resolves manifests to resources. A kind whose definition the same command passed to
+    `remember` may not be served yet: discovery is repeated for up to 30 seconds."""
 
     def __init__(self, invocation: Invocation) -> None:
-        self._at = invocation
+        self._invocation = invocation
         self._defined: set[tuple[str, str]] = set()
 
-    def made(self, value: Object) -> None:
+    def remember(self, value: Object) -> None:
         self._defined |= defined_kinds(value)
 
     async def of(self, manifest: Manifest) -> ResolvedObject:
@@ -65,12 +65,12 @@ class Resolver:
             ) from None
         namespace = ""
         if resource.type.namespaced:
-            namespace = _namespace_of(self._at, value)
+            namespace = _namespace_of(self._invocation, value)
             value["metadata"]["namespace"] = namespace
         return ResolvedObject(resource, value, namespace, manifest.origin)
 
     async def _resource(self, value: Object) -> Resource:
-        client = self._at.client
+        client = self._invocation.client
         ends = monotonic() + _DISCOVERY_TIMEOUT
         while True:
             try:

@@ -17,7 +17,7 @@ from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.catalog import COMMANDS, GROUPS
 from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
-from fairlead.cli.error_messages import worded
+from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
@@ -37,7 +37,7 @@ def run_command(program: str, words: Sequence[str]) -> int:
     module = import_module(f"fairlead.cli.commands.{path}") if name in COMMANDS else None
     gc.enable()  # `main` disables it during the imports
     if module is None:
-        return _tell_group(program, words[0], words[1] if len(words) > 1 else "")
+        return _print_group(program, words[0], words[1] if len(words) > 1 else "")
     listed = COMMANDS[name]
     own = words[len(name.split()) :]
     reader = ArgumentReader(
@@ -56,7 +56,7 @@ def run_command(program: str, words: Sequence[str]) -> int:
         return int(getattr(module, "MISUSED", 1))
 
 
-def _tell_group(program: str, group: str, word: str) -> int:
+def _print_group(program: str, group: str, word: str) -> int:
     """Print the commands of a group; return 1 if `word` is an unknown command, else 0."""
     commands = {name: listed for name, listed in COMMANDS.items() if name.startswith(f"{group} ")}
     wrong = word not in ("", "-h", "--help")
@@ -80,7 +80,7 @@ async def _run(command: Callable[[Invocation], Awaitable[int]], invocation: Invo
         return failure.code
     except EXPECTED as error:
         invocation.screen.flush()
-        invocation.screen.warn(worded(error))
+        invocation.screen.warn(error_text(error))
         return 1
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         # The server may send responses that do not match the API.

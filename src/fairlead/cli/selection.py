@@ -76,10 +76,10 @@ async def chosen(
             async for selected in _of_target(invocation, target):
                 yield selected
         return
-    places = Resolver(invocation)
+    resolver = Resolver(invocation)
     for manifest in manifests(invocation.options.filename, invocation.options.recursive):
         try:
-            resolved = await places.of(manifest)
+            resolved = await resolver.of(manifest)
             name = require_name(resolved)
         except CommandFailed as error:
             failures.add(error)

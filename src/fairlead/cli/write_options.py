@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.error_messages import worded
+from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.errors import error_of_status
@@ -133,7 +133,7 @@ class Failures:
 
     def add(self, error: Exception) -> None:
         """Raises CommandFailed at once if the server cannot be reached."""
-        self._texts.append(str(error) if isinstance(error, CommandFailed) else worded(error))
+        self._texts.append(str(error) if isinstance(error, CommandFailed) else error_text(error))
         if isinstance(error, _AT_AN_END):
             self.finish()
 

@@ -60,7 +60,7 @@ class Session:
         self._pool = Pool()
         self._prefix = urlsplit(access.place.server).path.rstrip("/")
         self._fixed = self._fixed_headers(agent or f"fairlead/{__version__}")
-        self._at_once = asyncio.Semaphore(_MAX_CONCURRENT)
+        self._concurrent = asyncio.Semaphore(_MAX_CONCURRENT)
 
     def _fixed_headers(self, agent: str) -> str:
         parts = urlsplit(self.access.place.server)
@@ -81,7 +81,7 @@ class Session:
 
     async def json(self, request: Request) -> Any:
         """The decoded body of a successful response; raises ApiError, Unreachable, AccessError."""
-        async with self._at_once, self.open(request) as answer:
+        async with self._concurrent, self.open(request) as answer:
             try:
                 content = await answer.content()
                 return orjson.loads(content) if content else None
@@ -148,7 +148,7 @@ class Session:
         """The error of an unsuccessful response. Redirects count as errors and are not followed,
         because credentials must go to the configured server only."""
         try:
-            content = await whole(connection)
+            content = await read_body(connection)
         except Unreachable:
             content = b""  # the status suffices
         finally:
@@ -277,7 +277,7 @@ class Answer:
         """The whole body; raises Unreachable, also at the deadline."""
         try:
             async with asyncio.timeout_at(self._ends):
-                return await whole(self._connection)
+                return await read_body(self._connection)
         except TimeoutError:
             raise Unreachable(_TOO_LATE, sent=True) from None
 
@@ -299,7 +299,7 @@ class Answer:
             yield b"".join(begun)
 
 
-async def whole(connection: Connection) -> bytes:
+async def read_body(connection: Connection) -> bytes:
     """The whole body; raises Unreachable if it is cut off or too long."""
     parts: list[bytes] = []
     size = 0

@@ -192,15 +192,15 @@ class SyncClient(_Wrapper[Client]):
 
     def resource(self, word: str) -> SyncResource:
         """A resource by plural, singular, kind or short name; raises UnknownResource."""
-        resource = self._background.call(self._found(lambda: self._inner.resource(word)))
+        resource = self._background.call(self._find(lambda: self._inner.resource(word)))
         return SyncResource(self._background, resource)
 
     def resource_of(self, value: Mapping[str, Any]) -> SyncResource:
         """The resource of an object; raises UnknownKind."""
-        resource = self._background.call(self._found(lambda: self._inner.resource_of(value)))
+        resource = self._background.call(self._find(lambda: self._inner.resource_of(value)))
         return SyncResource(self._background, resource)
 
-    async def _found(self, find: Callable[[], Coroutine[Any, Any, Resource]]) -> Resource:
+    async def _find(self, find: Callable[[], Coroutine[Any, Any, Resource]]) -> Resource:
         """Retry with fresh discovery if a resource is unknown: it may be newer than the cache."""
         try:
             return await find()

@@ -62,17 +62,17 @@ class Watch:
         self._accept = accept
         self._timeout = timeout
         self._query = _selecting(name, query or {})
-        self._told: dict[Key, Object] | None = {}
+        self._objects: dict[Key, Object] | None = {}
         self.listed = asyncio.Event()  # set once all objects of the initial list are reported
         self._begun = False
         self._in_pages = True
         if isinstance(since, str):
             self.version = since
             if since:
-                self._told = None
+                self._objects = None
         else:
             self.version = _version_of_list(since)
-            self._told = listed_objects(since)
+            self._objects = listed_objects(since)
 
     def __aiter__(self) -> AsyncGenerator[Event, None]:
         return self._events()
@@ -108,7 +108,7 @@ class Watch:
     def _list_again(self, why: Exception) -> None:
         """Force a new list. Raises `why` if the known objects are missing, so that there is no
         difference to compute."""
-        if self._told is None:
+        if self._objects is None:
             raise why
         self.version = ""
 
@@ -125,7 +125,7 @@ class Watch:
 
     async def _difference(self) -> AsyncGenerator[Event, None]:
         """List the objects and yield the difference to those reported."""
-        objects = self._told
+        objects = self._objects
         assert objects is not None
         version, keys = "", set()
         limit = {} if self._in_pages else {"limit": 0}
@@ -171,7 +171,7 @@ class Watch:
     def _new(self, event: Event) -> Event | None:
         """The event, or None if it was reported already: servers without list versions begin each
         watch with all objects."""
-        objects = self._told
+        objects = self._objects
         if objects is None:
             return event
         before = objects.get(key_of(event.object)) if event.type == ADDED else None
@@ -193,7 +193,7 @@ class Watch:
             event = orjson.loads(line)
             type, value = event["type"], event["object"]
             if type == _ERROR:
-                if self._told is not None:
+                if self._objects is not None:
                     self.version = ""
                 raise error_of_status(value)
             version = _version(value)
@@ -207,11 +207,11 @@ class Watch:
         return received
 
     def _remember(self, event: Event) -> None:
-        assert self._told is not None
+        assert self._objects is not None
         if event.type == DELETED:
-            self._told.pop(key_of(event.object), None)
+            self._objects.pop(key_of(event.object), None)
         else:
-            self._told[key_of(event.object)] = event.object
+            self._objects[key_of(event.object)] = event.object
 
 
 async def _before(when: float | None, items: AsyncGenerator[_Item, None]) -> _Item | None:

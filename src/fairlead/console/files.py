@@ -153,12 +153,12 @@ def _with_references(contents: dict[str, bytes], folder: str) -> bytes:
 
     base = f"{PATH}/{folder}/".encode()
 
-    def placed(match: re.Match[bytes]) -> bytes:
+    def with_base(match: re.Match[bytes]) -> bytes:
         attribute, name = match.groups()
         is_ours = name.decode(errors="replace") in contents
         return b"".join((attribute, base, name)) if is_ours else match[0]
 
-    return _REFERENCE.sub(placed, contents[_INDEX])
+    return _REFERENCE.sub(with_base, contents[_INDEX])
 
 
 def _hash(content: bytes) -> str:

@@ -86,7 +86,7 @@ class SignInHandler:
             raise StatusError(403, "Forbidden", "a session of the console makes no links")
         basis = await basis_of(self._authentication, request)
         try:
-            code, until = await self._aside(self._sessions.link, request.user, basis)
+            code, until = await self._in_thread(self._sessions.link, request.user, basis)
         except Rejected as error:
             raise StatusError(403, "Forbidden", f"there can be no session: {error}") from None
         return _answer(201, {"code": code, "expires": _moment(until)})
@@ -99,26 +99,26 @@ class SignInHandler:
             return await self._end(request)
         code = _code(sent)
         if code:
-            opened = await self._aside(self._sessions.open, code)
+            opened = await self._in_thread(self._sessions.open, code)
             if opened is None:
                 raise self._failed(request, _BAD_CODE)
             request.note(_NOTE, opened.user.name)
             if opened.impersonation is not None:
                 request.note(_NOTE_OF_IMPERSONATOR, opened.impersonation.impersonator.name)
-            return _shown(201, opened)
+            return _session_answer(201, opened)
         session = await self._session(request)
         renewed = None
         if session is not None:
-            renewed = await self._aside(self._sessions.renew, session)
+            renewed = await self._in_thread(self._sessions.renew, session)
         if renewed is None:
             raise self._failed(request, _BAD_SESSION)
-        return _shown(200, renewed)
+        return _session_answer(200, renewed)
 
     async def _end(self, request: Request) -> Answer:
         session = await self._session(request)
         if session is None:
             raise self._failed(request, _BAD_SESSION)
-        await self._aside(self._sessions.end, session.token)
+        await self._in_thread(self._sessions.end, session.token)
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
         return _answer(200, status)
 
@@ -126,12 +126,12 @@ class SignInHandler:
         token = _token(request)
         if not token.startswith(PREFIX):
             return None
-        return await self._aside(self._sessions.find, token)
+        return await self._in_thread(self._sessions.find, token)
 
     def _failed(self, request: Request, why: str) -> StatusError:
         return self._failures.add(request.peer.address, why)
 
-    async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run file access in a thread; raises StatusError."""
         if self._under_way >= _MAX_CONCURRENT:
             raise too_many_requests(_BUSY)
@@ -221,7 +221,7 @@ def _code(sent: bytes) -> str:
     return code
 
 
-def _shown(status: int, session: Session) -> Answer:
+def _session_answer(status: int, session: Session) -> Answer:
     value = {
         "token": session.token,
         "expires": _moment(session.expires),
@@ -254,17 +254,17 @@ class Failures:
     share an address."""
 
     def __init__(self) -> None:
-        self._known: BoundedCache[str, list[float]] = BoundedCache(
+        self._by_address: BoundedCache[str, list[float]] = BoundedCache(
             4096, longest=_MAX_ADDRESS_LENGTH, name="failed sign-ins"
         )
 
     def add(self, address: str, why: str) -> StatusError:
         """Count a failure and return the error to raise."""
         now = monotonic()
-        failures = self._known.get(address)
+        failures = self._by_address.get(address)
         if failures is None or failures[1] + _SECONDS <= now:
             failures = [0, now]
-            self._known.keep(address, failures, len(address))
+            self._by_address.keep(address, failures, len(address))
         failures[0] += 1
         if failures[0] <= _MAX_FAILURES:
             return unauthorized(why)

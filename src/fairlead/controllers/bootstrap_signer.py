@@ -57,12 +57,12 @@ class BootstrapSigner:
 
     def follows(self) -> Mapping[str, Keys]:
         return {
-            NAMESPACES: self._place,
+            NAMESPACES: self._key_of_change,
             CONFIG_MAPS: self._cluster_info,
             SECRETS: self._tokens,
         }
 
-    def _place(self, change: Change) -> Iterable[str]:
+    def _key_of_change(self, change: Change) -> Iterable[str]:
         """The namespace of the ConfigMap was created."""
         return (CLUSTER_INFO,) if change.added and change.name == self._public else ()
 

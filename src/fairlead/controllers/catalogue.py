@@ -35,13 +35,13 @@ def _bootstrap_signer(dependencies: Dependencies) -> Controller:
 def _garbage(dependencies: Dependencies) -> Controller:
     client = dependencies.client("generic-garbage-collector")
     recorder = dependencies.recorder(client, GarbageCollector.name)
-    return GarbageCollector(dependencies.api, client, recorder, dependencies.elsewhere)
+    return GarbageCollector(dependencies.api, client, recorder, dependencies.remote)
 
 
 def _namespace(dependencies: Dependencies) -> Controller:
     name = NamespaceDeletion.name
-    empty_elsewhere = partial(dependencies.elsewhere.empty, dependencies.user(name))
-    return NamespaceDeletion(dependencies.api, dependencies.client(name), empty_elsewhere)
+    empty_remote = partial(dependencies.remote.empty, dependencies.user(name))
+    return NamespaceDeletion(dependencies.api, dependencies.client(name), empty_remote)
 
 
 def _quota(dependencies: Dependencies) -> Reconciler:

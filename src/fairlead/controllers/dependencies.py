@@ -48,7 +48,7 @@ class Dependencies:
     address: str
     privileged: bool
     events: EventWriter = field(default_factory=EventWriter)
-    elsewhere: RemoteResources = field(default_factory=NoRemoteResources)
+    remote: RemoteResources = field(default_factory=NoRemoteResources)
 
     @property
     def dialect(self) -> Dialect:

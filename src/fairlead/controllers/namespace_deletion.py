@@ -50,12 +50,12 @@ class NamespaceDeletion:
     name = "namespace-controller"
     workers = 10  # their deletes share commits
 
-    def __init__(self, api: Api, client: Client, empty_elsewhere: EmptyElsewhere) -> None:
+    def __init__(self, api: Api, client: Client, empty_remote: EmptyElsewhere) -> None:
         self._api = api
         self._client = client
-        self._empty_elsewhere = empty_elsewhere
+        self._empty_remote = empty_remote
         self._undiscovered: set[str] = set()  # namespaces with failed discovery
-        self._held: dict[str, _RemainingContent] = {}
+        self._remaining: dict[str, _RemainingContent] = {}
         self._followed: dict[Resource, Unfollow] = {}
         self._follow: Follow
 
@@ -65,19 +65,19 @@ class NamespaceDeletion:
     def follows(self) -> Mapping[str, Keys]:
         return {
             NAMESPACES: self._going,
-            DEFINITIONS: lambda change: list(self._held),
+            DEFINITIONS: lambda change: list(self._remaining),
             API_SERVICES: lambda change: list(self._undiscovered),
         }
 
     def _going(self, change: Change) -> Iterable[str]:
         if change.after is None:
-            return (change.name,) if change.name in self._held else ()
+            return (change.name,) if change.name in self._remaining else ()
         return (change.name,) if may_be_terminating(change.after) else ()
 
     def _content_changed(self, change: Change) -> Iterable[str]:
         """The namespace of an object that was created, deleted, or changed while it had
         finalizers."""
-        waiting = self._held.get(change.namespace)
+        waiting = self._remaining.get(change.namespace)
         if waiting is None:
             return ()
         before = change.before
@@ -93,12 +93,12 @@ class NamespaceDeletion:
             self._release(key)
             self._undiscovered.discard(key)
             return None
-        waiting = self._held.get(key)
+        waiting = self._remaining.get(key)
         if waiting is not None and waiting.keys and waiting.rest > monotonic():
             return waiting.rest - monotonic()
         remains = await self._empty(key)
-        if remains.told(namespace) != namespace:
-            change = _if_still(namespace, remains.told)
+        if remains.with_conditions(namespace) != namespace:
+            change = _if_still(namespace, remains.with_conditions)
             await self._client.change(NAMESPACES, "", key, change, "status")
         failure = remains.failure()
         if failure is not None:
@@ -118,7 +118,7 @@ class NamespaceDeletion:
             *(self._delete_all(resource, namespace) for resource in collections.values())
         )
         remains.failures = [error for error in outcomes if error is not None]
-        await self._empty_elsewhere(namespace, remains)
+        await self._empty_remote(namespace, remains)
         note = self._undiscovered.add if remains.undiscovered else self._undiscovered.discard
         note(namespace)
         # After a failure the back-off of the queue decides.
@@ -157,17 +157,19 @@ class NamespaceDeletion:
     def _hold(self, namespace: str, waiting: _RemainingContent) -> None:
         """Watch the resources of the remaining content."""
         if waiting.keys:
-            self._held[namespace] = waiting
+            self._remaining[namespace] = waiting
             self._follow_held()
         else:
             self._release(namespace)
 
     def _release(self, namespace: str) -> None:
-        if self._held.pop(namespace, None) is not None:
+        if self._remaining.pop(namespace, None) is not None:
             self._follow_held()
 
     def _follow_held(self) -> None:
-        resources = {resource for waiting in self._held.values() for resource in waiting.resources}
+        resources = {
+            resource for waiting in self._remaining.values() for resource in waiting.resources
+        }
         for resource in self._followed.keys() - resources:
             self._followed.pop(resource)()
         for resource in resources - self._followed.keys():

@@ -82,7 +82,7 @@ class Remains:
             "All content-preserving finalizers finished",
         )
 
-    def told(self, namespace: Object) -> Object:
+    def with_conditions(self, namespace: Object) -> Object:
         """The namespace with up-to-date conditions. An unchanged condition keeps its transition
         time, and conditions of other types stay."""
         status = namespace["status"]

@@ -40,15 +40,15 @@ class Tolerations:
     comparing every taint with every toleration would be quadratic."""
 
     def __init__(self, tolerations: Iterable[Object]) -> None:
-        self._known: set[tuple[str, str | None, str]] = set()
+        self._parsed: set[tuple[str, str | None, str]] = set()
         for toleration in tolerations:
             exists = toleration.get("operator") == "Exists"
             value = None if exists else toleration.get("value", "")
-            self._known.add((toleration.get("key", ""), value, toleration.get("effect", "")))
+            self._parsed.add((toleration.get("key", ""), value, toleration.get("effect", "")))
 
     def tolerate(self, taint: Taint) -> bool:
         return any(
-            (key, value, effect) in self._known
+            (key, value, effect) in self._parsed
             for key in (taint.key, "")
             for value in (taint.value, None)
             for effect in (taint.effect, "")

@@ -91,7 +91,7 @@ class OwnService:
         await self._put(SERVICES, self._service, partial(self._with_ports, servers))
         if not servers:
             return again_in
-        endpoints, endpoint_slice = self._wanted_endpoints(servers), self._wanted_slice(servers)
+        endpoints, endpoint_slice = self._desired_endpoints(servers), self._desired_slice(servers)
         await asyncio.gather(
             self._put(ENDPOINTS, endpoints, lambda old: _over(old, endpoints)),
             self._put_slice(endpoint_slice),
@@ -115,7 +115,7 @@ class OwnService:
             spec["ports"] = ports
         return {**old, "spec": spec}
 
-    def _wanted_endpoints(self, servers: Sequence[Server]) -> Object:
+    def _desired_endpoints(self, servers: Sequence[Server]) -> Object:
         subsets = []
         for port in sorted({server.port for server in servers}):
             listed = [{"ip": server.address} for server in servers if server.port == port]
@@ -133,7 +133,7 @@ class OwnService:
         service = self._service["spec"]["ports"][0]
         return {"name": service["name"], "port": port, "protocol": service["protocol"]}
 
-    def _wanted_slice(self, servers: Sequence[Server]) -> Object:
+    def _desired_slice(self, servers: Sequence[Server]) -> Object:
         """A slice has one port and one address family: the lowest port, and the family of the first
         address with it."""
         port = min(server.port for server in servers)

@@ -17,7 +17,7 @@ def not_ready(pod: Object) -> Object:
     """The pod with Ready set to False, if it has the condition."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition["type"] == "Ready" and condition["status"] != "False":
-            return _told(pod, {"type": "Ready", "status": "False"})
+            return _with_condition(pod, {"type": "Ready", "status": "False"})
     return pod
 
 
@@ -37,10 +37,10 @@ def disrupted(pod: Object, reason: str, message: str) -> Object:
         "reason": reason,
         "message": message,
     }
-    return _told(pod, condition)
+    return _with_condition(pod, condition)
 
 
-def _told(pod: Object, condition: Object) -> Object:
+def _with_condition(pod: Object, condition: Object) -> Object:
     """The pod with a condition added or updated; the same object if nothing changes."""
     status = pod.get("status") or {}
     conditions: list[Object] = list(status.get("conditions") or ())

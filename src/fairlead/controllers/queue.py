@@ -25,7 +25,7 @@ class WorkQueue(Generic[Key]):
         self._labels = (name,)
         self._is_steady = is_steady
         self._waiting: deque[Key] = deque()
-        self._wanted: set[Key] = set()
+        self._queued: set[Key] = set()
         self._working: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._timers: dict[Key, clock.Timer] = {}
@@ -61,9 +61,9 @@ class WorkQueue(Generic[Key]):
         self._wake.set()
 
     def add(self, key: Key) -> None:
-        if key in self._wanted or self._is_closed:
+        if key in self._queued or self._is_closed:
             return
-        self._wanted.add(key)
+        self._queued.add(key)
         ADDS.add(of=self._labels)
         if key not in self._working:
             self._queue(key)
@@ -94,7 +94,7 @@ class WorkQueue(Generic[Key]):
             await self._wake.wait()
         key = self._waiting.popleft()
         DEPTH.set(len(self._waiting), of=self._labels)
-        self._wanted.discard(key)
+        self._queued.discard(key)
         self._working.add(key)
         return key
 
@@ -121,7 +121,7 @@ class WorkQueue(Generic[Key]):
 
     def _release(self, key: Key) -> None:
         self._working.discard(key)
-        if key in self._wanted:
+        if key in self._queued:
             self._queue(key)
 
     def close(self) -> None:
@@ -131,5 +131,5 @@ class WorkQueue(Generic[Key]):
             timer.cancel()
         self._timers.clear()
         self._waiting.clear()
-        self._wanted.clear()
+        self._queued.clear()
         DEPTH.set(0, of=self._labels)

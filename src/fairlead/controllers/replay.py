@@ -15,29 +15,29 @@ class Replay:
 
     def __init__(self, collection: Collection, tell: Callable[[Change], None]) -> None:
         self._collection = collection
-        self._tell = tell
+        self._deliver = tell
         self._versions = collection.current("")
-        self._held: list[Change] | None = []  # None once all objects are delivered
+        self._buffered: list[Change] | None = []  # None once all objects are delivered
 
     def listen(self, change: Change) -> None:
-        if self._held is None:
-            self._tell(change)
+        if self._buffered is None:
+            self._deliver(change)
         else:
-            self._held.append(change)
+            self._buffered.append(change)
 
     def restart_replay(self) -> None:
         """Changes were lost: deliver all current objects again."""
         self._versions = self._collection.current("")
-        if self._held is not None:
-            self._held.clear()
+        if self._buffered is not None:
+            self._buffered.clear()
             return
         for version in self._versions:
-            self._tell(existing(self._collection.resource, version))
+            self._deliver(existing(self._collection.resource, version))
 
     def end(self) -> None:
         """Stop delivering."""
         self._versions = []
-        self._held = []
+        self._buffered = []
 
     async def run(self, pace: Pace) -> None:
         versions = None
@@ -47,7 +47,7 @@ class Replay:
                 await pace.keep()
                 if versions is not self._versions:
                     break
-                self._tell(existing(self._collection.resource, version))
-        changes, self._held, self._versions = self._held or [], None, []
+                self._deliver(existing(self._collection.resource, version))
+        changes, self._buffered, self._versions = self._buffered or [], None, []
         for change in changes:
-            self._tell(change)
+            self._deliver(change)

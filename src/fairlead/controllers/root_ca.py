@@ -57,14 +57,14 @@ class RootCaPublisher:
         current = objects.find(CONFIG_MAPS, key, self._name)
         try:
             if current is None:
-                await objects.create(CONFIG_MAPS, self._wanted(key))
+                await objects.create(CONFIG_MAPS, self._desired(key))
             elif not self._is_right(current):
                 await objects.replace(CONFIG_MAPS, self._corrected(current))
         except StatusError as error:
             if error.reason not in ("AlreadyExists", "NotFound"):
                 raise
 
-    def _wanted(self, namespace: str) -> dict[str, Any]:
+    def _desired(self, namespace: str) -> dict[str, Any]:
         annotations = {self._annotation: self._description}
         metadata = {"name": self._name, "namespace": namespace, "annotations": annotations}
         return {"metadata": metadata, "data": self._data}

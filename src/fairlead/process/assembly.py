@@ -121,8 +121,8 @@ class Assembly:
         self.follow(API_SERVICES, self.aggregation.extensions.changed)
         leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
-        self._kept = ReconciledObjects(self.api, options, pki)
-        self.controlling.standing += self._kept.controllers
+        self._reconciled = ReconciledObjects(self.api, options, pki)
+        self.controlling.additional += self._reconciled.controllers
 
     def _api(self, store: Store, resources: Resources) -> Api:
         try:
@@ -310,7 +310,7 @@ class Assembly:
             await self.controlling.prepare(service, self._reached_at(port))
         except ForeignAuthority as error:
             raise StartError(str(error)) from None
-        await asyncio.gather(self._kept.prepare(), self._reconcile_roles())
+        await asyncio.gather(self._reconciled.prepare(), self._reconcile_roles())
         self._is_prepared = True
 
     async def _reconcile_roles(self) -> None:

@@ -61,13 +61,13 @@ class AuthenticationInfo:
         self._namespace = dialect.system_namespace
         self._key = f"{self._namespace}/{NAME}"
         self._clients = authentication.client_authorities
-        self._given = authentication.proxy_authorities
+        self._configured = authentication.proxy_authorities
         self._own = Authorities(pki.proxy_ca.certificate) if pki.own_proxy else None
-        self._lists = _proxy_lists(options, given=self._given is not None, own=pki.own_proxy)
+        self._lists = _proxy_lists(options, given=self._configured is not None, own=pki.own_proxy)
 
     def add_by(self, add: Callable[[str], None]) -> None:
         add(self._key)
-        for authorities in (self._clients, self._given):
+        for authorities in (self._clients, self._configured):
             if authorities is not None:
                 authorities.listeners.append(lambda: add(self._key))
 
@@ -109,7 +109,7 @@ class AuthenticationInfo:
     def _data(self, published: Data) -> Data:
         """Merge the known entries with those of this server."""
         data = {**published, CLIENT_CA: _bundle(published.get(CLIENT_CA, ""), self._clients.pem)}
-        proxies = [proxy for proxy in (self._given, self._own) if proxy is not None]
+        proxies = [proxy for proxy in (self._configured, self._own) if proxy is not None]
         if not proxies:
             return data
         if self._own is not None:

@@ -28,7 +28,7 @@ def process_age() -> float:
         return time.process_time()
 
 
-def found_in(store: Store, storage: str) -> str:
+def describe_contents(store: Store, storage: str) -> str:
     """Describe the contents of a store that was just opened."""
     count = sum(len(collection) for collection in store.collections())
     where = " in etcd" if storage == "etcd" else ""

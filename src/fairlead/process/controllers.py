@@ -92,7 +92,7 @@ class ControllerManager:
         self._own_service: OwnService | None = None
         self._has_left = False
         self.aggregation: ClusterRoleAggregation | None = None
-        self.standing: list[Controller] = []  # more controllers for every server
+        self.additional: list[Controller] = []  # more controllers for every server
         if options.simulate_nodes:
             from fairlead.controllers.simulation.setup import (
                 answer_for_containers,  # lazy: few servers need it
@@ -121,7 +121,7 @@ class ControllerManager:
             self._root_ca,
             self._address,
             self._privileged,
-            elsewhere=self._registering.elsewhere,
+            remote=self._registering.remote_content,
         )
 
     def _build(self, dependencies: Dependencies) -> Controllers:
@@ -187,7 +187,7 @@ class ControllerManager:
         """Run the controllers that belong to serving, which every server needs."""
         running: list[Controller] = [
             DefinitionController(self._api, self._definitions, self._objects),
-            *self.standing,
+            *self.additional,
         ]
         if self._own_service is not None:
             running.append(self._own_service)

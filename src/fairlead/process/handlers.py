@@ -81,7 +81,7 @@ def _metrics(assembly: Assembly, worker: Worker | None) -> Metrics:
     store = assembly.api.store
     if worker is None:
         return Metrics(store)
-    metrics = Metrics(store, worker.gather, worker.place.started)
+    metrics = Metrics(store, worker.gather, worker.worker_slot.started)
     worker.answer_for(metrics)
     return metrics
 

@@ -22,7 +22,13 @@ from fairlead.base.logs import log_exit_reason
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.process.assembly import Assembly, StartError
 from fairlead.process.backup import UNFINISHED
-from fairlead.process.banner import banner, found_in, process_age, show_banner, tell_stopping
+from fairlead.process.banner import (
+    banner,
+    describe_contents,
+    process_age,
+    show_banner,
+    tell_stopping,
+)
 from fairlead.process.certificates.authority import Pki
 from fairlead.process.certificates.renewal import Renewal
 from fairlead.process.certificates.serving import ClientTrust, ServingCertificates
@@ -70,7 +76,7 @@ class Server:
         self.ready = False
         self._hurry = asyncio.Event()
         self._failure = ""
-        self._found = ""  # description of the store's contents at start
+        self._contents = ""  # description of the store's contents at start
         self._shutting_down = False
         self._supervisor = Supervisor(self.fail)
         self._progress = Progress()
@@ -83,8 +89,8 @@ class Server:
         for name in planned_flags(options):
             logger.warning("%s is accepted but has no effect in this release yet", name)
         if self._worker is not None:
-            self._worker.place.listen_to_parent(self.stopping.set, self._hurry.set)
-        listener = listen(options) if self._worker is None else self._worker.place.listener
+            self._worker.worker_slot.listen_to_parent(self.stopping.set, self._hurry.set)
+        listener = listen(options) if self._worker is None else self._worker.worker_slot.listener
         self.address = shown_address(options, listener)
         port: int = listener.getsockname()[1]
         resources = Resources(self.dialect, BuiltinTypes(self.dialect))
@@ -156,13 +162,13 @@ class Server:
                 self.dialect,
                 options.data_dir,
                 age,
-                self._found,
+                self._contents,
                 options.console,
                 options.simulate_nodes,
             )
             show_banner(message)
         else:
-            worker.place.notify_ready(self._found)
+            worker.worker_slot.notify_ready(self._contents)
         await self.stopping.wait()
         stalls.stop()
         await self._shut_down(server, connections)
@@ -177,7 +183,7 @@ class Server:
         """Open the store. First of all, before any file is written: another server may hold the
         directory's lock."""
         try:
-            if self._worker is not None and self._worker.place.follows_owner:
+            if self._worker is not None and self._worker.worker_slot.follows_owner:
                 keep_private()
             else:
                 prepare_directory(directory)
@@ -189,7 +195,7 @@ class Server:
                 history_bytes=self.options.history_size,
             )
             await store.open()
-            self._found = found_in(store, self.options.storage)
+            self._contents = describe_contents(store, self.options.storage)
             if len(store.collection(UNFINISHED)):
                 raise StartError("the store is incomplete: a restore was interrupted")
             check_dialect(store, self.dialect)
@@ -203,9 +209,9 @@ class Server:
         worker = self._worker
         if self.options.storage == "etcd":
             return etcd_log(self.options, resources)
-        if worker is not None and worker.place.follows_owner:
+        if worker is not None and worker.worker_slot.follows_owner:
             return worker.followed_log()
-        scratch = worker.place.directory if worker is not None else None
+        scratch = worker.worker_slot.directory if worker is not None else None
         log = embedded_log(self.options, self.dialect, resources, scratch)
         if worker is not None:
             worker.share(log)
@@ -219,7 +225,7 @@ class Server:
         from fairlead.api.audit.setup import AuditError, build_auditor
 
         try:
-            locks = self._worker.place.directory if self._worker is not None else None
+            locks = self._worker.worker_slot.directory if self._worker is not None else None
             auditor = build_auditor(self.options, self.dialect, resources, locks)
         except AuditError as error:
             raise StartError(str(error)) from None
@@ -266,7 +272,7 @@ class Server:
         start("looking after connections", connections.look_after)
         start("compaction", self.store.keep_compacting)
         start("giving memory back", trim_periodically)
-        if self._worker is not None and self._worker.place.owns_log:
+        if self._worker is not None and self._worker.worker_slot.owns_log:
             start("telling workers of the store", self._worker.tell_health)
         for work in self.assembly.background():
             start(getattr(work, "__qualname__", "background work"), work)

@@ -166,12 +166,12 @@ def sealing_of(options: argparse.Namespace, resources: Resources) -> Keys | None
         from fairlead.storage.encryption.configuration import FLAG, read_encryption
 
         _KEYS_BY_PATH[path] = read_encryption(path, resources.dialect)
-        for name in _strangers(_KEYS_BY_PATH[path], resources):
+        for name in _unknown_resources(_KEYS_BY_PATH[path], resources):
             logger.warning("%s: %s: %s is not a stored resource", FLAG, path, name)
     return _KEYS_BY_PATH[path]
 
 
-def _strangers(sealing: Keys, resources: Resources) -> list[str]:
+def _unknown_resources(sealing: Keys, resources: Resources) -> list[str]:
     """Return configured names that match no resource and cannot match a custom one: a typo would
     leave values unencrypted."""
     stored_names = {resources.stored_as(resource) for resource in resources.stored()}

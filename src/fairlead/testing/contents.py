@@ -36,7 +36,7 @@ def objects_of(source: Source) -> list[Object]:
         elif isinstance(source, str | Path):
             values = [manifest.value for manifest in manifests([str(source)], recursive=True)]
         else:
-            values = _given([source] if isinstance(source, Mapping) else source)
+            values = _as_objects([source] if isinstance(source, Mapping) else source)
     except ManifestError as error:
         text = str(error).removeprefix("error: ").removesuffix(f"; {ADVICE}")
         raise ValueError(text) from None
@@ -45,13 +45,13 @@ def objects_of(source: Source) -> list[Object]:
     return values
 
 
-def _given(values: Iterable[Mapping[str, Any]]) -> list[Object]:
+def _as_objects(values: Iterable[Mapping[str, Any]]) -> list[Object]:
     objects: list[Object] = []
     for value in values:
         if not isinstance(value, Mapping):
             raise ValueError(f"not an object: {value!r:.100}")
         items = value.get("items")
-        objects += _given(items) if isinstance(items, list) else [dict(value)]
+        objects += _as_objects(items) if isinstance(items, list) else [dict(value)]
     return objects
 
 

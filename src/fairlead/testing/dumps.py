@@ -60,7 +60,7 @@ class DumpLoader:
             {namespace for namespace in spaces if namespace}, _ACCOUNTS in working
         )
         with self._powers.pause(*working):
-            self._stand_in_for_nodes(rest)
+            self._create_missing_nodes(rest)
             return created + [self._loaded(value) for value in _ordered(rest)]
 
     def _prepare_namespaces(self, names: set[str], has_accounts: bool) -> None:
@@ -73,7 +73,7 @@ class DumpLoader:
             accounts = self._admin.resource("serviceaccounts")
             accounts.wait("default", exists, name, timeout=_SECONDS_FOR_ACCOUNT)
 
-    def _stand_in_for_nodes(self, values: list[Object]) -> None:
+    def _create_missing_nodes(self, values: list[Object]) -> None:
         """Create missing nodes: pods of nodes that do not exist would be removed."""
         pods = [value for value in values if value["kind"] == "Pod"]
         named = {(pod.get("spec") or {}).get("nodeName") for pod in pods}

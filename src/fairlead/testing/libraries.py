@@ -110,14 +110,14 @@ class KopfOperator:
         self._stop = threading.Event()
         self._controls = {"stop_flag": self._stop, **controls}
         self._thread = threading.Thread(target=self._run, name="kopf")
-        self._said = StringIO()
+        self._output = StringIO()
         self.exit_code = 0
         self.exception: BaseException | None = None
 
     @property
     def output(self) -> str:
         """The log of kopf and of the operator's handlers."""
-        return self._said.getvalue()
+        return self._output.getvalue()
 
     def _run(self) -> None:
         from kopf import cli
@@ -135,7 +135,7 @@ class KopfOperator:
             loop.close()
 
     def __enter__(self) -> Self:
-        self._handler = logging.StreamHandler(self._said)
+        self._handler = logging.StreamHandler(self._output)
         logging.getLogger("kopf").addHandler(self._handler)
         self._thread.start()
         return self

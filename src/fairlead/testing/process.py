@@ -37,7 +37,7 @@ class Process:
     directory: Path
 
     def __init__(self, flags: Sequence[str], directory: Path | None = None) -> None:
-        self._given = directory
+        self._directory_given = directory
         self._flags = flags
         self._process: subprocess.Popen[str] | None = None
         self._port = 0
@@ -54,11 +54,11 @@ class Process:
     def start(self) -> None:
         """Return when the server is ready; raises ServerFailed. A restart uses the same port."""
         if "directory" not in self.__dict__:
-            self.directory = self._given or temporary_directory()
+            self.directory = self._directory_given or temporary_directory()
             self.directory.mkdir(parents=True, exist_ok=True)
         command = [
             *(sys.executable, "-m", "fairlead.testing.lifeline"),
-            *("" if self._given else str(self.directory), "serve"),
+            *("" if self._directory_given else str(self.directory), "serve"),
             *("--data-dir", str(self.data), "--secure-port", str(self._port), *self._flags),
         ]
         with self.log.open("ab") as log:
@@ -138,7 +138,7 @@ class Process:
 
     def remove(self) -> None:
         """Remove the directory, unless the caller gave it."""
-        if self._given is None and "directory" in self.__dict__:
+        if self._directory_given is None and "directory" in self.__dict__:
             shutil.rmtree(self.directory, ignore_errors=True)
             del self.directory
 

@@ -49,7 +49,7 @@ class Users:
         self._url = url
         self._ca, self._ca_key = authority
         self._directory = directory
-        self._made: list[User] = []
+        self._created: list[User] = []
         directory.mkdir(parents=True, exist_ok=True)
 
     def with_certificate(
@@ -65,11 +65,11 @@ class Users:
         return self._user(name, {"token": token}, namespace)
 
     def _user(self, name: str, fields: Mapping[str, str], namespace: str = "") -> User:
-        path = self._directory / f"{len(self._made) + 1}.kubeconfig"
+        path = self._directory / f"{len(self._created) + 1}.kubeconfig"
         write_private(path, self_contained(self._url, self._ca, fields, namespace=namespace))
-        self._made.append(User(name, path, fields.get("token", "")))
-        return self._made[-1]
+        self._created.append(User(name, path, fields.get("token", "")))
+        return self._created[-1]
 
     def close(self) -> None:
-        for user in self._made:
+        for user in self._created:
             user.close()

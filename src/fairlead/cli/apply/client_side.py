@@ -41,7 +41,7 @@ class ClientSide:
         pretend: bool = False,
         deletion: Deletion | None = None,
     ) -> None:
-        self._at = invocation
+        self._invocation = invocation
         self._dialect = dialect
         self._annotation = annotation
         self._query = query
@@ -80,7 +80,7 @@ class ClientSide:
         except Invalid:
             if self._deletion is None:
                 raise
-            patched = await self._made_again(resolved, desired, live, self._deletion)
+            patched = await self._recreate(resolved, desired, live, self._deletion)
         return Outcome(patched, "unchanged" if same_content(live, patched) else "configured")
 
     async def _created(self, resolved: ResolvedObject, desired: Object) -> Object:
@@ -104,13 +104,13 @@ class ClientSide:
             return merged
         return apply_strategic_patch(struct, live, patch)
 
-    async def _made_again(
+    async def _recreate(
         self, resolved: ResolvedObject, desired: Object, live: Object, deletion: Deletion
     ) -> Object:
         """Delete the object and create it anew. If the server rejects the new object, the old one
         is created again and the error raised."""
         doomed = await remove(resolved.resource, resolved.name, resolved.namespace, deletion)
-        await wait_until_gone(self._at, [doomed], deletion.timeout)
+        await wait_until_gone(self._invocation, [doomed], deletion.timeout)
         try:
             return await resolved.resource.create(desired, resolved.namespace, **self._query)
         except ApiError as error:
@@ -123,7 +123,7 @@ class ClientSide:
             raise sourced(error, "replacing", resolved.origin) from None
 
     def _warn_of_missing(self, resolved: ResolvedObject) -> None:
-        self._at.screen.warn(
+        self._invocation.screen.warn(
             f"Warning: {resolved.resource.type.name}/{resolved.name} has no annotation"
             f" {self._annotation}, where apply --client-side keeps the last configuration. It is"
             " added now; from the next apply on, fields that are no longer in the file are removed."

@@ -74,7 +74,7 @@ def owned_fields(error: Conflict, resolved: ResolvedObject, live: dict[str, Any]
         operation = "Update" if conflict["version"] else "Apply"
         entry = _entry(entries, conflict["manager"], operation, conflict["subresource"] or "")
         path = _path(entry, field)
-        theirs, yours = (_shown(_at(value, path), secret) for value in (live, resolved.value))
+        theirs, yours = (_text(_value_at(value, path), secret) for value in (live, resolved.value))
         time = conflict["time"] or entry.get("time") or _NOTHING
         listed.append(Owned(conflict["manager"], operation, time, field, theirs, yours))
     return listed
@@ -105,7 +105,7 @@ def _path(entry: dict[str, Any], field: str) -> tuple[str, ...] | None:
     return next((path for path in paths(fields) if path_text(path) == field), None)
 
 
-def _at(value: Any, path: tuple[str, ...] | None) -> Any:
+def _value_at(value: Any, path: tuple[str, ...] | None) -> Any:
     """The value at a path; None if there is none."""
     import orjson
 
@@ -133,7 +133,7 @@ def _is(item: Any, expected: Any) -> bool:
     return bool(item == expected)
 
 
-def _shown(value: Any, secret: bool) -> str:
+def _text(value: Any, secret: bool) -> str:
     from fairlead.fields.values import compact_json
 
     if value is None:

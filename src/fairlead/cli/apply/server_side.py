@@ -49,7 +49,7 @@ class ServerSide:
         if self._manager == MANAGER and self._stores:
             if has_client_side_fields(applied) and await self._take_over(resolved):
                 applied = await self._sent(resolved, force=self._force)
-            applied = await self._kept_current(resolved, applied)
+            applied = await self._update_annotation(resolved, applied)
         return applied
 
     async def _sent(self, resolved: ResolvedObject, force: bool = False) -> Object:
@@ -92,7 +92,7 @@ class ServerSide:
             return True
         return False
 
-    async def _kept_current(self, resolved: ResolvedObject, applied: Object) -> Object:
+    async def _update_annotation(self, resolved: ResolvedObject, applied: Object) -> Object:
         """Update the last-applied annotation, if the object has one, so that client-side apply
         remains possible."""
         recorded_text = annotations_of(applied).get(self._annotation)

@@ -40,7 +40,7 @@ async def run(invocation: Invocation) -> int:
     if options.sort_by not in ("", "name", "kind"):
         raise CommandFailed("error: --sort-by takes name or kind")
     types = [type for type in await _preferred(invocation) if _is_wanted(invocation, type)]
-    types.sort(key=lambda type: _place(options.sort_by, type))
+    types.sort(key=lambda type: _order(options.sort_by, type))
     if options.output == "name":
         for type in types:
             invocation.screen.print(printable(type.qualified))
@@ -75,7 +75,7 @@ def _listed(text: str) -> list[str]:
     return text.split(",") if text else []
 
 
-def _place(sort_by: str, type: ResourceType) -> tuple[str, str, str]:
+def _order(sort_by: str, type: ResourceType) -> tuple[str, str, str]:
     first = {"name": type.name, "kind": type.kind}.get(sort_by, "")
     return first, type.group, type.name
 

@@ -146,9 +146,9 @@ class _Batch:
     """Applies the objects of one command in order, and collects results and errors."""
 
     def __init__(self, invocation: Invocation, applier: Applier) -> None:
-        self._at = invocation
+        self._invocation = invocation
         self._applier = applier
-        self._places = Resolver(invocation)
+        self._resolver = Resolver(invocation)
         self._namespaces: set[str] = set()  # applied by this command
         self._results: list[Object] = []
         self.failures = Failures()
@@ -157,23 +157,29 @@ class _Batch:
 
     async def apply(self, manifest: Manifest) -> None:
         try:
-            resolved = await self._places.of(manifest)
+            resolved = await self._resolver.of(manifest)
             applied, word = await self._patiently(resolved)
         except (CommandFailed, *EXPECTED) as error:
             self.failures.add(error)
             return
         self._remember(resolved, applied)
-        if self._at.options.output in ("", "name"):
-            show_result(self._at, resolved.resource.type, applied, word, note(self._at.options))
+        if self._invocation.options.output in ("", "name"):
+            show_result(
+                self._invocation,
+                resolved.resource.type,
+                applied,
+                word,
+                note(self._invocation.options),
+            )
         else:
             self._results.append(applied)
 
     def _remember(self, resolved: ResolvedObject, applied: Object) -> None:
         if "deletionTimestamp" in applied["metadata"]:
-            self._at.screen.warn(
+            self._invocation.screen.warn(
                 f"Warning: {resolved.name} is being deleted, and the applied changes with it"
             )
-        self._places.made(resolved.value)
+        self._resolver.remember(resolved.value)
         if resolved.value["kind"] == "Namespace":
             self._namespaces.add(resolved.name)
         self.applied.add(str(applied["metadata"].get("uid") or ""))
@@ -196,10 +202,10 @@ class _Batch:
     def show(self) -> None:
         """Print the results in the format of -o; several as one List."""
         if len(self._results) == 1:
-            show_document(self._at, self._results[0])
+            show_document(self._invocation, self._results[0])
         elif self._results:
             listed = {"apiVersion": "v1", "items": self._results, "kind": "List", "metadata": {}}
-            show_document(self._at, listed)
+            show_document(self._invocation, listed)
 
 
 def _is_early(error: ApiError) -> bool:

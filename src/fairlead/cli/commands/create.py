@@ -62,11 +62,11 @@ async def run(invocation: Invocation) -> int:
 
 async def _create_from_files(invocation: Invocation) -> int:
     query = write_query(invocation.options)
-    failures, places = Failures(), Resolver(invocation)
+    failures, resolver = Failures(), Resolver(invocation)
     for manifest in files_of(invocation, "create"):
         try:
-            await _create_one(invocation, await places.of(manifest), query)
-            places.made(manifest.value)
+            await _create_one(invocation, await resolver.of(manifest), query)
+            resolver.remember(manifest.value)
         except CommandFailed as error:
             failures.add(error)
         except EXPECTED as error:
@@ -101,17 +101,17 @@ async def _create_from_flags(invocation: Invocation, form: str) -> int:
     query = write_query(invocation.options)
     if form == "token":
         return await _create_token(invocation, names[0], value)
-    resolved = await _placed(invocation, value)
+    resolved = await _resolve(invocation, value)
     try:
         await _create_one(invocation, resolved, query)
     except ApiError as error:
-        if not FORMS[form].said:
+        if not FORMS[form].failure:
             raise
-        raise CommandError(f"{FORMS[form].said}{error.message}") from None
+        raise CommandError(f"{FORMS[form].failure}{error.message}") from None
     return 0
 
 
-async def _placed(invocation: Invocation, value: Object) -> ResolvedObject:
+async def _resolve(invocation: Invocation, value: Object) -> ResolvedObject:
     """Resolve the object. A client dry run shows its namespace only if -n was given."""
     resolved = await Resolver(invocation).of(Manifest(value, ""))
     if (
@@ -128,7 +128,7 @@ async def _create_token(invocation: Invocation, name: str, value: Object) -> int
     try:
         token = await accounts.create(value, invocation.namespace, name=name, subresource="token")
     except ApiError as error:
-        raise CommandError(f"{FORMS['token'].said}{error.message}") from None
+        raise CommandError(f"{FORMS['token'].failure}{error.message}") from None
     if invocation.options.output:
         show_result(invocation, accounts.type, token, "")
     else:

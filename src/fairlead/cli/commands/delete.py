@@ -82,7 +82,7 @@ async def _delete(
                         resolved.resource, resolved.name, resolved.namespace, deletion, server
                     )
                 )
-            _tell(invocation, resolved, deletion.word)
+            _report(invocation, resolved, deletion.word)
         except EXPECTED as error:
             if not (ignores and isinstance(error, NotFound)):
                 failures.add(sourced(error, "deleting", resolved.origin))
@@ -91,7 +91,7 @@ async def _delete(
     return doomed
 
 
-def _tell(invocation: Invocation, selected: SelectedObject, word: str) -> None:
+def _report(invocation: Invocation, selected: SelectedObject, word: str) -> None:
     if invocation.options.output == "name":
         invocation.screen.print(named(selected.resource.type, selected.name))
     else:

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.error_messages import worded
+from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandFailed, UsageError
-from fairlead.cli.get.output import tell_if_no_nodes
+from fairlead.cli.get.output import warn_if_no_nodes
 from fairlead.cli.get.requests import ObjectQuery, parse_queries
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
@@ -68,8 +68,8 @@ async def run(invocation: Invocation) -> int:
         invocation.screen.out.write(f"{separator}{text}")
         separator = "\n\n"
     if any(map(_waits_for_node, objects)):
-        await tell_if_no_nodes(invocation)
-    return _tell(invocation, failures)
+        await warn_if_no_nodes(invocation)
+    return _report(invocation, failures)
 
 
 def _waits_for_node(described: DescribedObject) -> bool:
@@ -88,7 +88,7 @@ async def _objects(
 ) -> AsyncIterator[DescribedObject]:
     """Yield all requested objects that exist; errors are added to `failures`."""
     for query in (await parse_queries(invocation)).items:
-        resource = await _known(invocation, query.resource)
+        resource = await _supported_version(invocation, query.resource)
         versioned = ObjectQuery(resource, query.name, query.namespace, query.labels)
         try:
             async for page in versioned.pages(JSON, invocation.options.chunk_size):
@@ -98,7 +98,7 @@ async def _objects(
             failures.append(error)
 
 
-async def _known(invocation: Invocation, resource: Resource) -> Resource:
+async def _supported_version(invocation: Invocation, resource: Resource) -> Resource:
     """The resource in the version that its layout supports, if the server serves that version."""
     from fairlead.cli.describe.layout import layout_of
 
@@ -116,7 +116,7 @@ async def _describe_matching(invocation: Invocation, missing: NotFound) -> int:
     kind, prefix = invocation.options.words
     if "," in kind:
         raise CommandFailed("error: a name prefix works with one kind only")
-    resource = await _known(invocation, await invocation.client.resource(kind))
+    resource = await _supported_version(invocation, await invocation.client.resource(kind))
     answer = await resource.list(invocation.namespace, limit=invocation.options.chunk_size)
     matching = [
         DescribedObject(resource.type, item)
@@ -128,7 +128,7 @@ async def _describe_matching(invocation: Invocation, missing: NotFound) -> int:
     failures: list[Exception] = []
     async for text in _texts(invocation, matching, failures):
         invocation.screen.print(text)
-    return _tell(invocation, failures)
+    return _report(invocation, failures)
 
 
 async def _texts(
@@ -155,11 +155,11 @@ async def _texts(
             failures.append(result)
 
 
-def _tell(invocation: Invocation, failures: Sequence[Exception]) -> int:
+def _report(invocation: Invocation, failures: Sequence[Exception]) -> int:
     """Print each distinct error once; return the exit code."""
     invocation.screen.flush()
     texts = (
-        str(failure) if isinstance(failure, CommandFailed) else worded(failure)
+        str(failure) if isinstance(failure, CommandFailed) else error_text(failure)
         for failure in failures
     )
     for text in dict.fromkeys(texts):

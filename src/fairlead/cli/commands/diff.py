@@ -12,7 +12,7 @@ from fairlead.cli.apply.last_applied import CLIENT_SIDE, annotation_of
 from fairlead.cli.apply.prune import AppliedByUs, allowed_kinds, leftovers, usual_kinds
 from fairlead.cli.apply.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.error_messages import worded
+from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation, Paint
 from fairlead.cli.manifests import add_file_flags
@@ -63,12 +63,12 @@ async def run(invocation: Invocation) -> int:
     except CommandFailed as error:
         raise CommandFailed(str(error), max(error.code, FAILED)) from None
     except EXPECTED as error:
-        raise CommandFailed(worded(error), FAILED) from None
+        raise CommandFailed(error_text(error), FAILED) from None
 
 
 async def _run(invocation: Invocation) -> int:
     annotation = annotation_of(await invocation.client.discovery.dialect())
-    failures, places = Failures(), Resolver(invocation)
+    failures, resolver = Failures(), Resolver(invocation)
     comparison = _Comparison(invocation, annotation)
     manifests = in_order(files_of(invocation, "diff"), invocation.namespace)
     matches = by_labels(invocation.options.selector) if invocation.options.selector else None
@@ -76,7 +76,7 @@ async def _run(invocation: Invocation) -> int:
         if matches is not None and not matches(manifest.value):
             continue
         try:
-            await comparison.add(await places.of(manifest))
+            await comparison.add(await resolver.of(manifest))
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     if invocation.options.prune and not failures:
@@ -88,12 +88,12 @@ async def _run(invocation: Invocation) -> int:
 
 class _Comparison:
     def __init__(self, invocation: Invocation, annotation: str) -> None:
-        self._at = invocation
+        self._invocation = invocation
         self._annotation = annotation
         self._client_side = invocation.options.client_side or not invocation.options.server_side
         usual = CLIENT_SIDE if self._client_side else MANAGER
         self._manager = invocation.options.field_manager or usual
-        self._seen: set[str] = set()
+        self._compared: set[str] = set()
         self._spaces: dict[str, None] = {}
         self.pairs: list[Pair] = []
 
@@ -111,35 +111,39 @@ class _Comparison:
         self._append(resolved.resource.type, live, merged)
 
     def _append(self, type: Any, live: Object | None, merged: Object | None) -> None:
-        show_managers = self._at.options.show_managed_fields
+        show_managers = self._invocation.options.show_managed_fields
         self.pairs.append(pair(type, live, merged, show_managers))
 
     def _note(self, resolved: ResolvedObject, live: Object | None) -> None:
         if live is not None:
-            self._seen.add(live["metadata"]["uid"])
+            self._compared.add(live["metadata"]["uid"])
         if resolved.namespace:
             self._spaces[resolved.namespace] = None
 
     async def _merged(self, resolved: ResolvedObject) -> Object:
         """The object that a server dry run of apply returns."""
         if not self._client_side:
-            force = self._at.options.force_conflicts
-            screen = self._at.screen
+            force = self._invocation.options.force_conflicts
+            screen = self._invocation.screen
             apply = ServerSide(screen, self._annotation, self._manager, force, _DRY).apply
             return await apply(resolved)
         from fairlead.cli.apply.client_side import ClientSide
 
-        dialect = await self._at.client.discovery.dialect()
+        dialect = await self._invocation.client.discovery.dialect()
         query = {**_DRY, "fieldManager": self._manager}
-        return (await ClientSide(self._at, dialect, self._annotation, query).apply(resolved)).value
+        return (
+            await ClientSide(self._invocation, dialect, self._annotation, query).apply(resolved)
+        ).value
 
     async def add_leftovers(self) -> None:
-        client, options = self._at.client, self._at.options
+        client, options = self._invocation.client, self._invocation.options
         dialect = await client.discovery.dialect()
         kinds = allowed_kinds(options.prune_allowlist) or usual_kinds(dialect)
         ours = AppliedByUs(self._annotation, self._manager, not self._client_side)
         spaces = list(self._spaces)
-        async for leftover in leftovers(client, kinds, spaces, options.selector, self._seen, ours):
+        async for leftover in leftovers(
+            client, kinds, spaces, options.selector, self._compared, ours
+        ):
             self._append(leftover.resource.type, leftover.value, None)
 
 

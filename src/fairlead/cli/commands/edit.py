@@ -13,7 +13,7 @@ from typing import Any
 from fairlead.base.terminal import printable
 from fairlead.cli.apply.changes import changes, patch_type, type_of
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.error_messages import worded
+from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, ManifestError, Object, add_file_flags, parsed
@@ -88,9 +88,9 @@ class _Editing:
     """The loop of editing and saving, until all objects are saved or the user stops."""
 
     def __init__(self, invocation: Invocation, path: Path, objects: list[ResolvedObject]) -> None:
-        self._at = invocation
+        self._invocation = invocation
         self._path = path
-        self._objects = [value._replace(value=shown(value.value)) for value in objects]
+        self._objects = [value._replace(value=editable(value.value)) for value in objects]
         self._as_json = invocation.options.output == "json"
         self.tried = False  # whether the user has changed the text
 
@@ -101,11 +101,11 @@ class _Editing:
         while True:
             after = await edited(self._path, text)
             if not without_comments(after).strip():
-                self._at.screen.warn("Nothing was saved: the file is empty.")
+                self._invocation.screen.warn("Nothing was saved: the file is empty.")
                 return
             if without_comments(after) == without_comments(text):
                 if not self.tried:
-                    self._at.screen.warn(_NO_CHANGES)
+                    self._invocation.screen.warn(_NO_CHANGES)
                     return
                 raise CommandError(_NOT_SAVED)
             self.tried = True
@@ -132,7 +132,7 @@ class _Editing:
                 problems.append(_refused(resolved, error))
             except ApiError as error:
                 again = f"To send it again: fairlead replace -f {self._path}"
-                raise CommandFailed(f"{worded(error)}\n{again}") from None
+                raise CommandFailed(f"{error_text(error)}\n{again}") from None
         return problems
 
     def _matched(self, values: list[Object]) -> list[Object]:
@@ -145,15 +145,15 @@ class _Editing:
         return [by_identity[identity] for identity in identities]
 
     async def _save_one(self, resolved: ResolvedObject, value: Object) -> ResolvedObject:
-        struct = type_of(await self._at.client.discovery.dialect(), resolved.resource.type)
+        struct = type_of(await self._invocation.client.discovery.dialect(), resolved.resource.type)
         patch = patch_of(struct, resolved.value, value)
         name = named(resolved.resource.type, resolved.name)
         if not patch:
-            self._at.screen.print(f"{name} skipped")
+            self._invocation.screen.print(f"{name} skipped")
             return resolved
-        query = write_query(self._at.options)
-        await save(resolved, struct, patch, self._at.options.subresource, query)
-        self._at.screen.print(f"{name} edited")
+        query = write_query(self._invocation.options)
+        await save(resolved, struct, patch, self._invocation.options.subresource, query)
+        self._invocation.screen.print(f"{name} edited")
         # The next attempt computes its patch from the saved value.
         return resolved._replace(value=value)
 
@@ -236,7 +236,7 @@ def values_of(text: str) -> list[Object]:
 # changed the same fields meanwhile.
 
 
-def shown(value: Object) -> Object:
+def editable(value: Object) -> Object:
     """The object as it is shown in the editor."""
     return without(value, _SHOWN_AS_IS)
 

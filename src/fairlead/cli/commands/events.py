@@ -94,7 +94,7 @@ class _Show:
     def __init__(
         self, invocation: Invocation, types: Sequence[str], printer: Printer | None
     ) -> None:
-        self._at = invocation
+        self._invocation = invocation
         self._printer = printer
         self._types = {type.lower() for type in types}
         self._columns = Columns()
@@ -110,32 +110,32 @@ class _Show:
         if self._printer is not None:
             listed = {"apiVersion": "v1", "items": new_events, "kind": "List", "metadata": {}}
             for value in new_events if is_alone else [listed]:
-                self._at.screen.out.write(self._printer(value))
+                self._invocation.screen.out.write(self._printer(value))
         elif new_events:
             rows = [self._row(event) for event in new_events]
             if self._needs_head:
-                rows.insert(0, self._placed("NAMESPACE", _HEAD))
+                rows.insert(0, self._with_namespace("NAMESPACE", _HEAD))
                 self._needs_head = False
-            self._at.screen.out.write(self._columns.text(rows))
-        self._at.screen.flush()
+            self._invocation.screen.out.write(self._columns.text(rows))
+        self._invocation.screen.flush()
         return len(new_events)
 
     def _row(self, event: Object) -> list[str]:
         about = event.get("involvedObject") or {}
         cells = (
-            _seen(event),
+            _last_seen(event),
             cell(event.get("type")),
             cell(event.get("reason")),
             f"{cell(about.get('kind'))}/{cell(about.get('name'))}",
             cell(str(event.get("message") or "").strip()),
         )
-        return self._placed(cell(event["metadata"].get("namespace")), cells)
+        return self._with_namespace(cell(event["metadata"].get("namespace")), cells)
 
-    def _placed(self, namespace: str, cells: Sequence[str]) -> list[str]:
-        return [namespace, *cells] if self._at.options.all_namespaces else [*cells]
+    def _with_namespace(self, namespace: str, cells: Sequence[str]) -> list[str]:
+        return [namespace, *cells] if self._invocation.options.all_namespaces else [*cells]
 
 
-def _seen(event: Object) -> str:
+def _last_seen(event: Object) -> str:
     """The LAST SEEN column: time since the last occurrence, count, and time since the first."""
     series = event.get("series") or {}
     first = moment(event.get("firstTimestamp")) or moment(event.get("eventTime"))

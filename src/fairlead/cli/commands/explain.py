@@ -41,7 +41,7 @@ async def run(invocation: Invocation) -> int:
     type, path = await _meant(invocation, words[0].split("."))
     if invocation.options.api_version:
         type = await _in_version(invocation, type, invocation.options.api_version)
-    schema = at_path(await schema_of(invocation.client, type), path)
+    schema = schema_at(await schema_of(invocation.client, type), path)
     for line in page(type, schema, path, invocation.options.recursive):
         invocation.screen.print(line)
     return 0
@@ -72,7 +72,7 @@ async def _in_version(invocation: Invocation, type: ResourceType, version: str) 
         ) from None
 
 
-def at_path(schema: Schema, path: Sequence[str]) -> Schema:
+def schema_at(schema: Schema, path: Sequence[str]) -> Schema:
     """The schema of a field, passing through lists and maps; raises CommandFailed."""
     for name in path:
         field = _innermost(schema).fields.get(name)

@@ -50,7 +50,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    from fairlead.cli.versions.entries import HEAD, chapters_of
+    from fairlead.cli.versions.entries import HEAD, history_entries
     from fairlead.cli.versions.retained import history_of, object_at
     from fairlead.cli.versions.served import writers_of
 
@@ -58,40 +58,40 @@ async def run(invocation: Invocation) -> int:
     if options.output and options.output not in _FORMATS:
         formats = " or ".join(_FORMATS)
         raise UsageError(f"unknown output format {options.output!r}, it must be {formats}")
-    sight, limit, start = _sight(invocation), _limit(options.limit), _start(options.since)
+    diff_view, limit, start = _diff_view(invocation), _limit(options.limit), _start(options.since)
     named = await parse_object_reference(invocation, options.words)
     if options.diff is not None:
-        await _compare(invocation, named, sight)
+        await _compare(invocation, named, diff_view)
         return 0
     if options.revision is not None:
-        value = await object_at(named, _whole(options.revision, "--revision"))
-        invocation.screen.print(_FORMATS[options.output or "yaml"](sight.shown(value)))
+        value = await object_at(named, _revision_text(options.revision, "--revision"))
+        invocation.screen.print(_FORMATS[options.output or "yaml"](diff_view.shown(value)))
         return 0
     history = await history_of(named)
     writers = await writers_of(named)
-    chapters = _chosen(chapters_of(history, sight, writers), invocation, start, limit)
+    entries = _chosen(history_entries(history, diff_view, writers), invocation, start, limit)
     if options.output:
-        written = _document(named, history.since, chapters, sight)
+        written = _document(named, history.since, entries, diff_view)
         invocation.screen.print(_FORMATS[options.output](written))
     elif options.brief:
         now = datetime.now(UTC)
-        invocation.screen.print(tables.text([HEAD, *(entry.row(now) for entry in chapters)]))
+        invocation.screen.print(tables.text([HEAD, *(entry.row(now) for entry in entries)]))
     else:
-        _tell(invocation, named, history.since, chapters)
+        _print_entries(invocation, named, history.since, entries)
     return 0
 
 
-async def _compare(invocation: Invocation, named: ObjectReference, sight: DiffView) -> None:
+async def _compare(invocation: Invocation, named: ObjectReference, diff_view: DiffView) -> None:
     """Print the difference between two revisions, given in any order. Raises NotFound if the object
     existed at neither."""
     from fairlead.cli.invocation import Paint
     from fairlead.cli.versions.differences import painted
     from fairlead.cli.versions.retained import object_at
 
-    first, second = (_whole(text, "--diff") for text in invocation.options.diff)
+    first, second = (_revision_text(text, "--diff") for text in invocation.options.diff)
     before = await _then(named, first)
     after = await (_then if before is not None else object_at)(named, second)
-    lines = sight.difference(before, after)
+    lines = diff_view.difference(before, after)
     if invocation.options.output:
         document = {"from": first, "to": second, "difference": "\n".join(lines)}
         invocation.screen.print(
@@ -116,7 +116,7 @@ async def _then(named: ObjectReference, revision: str) -> dict[str, Any] | None:
         return None
 
 
-def _sight(invocation: Invocation) -> DiffView:
+def _diff_view(invocation: Invocation) -> DiffView:
     from fairlead.cli.versions.differences import DiffView, parsed_path
 
     try:
@@ -133,12 +133,12 @@ def _sight(invocation: Invocation) -> DiffView:
 def _limit(text: str | None) -> int | None:
     if text is None:
         return None
-    if _whole(text, "--limit") == "0":
+    if _revision_text(text, "--limit") == "0":
         raise UsageError("--limit: it must be at least 1")
     return int(text)
 
 
-def _whole(text: str, flag: str) -> str:
+def _revision_text(text: str, flag: str) -> str:
     if not text.isascii() or not text.isdigit() or len(text) > 19:
         raise UsageError(f"{flag}: {text!r} is not a whole number")
     return str(int(text))
@@ -161,30 +161,30 @@ def _start(text: str | None) -> datetime | None:
 
 
 def _chosen(
-    chapters: list[HistoryEntry], invocation: Invocation, start: datetime | None, limit: int | None
+    entries: list[HistoryEntry], invocation: Invocation, start: datetime | None, limit: int | None
 ) -> list[HistoryEntry]:
     from fairlead.cli.versions.entries import newer_than
     from fairlead.cli.versions.retained import DELETED
 
     if start is not None:
-        chapters = newer_than(chapters, start)
+        entries = newer_than(entries, start)
     if invocation.options.fields:
-        chapters = [entry for entry in chapters if entry.lines or entry.version.change == DELETED]
-    return chapters[-limit:] if limit is not None else chapters
+        entries = [entry for entry in entries if entry.lines or entry.version.change == DELETED]
+    return entries[-limit:] if limit is not None else entries
 
 
 def _document(
-    named: ObjectReference, since: int, chapters: list[HistoryEntry], sight: DiffView
+    named: ObjectReference, since: int, entries: list[HistoryEntry], diff_view: DiffView
 ) -> dict[str, Any]:
     return {
         **named.document(),
         "knownSince": str(since) if since else None,
-        "versions": [entry.document(sight) for entry in chapters],
+        "versions": [entry.document(diff_view) for entry in entries],
     }
 
 
-def _tell(
-    invocation: Invocation, named: ObjectReference, since: int, chapters: list[HistoryEntry]
+def _print_entries(
+    invocation: Invocation, named: ObjectReference, since: int, entries: list[HistoryEntry]
 ) -> None:
     from fairlead.cli.invocation import Paint
 
@@ -192,9 +192,9 @@ def _tell(
     if since:
         invocation.screen.print(f"The server knows its history from revision {since} on.")
     paint, now = Paint(invocation.screen), datetime.now(UTC)
-    for entry in chapters:
+    for entry in entries:
         invocation.screen.print()
         for line in entry.told(paint, now):
             invocation.screen.print(line)
-    if not chapters:
+    if not entries:
         invocation.screen.print("\nNo changes match.")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from fairlead.base.terminal import printable, write_bytes
 from fairlead.cli.arguments import ArgumentReader, seconds
-from fairlead.cli.error_messages import worded
+from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.client import ApiError, Resource, Unreachable
@@ -208,7 +208,7 @@ async def _show_one(invocation: Invocation, stream: Stream, by_lines: bool) -> N
         if begun:
             write_bytes(invocation.screen.out, prefix + begun)
     except (ApiError, Unreachable) as error:
-        message = f"error: {error}" if has_come else worded(error)
+        message = f"error: {error}" if has_come else error_text(error)
         if not invocation.options.ignore_errors:
             raise CommandFailed(message) from None
         invocation.screen.warn(printable(message))

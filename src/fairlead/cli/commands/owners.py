@@ -52,7 +52,7 @@ async def run(invocation: Invocation) -> int:
     if invocation.options.output:
         from fairlead.cli.ownership.document import document
 
-        selects = _wanted(invocation, named, managers)
+        selects = _field_filter(invocation, named, managers)
         invocation.screen.print(documents.as_json(document(named, managers, tree, selects=selects)))
     else:
         _show(invocation, named, managers, tree)
@@ -132,7 +132,7 @@ def _show(
     from fairlead.cli.ownership.picture import Drawing
     from fairlead.cli.ownership.rows import rows_of
 
-    selects = _wanted(invocation, named, managers)
+    selects = _field_filter(invocation, named, managers)
     drawing = Drawing(invocation.screen, managers)
     invocation.screen.print(f"{named.title} ({named.resource.type.api_version})")
     if plan is not None:
@@ -142,7 +142,7 @@ def _show(
     invocation.screen.print(drawing.fields(rows_of(tree, selects), planner))
 
 
-def _wanted(
+def _field_filter(
     invocation: Invocation, named: ObjectReference, managers: list[Manager]
 ) -> FieldFilter | None:
     """The filter of `--manager`; raises CommandFailed if the manager owns no fields."""

@@ -10,7 +10,7 @@ import orjson
 
 from fairlead.base.terminal import write_bytes
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.error_messages import worded
+from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.interrupts import interruptible
 from fairlead.cli.invocation import Invocation
@@ -52,7 +52,7 @@ async def run(invocation: Invocation) -> int:
     except ApiError as error:
         invocation.screen.print(orjson.dumps(error.status).decode())
         invocation.screen.flush()
-        invocation.screen.warn(worded(error))
+        invocation.screen.warn(error_text(error))
         return 1
     if last and not last.endswith(b"\n") and invocation.screen.is_terminal:
         invocation.screen.print()

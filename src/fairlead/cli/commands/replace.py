@@ -45,13 +45,13 @@ async def run(invocation: Invocation) -> int:
     check_subresource(invocation.options)
     deletion = _deletion(invocation)
     query = write_query(invocation.options)
-    failures, places = Failures(), Resolver(invocation)
+    failures, resolver = Failures(), Resolver(invocation)
     for manifest in files_of(invocation, "replace"):
         try:
-            resolved = await places.of(manifest)
+            resolved = await resolver.of(manifest)
             require_name(resolved)
             replaced = await _replaced(invocation, resolved, deletion, query)
-            places.made(manifest.value)
+            resolver.remember(manifest.value)
         except CommandFailed as error:
             failures.add(error)
         except EXPECTED as error:

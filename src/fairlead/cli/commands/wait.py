@@ -54,7 +54,7 @@ async def run(invocation: Invocation) -> int:
     condition = parse_condition(invocation.options.wanted)
     check_choice(invocation, invocation.options.words)
     failures = Failures()
-    objects = await _found(invocation, condition, failures)
+    objects = await _selected_objects(invocation, condition, failures)
     if not objects and not failures and not condition.is_absence:
         raise CommandError("no matching resources found")
     groups: dict[tuple[str, str, str], list[SelectedObject]] = {}
@@ -70,7 +70,7 @@ async def run(invocation: Invocation) -> int:
     return failures.finish()
 
 
-async def _found(
+async def _selected_objects(
     invocation: Invocation, condition: WaitCondition, failures: Failures
 ) -> list[SelectedObject]:
     """The selected objects with their current values. With --for=create a missing object is
@@ -104,14 +104,14 @@ async def _wait(
     timeout = invocation.options.timeout if invocation.options.timeout >= 0 else _A_WEEK
     try:
         async for key, value in settled(resource, holds, namespace, timeout):
-            _tell(invocation, resource, open.pop(key), key, value)
+            _report(invocation, resource, open.pop(key), key, value)
     except EXPECTED as error:
         failures.add(error)
         return ()
     return open.values()
 
 
-def _tell(
+def _report(
     invocation: Invocation, resource: Resource, selected: SelectedObject, key: Key, value: object
 ) -> None:
     last_value = (
@@ -143,7 +143,7 @@ def parse_condition(text: str) -> WaitCondition:
         holds = has_condition(name, status if sign else "True")
         return WaitCondition(lambda value: holds)
     if kind == "jsonpath":
-        condition = _at_path(rest)
+        condition = _value_condition(rest)
         return WaitCondition(lambda value: condition)
     raise CommandError(f'unrecognized condition: "{text}"')
 
@@ -153,7 +153,7 @@ def _gone(value: Object | None) -> Holds:
     return is_other_than(uid) if uid else is_gone
 
 
-def _at_path(text: str) -> Holds:
+def _value_condition(text: str) -> Holds:
     from fairlead.cli.output.jsonpath import JsonPathError, parse, relaxed
 
     path, sign, expected = _divided(text)

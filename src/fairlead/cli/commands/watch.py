@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.error_messages import worded
+from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.feed.changes import Change, Feed
 from fairlead.cli.feed.lines import Lines, document, managers_behind
@@ -48,7 +48,7 @@ async def run(invocation: Invocation) -> int:
     lines = Lines(Paint(invocation.screen), invocation.options.diff)
     async with aclosing(feed.changes()) as changes, _new_kinds(invocation, feed, resources):
         async for change in changes:
-            if _tell(invocation, change, lines):
+            if _print_change(invocation, change, lines):
                 left -= 1
                 if left == 0:
                     return 0
@@ -109,16 +109,18 @@ def _refused(invocation: Invocation) -> Any:
     """The error callback: skip a resource that cannot be watched with a warning, but raise if the
     command names kinds."""
 
-    def tell(resource: Resource, error: ApiError) -> None:
+    def report(resource: Resource, error: ApiError) -> None:
         if invocation.options.words or error.code in (400, 401):
             raise error
-        invocation.screen.warn(printable(f"{resource.type.qualified} is left out: {worded(error)}"))
+        invocation.screen.warn(
+            printable(f"{resource.type.qualified} is left out: {error_text(error)}")
+        )
 
-    return tell
+    return report
 
 
 def _ready(invocation: Invocation) -> Any:
-    def tell(count: int) -> None:
+    def report(count: int) -> None:
         where = (
             "all namespaces"
             if invocation.options.all_namespaces
@@ -127,10 +129,10 @@ def _ready(invocation: Invocation) -> Any:
         kinds = "1 kind" if count == 1 else f"{count} kinds"
         invocation.screen.warn(f"Watching {kinds} in {where}; Ctrl-C ends it.")
 
-    return tell
+    return report
 
 
-def _tell(invocation: Invocation, change: Change, lines: Lines) -> bool:
+def _print_change(invocation: Invocation, change: Change, lines: Lines) -> bool:
     managers = managers_behind(change)
     manager_name = invocation.options.manager
     if manager_name and manager_name not in (manager.name for manager in managers):

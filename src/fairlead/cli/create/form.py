@@ -62,13 +62,13 @@ class FormArguments:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way to create an object. `said` precedes errors of the server; with `has_command` the
+    """One way to create an object. `failure` precedes errors of the server; with `has_command` the
     words after `--` are the command to run."""
 
     help: str
     build: Callable[[FormArguments], Awaitable[Object]]
     flags: tuple[Flag, ...] = ()
-    said: str = ""
+    failure: str = ""
     has_command: bool = False
 
 

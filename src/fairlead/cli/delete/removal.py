@@ -45,11 +45,11 @@ async def remove(
 
 
 async def wait_until_gone(
-    invocation: Invocation, doomed: list[DeletedObject], timeout: float | None
+    invocation: Invocation, deleted_objects: list[DeletedObject], timeout: float | None
 ) -> None:
     """Wait until all objects are gone; after the timeout, raises CommandFailed that lists the
     remaining objects."""
-    departures = DeletionWait(deleted for deleted in doomed if deleted.uid)
+    departures = DeletionWait(deleted for deleted in deleted_objects if deleted.uid)
     if not departures.left:
         return
     invocation.screen.flush()
@@ -125,7 +125,7 @@ def _table(
     for column in ("STILL THERE", "SINCE", "HELD BY"):
         table.add_column(column, overflow="fold")
     for deleted, value in remaining[:_MAX_ROWS]:
-        blocker = held_by(deleted.resource.type.kind, value, dependents.of(deleted.uid))
+        blocker = blocker_text(deleted.resource.type.kind, value, dependents.of(deleted.uid))
         table.add_row(
             Text(named(deleted.resource.type, deleted.name), style="cyan"),
             Text(_since(value, dialect)),
@@ -153,7 +153,7 @@ def _since(value: Object, dialect: Dialect) -> str:
     return f"{max(0, int(passed))}s"
 
 
-def held_by(kind: str, value: Object, dependents: list[str]) -> str:
+def blocker_text(kind: str, value: Object, dependents: list[str]) -> str:
     """Why a deleted object still exists."""
     reasons = [f"finalizer {name}" for name in _finalizers(value) if name != FOREGROUND]
     if FOREGROUND in _finalizers(value):
@@ -203,18 +203,18 @@ class DeletionWait:
     """Tracks deleted objects. `left` maps the uids of objects that still exist to their last seen
     state."""
 
-    def __init__(self, doomed: Iterable[DeletedObject]) -> None:
-        self._doomed = {deleted.uid: deleted for deleted in doomed}
-        self.left: dict[str, Object] = {uid: {} for uid in self._doomed}
+    def __init__(self, deleted_objects: Iterable[DeletedObject]) -> None:
+        self._deleted = {deleted.uid: deleted for deleted in deleted_objects}
+        self.left: dict[str, Object] = {uid: {} for uid in self._deleted}
 
     def remaining(self) -> list[tuple[DeletedObject, Object]]:
-        return [(self._doomed[uid], value) for uid, value in self.left.items()]
+        return [(self._deleted[uid], value) for uid, value in self.left.items()]
 
     async def wait(self) -> None:
         """Wait until no object is left, with one watch for each resource and namespace."""
         tasks = [
             asyncio.create_task(self._follow(namespace, group))
-            for (_, namespace), group in _grouped(list(self._doomed.values())).items()
+            for (_, namespace), group in _grouped(list(self._deleted.values())).items()
         ]
         try:
             await asyncio.gather(*tasks)
@@ -256,14 +256,14 @@ class DeletionWait:
             self.left[uid] = value
 
 
-def _grouped(doomed: list[DeletedObject]) -> dict[tuple[str, str], list[DeletedObject]]:
+def _grouped(deleted_objects: list[DeletedObject]) -> dict[tuple[str, str], list[DeletedObject]]:
     """Group objects by watch: one for each namespace, or one for all namespaces if there are more
     than 8."""
     spaces: dict[str, set[str]] = {}
-    for deleted in doomed:
+    for deleted in deleted_objects:
         spaces.setdefault(deleted.resource.type.qualified, set()).add(deleted.namespace)
     groups: dict[tuple[str, str], list[DeletedObject]] = {}
-    for deleted in doomed:
+    for deleted in deleted_objects:
         kind = deleted.resource.type.qualified
         namespace = deleted.namespace if len(spaces[kind]) <= _MAX_WATCHES else ""
         groups.setdefault((kind, namespace), []).append(deleted)
@@ -278,16 +278,16 @@ class Dependents:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._found: dict[str, list[str]] = {}
-        self._asked = float("-inf")
+        self._by_owner: dict[str, list[str]] = {}
+        self._refreshed = float("-inf")
 
     def of(self, uid: str) -> list[str]:
-        return self._found.get(uid, [])
+        return self._by_owner.get(uid, [])
 
     async def refresh(self, owners: Mapping[str, str]) -> None:
         """Find the dependents of the owners (uid to namespace), at most every 3 seconds to limit
         the load on the server."""
-        if not owners or monotonic() < self._asked + _DEPENDENTS_INTERVAL:
+        if not owners or monotonic() < self._refreshed + _DEPENDENTS_INTERVAL:
             return
         by_owner: dict[str, list[str]] = {}
         types = [
@@ -304,7 +304,7 @@ class Dependents:
                     await self._look(type, namespace, owners, by_owner)
 
         await asyncio.gather(*(look(type) for type in types))
-        self._found, self._asked = by_owner, monotonic()
+        self._by_owner, self._refreshed = by_owner, monotonic()
 
     async def _look(
         self,

@@ -43,8 +43,8 @@ def _draw_secret(page: Page, secret: Subject) -> None:
         page.pair(key, f"{_size(value)} bytes")
 
 
-async def _secrets(account: Subject, asker: Queries) -> QueryResult:
-    return await asker.all(SECRETS, account.namespace)
+async def _secrets(account: Subject, queries: Queries) -> QueryResult:
+    return await queries.list(SECRETS, account.namespace)
 
 
 def _draw_account(page: Page, account: Subject) -> None:

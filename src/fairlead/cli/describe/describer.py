@@ -29,7 +29,7 @@ class Describer:
     that cannot be read. API errors of related queries become part of the text."""
 
     def __init__(self, client: Client, dialect: Dialect, chunk: int, show_events: bool) -> None:
-        self._asker = Queries(client, dialect, chunk)
+        self._queries = Queries(client, dialect, chunk)
         self._dialect = dialect
         self._show_events = show_events
 
@@ -47,7 +47,7 @@ class Describer:
 
     async def _ask(self, layout: Layout, subject: Subject) -> None:
         questions: dict[str, Any] = {
-            name: question(subject, self._asker) for name, question in layout.related.items()
+            name: question(subject, self._queries) for name, question in layout.related.items()
         }
         if self._show_events and layout.events is not None:
             questions[_EVENTS] = self._events(layout, subject)
@@ -56,7 +56,9 @@ class Describer:
 
     async def _events(self, layout: Layout, subject: Subject) -> list[Any]:
         assert layout.events is not None
-        queries = [self._asker.events(subject.namespace, about) for about in layout.events(subject)]
+        queries = [
+            self._queries.events(subject.namespace, about) for about in layout.events(subject)
+        ]
         return [event for result in await asyncio.gather(*queries) for event in result.items]
 
 

@@ -29,12 +29,12 @@ _LIMITS = {
 _LIMIT_HEAD = ("Type", "Resource", *_LIMITS)
 
 
-async def _quotas(namespace: Subject, asker: Queries) -> QueryResult:
-    return await asker.all(QUOTAS, namespace.name)
+async def _quotas(namespace: Subject, queries: Queries) -> QueryResult:
+    return await queries.list(QUOTAS, namespace.name)
 
 
-async def _limits(namespace: Subject, asker: Queries) -> QueryResult:
-    return await asker.all(LIMITS, namespace.name)
+async def _limits(namespace: Subject, queries: Queries) -> QueryResult:
+    return await queries.list(LIMITS, namespace.name)
 
 
 def _draw_namespace(page: Page, namespace: Subject) -> None:

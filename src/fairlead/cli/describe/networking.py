@@ -21,15 +21,17 @@ from fairlead.cli.describe.services import address_text
 _NO_BACKEND = "<default>"
 
 
-async def _backends(ingress: Subject, asker: Queries) -> dict[str, list[QueryResult]]:
+async def _backends(ingress: Subject, queries: Queries) -> dict[str, list[QueryResult]]:
     """The endpoints and the service for each service name in use."""
     used = [ingress.part("spec.defaultBackend"), *map(_backend, _paths(ingress))]
     names = dict.fromkeys(backend.text("service.name") for backend in used)
     names.pop("", None)
-    queries = (
-        asker.one(type, name, ingress.namespace) for name in names for type in (ENDPOINTS, SERVICES)
+    calls = (
+        queries.get(type, name, ingress.namespace)
+        for name in names
+        for type in (ENDPOINTS, SERVICES)
     )
-    answers = await asyncio.gather(*queries)
+    answers = await asyncio.gather(*calls)
     return {name: answers[2 * index : 2 * index + 2] for index, name in enumerate(names)}
 
 

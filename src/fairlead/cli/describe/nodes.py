@@ -46,15 +46,15 @@ _SHARES = ("CPU Requests", "CPU Limits", "Memory Requests", "Memory Limits")
 _POD_HEAD = ("Namespace", "Name", "", *_SHARES, "Age")
 
 
-async def _lease(node: Subject, asker: Queries) -> QueryResult:
-    type = ResourceType(asker.dialect.group_name("coordination.@"), "v1", "leases", "Lease", True)
-    return await asker.one(type, node.name, asker.dialect.node_lease_namespace)
+async def _lease(node: Subject, queries: Queries) -> QueryResult:
+    type = ResourceType(queries.dialect.group_name("coordination.@"), "v1", "leases", "Lease", True)
+    return await queries.get(type, node.name, queries.dialect.node_lease_namespace)
 
 
-async def _pods(node: Subject, asker: Queries) -> QueryResult:
+async def _pods(node: Subject, queries: Queries) -> QueryResult:
     """The node's pods that have not terminated."""
     fields = f"spec.nodeName={node.name},status.phase!=Succeeded,status.phase!=Failed"
-    return await asker.all(PODS, "", fieldSelector=fields)
+    return await queries.list(PODS, "", fieldSelector=fields)
 
 
 def _draw(page: Page, node: Subject) -> None:

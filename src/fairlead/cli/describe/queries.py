@@ -41,14 +41,14 @@ class Queries:
         self._client = client
         self._chunk = chunk
 
-    async def all(self, type: ResourceType, namespace: str, **query: Any) -> QueryResult:
+    async def list(self, type: ResourceType, namespace: str, **query: Any) -> QueryResult:
         try:
             answer = await self._client.of(type).list(namespace, limit=self._chunk, **query)
         except ApiError as error:
             return QueryResult(error=error)
         return QueryResult(Fields(answer).items("items"))
 
-    async def one(self, type: ResourceType, name: str, namespace: str) -> QueryResult:
+    async def get(self, type: ResourceType, name: str, namespace: str) -> QueryResult:
         if not name:
             return QueryResult()
         try:
@@ -58,7 +58,7 @@ class Queries:
 
     async def events(self, namespace: str, about: Mapping[str, str]) -> QueryResult:
         terms = (f"involvedObject.{key}={_escaped(value)}" for key, value in about.items())
-        return await self.all(EVENTS, namespace, fieldSelector=",".join(terms))
+        return await self.list(EVENTS, namespace, fieldSelector=",".join(terms))
 
 
 def _escaped(value: str) -> str:

@@ -24,7 +24,7 @@ class Permission(NamedTuple):
     paths: tuple[str, ...] = ()
 
     @property
-    def place(self) -> str:
+    def target(self) -> str:
         """The resource with its group: `deployments.apps/scale`."""
         name, slash, below = self.resource.partition("/")
         return f"{name}.{self.group}{slash}{below}" if self.group else self.resource
@@ -35,7 +35,7 @@ def _draw_role(page: Page, role: Subject) -> None:
     page.write("PolicyRule:")
     permissions = list(islice(_permissions(role.items("rules")), _MAX_LINES + 1))
     rows = [
-        (key.place, listed(key.paths), listed(key.names), listed(verbs))
+        (key.target, listed(key.paths), listed(key.names), listed(verbs))
         for key, verbs in _together(permissions[:_MAX_LINES])
     ]
     page.table(("Resources", "Non-Resource URLs", "Resource Names", "Verbs"), rows)

@@ -15,8 +15,8 @@ _MAX_ADDRESSES = 3
 _PORT_HEAD = ("Name", "Port", "Protocol")
 
 
-async def _endpoints(service: Subject, asker: Queries) -> QueryResult:
-    return await asker.one(ENDPOINTS, service.name, service.namespace)
+async def _endpoints(service: Subject, queries: Queries) -> QueryResult:
+    return await queries.get(ENDPOINTS, service.name, service.namespace)
 
 
 def _draw(page: Page, service: Subject) -> None:

@@ -51,8 +51,8 @@ def _draw_affinity(page: Page, required: Fields) -> None:
             page.entries(f"Term {index}", lines, 2)
 
 
-async def _pods(claim: Subject, asker: Queries) -> QueryResult:
-    return await asker.all(PODS, claim.namespace)
+async def _pods(claim: Subject, queries: Queries) -> QueryResult:
+    return await queries.list(PODS, claim.namespace)
 
 
 def _draw_claim(page: Page, claim: Subject) -> None:

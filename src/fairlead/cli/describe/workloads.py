@@ -112,9 +112,9 @@ def _deployment_replicas(deployment: Subject) -> str:
     return " | ".join(f"{count} {name}" for name, count in counts)
 
 
-async def _replica_sets(deployment: Subject, asker: Queries) -> QueryResult:
+async def _replica_sets(deployment: Subject, queries: Queries) -> QueryResult:
     selector = label_selector(deployment)
-    return await asker.all(REPLICA_SETS, deployment.namespace, labelSelector=selector)
+    return await queries.list(REPLICA_SETS, deployment.namespace, labelSelector=selector)
 
 
 def _old_and_new(

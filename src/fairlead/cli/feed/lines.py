@@ -43,7 +43,7 @@ class Lines:
     def __init__(self, paint: Paint, with_difference: bool) -> None:
         self._paint = paint
         self._widths = list(_WIDTHS)
-        self._sight = DiffView(noise=False, secrets=False) if with_difference else None
+        self._diff_view = DiffView(noise=False, secrets=False) if with_difference else None
 
     def of(self, change: Change, managers: list[Manager]) -> Iterator[str]:
         version, before = change.version, change.before
@@ -58,9 +58,9 @@ class Lines:
         self._widths = widths([cells], self._widths)
         rest = line(cells, self._widths).rstrip()
         yield f"{self._paint(clock, DIM)}  {word} {rest}"
-        if self._sight is not None and version.change != DELETED:
+        if self._diff_view is not None and version.change != DELETED:
             earlier = None if before is None else before.value
-            lines = [printable(line) for line in self._sight.difference(earlier, version.value)]
+            lines = [printable(line) for line in self._diff_view.difference(earlier, version.value)]
             yield from painted(lines, self._paint)
 
 
@@ -106,7 +106,7 @@ class Changed(NamedTuple):
 
     @property
     def short(self) -> str:
-        before, now = (_shown(self.values[side]) if side in self.values else "" for side in _SIDES)
+        before, now = (_text(self.values[side]) if side in self.values else "" for side in _SIDES)
         if not now:
             return f"{self.path} removed"
         return f"{self.path}: {before} -> {now}" if before else f"{self.path}: {now}"
@@ -141,6 +141,6 @@ def _differences(path: str, before: Any, now: Any) -> Iterator[Changed]:
         yield Changed(path, {side: value for side, value in both if value is not _NONE})
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     text = orjson.dumps(value).decode()
     return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 3]}..."

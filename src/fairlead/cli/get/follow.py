@@ -70,21 +70,21 @@ class _Following:
     twice."""
 
     def __init__(self, query: ObjectQuery, accept: str) -> None:
-        self._one = query
+        self._query = query
         self._all = (
             query._replace(name="", subresource="", fields=f"metadata.name={query.name}")
             if query.name
             else query
         )
         self._accept = accept
-        self._known: dict[str, Event] = {}
+        self._shown: dict[str, Event] = {}
         self._version = ""
 
     async def events(self, quiet: bool) -> AsyncIterator[Event]:
         """Yield changes forever; raises ApiError and Unreachable. With `quiet`, existing objects
         are skipped."""
-        if self._one.name:
-            await anext(self._one.pages(self._accept, 0))  # raises NotFound if missing
+        if self._query.name:
+            await anext(self._query.pages(self._accept, 0))  # raises NotFound if missing
         async for event in self._listed():
             if not quiet:
                 yield event
@@ -98,7 +98,7 @@ class _Following:
 
     async def _listed(self) -> AsyncIterator[Event]:
         """List the objects; yield the differences to the known ones."""
-        gone = dict(self._known)
+        gone = dict(self._shown)
         async for page in self._all.pages(self._accept, 500):
             self._version = page["metadata"]["resourceVersion"]
             for value in _singles(page):
@@ -113,9 +113,9 @@ class _Following:
     def _noted(self, event: Event) -> Event:
         key = _key(_metadata(event.value))
         if event.type == "DELETED":
-            self._known.pop(key, None)
+            self._shown.pop(key, None)
         else:
-            self._known[key] = event
+            self._shown[key] = event
         return event
 
     async def _watched(self) -> AsyncIterator[Event]:

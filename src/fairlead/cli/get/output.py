@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.base.terminal import unguarded
-from fairlead.cli.error_messages import worded
+from fairlead.cli.error_messages import error_text
 from fairlead.cli.get.requests import ObjectQueries, ObjectQuery, first_page
 from fairlead.cli.invocation import Invocation, Screen
 from fairlead.cli.output.printers import Printer
@@ -35,18 +35,18 @@ class Failures:
     """Collects errors to print at the end, after all other objects."""
 
     def __init__(self, invocation: Invocation) -> None:
-        self._at = invocation
+        self._invocation = invocation
         self._texts: dict[str, None] = {}
 
     def add(self, error: ApiError) -> None:
-        if not (self._at.options.ignore_not_found and isinstance(error, NotFound)):
-            self._texts[worded(error)] = None
+        if not (self._invocation.options.ignore_not_found and isinstance(error, NotFound)):
+            self._texts[error_text(error)] = None
 
     def tell(self) -> int:
         """Print the errors; return the exit code."""
-        self._at.screen.flush()
+        self._invocation.screen.flush()
         for text in self._texts:
-            self._at.screen.warn(text)
+            self._invocation.screen.warn(text)
         return int(bool(self._texts))
 
     def __bool__(self) -> bool:
@@ -99,9 +99,9 @@ async def show_tables(invocation: Invocation, queries: ObjectQueries, order: Ord
             except ApiError as error:
                 failures.add(error)
     if not count and not failures and not invocation.options.ignore_not_found:
-        _tell_nothing(invocation, [query.resource.type for query in queries.items])
+        _report_nothing(invocation, [query.resource.type for query in queries.items])
     if has_pending:
-        await tell_if_no_nodes(invocation)
+        await warn_if_no_nodes(invocation)
     return failures.tell()
 
 
@@ -111,7 +111,7 @@ def _has_pending(table: Object) -> bool:
     return index >= 0 and any(row["cells"][index] == "Pending" for row in table.get("rows") or ())
 
 
-async def tell_if_no_nodes(invocation: Invocation) -> None:
+async def warn_if_no_nodes(invocation: Invocation) -> None:
     """Print a hint for Pending pods if there are no nodes and the output is a terminal."""
     if not invocation.screen.errors.isatty():
         return
@@ -227,7 +227,7 @@ def _sorted(table: Object, order: Order | None) -> Object:
     return table
 
 
-def _tell_nothing(invocation: Invocation, types: Sequence[ResourceType]) -> None:
+def _report_nothing(invocation: Invocation, types: Sequence[ResourceType]) -> None:
     namespaced = not invocation.options.all_namespaces and all(type.namespaced for type in types)
     where = f" in {invocation.namespace} namespace." if namespaced else ""
     invocation.screen.flush()
@@ -242,7 +242,7 @@ class Progress:
     both go to a terminal."""
 
     def __init__(self, screen: Screen) -> None:
-        self._wanted = screen.is_terminal and screen.errors.isatty()
+        self._is_shown = screen.is_terminal and screen.errors.isatty()
         self._screen = screen
         self._begin = monotonic()
         self._count = 0
@@ -253,7 +253,7 @@ class Progress:
         metadata = page.get("metadata") or {}
         self._count += len(page.get("items") or page.get("rows") or ())
         more = metadata.get("continue")
-        if not self._wanted or not more or monotonic() - self._begin < _PROGRESS_DELAY:
+        if not self._is_shown or not more or monotonic() - self._begin < _PROGRESS_DELAY:
             return
         remaining = metadata.get("remainingItemCount")
         self._show(self._count + remaining if isinstance(remaining, int) else None)

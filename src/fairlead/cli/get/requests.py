@@ -39,13 +39,13 @@ class ObjectQuery(NamedTuple):
             ):
                 yield page
         except (BadRequest, NotFound) as error:
-            raise self._told(error) from None
+            raise self._list_error(error) from None
 
     def selectors(self) -> dict[str, str]:
         parameters = {"labelSelector": self.labels, "fieldSelector": self.fields}
         return {name: text for name, text in parameters.items() if text}
 
-    def _told(self, error: ApiError) -> ApiError:
+    def _list_error(self, error: ApiError) -> ApiError:
         """The error with the failed list in its message."""
         type = self.resource.type
         name = f"{type.group}/{type.version}, Resource={type.name}"

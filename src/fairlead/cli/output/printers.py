@@ -59,23 +59,23 @@ def printer_for(choice: Choice) -> Printer:
 
 class _Json:
     def __init__(self, choice: Choice, argument: str) -> None:
-        self._shown = _shown(choice)
+        self._preparation = _preparation(choice)
 
     def __call__(self, value: Object) -> str:
-        return f"{documents.as_json(self._shown(value))}\n"
+        return f"{documents.as_json(self._preparation(value))}\n"
 
 
 class _Yaml:
     """YAML documents, separated by `---`."""
 
     def __init__(self, choice: Choice, argument: str) -> None:
-        self._shown = _shown(choice)
+        self._preparation = _preparation(choice)
         self._is_first = True
 
     def __call__(self, value: Object) -> str:
         between = "" if self._is_first else "---\n"
         self._is_first = False
-        return f"{between}{documents.as_yaml(self._shown(value))}\n"
+        return f"{between}{documents.as_yaml(self._preparation(value))}\n"
 
 
 class _Names:
@@ -147,7 +147,7 @@ def _each(value: Object) -> list[Object]:
     return items if is_list and items is not None else [value]
 
 
-def _shown(choice: Choice) -> Callable[[Object], Object]:
+def _preparation(choice: Choice) -> Callable[[Object], Object]:
     return (lambda value: value) if choice.managed_fields else documents.without_managed_fields
 
 

@@ -28,12 +28,12 @@ class Order:
         """Sort in place; raises CommandFailed."""
         keys = [self._key(object_of(row)) for row in rows]
         if rows and not any(keys):
-            raise CommandFailed(f"error: --sort-by: no object has the field {self._shown}")
+            raise CommandFailed(f"error: --sort-by: no object has the field {self._text}")
         order = sorted(range(len(rows)), key=lambda index: keys[index])
         rows[:] = [rows[index] for index in order]
 
     @property
-    def _shown(self) -> str:
+    def _text(self) -> str:
         return relaxed(self._field)
 
     def _key(self, value: Object) -> tuple[Any, ...]:
@@ -46,7 +46,7 @@ class Order:
         first = values[0]
         if isinstance(first, dict | list):
             kind = "map" if isinstance(first, dict) else "list"
-            raise CommandFailed(f"error: --sort-by: {self._shown} is a {kind}, which has no order")
+            raise CommandFailed(f"error: --sort-by: {self._text} is a {kind}, which has no order")
         return _sortable(first)
 
 

@@ -72,14 +72,14 @@ class TableText:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._columns = Columns()
-        self._known: list[Object] = []  # the last columns: further tables may leave them out
+        self._last_columns: list[Object] = []  # the last columns: further tables may leave them out
         self._has_header = not layout.headers
 
     def text(self, table: Object, event: str = "") -> str:
         """The lines of a table; empty if it has no rows."""
-        columns = table.get("columnDefinitions") or self._known
-        if columns != self._known:
-            self._known, self._has_header = columns, not self._layout.headers
+        columns = table.get("columnDefinitions") or self._last_columns
+        if columns != self._last_columns:
+            self._last_columns, self._has_header = columns, not self._layout.headers
         rows = [self._row(columns, row, event) for row in table.get("rows") or ()]
         if not rows:
             return ""

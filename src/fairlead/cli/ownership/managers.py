@@ -33,7 +33,7 @@ class Manager:
     def count(self) -> int:
         return sum(1 for _ in paths(self.fields))
 
-    def worded(self, now: datetime) -> str:
+    def text_at(self, now: datetime) -> str:
         """For example `kubectl (Apply, 5m)`."""
         return f"{self.name} ({self.way}, {self.age(now)})" if self.time else self.bare
 

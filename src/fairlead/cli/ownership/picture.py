@@ -96,7 +96,7 @@ class Drawing:
             named = ", ".join(printable(owner.name) for owner in row.owners)
             return (named or NOBODY) if row.is_leaf or named else ""
         owners = [owner for owner in row.owners if row.mark != THEIRS or owner.name != planner]
-        named = ", ".join(printable(owner.worded(self._now)) for owner in owners)
+        named = ", ".join(printable(owner.text_at(self._now)) for owner in owners)
         return note + (named or NOBODY) if row.is_leaf or named else ""
 
     def _line(self, row: Row, text: str, note: str, width: int) -> str:

@@ -51,18 +51,18 @@ class Reasons:
         self._whole_steps = dialect.path_wildcard_steps_only
         self._user = User(who.user, who.uid, who.groups)
         self._roles = policy.roles
-        self._asked = _question(self._user, question)
+        self._question_asked = _question(self._user, question)
 
     def grants(self) -> list[Grant]:
         """The grants that allow the action, narrowest first."""
-        grants = [grant for grant in self._held() if self._allows(grant.rule)]
+        grants = [grant for grant in self._own_grants() if self._allows(grant.rule)]
         return sorted(grants, key=lambda grant: grant.breadth)
 
     def near_misses(self) -> list[Grant]:
         """Rules of the user that fail in exactly one respect, narrowest first."""
         misses = []
-        for grant in self._held():
-            missing = what_is_missing(grant.rule, self._asked, self._allows)
+        for grant in self._own_grants():
+            missing = what_is_missing(grant.rule, self._question_asked, self._allows)
             if missing:
                 misses.append(Grant(grant.binding, grant.subject, grant.rule, missing=missing))
         return sorted(misses, key=lambda grant: grant.breadth)
@@ -77,7 +77,7 @@ class Reasons:
         ]
         return sorted(roles, key=_role_order)
 
-    def _held(self) -> Iterator[Grant]:
+    def _own_grants(self) -> Iterator[Grant]:
         """All rules that bindings grant to the user."""
         scopes: dict[str, Scope] = {}
         for value in self._policy.bindings:
@@ -100,7 +100,7 @@ class Reasons:
 
     def _allows(self, rule: Rule) -> bool:
         rules = without_partial_wildcards([rule]) if self._whole_steps else [rule]
-        return CompiledRules(rules).allow(self._asked)
+        return CompiledRules(rules).allow(self._question_asked)
 
     def _origin(self, role: Object, rule: Rule) -> str:
         """The ClusterRole from which an aggregated role gets the rule; empty if none."""

@@ -98,7 +98,7 @@ def trouble_in(conditions: Any) -> tuple[str, ...]:
     """The conditions in a bad state, such as `Available=False (MinimumReplicasUnavailable)`."""
     listed: Sequence[Any] = conditions if isinstance(conditions, list) else ()
     return tuple(
-        _worded(condition)
+        _condition_text(condition)
         for condition in listed
         if isinstance(condition, dict) and _is_bad(condition)
     )
@@ -111,7 +111,7 @@ def _is_bad(condition: Mapping[str, Any]) -> bool:
     return condition.get("status") != good
 
 
-def _worded(condition: Mapping[str, Any]) -> str:
+def _condition_text(condition: Mapping[str, Any]) -> str:
     text = f"{condition.get('type')}={condition.get('status')}"
     reason = condition.get("reason")
     return f"{text} ({reason})" if reason else text

@@ -93,7 +93,7 @@ class HistoryEntry:
         return f"after {self.after}" if self.after else UNKNOWN
 
 
-def chapters_of(
+def history_entries(
     history: History, sight: DiffView, writers: Mapping[int, Writer]
 ) -> list[HistoryEntry]:
     entries: list[HistoryEntry] = []
@@ -126,10 +126,10 @@ def _fields(version: Version, before: Version | None) -> list[str]:
     return [*paths, f"{more} more"] if more else paths
 
 
-def newer_than(chapters: Sequence[HistoryEntry], start: datetime) -> list[HistoryEntry]:
-    """The chapters since a time. A chapter without a time counts as old as its predecessor."""
-    for index in range(len(chapters) - 1, -1, -1):
-        changed_at = moment(chapters[index].time)
+def newer_than(entries: Sequence[HistoryEntry], start: datetime) -> list[HistoryEntry]:
+    """The entries since a time. An entry without a time counts as old as its predecessor."""
+    for index in range(len(entries) - 1, -1, -1):
+        changed_at = moment(entries[index].time)
         if changed_at is not None and changed_at < start:
-            return list(chapters[index + 1 :])
-    return list(chapters)
+            return list(entries[index + 1 :])
+    return list(entries)

@@ -15,7 +15,7 @@ import orjson
 
 from fairlead.base.records import dataclass, field
 from fairlead.cli.targets import ObjectReference
-from fairlead.cli.versions.served import told_at
+from fairlead.cli.versions.served import value_at
 from fairlead.client.errors import Expired, NotFound, error_of_status
 from fairlead.client.session import Request
 from fairlead.client.transport.errors import Unreachable
@@ -70,7 +70,7 @@ async def history_of(named: ObjectReference) -> History:
 
 async def object_at(named: ObjectReference, revision: str) -> Object:
     """The object at a revision; raises NotFound and Expired."""
-    served = await told_at(named, revision)
+    served = await value_at(named, revision)
     if served is not None:
         return served
     return await _listed_at(named, revision)

@@ -34,7 +34,7 @@ async def writers_of(named: ObjectReference) -> dict[int, Writer]:
     writers: dict[int, Writer] = {}
     before = ""
     for _ in range(_MAX_PAGES):
-        page = await _asked(named, {"before": before} if before else {})
+        page = await _fetch(named, {"before": before} if before else {})
         for item in (page or {}).get("items") or ():
             if item.get("user"):
                 writers[int(item["resourceVersion"])] = _writer(item)
@@ -44,12 +44,12 @@ async def writers_of(named: ObjectReference) -> dict[int, Writer]:
     return writers
 
 
-async def told_at(named: ObjectReference, revision: str) -> dict[str, Any] | None:
+async def value_at(named: ObjectReference, revision: str) -> dict[str, Any] | None:
     """The object at a revision; None if the endpoint is not available. Raises Expired."""
-    return await _asked(named, {"resourceVersion": revision})
+    return await _fetch(named, {"resourceVersion": revision})
 
 
-async def _asked(named: ObjectReference, query: dict[str, str]) -> dict[str, Any] | None:
+async def _fetch(named: ObjectReference, query: dict[str, str]) -> dict[str, Any] | None:
     path = named.resource.path(named.name, named.namespace)
     try:
         return await named.resource.session.object(Request("GET", _PATH + path, query))

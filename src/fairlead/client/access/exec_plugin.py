@@ -27,14 +27,16 @@ def exec_credentials(
     """The credentials from a plugin for a server; `cluster` is the server's configuration entry.
     `stdin_taken` says what else reads standard input, if anything."""
     cluster_info = (
-        _told(_cluster_info(config, server, cluster)) if config.provide_cluster_info else b""
+        _encoded_info(_cluster_info(config, server, cluster))
+        if config.provide_cluster_info
+        else b""
     )
     plugin = _Plugin(config, cluster_info, server, stdin_taken)
     key = (config, cluster_info, server.server, server.certificate, server.key, stdin_taken)
     return shared(key, lambda: RenewedCredentials(plugin.fetch))
 
 
-def _told(info: dict[str, Any]) -> bytes:
+def _encoded_info(info: dict[str, Any]) -> bytes:
     try:
         return orjson.dumps(info, option=orjson.OPT_NON_STR_KEYS)
     except TypeError as error:
@@ -70,7 +72,7 @@ class _Plugin:
     ) -> None:
         self._config = config
         self._cluster = cluster
-        self._place = server
+        self._server = server
         self._stdin_taken = stdin_taken
 
     def fetch(self) -> Fetched:
@@ -102,7 +104,11 @@ class _Plugin:
             process = subprocess.run(
                 [config.command, *config.args],
                 executable=path,
-                env={**os.environ, **dict(config.env), config.variable: self._asked(interactive)},
+                env={
+                    **os.environ,
+                    **dict(config.env),
+                    config.variable: self._exec_info(interactive),
+                },
                 stdin=None if interactive else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 check=False,
@@ -124,7 +130,7 @@ class _Plugin:
         hint = self._config.install_hint
         return f"{message}\n\n{_NOT_INSTALLED}\n\n{printable(hint)}" if hint else message
 
-    def _asked(self, interactive: bool) -> str:
+    def _exec_info(self, interactive: bool) -> str:
         spec: dict[str, Any] = {"interactive": interactive}
         if self._cluster:
             spec["cluster"] = orjson.Fragment(self._cluster)
@@ -143,7 +149,7 @@ class _Plugin:
                 "the credential plugin gave a certificate without its key, or a key alone"
             )
         expires = _moment(_text(status, "expirationTimestamp"))
-        server = self._place
+        server = self._server
         pair = (certificate.encode(), key.encode()) if key else (server.certificate, server.key)
         if key:
             _check_pair(*pair)

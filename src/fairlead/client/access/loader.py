@@ -147,7 +147,7 @@ class _AccessLoader:
         """Validate and build the access; raises AccessError and ClientConfigError."""
         user = self._user.value
         self._check()
-        config = _place(self._cluster, parse_user(user, self._user.directory))
+        config = _cluster_config(self._cluster, parse_user(user, self._user.directory))
         return Access(
             config,
             self._credentials(config),
@@ -201,7 +201,7 @@ def _with_value(entry: Entry, value: dict[str, Any]) -> Entry:
     return Entry(value, entry.origin)
 
 
-def _place(cluster: Entry, proof: ClientConfig) -> ClientConfig:
+def _cluster_config(cluster: Entry, proof: ClientConfig) -> ClientConfig:
     """The server's configuration; raises ClientConfigError."""
     fields = dict(cluster.value)
     fields["server"] = _url(fields, proof)

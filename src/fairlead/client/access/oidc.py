@@ -80,7 +80,7 @@ class _OidcRefresher:
         """A valid token; raises AccessError. Another process may have refreshed it, so the file is
         read first, and again if the provider rejects the refresh token."""
         self._settings = self._written()
-        if stored := self._kept():
+        if stored := self._stored():
             return stored
         refresh_token = self._settings.get("refresh-token")
         if not refresh_token:
@@ -89,7 +89,7 @@ class _OidcRefresher:
             tokens = asyncio.run(self._provider().refresh(refresh_token))
         except CredentialsError:
             self._settings = self._written()
-            if stored := self._kept():
+            if stored := self._stored():
                 return stored
             raise
         self._write(tokens)
@@ -104,7 +104,7 @@ class _OidcRefresher:
             self._ca,
         )
 
-    def _kept(self) -> Fetched | None:
+    def _stored(self) -> Fetched | None:
         """The current ID token, if it is still valid."""
         token = self._settings.get("id-token")
         if not token:

@@ -37,7 +37,7 @@ class _Reply(NamedTuple):
     content: bytes
 
     @property
-    def shown(self) -> str:
+    def summary(self) -> str:
         text = printable(self.content[:_MAX_SHOWN].decode(errors="replace"))
         return f'{self.status} "{text}{"..." if len(self.content) > _MAX_SHOWN else ""}"'
 
@@ -65,7 +65,7 @@ class Provider:
                 form["client_secret"] = self.client_secret
             reply = await self._call("POST", endpoint, form)
         if reply.status != 200:
-            raise CredentialsError(f"failed to refresh token: oauth2: {reply.shown}")
+            raise CredentialsError(f"failed to refresh token: oauth2: {reply.summary}")
         answer = _object(reply, "failed to refresh token: oauth2: cannot parse json")
         token = answer.get("id_token")
         if not isinstance(token, str) or not token:
@@ -83,7 +83,7 @@ class Provider:
         reply = await self._call("GET", url)
         if reply.status != 200:
             raise CredentialsError(
-                f"the identity provider has no discovery document: {reply.shown}"
+                f"the identity provider has no discovery document: {reply.summary}"
             )
         metadata = _object(reply, "the identity provider's description of itself cannot be read")
         endpoint = metadata.get("token_endpoint")

@@ -101,11 +101,11 @@ async def _result_of(fetching: Future[Proof]) -> Proof:
             else:
                 mine.set_exception(error)
 
-    def tell(_: Future[Proof]) -> None:
+    def on_done(_: Future[Proof]) -> None:
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle)
 
-    fetching.add_done_callback(tell)
+    fetching.add_done_callback(on_done)
     return await mine
 
 

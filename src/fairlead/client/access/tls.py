@@ -17,17 +17,17 @@ class Routes:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._shown: tuple[bytes, bytes] | None = None
+        self._current: tuple[bytes, bytes] | None = None
         self._route: Route | None = None
 
     def with_proof(self, proof: Proof) -> Route:
         """The route for these credentials; raises AccessError."""
         pair = (proof.certificate, proof.key)
-        if self._route is None or pair != self._shown:
-            self._route, self._shown = self._made(proof), pair
+        if self._route is None or pair != self._current:
+            self._route, self._current = self._new_route(proof), pair
         return self._route
 
-    def _made(self, proof: Proof) -> Route:
+    def _new_route(self, proof: Proof) -> Route:
         config = self._access.place
         parts = urlsplit(config.server)
         return Route(

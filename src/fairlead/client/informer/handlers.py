@@ -31,7 +31,7 @@ class Handler:
     def __init__(self, functions: Functions, cache: Cache) -> None:
         self._functions = functions
         self._cache = cache
-        self._told: dict[str, Object] = {}
+        self._delivered: dict[str, Object] = {}
         self._pending: dict[str, bool] = dict.fromkeys(cache.keys(), False)
         self._woken = asyncio.Event()
         self._woken.set()
@@ -42,7 +42,7 @@ class Handler:
 
     def again(self) -> None:
         """Report all objects, changed or not (resync)."""
-        self._pending.update(dict.fromkeys(self._told, True))
+        self._pending.update(dict.fromkeys(self._delivered, True))
         self._woken.set()
 
     async def run(self) -> None:
@@ -52,14 +52,14 @@ class Handler:
             self._woken.clear()
             while self._pending:
                 key = next(iter(self._pending))
-                await self._tell(key, self._pending.pop(key))
+                await self._notify(key, self._pending.pop(key))
 
-    async def _tell(self, key: str, also_unchanged: bool) -> None:
-        before, now = self._told.get(key), self._cache.get(key)
+    async def _notify(self, key: str, also_unchanged: bool) -> None:
+        before, now = self._delivered.get(key), self._cache.get(key)
         if now is None:
-            self._told.pop(key, None)
+            self._delivered.pop(key, None)
         else:
-            self._told[key] = now
+            self._delivered[key] = now
         added, updated, deleted = self._functions
         if before is not None and now is not None and _uid(before) == _uid(now):
             if before is not now or also_unchanged:

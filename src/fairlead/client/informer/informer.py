@@ -71,7 +71,7 @@ class Informer:
         for handler in self._handlers:
             self._run(handler.run())
         if self._resync is not None:
-            self._run(self._tell_again(self._resync))
+            self._run(self._notify_periodically(self._resync))
 
     async def synced(self, timeout: float | None = None) -> None:
         """Wait until the cache has all objects of the initial list; raises TimeoutError."""
@@ -122,7 +122,7 @@ class Informer:
         for handler in self._handlers:
             handler.changed(key)
 
-    async def _tell_again(self, seconds: float) -> None:
+    async def _notify_periodically(self, seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
             for handler in self._handlers:

@@ -31,7 +31,7 @@ class Availability:
         self._client = client
         self._extensions = extensions
         self._prober = prober
-        self._told: dict[str, Object] = {}  # the condition last written, by key
+        self._written: dict[str, Object] = {}  # the condition last written, by key
         self._failures: dict[str, int] = {}  # consecutive failed probes, by key
 
     def follows(self) -> Mapping[str, Keys]:
@@ -46,7 +46,7 @@ class Availability:
         if change.before is not None and change.after is not None:
             before, after = change.before.object(), change.after.object()
             written = _condition(after)
-            if before.get("spec") == after.get("spec") and written == self._told.get(
+            if before.get("spec") == after.get("spec") and written == self._written.get(
                 change.key, {}
             ):
                 return ()
@@ -66,7 +66,7 @@ class Availability:
             return None
         extension = extension_of(service)
         result = ProbeResult(*LOCAL) if extension is None else await self._prober.judge(extension)
-        written = await self._tell(key, service, result)
+        written = await self._write_condition(key, service, result)
         UNAVAILABLE.set(0 if result.is_available else 1, of=(key,))
         if not written or extension is None:
             return None
@@ -81,10 +81,10 @@ class Availability:
         self._failures[key] = count + 1
         return min(_FIRST_PAUSE * float(1 << min(count, 16)), _RESYNC)
 
-    async def _tell(self, key: str, service: Object, result: ProbeResult) -> bool:
+    async def _write_condition(self, key: str, service: Object, result: ProbeResult) -> bool:
         """Write the condition if it changed; returns False if the spec changed meanwhile."""
         before = _condition(service)
-        new = self._told[key] = _following(before, result)
+        new = self._written[key] = _following(before, result)
         if new != before:
             written = await self._client.change(
                 API_SERVICES, "", key, _writing(service, new), "status"
@@ -96,7 +96,7 @@ class Availability:
         return True
 
     def _forget(self, key: str) -> None:
-        self._told.pop(key, None)
+        self._written.pop(key, None)
         self._failures.pop(key, None)
         UNAVAILABLE.values.pop((key,), None)
 

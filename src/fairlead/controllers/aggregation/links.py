@@ -28,14 +28,14 @@ class Links:
         self._extensions = extensions
         self._services = services
         self._trust = trust
-        self._kept: dict[str, tuple[SSLContext, Conversations]] = {}
+        self._open: dict[str, tuple[SSLContext, Conversations]] = {}
         extensions.listeners.append(self._changed)
 
     def _changed(self, name: str) -> None:
         extension = self._extensions.named(name)
         if extension is None or not self._trust.knows(extension):
             self._trust.forget(name)
-            _, conversations = self._kept.pop(name, (None, None))
+            _, conversations = self._open.pop(name, (None, None))
             if conversations is not None:
                 conversations.retire()
 
@@ -48,15 +48,15 @@ class Links:
         resolved."""
         address = extension.service_namespace, extension.service_name, extension.service_port
         host, port = await self._services.address(*address)
-        previous, conversations = self._kept.get(extension.name) or (None, None)
+        previous, conversations = self._open.get(extension.name) or (None, None)
         if conversations is None or previous is not context:
             if conversations is not None:
                 conversations.retire()
             conversations = Conversations()
-            self._kept[extension.name] = context, conversations
+            self._open[extension.name] = context, conversations
         return Link(Place(host, port, extension.host, context), conversations)
 
     def close(self) -> None:
-        for _, conversations in self._kept.values():
+        for _, conversations in self._open.values():
             conversations.close()
-        self._kept.clear()
+        self._open.clear()

@@ -110,8 +110,8 @@ class RegisteredGroups:
     def __init__(self, local: LocalVersions, extensions: Extensions) -> None:
         self._local = local
         self._extensions = extensions
-        self._made: dict[str, list[str]] = {}
-        self._made_at = (-1, -1)
+        self._cached: dict[str, list[str]] = {}
+        self._cached_generation = (-1, -1)
 
     @property
     def generation(self) -> tuple[int, int]:
@@ -120,10 +120,10 @@ class RegisteredGroups:
 
     def versions(self) -> Mapping[str, Sequence[str]]:
         """The versions of each named group; groups and versions in order of priority."""
-        if self._made_at != self.generation:
-            self._made_at = self.generation
-            self._made = self._sorted()
-        return self._made
+        if self._cached_generation != self.generation:
+            self._cached_generation = self.generation
+            self._cached = self._sorted()
+        return self._cached
 
     def _sorted(self) -> dict[str, list[str]]:
         registered = self._extensions.registrations
@@ -131,15 +131,15 @@ class RegisteredGroups:
             registration.name: registration for registration in self._local
         } | registered
         groups: dict[str, list[Registration]] = {}
-        for registration in sorted(registrations.values(), key=self._place):
+        for registration in sorted(registrations.values(), key=self._group_order):
             if registration.group:
                 groups.setdefault(registration.group, []).append(registration)
         return {
-            group: [version.version for version in sorted(versions, key=_place_in_group)]
+            group: [version.version for version in sorted(versions, key=_version_order)]
             for group, versions in groups.items()
         }
 
-    def _place(self, registration: Registration) -> tuple[bool, int, str]:
+    def _group_order(self, registration: Registration) -> tuple[bool, int, str]:
         """Sort key: the group of APIServices first, then by priority and name."""
         return (
             registration.group != self._local.own_group,
@@ -148,5 +148,5 @@ class RegisteredGroups:
         )
 
 
-def _place_in_group(registration: Registration) -> tuple[object, ...]:
+def _version_order(registration: Registration) -> tuple[object, ...]:
     return (-registration.version_priority, *priority(registration.version))

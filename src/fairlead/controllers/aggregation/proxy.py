@@ -161,7 +161,7 @@ class DocumentProxy(ExtensionProxy):
         return not is_document and super()._refuses(passed)
 
 
-async def made_answer(document: Document, address: str, request: Request) -> Answer:
+async def converted_answer(document: Document, address: str, request: Request) -> Answer:
     """Serve a document that was converted from OpenAPI 2."""
     requested = request.parameter("hash")
     if requested and requested != document.identity:

@@ -33,8 +33,8 @@ class LocalServices:
         self._client = client
         self._local = local
         self._label = dialect.label("kube-aggregator.@/automanaged")
-        self._found_at_start: frozenset[str] = frozenset()
-        self._seen: set[str] = set()  # synced since the start
+        self._existing_at_start: frozenset[str] = frozenset()
+        self._synced: set[str] = set()  # synced since the start
 
     async def register(self) -> None:
         """Sync the APIServices of built-in groups at start, concurrently to share commits. The
@@ -42,7 +42,7 @@ class LocalServices:
         if not self._client.serves(API_SERVICES):
             return
         existing = self._client.collection(API_SERVICES).current("")
-        self._found_at_start = frozenset(version.key for version in existing)
+        self._existing_at_start = frozenset(version.key for version in existing)
         await asyncio.gather(*map(self._settle, self._local.builtin()))
 
     async def _settle(self, name: str) -> None:
@@ -76,7 +76,7 @@ class LocalServices:
         registration, always = registered or (None, False)
         label = (service["metadata"].get("labels") or {}).get(self._label, "") if service else ""
         if service is None:
-            if registration is not None and (always or key not in self._seen):
+            if registration is not None and (always or key not in self._synced):
                 await self._create(registration, _ALWAYS if always else _AT_START)
         elif registration is not None:
             if label in (_ALWAYS, _AT_START):
@@ -84,12 +84,12 @@ class LocalServices:
         elif label == _ALWAYS or (label == _AT_START and self._was_left(key)):
             options = DeleteOptions(uid=service["metadata"]["uid"])
             await self._client.delete(API_SERVICES, "", key, options)
-        self._seen.add(key)
+        self._synced.add(key)
         return None
 
     def _was_left(self, key: str) -> bool:
         """Whether it existed before this start and has not been synced since."""
-        return key in self._found_at_start and key not in self._seen
+        return key in self._existing_at_start and key not in self._synced
 
     async def _create(self, registration: Registration, label: str) -> None:
         metadata = {"name": registration.name, "labels": {self._label: label}}

@@ -92,11 +92,11 @@ class RemoteContent:
             else:
                 remains.undiscovered["/".join(preferred.group_version)] = WORDS[503]
 
-        async def tell(extension: Extension) -> list[_Resource]:
+        async def list_resources(extension: Extension) -> list[_Resource]:
             async with room:
-                return await self._tell(user, extension, remains.undiscovered)
+                return await self._list_resources(user, extension, remains.undiscovered)
 
-        answers = await asyncio.gather(*map(tell, calls))
+        answers = await asyncio.gather(*map(list_resources, calls))
         resources: dict[tuple[str, str], _Resource] = {}
         for resource in (listed for answer in answers for listed in answer):
             resources.setdefault((resource.extension.group, resource.name), resource)
@@ -109,7 +109,7 @@ class RemoteContent:
                 if extension is not None:
                     yield extension
 
-    async def _tell(
+    async def _list_resources(
         self, user: User, extension: Extension, undiscovered: dict[str, str]
     ) -> list[_Resource]:
         group, version = extension.group_version

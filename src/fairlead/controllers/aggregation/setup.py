@@ -70,7 +70,7 @@ class Aggregation:
 
 class ApiServiceReconcilers:
     """`groups` are the API groups for discovery, `own` registers this server's APIServices,
-    `elsewhere` gives access to the content of extension servers."""
+    `remote_content` gives access to the content of extension servers."""
 
     def __init__(
         self, api: Api, objects: Client, aggregation: Aggregation, services: Webhooks
@@ -79,7 +79,7 @@ class ApiServiceReconcilers:
         aggregation.extensions.reserved = local.is_builtin
         self.groups = RegisteredGroups(local, aggregation.extensions)
         self.own = LocalServices(objects, api.dialect, local)
-        self.elsewhere = RemoteContent(
+        self.remote_content = RemoteContent(
             aggregation.extensions, self.groups, aggregation.calls, api.dialect
         )
         self._objects = objects

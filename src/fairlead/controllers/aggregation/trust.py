@@ -32,7 +32,7 @@ class ProxyTrust:
         """The TLS context, the same object until something changes; raises CallError."""
         self._look_at_files()
         if not self.knows(extension):
-            self._contexts[extension.name] = extension, self._made(extension)
+            self._contexts[extension.name] = extension, self._new_context(extension)
         return self._contexts[extension.name][1]
 
     def _look_at_files(self) -> None:
@@ -64,7 +64,7 @@ class ProxyTrust:
         """Drop the context of an extension that is gone."""
         self._contexts.pop(name, None)
 
-    def _made(self, extension: Extension) -> ssl.SSLContext:
+    def _new_context(self, extension: Extension) -> ssl.SSLContext:
         context = unchecked() if extension.insecure else trusting_bundle(extension.ca_bundle)
         self._show_in(context)
         return context

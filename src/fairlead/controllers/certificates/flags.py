@@ -71,7 +71,7 @@ def _positive(duration: Callable[[str], float]) -> Callable[[str], float]:
     return read
 
 
-def _given(options: argparse.Namespace, flag: str, which: str) -> Path | None:
+def _flag_path(options: argparse.Namespace, flag: str, which: str) -> Path | None:
     path: Path | None = getattr(options, f"{flag}-{which}-file".replace("-", "_"))
     return path
 
@@ -86,7 +86,7 @@ def check_signing_flags(options: argparse.Namespace) -> None:
 
 
 def _pair(options: argparse.Namespace, flag: str) -> tuple[Path, Path] | None:
-    certificate, key = _given(options, flag, "cert"), _given(options, flag, "key")
+    certificate, key = _flag_path(options, flag, "cert"), _flag_path(options, flag, "key")
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:

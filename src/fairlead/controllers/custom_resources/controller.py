@@ -125,7 +125,7 @@ class DefinitionController:
         reason, message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
         if problem:
             reason, message = "InstanceDeletionFailed", problem
-        await self._say(name, reason, message)
+        await self._write_condition(name, reason, message)
         return patience if pause is None and patience > 0 else pause
 
     def _follow_objects(self, name: str) -> bool:
@@ -166,7 +166,7 @@ class DefinitionController:
             return f"could not issue all deletes: {error}"
         return ""
 
-    async def _say(self, name: str, reason: str, message: str) -> None:
+    async def _write_condition(self, name: str, reason: str, message: str) -> None:
         def change(current: Object) -> Object:
             value = {**current}
             set_condition(value, condition(TERMINATING, True, reason, message))

@@ -77,7 +77,7 @@ class Disruption:
         yield from self._members.pod_changed(change)
         pod, budgets = change.after or change.before, self._members.selecting
         if pod is not None and len(budgets) > 1:
-            self._say_many(pod.object(), min(budgets).partition("/")[2])
+            self._report_many(pod.object(), min(budgets).partition("/")[2])
 
     def _measured_by(self, change: Change) -> Iterable[str]:
         """The budgets that a resized workload may affect."""
@@ -115,14 +115,14 @@ class Disruption:
         """Returns the seconds until an evicted pod that still exists counts again."""
         evicted = disrupted(budget["status"], pods)
         for name in evicted.overdue:
-            self._say_overdue(budget, name)
+            self._report_overdue(budget, name)
 
-        def wanted(current: Object) -> Object:
+        def updated(current: Object) -> Object:
             going = disrupted(current["status"], pods).going
             return {**current, "status": described(current, pods, counts, going)}
 
-        if wanted(budget) != budget:
-            await self._change(key, budget, wanted)
+        if updated(budget) != budget:
+            await self._change(key, budget, updated)
         return evicted.look_again
 
     async def _fail(self, key: str, budget: Object, error: UnknownScale) -> None:
@@ -132,11 +132,11 @@ class Disruption:
         message = f"Failed to calculate the number of expected pods: {text}"
         self._record(budget, WARNING, "CalculateExpectedPodCountFailed", message)
 
-        def wanted(current: Object) -> Object:
+        def updated(current: Object) -> Object:
             return {**current, "status": failed(current, text)}
 
-        if wanted(budget) != budget:
-            await self._change(key, budget, wanted)
+        if updated(budget) != budget:
+            await self._change(key, budget, updated)
 
     async def _change(self, key: str, budget: Object, change: Callable[[Object], Object]) -> None:
         metadata = budget["metadata"]
@@ -148,13 +148,13 @@ class Disruption:
     def _record(self, budget: Object, kind: str, reason: str, text: str) -> None:
         self._recorder.record(self._budgets, budget, kind, reason, text)
 
-    def _say_many(self, pod: Object, chosen: str) -> None:
+    def _report_many(self, pod: Object, chosen: str) -> None:
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         text = f'Pod "{namespace}"/"{name}" matches multiple PodDisruptionBudgets.'
         text += f'  Chose "{chosen}" arbitrarily.'
         self._recorder.record(self._pods, pod, WARNING, "MultiplePodDisruptionBudgets", text)
 
-    def _say_overdue(self, budget: Object, name: str) -> None:
+    def _report_overdue(self, budget: Object, name: str) -> None:
         metadata = budget["metadata"]
         pod = self._objects.find(PODS, metadata["namespace"], name)
         if pod is not None:

@@ -53,18 +53,18 @@ class DanglingSchemas:
 
     async def sync(self, key: str) -> None:
         schema = self._objects.find(SCHEMAS, "", key)
-        if schema is None or self._told(schema) is None:
+        if schema is None or self._new_conditions(schema) is None:
             return
         await self._objects.change(SCHEMAS, "", key, self._change, "status")
 
     def _change(self, schema: Object) -> Object:
         """Applied to the newest version, which may be right already."""
-        conditions = self._told(schema)
+        conditions = self._new_conditions(schema)
         if conditions is None:
             return schema
         return {**schema, "status": {**(schema.get("status") or {}), "conditions": conditions}}
 
-    def _told(self, schema: Object) -> list[Object] | None:
+    def _new_conditions(self, schema: Object) -> list[Object] | None:
         """The new conditions, or None if they are up to date."""
         level = _level_of(schema)
         text = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'

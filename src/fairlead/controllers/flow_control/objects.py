@@ -44,11 +44,11 @@ class FlowControlObjects:
         self._annotation = dialect.label("apf.@/autoupdate-spec")
         self._mandatory = _by_key(PRIORITY_LEVELS, FLOW_SCHEMAS)
         suggested = suggested_objects(dialect)
-        self._wanted = {**_by_key(suggested.levels, suggested.schemas), **self._mandatory}
+        self._specs = {**_by_key(suggested.levels, suggested.schemas), **self._mandatory}
         self._written: dict[str, float] = {}  # time of the last write (monotonic), by key
 
     def add_by(self, add: Callable[[str], None]) -> None:
-        for key in self._wanted:
+        for key in self._specs:
             add(key)
 
     def follows(self) -> Mapping[str, Keys]:
@@ -60,7 +60,7 @@ class FlowControlObjects:
     async def prepare(self) -> None:
         """Create missing objects concurrently at start. Other servers may do the same; conflicts
         are ignored."""
-        await asyncio.gather(*(self._prepare(key) for key in self._wanted))
+        await asyncio.gather(*(self._prepare(key) for key in self._specs))
 
     async def _prepare(self, key: str) -> None:
         try:
@@ -73,9 +73,9 @@ class FlowControlObjects:
         resource, _, name = key.rpartition("/")
         if not self._objects.serves(resource):
             return None
-        spec, stored = self._wanted.get(key), self._objects.find(resource, "", name)
+        spec, stored = self._specs.get(key), self._objects.find(resource, "", name)
         if spec is None:
-            if stored is not None and self._says(stored):
+            if stored is not None and self._update_flag(stored):
                 await self._remove(resource, stored)
             return None
         better = self._better(key, stored, spec)
@@ -113,7 +113,7 @@ class FlowControlObjects:
             if updates and not same(stored["spec"], default_spec)
             else stored["spec"]
         )
-        if spec is stored["spec"] and self._says(stored) is updates:
+        if spec is stored["spec"] and self._update_flag(stored) is updates:
             return None
         annotations = dict(stored["metadata"].get("annotations") or {})
         annotations[self._annotation] = "true" if updates else "false"
@@ -123,13 +123,13 @@ class FlowControlObjects:
             "spec": spec,
         }
 
-    def _says(self, stored: Object) -> bool | None:
+    def _update_flag(self, stored: Object) -> bool | None:
         """The value of the annotation, or None if missing or malformed."""
         annotations = stored["metadata"].get("annotations") or {}
         return yes_or_no(annotations.get(self._annotation, ""))
 
     def _is_ours(self, stored: Object) -> bool:
-        marked = self._says(stored)
+        marked = self._update_flag(stored)
         return marked if marked is not None else stored["metadata"].get("generation") == 1
 
 

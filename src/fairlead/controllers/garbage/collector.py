@@ -59,17 +59,17 @@ class Owners:
     """Looks up owners in their newest versions, uncommitted writes included. Kinds of aggregated
     servers are unknown."""
 
-    def __init__(self, api: Api, graph: Graph, elsewhere: RemoteResources) -> None:
+    def __init__(self, api: Api, graph: Graph, remote: RemoteResources) -> None:
         self._api = api
         self._graph = graph
-        self._elsewhere = elsewhere
+        self._remote = remote
         self._resolved: dict[tuple[str, str], Resource] = {}
         self._generation = -1
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
         """The local resource that serves a kind, or None."""
         group, _, version = api_version.rpartition("/")
-        if self._elsewhere.serves(group, version):
+        if self._remote.serves(group, version):
             return None
         resources = self._api.resources
         if self._generation != resources.generation:
@@ -122,13 +122,13 @@ class GarbageCollector:
     workers = 50  # their deletes share commits
 
     def __init__(
-        self, api: Api, client: Client, recorder: Recorder, elsewhere: RemoteResources
+        self, api: Api, client: Client, recorder: Recorder, remote: RemoteResources
     ) -> None:
         self._api = api
         self._client = client
         self._recorder = recorder
         self.graph = Graph()
-        self._owners = Owners(api, self.graph, elsewhere)
+        self._owners = Owners(api, self.graph, remote)
         self._followed: dict[str, tuple[Resource, Unfollow]] = {}
         self._follow: Follow
 

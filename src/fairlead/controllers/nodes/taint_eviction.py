@@ -134,7 +134,7 @@ class TaintEviction:
         before = self._due.pop(key, None)
         if moment == inf:
             if before is not None:
-                self._say(pod, f"Cancelling deletion of Pod {key}")
+                self._record(pod, f"Cancelling deletion of Pod {key}")
             return None
         if before is not None:
             moment = min(moment, before)  # a replaced taint does not extend the time
@@ -142,7 +142,7 @@ class TaintEviction:
         if left > 0:
             self._due[key] = moment
             return left
-        self._say(pod, f"Marking for deletion Pod {key}")
+        self._record(pod, f"Marking for deletion Pod {key}")
         await self._evict(pod)
         return None
 
@@ -156,6 +156,6 @@ class TaintEviction:
         options = DeleteOptions(uid=metadata["uid"])
         await self._objects.delete(PODS, metadata["namespace"], metadata["name"], options)
 
-    def _say(self, pod: Object, text: str) -> None:
+    def _record(self, pod: Object, text: str) -> None:
         resource = self._objects.resource(PODS)
         self._recorder.record(resource, pod, NORMAL, "TaintManagerEviction", text)

@@ -137,7 +137,7 @@ class LeaseBased:
         self.prefix = f"{self._namespace}/{self._start}"
         self._renewed = -math.inf
         # Spec of other servers' leases, and since when it is unchanged.
-        self._seen: dict[str, tuple[Object, float]] = {}
+        self._observed: dict[str, tuple[Object, float]] = {}
         self._left = False
 
     async def keep(self) -> float | None:
@@ -150,7 +150,7 @@ class LeaseBased:
         ends = [self._renewed + _RENEWAL]
         for record in self._records():
             if record["metadata"]["name"] != self._name:
-                ends.append(await self._mind(record))
+                ends.append(await self._check_lease(record))
         return max(0.0, min(ends) - clock.steady())
 
     def _find(self) -> Object | None:
@@ -179,17 +179,17 @@ class LeaseBased:
                 lambda old: {**old, "spec": {**(old.get("spec") or {}), **lives}},
             )
 
-    async def _mind(self, record: Object) -> float:
+    async def _check_lease(self, record: Object) -> float:
         """Check another server's lease, deleting it if expired; returns when it expires."""
         metadata, spec = record["metadata"], record.get("spec") or {}
         name, now = metadata["name"], clock.steady()
-        renewal, since = self._seen.get(name, (None, now))
+        renewal, since = self._observed.get(name, (None, now))
         if renewal != spec:
-            self._seen[name] = spec, now
+            self._observed[name] = spec, now
             return now + _LIFE
         if now < since + _LIFE:
             return since + _LIFE
-        del self._seen[name]
+        del self._observed[name]
         await self._forget(name, metadata["resourceVersion"])
         return math.inf
 

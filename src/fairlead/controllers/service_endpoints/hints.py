@@ -176,7 +176,7 @@ class Hints:
         self._enabled = enabled
         # By service and address family. A service that requests hints but cannot have any has an
         # empty entry.
-        self._given: dict[str, dict[str, Counter[str]]] = {}
+        self._hint_counts: dict[str, dict[str, Counter[str]]] = {}
 
     def put(
         self, key: str, service: Object, family: str, plan: Plan, existing: Iterable[Object]
@@ -193,27 +193,27 @@ class Hints:
         ]
         annotations = service["metadata"].get("annotations") or {}
         if not self._enabled or annotations.get(self._annotation) not in _WANTED:
-            self._given.pop(key, None)
+            self._hint_counts.pop(key, None)
             take_hints(plan, unchanged)
             return
         hinted = put_hints(plan, unchanged, self._zones.parts())
-        families = self._given.setdefault(key, {})
+        families = self._hint_counts.setdefault(key, {})
         families.pop(family, None)
         if hinted is not None:
             families[family] = hinted
 
     def forget(self, key: str) -> None:
-        self._given.pop(key, None)
+        self._hint_counts.pop(key, None)
 
     @property
     def are_wanted(self) -> bool:
-        return bool(self._given)
+        return bool(self._hint_counts)
 
     def out_of_balance(self) -> list[str]:
         """Services whose hints no longer match the zones."""
         parts = self._zones.parts()
         return [
             key
-            for key, families in self._given.items()
+            for key, families in self._hint_counts.items()
             if not families or any(is_overloaded(hinted, parts) for hinted in families.values())
         ]

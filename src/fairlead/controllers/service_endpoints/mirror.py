@@ -88,7 +88,7 @@ class MirroringController:
             ports = slice_ports(read_port(port) for port in endpoint_slice["ports"] or ())
             by_kind.setdefault((endpoint_slice["addressType"], ports), []).append(endpoint_slice)
         plan = Plan()
-        for kind, addresses in self._wanted(endpoints).items():
+        for kind, addresses in self._desired(endpoints).items():
             old = by_kind.pop(kind, [])
             plan.delete += old[1:]
             new = self._slice(endpoints, kind, addresses)
@@ -101,7 +101,7 @@ class MirroringController:
         plan.reuse(endpoints["metadata"]["uid"])
         return plan
 
-    def _wanted(self, endpoints: Object) -> dict[Kind, dict[Identity, Object]]:
+    def _desired(self, endpoints: Object) -> dict[Kind, dict[Identity, Object]]:
         """The endpoints of each slice; records events about skipped addresses."""
         by_kind: dict[Kind, dict[Identity, Object]] = {}
         skipped = invalid = 0
@@ -118,10 +118,10 @@ class MirroringController:
                     room -= 1
                     endpoint = _endpoint(address, ready)
                     by_kind.setdefault((family, ports), {})[identity(endpoint)] = endpoint
-        self._say_skipped(endpoints, invalid, skipped)
+        self._report_skipped(endpoints, invalid, skipped)
         return by_kind
 
-    def _say_skipped(self, endpoints: Object, invalid: int, skipped: int) -> None:
+    def _report_skipped(self, endpoints: Object, invalid: int, skipped: int) -> None:
         if invalid:
             text = f"Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"
             self._recorder.record(self._resource, endpoints, WARNING, "InvalidIPAddress", text)

@@ -63,13 +63,13 @@ class OfferedPorts:
         self._order = order
         targets = [(port["targetPort"], port["protocol"]) for port in self._ports]
         self._names = [target for target in targets if not isinstance(target[0], int)]
-        self._known: dict[tuple[int | None, ...], tuple[Port, ...]] = {}
+        self._cached: dict[tuple[int | None, ...], tuple[Port, ...]] = {}
 
     def of(self, pod: PodFacts) -> tuple[Port, ...]:
         numbers = tuple(map(pod.ports.get, self._names))
-        shared = self._known.get(numbers)
+        shared = self._cached.get(numbers)
         if shared is None:
-            shared = self._known[numbers] = tuple(self._order(self._in(pod)))
+            shared = self._cached[numbers] = tuple(self._order(self._in(pod)))
         return shared
 
     def _in(self, pod: PodFacts) -> Iterator[Port]:
@@ -129,18 +129,18 @@ class TriggerTimes:
     restart the first annotation is less precise, but not wrong."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, dict[str, str]]] = {}
+        self._cached: dict[str, tuple[str, dict[str, str]]] = {}
 
     def forget(self, key: str) -> None:
-        self._known.pop(key, None)
+        self._cached.pop(key, None)
 
     def look(self, key: str, service: Object, pods: Iterable[PodFacts]) -> str:
         """The earliest change since the last call, or empty. For a new service it is its
         creation."""
         created = service["metadata"]["creationTimestamp"]
         times = {pod.name: pod.ready_at for pod in pods if pod.ready_at}
-        previous = self._known.get(key)
-        self._known[key] = (created, times)
+        previous = self._cached.get(key)
+        self._cached[key] = (created, times)
         if previous is None:
             return str(created)
         last, last_times = previous

@@ -39,14 +39,14 @@ def read_port(value: Object) -> Port:
     return Port(value.get("name") or "", value.get("port"), protocol, value.get("appProtocol"))
 
 
-def _shown(value: str | int | None) -> str:
+def _text(value: str | int | None) -> str:
     return "<nil>" if value is None else str(value)
 
 
 def _endpoints_order(port: Port) -> str:
     text = (
         f"(v1.EndpointPort){{Name:(string){port.name} Port:(int32){port.number}"
-        f" Protocol:(v1.Protocol){port.protocol} AppProtocol:(*string){_shown(port.application)}}}"
+        f" Protocol:(v1.Protocol){port.protocol} AppProtocol:(*string){_text(port.application)}}}"
     )
     return md5(text.encode(), usedforsecurity=False).hexdigest()
 
@@ -54,7 +54,7 @@ def _endpoints_order(port: Port) -> str:
 def _slice_order(port: Port) -> str:
     text = (
         f"(v1.EndpointPort){{Name:(*string){port.name} Protocol:(*v1.Protocol){port.protocol}"
-        f" Port:(*int32){_shown(port.number)} AppProtocol:(*string){_shown(port.application)}}}"
+        f" Port:(*int32){_text(port.number)} AppProtocol:(*string){_text(port.application)}}}"
     )
     return md5(text.encode(), usedforsecurity=False).hexdigest()
 

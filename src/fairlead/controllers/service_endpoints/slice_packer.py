@@ -45,7 +45,7 @@ def pack(
     plan = Plan()
     for endpoint_slice in existing:
         stored = endpoint_slice["endpoints"] or []
-        remaining, is_changed = _kept(stored, left)
+        remaining, is_changed = _still_valid(stored, left)
         if is_changed and not remaining:
             plan.delete.append(endpoint_slice)
         elif is_changed or (endpoint_slice["metadata"].get("labels") or {}) != labels:
@@ -72,7 +72,7 @@ def pack(
     return plan
 
 
-def _kept(stored: list[Object], left: dict[Identity, Object]) -> tuple[list[Object], bool]:
+def _still_valid(stored: list[Object], left: dict[Identity, Object]) -> tuple[list[Object], bool]:
     """The endpoints that stay in a slice, updated, and whether anything changed. Removes them from
     `left`."""
     remaining = []

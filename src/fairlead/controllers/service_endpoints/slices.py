@@ -136,7 +136,7 @@ class SlicesController:
                 if endpoint_slice["addressType"] == family
             ]
             size = weight(service, pods)
-            endpoints = await budget.run(size, _wanted, service, on_nodes, family)
+            endpoints = await budget.run(size, _desired, service, on_nodes, family)
             plan.add(self._planned(key, service, endpoints, of_family, family))
         if service["metadata"].get("deletionTimestamp") is not None:
             plan.create.clear()
@@ -253,7 +253,7 @@ def _new(service: Object, labels: Mapping[str, str], family: str, ports: Ports) 
     }
 
 
-def _wanted(
+def _desired(
     service: Object, pods: Iterable[tuple[PodFacts, str]], family: str
 ) -> dict[Ports, dict[Identity, Object]]:
     """The endpoints of a family by ports."""

@@ -28,12 +28,12 @@ class Zones:
         self._nodes = nodes
         self.label = dialect.label("topology.@/zone")
         self._excluded = [dialect.label(name) for name in _EXCLUDED]
-        self._known: dict[str, _Node] | None = None
+        self._cached_nodes: dict[str, _Node] | None = None
         self._changed: set[str] = set()
 
     def differ_by(self, change: Change) -> bool:
         """Record a change of a node; returns whether it affects the shares."""
-        if self._known is None:
+        if self._cached_nodes is None:
             return False
         self._changed.add(change.name)
         return self._read(change.before) != self._read(change.after)
@@ -51,17 +51,17 @@ class Zones:
         return {zone: number / total for zone, number in sorted(by_zone.items())}
 
     def _current(self) -> dict[str, _Node]:
-        if self._known is None:
-            self._known = {}
+        if self._cached_nodes is None:
+            self._cached_nodes = {}
             self._changed = {version.name for version in self._nodes.current("")}
         for name in self._changed:
             node = self._read(self._nodes.get(name))
             if node is None:
-                self._known.pop(name, None)
+                self._cached_nodes.pop(name, None)
             else:
-                self._known[name] = node
+                self._cached_nodes[name] = node
         self._changed.clear()
-        return self._known
+        return self._cached_nodes
 
     def _read(self, version: Version | None) -> _Node | None:
         """A node that counts: ready and not of the control plane; else None."""

@@ -26,7 +26,7 @@ class AddressPool:
     def __init__(self, network: IPv4Network) -> None:
         self._first = int(network.network_address)
         self._next = _FIRST
-        self._taken: dict[int, str] = {}
+        self._used: dict[int, str] = {}
         self._of: dict[str, int] = {}
 
     def take(self, key: str) -> str | None:
@@ -42,7 +42,7 @@ class AddressPool:
 
     def has_room_for(self, key: str) -> bool:
         """Whether a pod has an address or can get one."""
-        return key in self._of or len(self._taken) < _OF_A_NODE - 1 - _FIRST
+        return key in self._of or len(self._used) < _OF_A_NODE - 1 - _FIRST
 
     def hold(self, key: str, address: str) -> None:
         """Record that a pod already has this address."""
@@ -52,24 +52,24 @@ class AddressPool:
             return
         if self._of.get(key) == number:
             return
-        if _FIRST <= number < _OF_A_NODE - 1 and number not in self._taken:
+        if _FIRST <= number < _OF_A_NODE - 1 and number not in self._used:
             self.give_back(key)
             self._hold(key, number)
 
     def give_back(self, key: str) -> None:
         number = self._of.pop(key, None)
         if number is not None:
-            del self._taken[number]
+            del self._used[number]
 
     def _hold(self, key: str, number: int) -> None:
-        self._taken[number] = key
+        self._used[number] = key
         self._of[key] = number
 
     def _free(self) -> int | None:
         usable = _OF_A_NODE - 1 - _FIRST
         for step in range(usable):
             number = _FIRST + (self._next - _FIRST + step) % usable
-            if number not in self._taken:
+            if number not in self._used:
                 self._next = number + 1
                 return number
         return None

@@ -79,7 +79,7 @@ class NodeKeeper:
         self._registered.add(key)
         state = self._state(node)
         if self._greet is not None and state == READY:
-            await self._welcome(self._greet, node)
+            await self._remove_not_ready_taint(self._greet, node)
         if state == UNREACHABLE:
             return None
         report_in = await self._report(client, node, state)
@@ -95,7 +95,7 @@ class NodeKeeper:
                 raise
             return node
 
-    async def _welcome(self, greet: Client, node: Object) -> None:
+    async def _remove_not_ready_taint(self, greet: Client, node: Object) -> None:
         key, name = self._dialect.label("node.@/not-ready"), node["metadata"]["name"]
 
         def is_left(taint: Object) -> bool:
@@ -136,7 +136,7 @@ class NodeKeeper:
 
         old = node["status"].get("conditions") or []
         age = _age(old)
-        is_told = _said(old) == _said(node_conditions(old, state))
+        is_told = _states(old) == _states(node_conditions(old, state))
         if age < _HEARTBEAT and is_told and offered(node["status"]) == node["status"]:
             return _HEARTBEAT - age
         await client.change(NODES, "", name, reported, "status", "patch")
@@ -194,7 +194,7 @@ def _age(conditions: Iterable[Object]) -> float:
     return max(_since(beats.get(kind), moment) for kind in OWN_CONDITIONS)
 
 
-def _said(conditions: Iterable[Object]) -> list[tuple[str, str, str]]:
+def _states(conditions: Iterable[Object]) -> list[tuple[str, str, str]]:
     return sorted(
         (condition["type"], condition["status"], condition.get("reason", ""))
         for condition in conditions

@@ -41,7 +41,7 @@ class ClaimRules:
         self._names = parts.names
         self._plugins = parts.plugins
         self._writer = parts.writer
-        self._teller = parts.teller
+        self._events = parts.teller
         self._index = parts.index
 
     async def settle(self, claim: Object) -> None:
@@ -85,7 +85,7 @@ class ClaimRules:
     async def _lose(self, claim: Object, reason: str, text: str) -> None:
         if phase_of(claim) != LOST:
             lost = await self._writer.set_claim_status(claim, LOST, None)
-            self._teller.say(CLAIMS, lost, WARNING, reason, text)
+            self._events.record_event(CLAIMS, lost, WARNING, reason, text)
 
     async def _settle_named(self, claim: Object) -> None:
         """A claim that names a volume waits for that one."""
@@ -98,13 +98,13 @@ class ClaimRules:
                     await self._writer.bind(volume, claim)
                     return
                 text = f'Cannot bind to requested volume "{name}": {why}'
-                self._teller.record_once(CLAIMS, claim, WARNING, "VolumeMismatch", text)
+                self._events.record_once(CLAIMS, claim, WARNING, "VolumeMismatch", text)
             elif is_bound_to(volume, claim):
                 await self._writer.bind(volume, claim)
                 return
             else:
                 text = f'volume "{name}" already bound to a different claim.'
-                self._teller.record_once(CLAIMS, claim, WARNING, "FailedBinding", text)
+                self._events.record_once(CLAIMS, claim, WARNING, "FailedBinding", text)
                 if self._names.bound_by_controller in annotations_of(claim):
                     return
         await self._writer.set_claim_status(claim, PENDING, None)
@@ -117,13 +117,13 @@ class ClaimRules:
             await self._writer.bind(volume, claim)
             return
         if delayed and self._names.selected_node not in annotations_of(claim):
-            self._say_what_it_waits_for(claim)
+            self._report_waiting(claim)
         elif name:
             await self._await_provisioner(claim, name)
             return
         else:
             text = "no persistent volumes available for this claim and no storage class is set"
-            self._teller.record_once(CLAIMS, claim, NORMAL, "FailedBinding", text)
+            self._events.record_once(CLAIMS, claim, NORMAL, "FailedBinding", text)
         await self._writer.set_claim_status(claim, PENDING, None)
 
     def is_delayed(self, name: str) -> bool:
@@ -155,7 +155,7 @@ class ClaimRules:
             and class_of(volume, self._names) == class_of(claim, self._names)
         )
 
-    def _say_what_it_waits_for(self, claim: Object) -> None:
+    def _report_waiting(self, claim: Object) -> None:
         metadata = claim["metadata"]
         pods = [
             pod["metadata"]["name"]
@@ -168,32 +168,32 @@ class ClaimRules:
         else:
             reason = _DELAYED
             text = "waiting for first consumer to be created before binding"
-        self._teller.record_once(CLAIMS, claim, NORMAL, reason, text)
+        self._events.record_once(CLAIMS, claim, NORMAL, reason, text)
 
     async def _await_provisioner(self, claim: Object, class_name: str) -> None:
         """Write the name of the external provisioner to the claim, which then creates the
         volume."""
         storage_class = self._client.find(CLASSES, "", class_name)
         if storage_class is None:
-            self._say_failed(claim, f'storageclass.{self._group} "{class_name}" not found')
+            self._report_failure(claim, f'storageclass.{self._group} "{class_name}" not found')
             return
         provisioner = storage_class["provisioner"]
         if why := self._plugins.provisioning_refusal(provisioner):
-            self._say_failed(claim, why)
+            self._report_failure(claim, why)
             return
         claim = await self._with_provisioner(
             claim, self._plugins.driver(provisioner) or provisioner
         )
         if self._plugins.is_host_path(provisioner):
             text = f'provisioning in volume plugin "{provisioner}" is disabled'
-            self._say_failed(claim, f"Failed to create provisioner: {text}")
+            self._report_failure(claim, f"Failed to create provisioner: {text}")
             return
         name = annotations_of(claim)[self._names.provisioner]
         text = (
             f'waiting for a volume to be created, either by external provisioner "{name}" or'
             " manually created by system administrator"
         )
-        self._teller.record_once(CLAIMS, claim, NORMAL, "ExternalProvisioning", text)
+        self._events.record_once(CLAIMS, claim, NORMAL, "ExternalProvisioning", text)
 
     async def _with_provisioner(self, claim: Object, provisioner: str) -> Object:
         names = self._names
@@ -206,8 +206,8 @@ class ClaimRules:
         }
         return await self._writer.replace(CLAIMS, with_annotations(claim, marks))
 
-    def _say_failed(self, claim: Object, text: str) -> None:
-        self._teller.record_once(CLAIMS, claim, WARNING, "ProvisioningFailed", text)
+    def _report_failure(self, claim: Object, text: str) -> None:
+        self._events.record_once(CLAIMS, claim, WARNING, "ProvisioningFailed", text)
 
 
 # Objects shared by the parts of the binder.

@@ -30,7 +30,7 @@ class EphemeralClaims:
         self._client = client
         self._recorder = recorder
         self._pods = api.resources.named(PODS)
-        self._wanted = Links()  # claims to `pod/claim` of the pods that need them
+        self._needed = Links()  # claims to `pod/claim` of the pods that need them
 
     def follows(self) -> Mapping[str, Keys]:
         return {PODS: self._new_pod, CLAIMS: self._pods_of_lost_claim}
@@ -43,7 +43,7 @@ class EphemeralClaims:
             return ()
         for name in ephemeral_claims_of(version.object()):
             claim = f"{change.namespace}/{name}"
-            self._wanted.set(f"{change.key}/{name}", None if change.deleted else claim)
+            self._needed.set(f"{change.key}/{name}", None if change.deleted else claim)
         return (change.key,) if change.added else ()
 
     def _pods_of_lost_claim(self, change: Change) -> Iterable[str]:
@@ -51,7 +51,7 @@ class EphemeralClaims:
         the name."""
         if not change.deleted:
             return ()
-        return [entry.rpartition("/")[0] for entry in self._wanted.to(change.key)]
+        return [entry.rpartition("/")[0] for entry in self._needed.to(change.key)]
 
     async def sync(self, key: str) -> None:
         namespace, _, name = key.partition("/")
@@ -71,15 +71,15 @@ class EphemeralClaims:
             try:
                 await self._client.create(CLAIMS, _claim_for(pod, volume))
             except StatusError as error:
-                self._say(pod, volume, f"create PVC {name}: {error}")
+                self._record(pod, volume, f"create PVC {name}: {error}")
                 raise
         elif not is_made_for(claim, pod):
             message = (
                 f"PVC {namespace}/{name} was not created for pod {namespace}/{metadata['name']}"
             )
-            self._say(pod, volume, f"{message} (pod is not owner)")
+            self._record(pod, volume, f"{message} (pod is not owner)")
 
-    def _say(self, pod: Object, volume: Object, text: str) -> None:
+    def _record(self, pod: Object, volume: Object, text: str) -> None:
         text = f"ephemeral volume {volume['name']}: {text}"
         self._recorder.record(self._pods, pod, WARNING, "FailedBinding", text)
 

@@ -73,14 +73,14 @@ class VolumeExpander:
             return
         if plugin := self._plugins.moved_plugin(volume):
             what = f"CSI migration enabled for {plugin}"
-            self._say(claim, f"{what}; waiting for external resizer to expand the pvc")
+            self._record(claim, f"{what}; waiting for external resizer to expand the pvc")
             await self._write(claim, self._resized_by(claim, self._plugins.driver(plugin)))
         elif volume["spec"].get("flexVolume") is not None:
             await self._expand_on_node(claim, volume)
         else:
-            self._say(claim, _IGNORED)
+            self._record(claim, _IGNORED)
 
-    def _say(self, claim: Object, text: str, reason: str = "ExternalExpanding") -> None:
+    def _record(self, claim: Object, text: str, reason: str = "ExternalExpanding") -> None:
         self._recorder.record(self._claims, claim, NORMAL, reason, text)
 
     async def _expand_on_node(self, claim: Object, volume: Object) -> None:
@@ -98,7 +98,7 @@ class VolumeExpander:
             return
         written = await self._write(claim, _with_size(_with_state(claim), size))
         text = f"ExpandVolume succeeded for volume {key_of(claim)}"
-        self._say(written, text, "VolumeResizeSuccessful")
+        self._record(written, text, "VolumeResizeSuccessful")
 
     def _resizing(self) -> Object:
         state = {"type": _RESIZING, "status": "True", "lastTransitionTime": now()}

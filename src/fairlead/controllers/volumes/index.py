@@ -33,16 +33,16 @@ class FreeVolumes:
 
     def __init__(self) -> None:
         self._shelves: dict[_Sort, dict[frozenset[str], _Sizes]] = {}
-        self._places: dict[str, tuple[_Sort, frozenset[str], Decimal]] = {}
+        self._positions: dict[str, tuple[_Sort, frozenset[str], Decimal]] = {}
 
     def put(self, name: str, class_name: str, volume: Object) -> None:
         self.drop(name)
         sort, modes, size = (class_name, volume_mode_of(volume)), modes_of(volume), size_of(volume)
         self._shelves.setdefault(sort, {}).setdefault(modes, SortedList()).add((size, name))
-        self._places[name] = sort, modes, size
+        self._positions[name] = sort, modes, size
 
     def drop(self, name: str) -> None:
-        position = self._places.pop(name, None)
+        position = self._positions.pop(name, None)
         if position is None:
             return
         sort, modes, size = position

@@ -35,7 +35,7 @@ class VolumeRules:
         self._names = parts.names
         self._plugins = parts.plugins
         self._writer = parts.writer
-        self._teller = parts.teller
+        self._events = parts.teller
         self._index = parts.index
         self._reclaimer = Reclaimer(parts)
         self._claims = claims
@@ -65,7 +65,7 @@ class VolumeRules:
     async def _settle_claimed(self, volume: Object, claim: Object) -> None:
         named = claim["spec"].get("volumeName") or ""
         if not named:
-            self._say_if_unusable(volume, claim)  # the claim's own sync binds it
+            self._report_if_unusable(volume, claim)  # the claim's own sync binds it
         elif named == volume["metadata"]["name"]:
             await self._writer.set_volume_phase(volume, BOUND)
         elif self._was_made_for_claim(volume):
@@ -79,15 +79,15 @@ class VolumeRules:
         policy = volume["spec"].get("persistentVolumeReclaimPolicy")
         return policy == "Delete" and self._names.provisioned_by in annotations_of(volume)
 
-    def _say_if_unusable(self, volume: Object, claim: Object) -> None:
+    def _report_if_unusable(self, volume: Object, claim: Object) -> None:
         if volume_mode_of(volume) == volume_mode_of(claim):
             return
         name, claim_name = volume["metadata"]["name"], claim["metadata"]["name"]
         why, reason = "due to incompatible volumeMode.", "VolumeMismatch"
         of_volume = f'PersistentVolume to requested PersistentVolumeClaim "{claim_name}"'
         of_claim = f'PersistentVolume "{name}" to requested PersistentVolumeClaim'
-        self._teller.record_once(VOLUMES, volume, WARNING, reason, f"Cannot bind {of_volume} {why}")
-        self._teller.record_once(CLAIMS, claim, WARNING, reason, f"Cannot bind {of_claim} {why}")
+        self._events.record_once(VOLUMES, volume, WARNING, reason, f"Cannot bind {of_volume} {why}")
+        self._events.record_once(CLAIMS, claim, WARNING, reason, f"Cannot bind {of_claim} {why}")
 
     async def _offer(self, volume: Object) -> None:
         """Sync waiting claims that match, until one has taken the volume."""
@@ -117,7 +117,7 @@ class Reclaimer:
         self._names = parts.names
         self._plugins = parts.plugins
         self._writer = parts.writer
-        self._teller = parts.teller
+        self._events = parts.teller
         self._recycler = Recycler(parts.client)
 
     async def release(self, volume: Object) -> None:
@@ -153,7 +153,7 @@ class Reclaimer:
             busy = sorted(key_of(pod) for pod in users if not is_finished(pod))
             if busy:
                 text = f"Volume is used by pods: {','.join(busy)}"
-                self._teller.record_once(VOLUMES, volume, NORMAL, "VolumeFailedRecycle", text)
+                self._events.record_once(VOLUMES, volume, NORMAL, "VolumeFailedRecycle", text)
                 return
         if not self._recycler.can_recycle(volume):
             text = "No recycler plugin found for the volume!"
@@ -165,11 +165,11 @@ class Reclaimer:
         if outcome:
             await self._fail(volume, "VolumeFailedRecycle", f"Recycle failed: {outcome}")
             return
-        self._teller.say(VOLUMES, volume, NORMAL, "VolumeRecycled", "Volume recycled")
+        self._events.record_event(VOLUMES, volume, NORMAL, "VolumeRecycled", "Volume recycled")
         await self._writer.unbind(volume)
 
     async def _fail(self, volume: Object, reason: str, text: str) -> None:
         if phase_of(volume) == FAILED:
             return
         failed = await self._writer.set_volume_phase(volume, FAILED, text)
-        self._teller.say(VOLUMES, failed, WARNING, reason, text)
+        self._events.record_event(VOLUMES, failed, WARNING, reason, text)

@@ -30,17 +30,17 @@ class EventRecorder:
     def __init__(self, recorder: Recorder, resources: Resources) -> None:
         self._recorder = recorder
         self._resources = resources
-        self._said: BoundedCache[str, tuple[str, str]] = BoundedCache(_MAX_CACHED)
+        self._recorded: BoundedCache[str, tuple[str, str]] = BoundedCache(_MAX_CACHED)
 
-    def say(self, resource: str, value: Object, kind: str, reason: str, text: str) -> None:
+    def record_event(self, resource: str, value: Object, kind: str, reason: str, text: str) -> None:
         self._recorder.record(self._resources.named(resource), value, kind, reason, text)
 
     def record_once(self, resource: str, value: Object, kind: str, reason: str, text: str) -> None:
         """Record an event unless it equals the last one about the object."""
         uid = value["metadata"]["uid"]
-        if self._said.get(uid) != (reason, text):
-            self._said.keep(uid, (reason, text), len(uid))
-            self.say(resource, value, kind, reason, text)
+        if self._recorded.get(uid) != (reason, text):
+            self._recorded.keep(uid, (reason, text), len(uid))
+            self.record_event(resource, value, kind, reason, text)
 
 
 class Writer:

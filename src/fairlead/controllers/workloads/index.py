@@ -27,17 +27,17 @@ class Index(ABC):
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._seen = -1
+        self._position = -1
 
     def _catch_up(self) -> None:
         collection = self._collection
-        if collection.last_revision > self._seen:
-            if self._seen < collection.floor:
+        if collection.last_revision > self._position:
+            if self._position < collection.floor:
                 self._put_all(collection.current(""))
             else:
-                for change in collection.events_after(self._seen):
+                for change in collection.events_after(self._position):
                     self._put(change.key, change.after)
-        self._seen = max(collection.last_revision, collection.floor)
+        self._position = max(collection.last_revision, collection.floor)
 
     @abstractmethod
     def _put(self, key: str, version: Version | None) -> None:

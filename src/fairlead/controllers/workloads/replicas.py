@@ -86,7 +86,7 @@ class Replicas:
         failure: StatusError | None = None
         if owner["metadata"].get("deletionTimestamp") is None:
             failure = await self._keep_number(owner, pods)
-        await self._tell(owner, pods, failure)
+        await self._write_status(owner, pods, failure)
         if failure is not None:
             raise failure
         return next_available(pods, owner["spec"].get("minReadySeconds") or 0)
@@ -128,7 +128,9 @@ class Replicas:
         siblings = self._siblings.of(parent)
         return [pod for sibling in siblings for pod in self._pods.of(sibling.value)]
 
-    async def _tell(self, owner: Object, pods: Sequence[Pod], failure: StatusError | None) -> None:
+    async def _write_status(
+        self, owner: Object, pods: Sequence[Pod], failure: StatusError | None
+    ) -> None:
         """Write the status if it changed."""
         status = _status(owner, pods, failure)
         if status == owner.get("status"):

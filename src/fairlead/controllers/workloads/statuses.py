@@ -20,14 +20,14 @@ async def write_status(
     written object, or None if the owner is gone or has another uid."""
     metadata = owner["metadata"]
 
-    def tell(current: Object) -> Object:
+    def checked(current: Object) -> Object:
         if current["metadata"]["uid"] != metadata["uid"]:
             raise not_found(resource.ref(metadata["name"]))
         return change(current)
 
     try:
         return await objects.change(
-            resource.key, metadata["namespace"], metadata["name"], tell, "status"
+            resource.key, metadata["namespace"], metadata["name"], checked, "status"
         )
     except StatusError as error:
         if error.code != 404:
@@ -41,15 +41,15 @@ async def replace_status(
     """Replace the status of an owner; returns the written object, or None if it is gone. Raises
     StatusError (409) if the status changed meanwhile."""
 
-    def told(current: Object) -> Object:
+    def updated(current: Object) -> Object:
         if (current.get("status") or {}) != (owner.get("status") or {}):
             raise modified(resource.ref(owner["metadata"]["name"]))
         return {**current, "status": status}
 
-    return await write_status(objects, resource, owner, told)
+    return await write_status(objects, resource, owner, updated)
 
 
-async def tell(objects: Client, resource: Resource, owner: Object, status: Object) -> None:
+async def update_status(objects: Client, resource: Resource, owner: Object, status: Object) -> None:
     """Write the status if it changed. Keeps the conditions, which belong to other writers."""
     if _beside_conditions(status, owner) != owner.get("status"):
         await write_status(

@@ -215,7 +215,7 @@ class _DecompressingReader(io.RawIOBase):
     ) -> None:
         self._file = file
         self._left = left
-        self._taken = on_read
+        self._on_read = on_read
         self._total = sha256(before)
         self._unpacker = zlib.decompressobj()
 
@@ -240,7 +240,7 @@ class _DecompressingReader(io.RawIOBase):
         piece = self._file.read(min(self._left, _PIECE))
         self._left -= len(piece)
         self._total.update(piece)
-        self._taken(len(piece))
+        self._on_read(len(piece))
         return piece
 
     def digest(self, last: bytes) -> str:

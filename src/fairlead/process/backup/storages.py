@@ -96,10 +96,10 @@ def _sealed(rows: Iterable[Row], sealing: Sealing) -> Iterator[Row]:
 @dataclass(frozen=True, slots=True)
 class _Read:
     header: Header
-    found: list[Row]
+    all_rows: list[Row]
 
     def rows(self) -> Iterator[Row]:
-        return iter(self.found)
+        return iter(self.all_rows)
 
 
 class SharedStorage:

@@ -149,7 +149,7 @@ def _ensure_issued(pki: Pki, hosts: list[str], now: datetime, life: timedelta) -
     remembered = pki.ca.certificate.with_name("serving.hosts")
     issuer = _Issuer(pki.ca, pki.ca.certificate.with_name("issuer"))
     same_issuer = issuer.is_the_same()
-    same = same_issuer and _says(remembered, host_list)
+    same = same_issuer and _contains(remembered, host_list)
     if not same or _needs_renewal(pki.serving, now):
         from fairlead.process.certificates.issue import issue_serving
 
@@ -193,13 +193,13 @@ class _Issuer:
         self._digest = sha256(read_private(ca.certificate)).hexdigest()
 
     def is_the_same(self) -> bool:
-        return _says(self._file, self._digest)
+        return _contains(self._file, self._digest)
 
     def remember(self) -> None:
         write_private(self._file, self._digest.encode())
 
 
-def _says(path: Path, text: str) -> bool:
+def _contains(path: Path, text: str) -> bool:
     return path.exists() and read_private(path).decode() == text
 
 

@@ -58,8 +58,8 @@ class Renewal:
         self._now = now
         self._lifetimes = lifetimes
         self._stamps = self._current_stamps()
-        self._said: dict[str, datetime] = {}
-        self._say_what_ends()
+        self._warned: dict[str, datetime] = {}
+        self._warn_of_expiry()
 
     async def run(self) -> None:
         """Check every minute until cancelled."""
@@ -78,25 +78,25 @@ class Renewal:
             if self._renews:
                 ensure_pki(self._directory, self._hosts, self._now, self._lifetimes)
         except FileError as error:
-            self._say("own certificates cannot be renewed: %s", error)
+            self._warn("own certificates cannot be renewed: %s", error)
         stamps = self._current_stamps()
         if stamps == self._stamps:
-            self._say_what_ends()
+            self._warn_of_expiry()
             return False
         try:
             check_pair(self._serving.certificate, self._serving.key)
         except FileError as error:
-            self._say("%s; the certificate read before stays in use", error)
+            self._warn("%s; the certificate read before stays in use", error)
             return False
         self._stamps = stamps
         logger.info("serving with a new certificate from %s", self._serving.certificate)
-        self._say_what_ends()
+        self._warn_of_expiry()
         return True
 
     def _current_stamps(self) -> list[object]:
         return [stamp(pair.certificate) for pair in self._followed]
 
-    def _say_what_ends(self) -> None:
+    def _warn_of_expiry(self) -> None:
         """Warn before the configured certificate expires; own ones are renewed in time."""
         if self._configured is None:
             return
@@ -106,13 +106,13 @@ class Renewal:
         except (OSError, ValueError):
             return  # the error is reported when it is loaded
         if left <= timedelta():
-            self._say("the serving certificate %s has expired: clients refuse it", path)
+            self._warn("the serving certificate %s has expired: clients refuse it", path)
         elif left < _SOON:
-            self._say("the serving certificate %s expires in %d days", path, left.days)
+            self._warn("the serving certificate %s expires in %d days", path, left.days)
 
-    def _say(self, text: str, *arguments: object) -> None:
+    def _warn(self, text: str, *arguments: object) -> None:
         """Log each kind of warning at most once a day."""
-        last = self._said.get(text)
+        last = self._warned.get(text)
         if last is None or self._now() - last >= _SAY_AGAIN:
-            self._said[text] = self._now()
+            self._warned[text] = self._now()
             logger.warning(text, *arguments)

@@ -42,10 +42,10 @@ class ServingCertificates:
     def pki(self) -> Pki:
         """Return the certificates of the data directory; issues missing ones."""
         try:
-            pair = self._given_pair()
+            pair = self._configured_pair()
             if pair is not None:  # first: other users of its key report worse errors
                 check_pair(pair.certificate, pair.key)
-            proxy = self._given_proxy()
+            proxy = self._configured_proxy()
             pki = ensure_pki(self._options.data_dir, self._hosts(), lifetimes=self._lifetimes())
             return pki if proxy is None else pki.with_proxy(proxy)
         except FileError as error:
@@ -53,7 +53,7 @@ class ServingCertificates:
 
     def trust(self, pki: Pki, authorities: Sequence[Authorities]) -> ClientTrust:
         """Return the TLS context provider for the presented certificate."""
-        pair = self._given_pair() or pki.serving
+        pair = self._configured_pair() or pki.serving
         try:
             check_pair(pair.certificate, pair.key)
             return ClientTrust(pair.certificate, pair.key, authorities)
@@ -84,7 +84,7 @@ class ServingCertificates:
             directory,
             self._hosts(),
             pki,
-            configured=self._given_pair(),
+            configured=self._configured_pair(),
             changed=take_up,
             renews=keeps_files,
             lifetimes=self._lifetimes(),
@@ -93,7 +93,7 @@ class ServingCertificates:
     def _lifetimes(self) -> Lifetimes:
         return TESTING_LIFETIMES if self._options.testing else DEFAULT_LIFETIMES
 
-    def _given_pair(self) -> Pair | None:
+    def _configured_pair(self) -> Pair | None:
         """Return the serving certificate of the command line."""
         options = self._options
         if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
@@ -102,7 +102,7 @@ class ServingCertificates:
             return None
         return Pair(options.tls_cert_file, options.tls_private_key_file)
 
-    def _given_proxy(self) -> Pair | None:
+    def _configured_proxy(self) -> Pair | None:
         """Return the command line's client certificate towards extension servers; raises
         FileError."""
         options = self._options

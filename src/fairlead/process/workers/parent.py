@@ -30,7 +30,7 @@ from fairlead.process.workers.slot import (
     STOP,
     STOP_NOW,
     WorkerSlot,
-    found_file,
+    contents_file,
     socket_of,
 )
 from fairlead.storage.workers.page import Page
@@ -77,7 +77,7 @@ class Parent:
         self._kill_at = float("inf")
         self._shares_log = options.storage == "sqlite"
         self._code = 0
-        self._told = False
+        self._is_announced = False
         self._started = time.time()
         self._stop_signals = stop_signals
         self._heeded = (*self._stop_signals, signal.SIGCHLD)
@@ -124,9 +124,9 @@ class Parent:
             self._do_what_is_due()
             for key, _ in self._selector.select(self._patience()):
                 if key.fileobj is woken:
-                    self._heed(woken.recv(4096))
+                    self._on_signal(woken.recv(4096))
                 else:
-                    self._hear(key.data)
+                    self._on_message(key.data)
             self._reap()
         return self._code
 
@@ -136,12 +136,12 @@ class Parent:
     def _patience(self) -> float | None:
         soonest = self._kill_at
         if not self._stopping:
-            soonest = min((worker.due for worker in self._wanted()), default=soonest)
+            soonest = min((worker.due for worker in self._expected_workers()), default=soonest)
         return max(0.0, soonest - time.monotonic()) if soonest != float("inf") else None
 
     # Workers
 
-    def _wanted(self) -> list[_Worker]:
+    def _expected_workers(self) -> list[_Worker]:
         """Return the workers to start. If each follows a store of its own (etcd), worker 0 starts
         alone first: it creates the files that all of them use."""
         if not (self._shares_log or self._workers[OWNER].was_ready):
@@ -183,7 +183,7 @@ class Parent:
                     other.listener.close()
             self._selector.close()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, self._heeded)
-            code = self._work(self._place(worker, control))
+            code = self._work(self._new_slot(worker, control))
         except Exception as error:
             detail = error if self._options.verbosity else None
             why = f"{type(error).__name__}: {error}"
@@ -193,7 +193,7 @@ class Parent:
             sys.stderr.flush()
             os._exit(code)
 
-    def _place(self, worker: _Worker, control: socket.socket) -> WorkerSlot:
+    def _new_slot(self, worker: _Worker, control: socket.socket) -> WorkerSlot:
         return WorkerSlot(
             worker.number,
             self._page,
@@ -205,7 +205,7 @@ class Parent:
             started=self._started,
         )
 
-    def _hear(self, worker: _Worker) -> None:
+    def _on_message(self, worker: _Worker) -> None:
         assert worker.control is not None
         try:
             heard = worker.control.recv(16)
@@ -215,12 +215,12 @@ class Parent:
             self._selector.unregister(worker.control)
         elif READY in heard:
             worker.ready = worker.was_ready = True
-            if not self._told and all(worker.ready for worker in self._workers):
-                self._told = True
+            if not self._is_announced and all(worker.ready for worker in self._workers):
+                self._is_announced = True
                 options = self._options
                 dialect = DIALECTS[options.dialect]
                 url = f"https://{self._address}"
-                data_found = found_file(self._directory).read_text()
+                data_found = contents_file(self._directory).read_text()
                 age = process_age()
                 message = banner(
                     url,
@@ -280,13 +280,13 @@ class Parent:
             if now >= self._kill_at:
                 self._kill()
             return
-        for worker in self._wanted():
+        for worker in self._expected_workers():
             if now >= worker.due:
                 self._start(worker)
 
     # Signals
 
-    def _heed(self, numbers: bytes) -> None:
+    def _on_signal(self, numbers: bytes) -> None:
         for number in numbers:
             if number in self._stop_signals:
                 tell_stopping(self._stopping + 1)

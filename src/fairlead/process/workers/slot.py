@@ -49,7 +49,7 @@ class WorkerSlot:
         worker without it would not be restarted and would keep the port in use."""
         self.control.setblocking(False)
 
-        def hear() -> None:
+        def receive() -> None:
             try:
                 heard = self.control.recv(16)
             except BlockingIOError:
@@ -64,18 +64,18 @@ class WorkerSlot:
             if STOP_NOW in heard:
                 hurry()
 
-        asyncio.get_running_loop().add_reader(self.control, hear)
+        asyncio.get_running_loop().add_reader(self.control, receive)
 
     def notify_ready(self, data_found: str) -> None:
         """Notify the parent that this worker is ready. `data_found` describes the store's contents;
         the parent uses that of worker 0."""
         if self.number == OWNER:
-            found_file(self.directory).write_text(data_found)
+            contents_file(self.directory).write_text(data_found)
         self.slot.set_ready(True)
         self.control.send(READY)
 
 
-def found_file(directory: Path) -> Path:
+def contents_file(directory: Path) -> Path:
     """Return the file in which worker 0 describes the store's contents."""
     return directory / "found"
 

@@ -28,31 +28,31 @@ class Worker:
     """The parts of a place that need the event loop."""
 
     def __init__(self, slot: WorkerSlot, workers: int) -> None:
-        self.place = slot
+        self.worker_slot = slot
         self.slot = slot.slot
-        self._desk = RpcServer(slot.peers)
-        self._gathering = MetricsAggregator(slot.directory, slot.number, workers, self._desk)
+        self._rpc = RpcServer(slot.peers)
+        self._aggregator = MetricsAggregator(slot.directory, slot.number, workers, self._rpc)
         self._sharing: Sharing | None = None
 
     @property
     def leads(self) -> bool:
         """Return whether this worker creates the initial objects and runs controllers. Workers
         without a shared log all do, like separate servers."""
-        return not self.place.follows_owner
+        return not self.worker_slot.follows_owner
 
     @property
     def keeps_files(self) -> bool:
         """Return whether this worker renews the certificates and the kubeconfig."""
-        return self.place.number == OWNER
+        return self.worker_slot.number == OWNER
 
     def followed_log(self) -> FollowedLog:
         """Return a log that follows the owner's."""
-        path = socket_of(self.place.directory, OWNER)
-        return FollowedLog(SharedSource(str(path), self.place.page))
+        path = socket_of(self.worker_slot.directory, OWNER)
+        return FollowedLog(SharedSource(str(path), self.worker_slot.page))
 
     def share(self, log: EmbeddedLog) -> None:
         """Serve this log to the other workers once `open` was awaited."""
-        self._sharing = log.sharing = Sharing(self.place.page, self._desk, log)
+        self._sharing = log.sharing = Sharing(self.worker_slot.page, self._rpc, log)
 
     def opened(self, store: Store) -> None:
         """Start sharing the store. Call it before anything is written."""
@@ -62,7 +62,7 @@ class Worker:
     @property
     def store_is_healthy(self) -> bool:
         """Return the health that the owner of the log reports; True in the owner itself."""
-        return not self.place.follows_owner or self.place.page.healthy
+        return not self.worker_slot.follows_owner or self.worker_slot.page.healthy
 
     async def tell_health(self) -> None:
         """Publish the health of the store to the other workers, forever. For the owner only."""
@@ -73,22 +73,22 @@ class Worker:
 
     async def open(self) -> None:
         """Start serving the other workers."""
-        await self._desk.open()
+        await self._rpc.open()
 
     async def gather(self, metrics: Metrics) -> list[Family]:
         """Return the metrics of all workers."""
-        return await self._gathering(metrics)
+        return await self._aggregator(metrics)
 
     def answer_for(self, metrics: Metrics) -> None:
-        self._gathering.answer_for(metrics)
+        self._aggregator.answer_for(metrics)
 
     async def followers_gone(self, patience: float) -> None:
         """Wait until no worker is connected to this log, at most `patience` seconds."""
         if self._sharing is not None:
-            await self._desk.deserted(patience)
+            await self._rpc.deserted(patience)
 
     async def close(self) -> None:
-        await self._desk.close()
+        await self._rpc.close()
 
 
 # Merges the metrics of all workers. Any worker can serve them.
@@ -110,7 +110,7 @@ class MetricsAggregator:
         self._workers = workers
         self._before = self._written(worker)
         self._metrics: Metrics | None = None
-        desk.offers["metrics"] = self._tell
+        desk.offers["metrics"] = self._answer_metrics
 
     async def __call__(self, metrics: Metrics) -> list[Family]:
         """Return the merged metrics. Common metrics come from the worker with the lowest number."""
@@ -124,7 +124,7 @@ class MetricsAggregator:
         """Serve these metrics to the other workers."""
         self._metrics = metrics
 
-    async def _tell(self, channel: Channel, number: int) -> list[tuple[Any, ...]]:
+    async def _answer_metrics(self, channel: Channel, number: int) -> list[tuple[Any, ...]]:
         await asyncio.sleep(0)
         if self._metrics is None:
             raise StorageError("this worker is still starting")

@@ -82,13 +82,13 @@ async def _explained(
     policy = await _policy(invocation.client, question.namespace)
     reasons = Reasons(policy, dialect, who, question)
     grants = reasons.grants()
-    lines = [*_told_grants(grants), *_told_hidden(policy)]
+    lines = [*_grant_lines(grants), *_hidden_lines(policy)]
     if allowed and not grants and not policy.hidden:
         lines += ["", "No rule allows it: another authorizer than RBAC does."]
     elif grants and not allowed:
         lines += ["", "These rules allow it, yet another authorizer of the server refuses it."]
     elif not allowed:
-        lines += _told_lack(reasons, who.user, question)
+        lines += _missing_lines(reasons, who.user, question)
     return lines
 
 
@@ -101,32 +101,32 @@ async def _policy(client: Client, namespace: str) -> Policy:
         return await read_policy(own, dialect, namespace)
 
 
-def _told_grants(grants: Sequence[Grant]) -> Iterator[str]:
+def _grant_lines(grants: Sequence[Grant]) -> Iterator[str]:
     for grant in grants:
-        yield from ("", _told_binding(grant), f"  rule  {_told_rule(grant.rule)}")
+        yield from ("", _binding_text(grant), f"  rule  {_rule_text(grant.rule)}")
         if grant.origin:
             yield f"  from  ClusterRole {grant.origin}, which is aggregated into it"
 
 
-def _told_binding(grant: Grant) -> str:
+def _binding_text(grant: Grant) -> str:
     binding = grant.binding
     kind = "RoleBinding" if binding.namespace else "ClusterRoleBinding"
     return f"{kind} {binding.name} gives {binding.role_kind} {binding.role[1]} to {grant.subject}"
 
 
-def _told_hidden(policy: Policy) -> Iterator[str]:
+def _hidden_lines(policy: Policy) -> Iterator[str]:
     if policy.hidden:
         names = ", ".join(sorted(policy.hidden))
         yield from ("", f"You may not read {names}, so there may be more to it.")
 
 
-def _told_lack(reasons: Reasons, user: str, question: Question) -> Iterator[str]:
+def _missing_lines(reasons: Reasons, user: str, question: Question) -> Iterator[str]:
     near = reasons.near_misses()[:_MAX_ROLES]
     if near:
         yield from ("", "Close, but not enough:")
     for grant in near:
-        yield f"  {_told_binding(grant)}"
-        yield f"    rule  {_told_rule(grant.rule)}"
+        yield f"  {_binding_text(grant)}"
+        yield f"    rule  {_rule_text(grant.rule)}"
         yield f"    but   {grant.missing}"
     roles = reasons.roles_that_allow()[:_MAX_ROLES]
     if roles:
@@ -135,11 +135,11 @@ def _told_lack(reasons: Reasons, user: str, question: Question) -> Iterator[str]
         kind = "Role" if role["metadata"].get("namespace") else "ClusterRole"
         yield f"  {kind} {role['metadata']['name']}"
         yield from (f"    {line}" for line in commands_to_bind(user, question, role))
-    yield from ("", f"The rule that is missing: {_told_rule(rule_for(question))}")
+    yield from ("", f"The rule that is missing: {_rule_text(rule_for(question))}")
     yield from (f"    {line}" for line in commands_to_add(user, question))
 
 
-def _told_rule(rule: Mapping[str, Any]) -> str:
+def _rule_text(rule: Mapping[str, Any]) -> str:
     """The rule as one line of YAML; lists are cut after 8 values."""
     parts = []
     for name in _PARTS:

@@ -26,7 +26,7 @@ async def run(invocation: Invocation) -> int:
         token for token in (read_secret(value, dialect) for value in listed["items"]) if token
     ]
     if as_document:
-        print_document(invocation, [_told(token) for token in tokens])
+        print_document(invocation, [_document(token) for token in tokens])
     elif tokens:
         now = datetime.now(UTC)
         rows = [tuple(cell or "<none>" for cell in _row(token, now)) for token in tokens]
@@ -53,7 +53,7 @@ def _expiry(token: BootstrapToken) -> str:
     return token.expires.strftime("%Y-%m-%dT%H:%M:%SZ") if token.expires is not None else ""
 
 
-def _told(token: BootstrapToken) -> dict[str, object]:
+def _document(token: BootstrapToken) -> dict[str, object]:
     fields = {
         "token": token.token,
         "description": token.description,

@@ -14,7 +14,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    name = Files(invocation).said.current_context
+    name = Files(invocation).configuration.current_context
     if not name:
         raise CommandFailed("error: current-context is not set")
     invocation.screen.print(printable(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.commands.config.files import Files, add_words, delete, one_word
+from fairlead.cli.commands.config.files import Files, add_words, delete, only_word
 from fairlead.cli.invocation import Invocation
 
 
@@ -12,7 +12,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    was_current = Files(invocation).said.current_context == one_word(invocation)
+    was_current = Files(invocation).configuration.current_context == only_word(invocation)
     code = delete(invocation, "contexts")
     if was_current:
         invocation.screen.flush()

@@ -29,7 +29,7 @@ class Files:
 
     def __init__(self, invocation: Invocation) -> None:
         self.sources: Sources = sources_of(invocation.options.kubeconfig)
-        self.said: Configuration = read_configuration(self.sources)
+        self.configuration: Configuration = read_configuration(self.sources)
 
     @property
     def default(self) -> Path:
@@ -37,11 +37,11 @@ class Files:
         return self.sources.default
 
     def names(self, section: str) -> list[str]:
-        return sorted(self.said.entries[section])
+        return sorted(self.configuration.entries[section])
 
     def fields(self, section: str, name: str) -> Fields | None:
         """The fields of an entry; None if there is no entry of this name."""
-        entry = self.said.entries[section].get(name)
+        entry = self.configuration.entries[section].get(name)
         return None if entry is None else entry.value
 
     def set(
@@ -49,8 +49,8 @@ class Files:
     ) -> bool:
         """Change an entry in its file, or create it in the file of the entry `beside`, or else in
         the default file; return whether it existed."""
-        entry = self.said.entries[section].get(name)
-        holder = entry or self.said.entries[section].get(beside)
+        entry = self.configuration.entries[section].get(name)
+        holder = entry or self.configuration.entries[section].get(beside)
         path = self.default if holder is None else holder.origin
 
         def write(document: Fields) -> None:
@@ -62,7 +62,7 @@ class Files:
 
     def remove(self, section: str, name: str) -> None:
         """Remove an entry from its file."""
-        path = self.said.entries[section][name].origin
+        path = self.configuration.entries[section][name].origin
 
         def write(document: Fields) -> None:
             document[section] = [
@@ -92,7 +92,7 @@ class Files:
                 return
 
 
-def one_word(invocation: Invocation) -> str:
+def only_word(invocation: Invocation) -> str:
     """The only argument of a command; raises CommandFailed."""
     words: list[str] = invocation.options.words
     if len(words) != 1:
@@ -106,7 +106,7 @@ def add_words(parser: ArgumentReader, metavar: str) -> None:
 
 def delete(invocation: Invocation, section: str) -> int:
     """Remove the entry that the argument names from a section; return the exit code."""
-    files, name, what = Files(invocation), one_word(invocation), SECTIONS[section]
+    files, name, what = Files(invocation), only_word(invocation), SECTIONS[section]
     if files.fields(section, name) is None:
         raise CommandFailed(f"error: cannot delete {what} {name}, not in {files.default}")
     files.remove(section, name)
@@ -129,7 +129,7 @@ def content_of(path: str, what: str) -> str:
 def path_from(files: Files, section: str, name: str, path: str) -> str:
     """The path relative to the configuration file of the entry if it is below its directory, else
     absolute."""
-    entry = files.said.entries[section].get(name)
+    entry = files.configuration.entries[section].get(name)
     directory = (files.default if entry is None else entry.origin).absolute().parent
     absolute = os.path.abspath(path)
     relative = os.path.relpath(absolute, directory)

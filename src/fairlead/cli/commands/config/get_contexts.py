@@ -29,7 +29,7 @@ async def run(invocation: Invocation) -> int:
     if invocation.options.output not in ("", "name"):
         raise UsageError('output must be one of "" or "name"')
     files = Files(invocation)
-    contexts = files.said.entries["contexts"]
+    contexts = files.configuration.entries["contexts"]
     selected = sorted(set(invocation.options.words)) or files.names("contexts")
     names = [name for name in selected if name in contexts]
     if invocation.options.output == "name":
@@ -48,6 +48,6 @@ async def run(invocation: Invocation) -> int:
 
 def _row(files: Files, name: str) -> list[str]:
     fields = files.fields("contexts", name) or {}
-    mark = "*" if name == files.said.current_context else ""
+    mark = "*" if name == files.configuration.current_context else ""
     cells = [mark, name, *(str(fields.get(field) or "") for field in _FIELDS)]
     return [printable(cell) for cell in cells]

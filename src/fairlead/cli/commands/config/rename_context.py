@@ -25,7 +25,7 @@ async def run(invocation: Invocation) -> int:
     if files.fields("contexts", new) is not None:
         raise CommandFailed(f'error: there is a context "{new}" already in {files.default}')
     files.set("contexts", new, lambda fields: fields.update(context), old)
-    if files.said.current_context == old:
+    if files.configuration.current_context == old:
         files.use(new)
     files.remove("contexts", old)
     invocation.screen.print(f'Context "{old}" renamed to "{new}".')

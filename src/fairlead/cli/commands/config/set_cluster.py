@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.commands.config.files import Files, add_words, content_of, one_word, path_from
+from fairlead.cli.commands.config.files import Files, add_words, content_of, only_word, path_from
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 
@@ -27,7 +27,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    options, name = invocation.options, one_word(invocation)
+    options, name = invocation.options, only_word(invocation)
     _check(options.certificate_authority, options.insecure_skip_tls_verify, options.embed_certs)
     files = Files(invocation)
     values = {field: getattr(options, field.replace("-", "_")) for field in _TEXTS}

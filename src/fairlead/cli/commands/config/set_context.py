@@ -41,9 +41,9 @@ def _name(invocation: Invocation, files: Files) -> str:
     if invocation.options.current:
         if words:
             raise CommandFailed("error: --current names the context already: leave out the name")
-        if not files.said.current_context:
+        if not files.configuration.current_context:
             raise CommandFailed("error: no current context is set")
-        return files.said.current_context
+        return files.configuration.current_context
     if not words or not words[0]:
         raise CommandFailed("error: name a context, or give --current")
     return words[0]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.commands.config.files import Files, add_words, content_of, one_word, path_from
+from fairlead.cli.commands.config.files import Files, add_words, content_of, only_word, path_from
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 
@@ -52,10 +52,10 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    options, name = invocation.options, one_word(invocation)
+    options, name = invocation.options, only_word(invocation)
     _check(options)
     files = Files(invocation)
-    file_fields = _shown_files(files, name, options)
+    file_fields = _file_fields(files, name, options)
 
     def change(fields: Fields) -> None:
         for field, new_fields in file_fields.items():
@@ -86,7 +86,7 @@ def _check(options: argparse.Namespace) -> None:
         )
 
 
-def _shown_files(
+def _file_fields(
     files: Files, name: str, options: argparse.Namespace
 ) -> Mapping[str, dict[str, str]]:
     """For each file flag given, the fields to write: the content, the path, or none for an empty

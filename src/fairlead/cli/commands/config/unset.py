@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.commands.config.files import Files, add_words, one_word
+from fairlead.cli.commands.config.files import Files, add_words, only_word
 from fairlead.cli.commands.config.properties import property_of
 from fairlead.cli.commands.config.set import put
 from fairlead.cli.invocation import Invocation
@@ -14,7 +14,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    word = one_word(invocation)
+    word = only_word(invocation)
     path, files = property_of(word), Files(invocation)
     if path.section and not path.name:
         files.clear(path.section)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.commands.config.files import Files, add_words, one_word
+from fairlead.cli.commands.config.files import Files, add_words, only_word
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 
@@ -13,7 +13,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    name, files = one_word(invocation), Files(invocation)
+    name, files = only_word(invocation), Files(invocation)
     if not name:
         raise CommandFailed("error: you must specify a current-context")
     if files.fields("contexts", name) is None:

@@ -49,7 +49,7 @@ async def run(invocation: Invocation) -> int:
     if not options.merge and not options.kubeconfig:
         raise CommandFailed("error: --merge=false shows one file: name it with --kubeconfig")
     printer = printer_for(Choice(options.output or "yaml"))
-    configuration = Files(invocation).said
+    configuration = Files(invocation).configuration
     if options.context:
         configuration.current_context = options.context
     if options.minify:
@@ -81,7 +81,7 @@ def document(configuration: Configuration) -> Fields:
     for section in ("clusters", "users", "contexts"):
         entries = configuration.entries[section]
         output[section] = [
-            {"name": name, SECTIONS[section]: _shown(entries[name].value, ENTRIES[section])}
+            {"name": name, SECTIONS[section]: _output_value(entries[name].value, ENTRIES[section])}
             for name in sorted(entries)
         ] or None
     output["current-context"] = configuration.current_context
@@ -90,7 +90,7 @@ def document(configuration: Configuration) -> Fields:
     return output
 
 
-def _shown(fields: Fields, kinds: Kinds) -> Any:
+def _output_value(fields: Fields, kinds: Kinds) -> Any:
     plugin = fields.get("exec")
     if isinstance(plugin, dict):
         complete = {"args": None, "env": None, "provideClusterInfo": False, **plugin}

@@ -99,8 +99,8 @@ def _constraint(constraint: Fields) -> str:
 def pods_by(selector: Callable[[Subject], str]) -> Question:
     """A query for the pods that the selector of a workload matches."""
 
-    def ask(workload: Subject, asker: Queries) -> Awaitable[QueryResult]:
-        return asker.all(PODS, workload.namespace, labelSelector=selector(workload))
+    def ask(workload: Subject, queries: Queries) -> Awaitable[QueryResult]:
+        return queries.list(PODS, workload.namespace, labelSelector=selector(workload))
 
     return ask
 

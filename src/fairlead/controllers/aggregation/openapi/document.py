@@ -51,7 +51,7 @@ class Part:
 def read_description(raw: bytes, group: str, version: str) -> Description:
     """Parse and validate; raises Unreadable."""
     pieces = Pieces(raw)
-    if not isinstance(pieces.whole, dict) or pieces.whole.get("swagger") != "2.0":
+    if not isinstance(pieces.outline, dict) or pieces.outline.get("swagger") != "2.0":
         raise Unreadable("it is not a document of OpenAPI 2")
     shared = pieces.members("parameters")
     paths = {}
@@ -61,7 +61,7 @@ def read_description(raw: bytes, group: str, version: str) -> Description:
     definitions = _reached(paths, pieces)
     _check("paths", paths)
     _check("definitions", definitions)
-    info = pieces.whole.get("info")
+    info = pieces.outline.get("info")
     return Description(info if isinstance(info, dict) else {}, paths, definitions)
 
 

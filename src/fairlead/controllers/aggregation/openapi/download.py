@@ -69,7 +69,9 @@ class DocumentFetcher:
         tag = reply.header("etag")
         return replace(fetched, address=address, is_old=False, converted=None, new_tag=tag)
 
-    async def whole(self, extension: Extension, fetched: FetchedDocuments) -> FetchedDocuments:
+    async def fetch_document(
+        self, extension: Extension, fetched: FetchedDocuments
+    ) -> FetchedDocuments:
         """Fetch the OpenAPI 2 document. Raises CallError, Unreadable."""
         reply = await self._fetch(extension, OLD, fetched.old_tag, MAX_DOCUMENT_BYTES)
         if reply.status == 304:

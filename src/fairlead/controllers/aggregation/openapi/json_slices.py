@@ -28,7 +28,8 @@ class Unreadable(ValueError):
 
 
 class Pieces:
-    """A document whose upper levels are parsed: in `whole`, pieces are replaced by their index."""
+    """A document whose upper levels are parsed: in `outline`, pieces are replaced by their
+    index."""
 
     def __init__(self, raw: bytes) -> None:
         """Scan the document; raises Unreadable."""
@@ -40,11 +41,11 @@ class Pieces:
         for number, (start, end) in enumerate(spans):
             upper += (raw[finished:start], b"%d" % number)
             finished = end
-        self.whole = _parsed(b"".join([*upper, raw[finished:]]))
+        self.outline = _parsed(b"".join([*upper, raw[finished:]]))
 
     def members(self, name: str) -> dict[str, Any]:
         """The unparsed pieces of a top-level member, by key."""
-        value = self.whole.get(name) if isinstance(self.whole, dict) else None
+        value = self.outline.get(name) if isinstance(self.outline, dict) else None
         if value is None:
             return {}
         if not isinstance(value, dict):

@@ -20,7 +20,7 @@ from fairlead.controllers.aggregation.openapi.download import (
     document_name,
     without_tags,
 )
-from fairlead.controllers.aggregation.proxy import DocumentProxy, made_answer
+from fairlead.controllers.aggregation.proxy import DocumentProxy, converted_answer
 from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.controllers.queue import WorkQueue
 from fairlead.wire.outgoing.client import CallError
@@ -39,14 +39,14 @@ _MIN_INTERVAL = 1.0  # minimum seconds between two fetches of a server
 
 @dataclass(slots=True)
 class _ExtensionState:
-    """State of one extension server. `wanted`: a fetch is due as soon as it is available."""
+    """State of one extension server. `is_outdated`: a fetch is due as soon as it is available."""
 
     extension: Extension
     fetched: FetchedDocuments = field(default_factory=FetchedDocuments)
-    wanted: bool = True
+    is_outdated: bool = True
     failures: int = 0
     complaints: set[str] = field(default_factory=set)  # logged since the last success
-    asked_at: float = float("-inf")
+    fetched_at: float = float("-inf")
 
 
 class Descriptions:
@@ -92,10 +92,10 @@ class Descriptions:
         if state is None:
             state = self._states[name] = _ExtensionState(extension)
         before, state.extension = state.extension, extension
-        if _place(before) != _place(extension):
-            state.wanted, state.fetched = True, without_tags(state.fetched)
-        if state.wanted and extension.available:
-            pause = state.asked_at + _MIN_INTERVAL - asyncio.get_running_loop().time()
+        if _address_of(before) != _address_of(extension):
+            state.is_outdated, state.fetched = True, without_tags(state.fetched)
+        if state.is_outdated and extension.available:
+            pause = state.fetched_at + _MIN_INTERVAL - asyncio.get_running_loop().time()
             self._queue.add_later(name, max(pause, 0.0))
         if _rank(before) != _rank(extension):
             self._publish()
@@ -116,15 +116,15 @@ class Descriptions:
         state = self._states.get(name)
         if state is None:
             return 0.0
-        state.wanted = True
+        state.is_outdated = True
         if not state.extension.available:
             return 0.0
-        state.asked_at = asyncio.get_running_loop().time()
+        state.fetched_at = asyncio.get_running_loop().time()
         before, extension = state.fetched, state.extension
         complaint = await self._renew(state)
         if self._states.get(name) is not state:
             return 0.0
-        if _place(extension) != _place(state.extension):
+        if _address_of(extension) != _address_of(state.extension):
             state.fetched = without_tags(before)
             return _MIN_INTERVAL
         if state.fetched != before:
@@ -135,7 +135,7 @@ class Descriptions:
                 logger.warning("no OpenAPI document of %s: %s", name, quoted(complaint))
             state.failures += 1
             return float(min(FIRST_PAUSE * 2 ** min(state.failures - 1, 30), MAX_PAUSE))
-        state.wanted, state.failures = False, 0
+        state.is_outdated, state.failures = False, 0
         state.complaints.clear()
         return FRESH_FOR
 
@@ -143,7 +143,7 @@ class Descriptions:
         """Fetch both versions; returns an error text or "". One may succeed without the other."""
         extension, fetcher = state.extension, self._fetcher
         complaints = []
-        for ask in (fetcher.index, fetcher.whole):
+        for ask in (fetcher.index, fetcher.fetch_document):
             try:
                 state.fetched = await ask(extension, state.fetched)
             except CallError as error:
@@ -193,13 +193,13 @@ class Descriptions:
         name, fetched = state.extension.name, state.fetched
         if fetched.converted is not None:
             address = address_of(document_name(state.extension), fetched.converted.identity)
-            return Remote(address, partial(made_answer, fetched.converted, address))
+            return Remote(address, partial(converted_answer, fetched.converted, address))
         if not fetched.address:
             return None
         return Remote(fetched.address, partial(self._proxy.document, name))
 
 
-def _place(extension: Extension) -> tuple[object, ...]:
+def _address_of(extension: Extension) -> tuple[object, ...]:
     """The address and TLS settings of a server."""
     return (extension.host, extension.service_port, extension.ca_bundle, extension.insecure)
 

@@ -64,7 +64,7 @@ class NodeLifecycle:
         self._zones = Zones(dialect, rates)
         self._heartbeats = Heartbeats()
         self._lost_since: dict[str, float] = {}
-        self._known: dict[str, str] = {}  # uids by node
+        self._uids: dict[str, str] = {}  # uids by node
         # Nodes that were ready when lost; their pods are still to be marked.
         self._fell_silent: set[str] = set()
         self._unplaced: set[str] = set()
@@ -77,7 +77,7 @@ class NodeLifecycle:
         return {LEASES: self._lease, NODES: self._node, PODS: self._pod}
 
     def _node(self, change: Change) -> Iterable[str]:
-        if change.name not in self._known:
+        if change.name not in self._uids:
             self._unplaced.add(change.name)
         return (change.name,)
 
@@ -109,11 +109,11 @@ class NodeLifecycle:
             return None
 
     def _forget(self, name: str) -> None:
-        uid = self._known.pop(name, None)
+        uid = self._uids.pop(name, None)
         if uid is not None:
             gone = {"metadata": {"name": name, "uid": uid}}
             text = f"Node {name} event: Removing Node {name} from Controller"
-            self._say(gone, "RemovingNode", text)
+            self._record(gone, "RemovingNode", text)
         self._heartbeats.forget(name)
         self._lost_since.pop(name, None)
         self._fell_silent.discard(name)
@@ -122,10 +122,10 @@ class NodeLifecycle:
 
     async def _look_after(self, name: str, node: Object) -> float | None:
         silent_in = self._heartbeats.last(node) + self._grace(node) - clock.steady()
-        is_known = self._known.get(name) == node["metadata"]["uid"]
+        is_known = self._uids.get(name) == node["metadata"]["uid"]
         if not is_known:
             text = f"Node {name} event: Registered Node {name} in Controller"
-            self._say(node, "RegisteredNode", text)
+            self._record(node, "RegisteredNode", text)
         self._zones.place(node, ready=silent_in > 0 and _readiness(node) == "True")
         self._judge(name)
         if silent_in <= 0:
@@ -141,7 +141,7 @@ class NodeLifecycle:
         if name in self._fell_silent or (status in ("False", "Unknown") and not is_known):
             await self._mark_pods(name)
             self._fell_silent.discard(name)
-        self._known[name] = node["metadata"]["uid"]
+        self._uids[name] = node["metadata"]["uid"]
         return min((wait for wait in (silent_in, given_up_in) if wait > 0), default=None)
 
     def _grace(self, node: Object) -> float:
@@ -169,13 +169,13 @@ class NodeLifecycle:
         written = await self._objects.change(NODES, "", name, change, "status")
         if _readiness(node) == "True":
             self._fell_silent.add(name)
-            self._say(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+            self._record(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
         return written
 
     async def _mark_node(self, name: str, node: Object, status: str) -> float:
         """Write labels and taints; returns the seconds until the eviction decision, 0 if none is
         pending."""
-        decided, wait = self._fate(name, node, status)
+        decided, wait = self._decide(name, node, status)
 
         def marked(old: Object) -> Object:
             new = self._marks.labelled(self._marks.keeping_pods_away(old))
@@ -187,7 +187,7 @@ class NodeLifecycle:
             await self._objects.change(NODES, "", name, marked)
         return wait
 
-    def _fate(self, name: str, node: Object, status: str) -> tuple[str | None, float]:
+    def _decide(self, name: str, node: Object, status: str) -> tuple[str | None, float]:
         """The eviction decision: a readiness to taint the node for, "" to remove the taint, or None
         if undecided, with the seconds until it is decided."""
         if not status:
@@ -223,7 +223,7 @@ class NodeLifecycle:
             resource, message = self._objects.resource(PODS), "Node is not ready"
             self._recorder.record(resource, pod, WARNING, "NodeNotReady", message)
 
-    def _say(self, node: Object, reason: str, text: str) -> None:
+    def _record(self, node: Object, reason: str, text: str) -> None:
         self._recorder.record(self._objects.resource(NODES), node, NORMAL, reason, text)
 
 
@@ -253,11 +253,11 @@ def _renewal(lease: Version) -> bytes:
 
 @dataclass(slots=True)
 class _Heartbeat:
-    """`said` is lastHeartbeatTime of the Ready condition, None without the condition; `seen` is
+    """`reported` is lastHeartbeatTime of the Ready condition, None without the condition; `seen` is
     when it changed, by our monotonic clock."""
 
     uid: str
-    said: str | None
+    reported: str | None
     seen: float
 
 
@@ -294,8 +294,8 @@ class Heartbeats:
             age = clock.time() - created if heartbeat is None else 0.0
             beat = _Heartbeat(uid, heartbeat, clock.steady() - age)
             self._beats[name] = beat
-        elif beat.said != heartbeat:
-            beat.said, beat.seen = heartbeat, clock.steady()
+        elif beat.reported != heartbeat:
+            beat.reported, beat.seen = heartbeat, clock.steady()
         lease = self._leases.get(name)
         return beat.seen if lease is None else max(beat.seen, lease[1])
 

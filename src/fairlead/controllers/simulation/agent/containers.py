@@ -43,7 +43,7 @@ class Step:
     """The new status, events to record, and the time of the next change."""
 
     status: Object
-    said: list[PodEvent] = field(default_factory=list)
+    events: list[PodEvent] = field(default_factory=list)
     due: float | None = None
 
 
@@ -184,10 +184,10 @@ def _start(role: Role, old: Object | None, now: Moment, restarts: int = 0) -> St
         "containerID": _container_id(role, restarts),
         "started": True,
     }
-    return Step(status, _said_of_start(role, image))
+    return Step(status, _start_events(role, image))
 
 
-def _said_of_start(role: Role, image: str) -> list[PodEvent]:
+def _start_events(role: Role, image: str) -> list[PodEvent]:
     if role.container.get("imagePullPolicy") == ALWAYS:
         pulled = [
             PodEvent(NORMAL, "Pulling", f'Pulling image "{image}"', role.path),
@@ -225,9 +225,9 @@ def _run(role: Role, step: Step, now: Moment) -> None:
     if ready:
         return
     if behaviour.never_ready:
-        if step.said and role.container.get("readinessProbe"):
+        if step.events and role.container.get("readinessProbe"):
             text = "Readiness probe failed: the container simulates that it is never ready"
-            step.said.append(PodEvent(WARNING, "Unhealthy", text, role.path))
+            step.events.append(PodEvent(WARNING, "Unhealthy", text, role.path))
     elif step.due is None or ready_at < step.due:
         step.due = ready_at
 
@@ -259,7 +259,7 @@ def _again(role: Role, old: Object, now: Moment) -> Step:
         return Step(old, due=due)
     metadata = role.pod["metadata"]
     pod_name = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
-    message = f"back-off {_shown(pause)} restarting failed container={role.name} pod={pod_name}"
+    message = f"back-off {_text(pause)} restarting failed container={role.name} pod={pod_name}"
     status = {
         **old,
         "state": {"waiting": {"message": message, "reason": CRASHING}},
@@ -271,7 +271,7 @@ def _again(role: Role, old: Object, now: Moment) -> Step:
     return Step(status, [PodEvent(WARNING, "BackOff", text, role.path)], due)
 
 
-def _shown(seconds: float) -> str:
+def _text(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
 

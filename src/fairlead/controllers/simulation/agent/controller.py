@@ -68,7 +68,7 @@ class PodAgents:
             name: Recorder(events, fleet.client(name), agent, name) for name in fleet.numbers
         }
         # Deduplicates events by uid; losing an entry only repeats an event.
-        self._told: BoundedCache[str, object] = BoundedCache(_MAX_CACHED)
+        self._recorded: BoundedCache[str, object] = BoundedCache(_MAX_CACHED)
 
     def follows(self) -> Mapping[str, Keys]:
         return {PODS: self._pod, NODES: self._node}
@@ -129,10 +129,10 @@ class PodAgents:
             return ORDINARY
         behaviour = pod_behaviour(pod["metadata"].get("annotations"))
         uid = pod["metadata"]["uid"]
-        if behaviour.problems and self._told.get(uid) != behaviour.problems:
-            self._told.keep(uid, behaviour.problems, len(uid))
+        if behaviour.problems and self._recorded.get(uid) != behaviour.problems:
+            self._recorded.keep(uid, behaviour.problems, len(uid))
             for problem in behaviour.problems:
-                self._say(node, pod, [PodEvent(WARNING, "InvalidSimulation", problem)])
+                self._record_events(node, pod, [PodEvent(WARNING, "InvalidSimulation", problem)])
         return behaviour
 
     async def _advance(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
@@ -147,12 +147,12 @@ class PodAgents:
 
         shared = pod["spec"].get("hostNetwork") or pod["status"].get("podIP")
         if not shared and not pool.has_room_for(key):
-            self._say(node, pod, [_NO_ADDRESS])
+            self._record_events(node, pod, [_NO_ADDRESS])
             return _NEXT_ATTEMPT
         progress = step(pod)
         if progress.status != pod["status"]:
             progress = await self._write(pod, progress, step)
-        self._say(node, pod, progress.said)
+        self._record_events(node, pod, progress.events)
         return None if progress.due is None else max(0.0, progress.due - clock.time())
 
     async def _write(
@@ -185,9 +185,9 @@ class PodAgents:
         """Stop a pod that is being deleted, when its containers have stopped or the grace period
         ends."""
         metadata = pod["metadata"]
-        if self._told.get(metadata["uid"]) != _STOPPING:
-            self._told.keep(metadata["uid"], _STOPPING, len(metadata["uid"]))
-            self._say(node, pod, _said_of_stop(pod))
+        if self._recorded.get(metadata["uid"]) != _STOPPING:
+            self._recorded.keep(metadata["uid"], _STOPPING, len(metadata["uid"]))
+            self._record_events(node, pod, _stop_events(pod))
         stopped, killed = stop_moments(pod, behaviour, self._pods.dialect)
         left = min(stopped, killed) - clock.time()
         if left > 0:
@@ -213,7 +213,7 @@ class PodAgents:
         if progress.status != pod["status"]:
             await self._write(pod, progress, step)
 
-    def _say(self, node: str, pod: Object, messages: Iterable[PodEvent]) -> None:
+    def _record_events(self, node: str, pod: Object, messages: Iterable[PodEvent]) -> None:
         for message in messages:
             self._recorders[node].record(
                 self._pods, pod, message.kind, message.reason, message.text, message.path
@@ -228,7 +228,7 @@ def _is_ending(pod: Object) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp") or pod["status"].get("phase") in FINISHED)
 
 
-def _said_of_stop(pod: Object) -> list[PodEvent]:
+def _stop_events(pod: Object) -> list[PodEvent]:
     return [
         PodEvent(
             NORMAL,

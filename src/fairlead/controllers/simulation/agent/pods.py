@@ -37,11 +37,11 @@ class PodProgress:
     """The new status of a pod, events to record, and the time of the next change."""
 
     status: Object
-    said: list[PodEvent] = field(default_factory=list)
+    events: list[PodEvent] = field(default_factory=list)
     due: float | None = None
 
     def take(self, step: Step) -> Object:
-        self.said += step.said
+        self.events += step.events
         self.look_at(step.due)
         return step.status
 

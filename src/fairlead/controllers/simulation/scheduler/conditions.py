@@ -16,7 +16,7 @@ async def set_unschedulable(client: Client, pod: Object, text: str, node: str) -
     """Set PodScheduled to False with a reason, and the nominated node if given; skips the write if
     unchanged. Raises StatusError."""
 
-    def told(current: Object) -> Object:
+    def updated(current: Object) -> Object:
         status = dict(current["status"])
         if current["spec"].get("nodeName") or current["metadata"]["uid"] != pod["metadata"]["uid"]:
             return current
@@ -25,21 +25,21 @@ async def set_unschedulable(client: Client, pod: Object, text: str, node: str) -
         status["conditions"] = _with_reason(status.get("conditions") or [], text)
         return {**current, "status": status}
 
-    if told(pod) != pod:
-        await _change(client, pod["metadata"]["namespace"], pod["metadata"]["name"], told)
+    if updated(pod) != pod:
+        await _change(client, pod["metadata"]["namespace"], pod["metadata"]["name"], updated)
 
 
 async def clear_nomination(client: Client, key: str) -> None:
     """Remove nominatedNodeName. Raises StatusError."""
 
-    def told(current: Object) -> Object:
+    def updated(current: Object) -> Object:
         status = {
             name: part for name, part in current["status"].items() if name != "nominatedNodeName"
         }
         return {**current, "status": status}
 
     namespace, _, name = key.partition("/")
-    await _change(client, namespace, name, told)
+    await _change(client, namespace, name, updated)
 
 
 async def _change(

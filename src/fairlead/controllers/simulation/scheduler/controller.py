@@ -20,7 +20,7 @@ from fairlead.controllers.simulation.scheduler.facts import (
     PendingPod,
     PodSummary,
     labels_of,
-    wish_of,
+    pending_pod,
 )
 from fairlead.controllers.simulation.scheduler.filters import FilterChain, FilterResult, explained
 from fairlead.controllers.simulation.scheduler.pod_affinity import preferences
@@ -179,7 +179,7 @@ class Scheduler:
         if pod is None or pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
             self._waiting.drop(key)
             return None
-        wish = wish_of(key, pod)
+        wish = pending_pod(key, pod)
         result = self._judge.judge(wish)
         if not result.nodes:
             await self._give_up(wish, result)
@@ -253,10 +253,10 @@ def _is_other(change: Change) -> bool:
     """Whether a pod changed apart from its status."""
     if change.before is None or change.after is None:
         return True
-    return _asked(change.before.object()) != _asked(change.after.object())
+    return _scheduling_fields(change.before.object()) != _scheduling_fields(change.after.object())
 
 
-def _asked(pod: Object) -> list[object]:
+def _scheduling_fields(pod: Object) -> list[object]:
     metadata = pod["metadata"]
     return [pod["spec"], metadata.get("labels"), metadata.get("annotations"), metadata["uid"]]
 

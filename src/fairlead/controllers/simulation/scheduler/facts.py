@@ -169,5 +169,5 @@ class PendingPod(NamedTuple):
         return node
 
 
-def wish_of(key: str, pod: Object) -> PendingPod:
+def pending_pod(key: str, pod: Object) -> PendingPod:
     return PendingPod(pod, PodSummary(key, pod, pod["metadata"].get("labels") or {}))

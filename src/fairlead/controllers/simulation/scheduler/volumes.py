@@ -74,8 +74,8 @@ class _Sources(NamedTuple):
 class Plan(NamedTuple):
     """Preparations for a pod on a node: volumes to reserve for claims, and claims to provision."""
 
-    given: Sequence[tuple[Object, Object]]
-    made: Sequence[Object]
+    bindings: Sequence[tuple[Object, Object]]
+    provisioned: Sequence[Object]
 
 
 class VolumeRule:
@@ -115,14 +115,14 @@ class VolumeRule:
     async def carry_out(self, plan: Plan, node: NodeSummary) -> None:
         """Reserve volumes and set the selected node; the binder and provisioners do the rest."""
         names = self._names
-        for volume, claim in plan.given:
+        for volume, claim in plan.bindings:
             if is_bound_to(volume, claim):
                 continue
             updated_volume = reserved(volume, claim)
             await self._client.replace(
                 VOLUMES, with_annotations(updated_volume, {names.bound_by_controller: "yes"})
             )
-        for claim in plan.made:
+        for claim in plan.provisioned:
             if annotations_of(claim).get(names.selected_node) != node.name:
                 updated_claim = with_annotations(claim, {names.selected_node: node.name})
                 await self._client.replace(CLAIMS, updated_claim)
@@ -130,7 +130,7 @@ class VolumeRule:
     def _claims(self, pod: Object) -> _Claims:
         bound, delayed = [], []
         immediate = False
-        for claim, problem in self._found(pod):
+        for claim, problem in self._claims_found(pod):
             if claim is None:
                 return _Claims((), (), problem)
             if self._is_bound(claim):
@@ -144,7 +144,7 @@ class VolumeRule:
                 immediate = True
         return _Claims(bound, delayed, _UNBOUND if immediate else "")
 
-    def _found(self, pod: Object) -> Iterator[tuple[Object | None, str]]:
+    def _claims_found(self, pod: Object) -> Iterator[tuple[Object | None, str]]:
         """Each claim of a pod, or None and what is wrong."""
         metadata = pod["metadata"]
         namespace = metadata["namespace"]

@@ -42,7 +42,7 @@ class Evaluation:
         self.status: Object = {**(value.get("status") or {})}
         self.events: list[tuple[str, str, str]] = []
 
-    def say(self, kind: str, reason: str, text: str) -> None:
+    def record_event(self, kind: str, reason: str, text: str) -> None:
         self.events.append((kind, reason, text))
 
     def set(self, kind: str, status: str, reason: str, text: str) -> None:
@@ -100,10 +100,10 @@ class Autoscalers:
         self._due[key] = moment + _PERIOD
         evaluation = Evaluation(value)
         await self._scale(evaluation)
-        await self._tell(evaluation)
+        await self._write_status(evaluation)
         return _PERIOD
 
-    async def _tell(self, evaluation: Evaluation) -> None:
+    async def _write_status(self, evaluation: Evaluation) -> None:
         for kind, reason, text in evaluation.events:
             self._events.record(self._resource, evaluation.value, kind, reason, text)
         if evaluation.status != (evaluation.value.get("status") or {}):
@@ -113,7 +113,7 @@ class Autoscalers:
         try:
             target, scale = await self._target(evaluation)
         except (_NoTargetError, StatusError) as error:
-            evaluation.say(WARNING, "FailedGetScale", str(error))
+            evaluation.record_event(WARNING, "FailedGetScale", str(error))
             evaluation.set(ABLE, "False", "FailedGetScale", f"{_NO_SCALE}{error}")
             return
         text = "the HPA controller was able to get the target's current scale"
@@ -164,7 +164,7 @@ class Autoscalers:
         try:
             await self._objects.scale(target.key, evaluation.namespace, name, desired)
         except StatusError as error:
-            evaluation.say(
+            evaluation.record_event(
                 WARNING, "FailedRescale", f"New size: {desired}; reason: {why}; error: {error}"
             )
             text = f"the HPA controller was unable to update the target scale: {error}"
@@ -173,7 +173,7 @@ class Autoscalers:
             return
         text = f"the HPA controller was able to update the target scale to {desired}"
         evaluation.set(ABLE, "True", "SucceededRescale", text)
-        evaluation.say(NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {why}")
+        evaluation.record_event(NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {why}")
         evaluation.count(current, desired)
         evaluation.status["lastScaleTime"] = now()
 
@@ -183,8 +183,8 @@ class Autoscalers:
         if not scale["status"].get("selector"):
             text = "the HPA target's scale is missing a selector"
             evaluation.set(ACTIVE, "False", "InvalidSelector", text)
-            evaluation.say(WARNING, "SelectorRequired", "selector is required")
-            evaluation.say(WARNING, "FailedComputeMetricsReplicas", "selector is required")
+            evaluation.record_event(WARNING, "SelectorRequired", "selector is required")
+            evaluation.record_event(WARNING, "FailedComputeMetricsReplicas", "selector is required")
             return
         failures = self._metrics.failures(
             evaluation.spec.get("metrics") or (), evaluation.namespace
@@ -192,9 +192,11 @@ class Autoscalers:
         if not failures:
             return
         for failure in failures:
-            evaluation.say(WARNING, failure.reason, failure.text)
+            evaluation.record_event(WARNING, failure.reason, failure.text)
         first, count = failures[0], len(failures)
         text = f"the HPA was unable to compute the replica count: {first.text}"
         evaluation.set(ACTIVE, "False", first.reason, text)
         summary = f"({count} invalid out of {count}), first error is: {first.summary}"
-        evaluation.say(WARNING, "FailedComputeMetricsReplicas", f"invalid metrics {summary}")
+        evaluation.record_event(
+            WARNING, "FailedComputeMetricsReplicas", f"invalid metrics {summary}"
+        )

@@ -77,7 +77,7 @@ class Metrics:
 
     def _of_external(self, source: Object, namespace: str) -> Failure:
         name = source["metric"]["name"]
-        which = f"{namespace}/{name}/{_shown(source['metric'].get('selector'))}"
+        which = f"{namespace}/{name}/{_text(source['metric'].get('selector'))}"
         text = (
             f"unable to get external metric {which}: unable to fetch metrics from"
             f" external metrics API: {_MISSING} (get {name}.{self._external})"
@@ -90,7 +90,7 @@ class Metrics:
         return Failure("FailedGetExternalMetric", text, summary)
 
 
-def _shown(selector: Object | None) -> str:
+def _text(selector: Object | None) -> str:
     """A label selector in the reference's debug format."""
     if selector is None:
         return "nil"

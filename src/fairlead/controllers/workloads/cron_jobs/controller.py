@@ -79,138 +79,150 @@ class CronJobs:
         cron = self._objects.find(CRON_JOBS, namespace, name)
         if cron is None:
             return None
-        turn = CronJobSync(cron)
+        sync_state = CronJobSync(cron)
         jobs = [dependent.value for dependent in self._owned.of(cron)]
-        turn.look_at(jobs)
+        sync_state.look_at(jobs)
         try:
-            await self._clean_up(turn, jobs)
-            delay = await self._run(turn)
+            await self._clean_up(sync_state, jobs)
+            delay = await self._run(sync_state)
         except StatusError:
-            await self._tell(turn)
+            await self._write_status(sync_state)
             raise
-        await self._tell(turn)
+        await self._write_status(sync_state)
         return delay.wait() if delay is not None else None
 
-    async def _tell(self, turn: CronJobSync) -> None:
-        status = turn.told()
-        if status != (turn.cron.get("status") or {}):
-            await replace_status(self._objects, self._resource, turn.cron, status)
-        for kind, reason, text in turn.events:
-            self._events.record(self._resource, turn.cron, kind, reason, text)
+    async def _write_status(self, sync_state: CronJobSync) -> None:
+        status = sync_state.new_status()
+        if status != (sync_state.cron.get("status") or {}):
+            await replace_status(self._objects, self._resource, sync_state.cron, status)
+        for kind, reason, text in sync_state.events:
+            self._events.record(self._resource, sync_state.cron, kind, reason, text)
 
-    async def _clean_up(self, turn: CronJobSync, jobs: Sequence[Object]) -> None:
+    async def _clean_up(self, sync_state: CronJobSync, jobs: Sequence[Object]) -> None:
         """Delete the oldest finished Jobs beyond the history limits."""
         for end, name in _LIMITS:
-            limit = turn.cron["spec"].get(name)
+            limit = sync_state.cron["spec"].get(name)
             ended = sorted((job for job in jobs if has_ended(job) == end), key=_start)
             if limit is None or len(ended) <= limit:
                 continue
             for job in ended[: len(ended) - limit]:
-                await self._delete(turn, job["metadata"]["name"])
+                await self._delete(sync_state, job["metadata"]["name"])
 
-    async def _delete(self, turn: CronJobSync, name: str) -> None:
+    async def _delete(self, sync_state: CronJobSync, name: str) -> None:
         options = DeleteOptions(propagation="Background")
         try:
-            await self._objects.delete(JOBS, turn.namespace, name, options)
+            await self._objects.delete(JOBS, sync_state.namespace, name, options)
         except StatusError as error:
-            turn.say(WARNING, "FailedDelete", f"Deleted job: {error}")
+            sync_state.record_event(WARNING, "FailedDelete", f"Deleted job: {error}")
             raise
-        turn.say(NORMAL, "SuccessfulDelete", f"Deleted job {name}")
+        sync_state.record_event(NORMAL, "SuccessfulDelete", f"Deleted job {name}")
 
-    async def _run(self, turn: CronJobSync) -> DueRun | None:
+    async def _run(self, sync_state: CronJobSync) -> DueRun | None:
         """Start a Job if it is due. Returns the evaluated schedule, or None if there are no further
         runs."""
-        spec = turn.cron["spec"]
-        if turn.cron["metadata"].get("deletionTimestamp") is not None:
+        spec = sync_state.cron["spec"]
+        if sync_state.cron["metadata"].get("deletionTimestamp") is not None:
             return None
-        schedule = None if spec.get("suspend") else await self._schedule(turn)
+        schedule = None if spec.get("suspend") else await self._schedule(sync_state)
         if schedule is None:
             return None
         try:
-            due_run = due(schedule, turn.cron)
+            due_run = due(schedule, sync_state.cron)
         except ScheduleError as error:
-            turn.say(WARNING, "InvalidSchedule", f"invalid schedule: {spec['schedule']} : {error}")
+            sync_state.record_event(
+                WARNING, "InvalidSchedule", f"invalid schedule: {spec['schedule']} : {error}"
+            )
             return None
-        if due_run.time is not None and _may_start(turn, due_run, due_run.time):
-            await self._start(turn, due_run.time)
+        if due_run.time is not None and _may_start(sync_state, due_run, due_run.time):
+            await self._start(sync_state, due_run.time)
         return due_run
 
-    async def _schedule(self, turn: CronJobSync) -> Schedule | None:
+    async def _schedule(self, sync_state: CronJobSync) -> Schedule | None:
         """The parsed schedule; None, with an event, if it is invalid."""
-        spec = turn.cron["spec"]
+        spec = sync_state.cron["spec"]
         text = quote(spec["schedule"])
         if "TZ" in spec["schedule"]:
             advice = self._dialect.label(_ZONE_ADVICE).format(text)
-            turn.say(WARNING, "UnsupportedSchedule", advice)
+            sync_state.record_event(WARNING, "UnsupportedSchedule", advice)
         try:
             return await budget.run(0, schedule_of, spec, zones=self._zones)
         except ZoneError as error:
             zone = quote(spec["timeZone"])
-            turn.say(WARNING, "UnknownTimeZone", f"invalid timeZone: {zone}: {error}")
+            sync_state.record_event(
+                WARNING, "UnknownTimeZone", f"invalid timeZone: {zone}: {error}"
+            )
         except ScheduleError as error:
-            turn.say(WARNING, "UnparseableSchedule", f"unparseable schedule: {text} : {error}")
+            sync_state.record_event(
+                WARNING, "UnparseableSchedule", f"unparseable schedule: {text} : {error}"
+            )
         return None
 
-    async def _start(self, turn: CronJobSync, moment: datetime) -> None:
-        if turn.cron["spec"].get("concurrencyPolicy") == "Replace":
-            for reference in list(turn.active):
-                await self._delete(turn, reference.get("name", ""))
-                turn.ended(reference.get("uid", ""))
-        job = await self._create(turn, moment)
-        turn.status["lastScheduleTime"] = format_time(moment)
-        if not has_ended(job) and not turn.is_active(job):
-            turn.started(self._job_resource, job)
+    async def _start(self, sync_state: CronJobSync, moment: datetime) -> None:
+        if sync_state.cron["spec"].get("concurrencyPolicy") == "Replace":
+            for reference in list(sync_state.active):
+                await self._delete(sync_state, reference.get("name", ""))
+                sync_state.ended(reference.get("uid", ""))
+        job = await self._create(sync_state, moment)
+        sync_state.status["lastScheduleTime"] = format_time(moment)
+        if not has_ended(job) and not sync_state.is_active(job):
+            sync_state.started(self._job_resource, job)
 
-    async def _create(self, turn: CronJobSync, moment: datetime) -> Object:
+    async def _create(self, sync_state: CronJobSync, moment: datetime) -> Object:
         """Create the Job of a scheduled time. Its name contains the time, so a server that restarts
         before it wrote the status does not create a second one."""
-        name = f"{turn.name}-{minutes(moment)}"
+        name = f"{sync_state.name}-{minutes(moment)}"
         try:
-            job = await self._objects.create(JOBS, self._job(turn, name))
+            job = await self._objects.create(JOBS, self._job(sync_state, name))
         except StatusError as error:
-            before = self._objects.find(JOBS, turn.namespace, name)
-            if error.reason == "AlreadyExists" and before is not None and _is_of(before, turn.cron):
+            before = self._objects.find(JOBS, sync_state.namespace, name)
+            if (
+                error.reason == "AlreadyExists"
+                and before is not None
+                and _is_of(before, sync_state.cron)
+            ):
                 return before
             if error.reason != "AlreadyExists" and not is_namespace_terminating(error):
-                turn.say(WARNING, "FailedCreate", f"Error creating job: {error}")
+                sync_state.record_event(WARNING, "FailedCreate", f"Error creating job: {error}")
             raise
-        turn.say(NORMAL, "SuccessfulCreate", f"Created job {name}")
+        sync_state.record_event(NORMAL, "SuccessfulCreate", f"Created job {name}")
         return job
 
-    def _job(self, turn: CronJobSync, name: str) -> Object:
-        template = turn.cron["spec"]["jobTemplate"]
+    def _job(self, sync_state: CronJobSync, name: str) -> Object:
+        template = sync_state.cron["spec"]["jobTemplate"]
         metadata = template.get("metadata") or {}
         return {
             "metadata": {
                 "name": name,
-                "namespace": turn.namespace,
+                "namespace": sync_state.namespace,
                 **{
                     part: metadata[part] for part in ("labels", "annotations") if metadata.get(part)
                 },
-                "ownerReferences": [controller_reference(self._resource, turn.cron)],
+                "ownerReferences": [controller_reference(self._resource, sync_state.cron)],
             },
             "spec": template["spec"],
             "status": {},
         }
 
 
-def _may_start(turn: CronJobSync, due_run: DueRun, moment: datetime) -> bool:
+def _may_start(sync_state: CronJobSync, due_run: DueRun, moment: datetime) -> bool:
     """Whether a due Job may start; records an event if not."""
     if due_run.is_late:
         when = moment.strftime(_RFC1123)
-        turn.say(WARNING, "MissSchedule", f"Missed scheduled time to start a job: {when}")
+        sync_state.record_event(
+            WARNING, "MissSchedule", f"Missed scheduled time to start a job: {when}"
+        )
         return False
     if due_run.count > _TOO_MANY:
         text = (
             f"too many missed start times: {due_run.count}. Set or decrease"
             " .spec.startingDeadlineSeconds or check clock skew"
         )
-        turn.say(WARNING, "TooManyMissedTimes", text)
-    if turn.cron["spec"].get("concurrencyPolicy") == "Forbid" and turn.active:
+        sync_state.record_event(WARNING, "TooManyMissedTimes", text)
+    if sync_state.cron["spec"].get("concurrencyPolicy") == "Forbid" and sync_state.active:
         text = (
             "Not starting job because prior execution is running and concurrency policy is Forbid"
         )
-        turn.say(NORMAL, "JobAlreadyActive", text)
+        sync_state.record_event(NORMAL, "JobAlreadyActive", text)
         return False
     return True
 
@@ -240,10 +252,10 @@ class CronJobSync:
         self.active: list[Object] = list(self.status.get("active") or ())
         self.events: list[tuple[str, str, str]] = []
 
-    def say(self, kind: str, reason: str, text: str) -> None:
+    def record_event(self, kind: str, reason: str, text: str) -> None:
         self.events.append((kind, reason, text))
 
-    def told(self) -> Object:
+    def new_status(self) -> Object:
         """The new status."""
         status = {**self.status}
         status.pop("active", None)
@@ -270,7 +282,7 @@ class CronJobSync:
         for reference in self.active:
             if reference.get("uid") not in uids:
                 text = f"Active job went missing: {reference.get('name', '')}"
-                self.say(NORMAL, "MissingJob", text)
+                self.record_event(NORMAL, "MissingJob", text)
         self.active = [reference for reference in self.active if reference.get("uid") in uids]
 
     def _look_at(self, job: Object) -> None:
@@ -278,12 +290,12 @@ class CronJobSync:
         if not end:
             if not self.is_active(job):
                 text = f"Saw a job that the controller did not create or forgot: {name}"
-                self.say(WARNING, "UnexpectedJob", text)
+                self.record_event(WARNING, "UnexpectedJob", text)
             return
         if self.is_active(job):
             self.ended(job["metadata"]["uid"])
             text = f"Saw completed job: {name}, status: {end}"
-            self.say(NORMAL, "SawCompletedJob", text)
+            self.record_event(NORMAL, "SawCompletedJob", text)
         finished = job["status"].get("completionTime")
         if end == COMPLETE and finished and finished > self.status.get("lastSuccessfulTime", ""):
             self.status["lastSuccessfulTime"] = finished

@@ -44,7 +44,7 @@ from fairlead.controllers.workloads.pod_control import (
 )
 from fairlead.controllers.workloads.pods import PODS, Pod, next_available
 from fairlead.controllers.workloads.replicas import resolved, selector_of
-from fairlead.controllers.workloads.statuses import tell
+from fairlead.controllers.workloads.statuses import update_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
@@ -99,33 +99,33 @@ class DaemonSets:
         revisions = await self._history.of(owner)
         collisions = (owner.get("status") or {}).get("collisionCount") or 0
         current = await self._history.current(owner, revisions, template_data(owner), collisions)
-        look = _SyncState(owner, await self._placing.of(key, owner), _hash_of(current.revision))
+        state = _SyncState(owner, await self._placing.of(key, owner), _hash_of(current.revision))
         failure: StatusError | None = None
         try:
-            await self._keep(look)
-            await self._roll(look)
+            await self._keep(state)
+            await self._roll(state)
         except StatusError as error:
             failure = None if is_namespace_terminating(error) else error
         pods = self._pods.of(owner)
-        await self._tell(look, pods, current)
+        await self._write_status(state, pods, current)
         await self._forget_past(owner, pods, revisions, current)
         if failure is not None:
             raise failure
-        soon = [next_available(pods, look.min_ready), look.pause]
+        soon = [next_available(pods, state.min_ready), state.pause]
         return min((seconds for seconds in soon if seconds is not None), default=None)
 
-    async def _keep(self, look: _SyncState) -> None:
+    async def _keep(self, state: _SyncState) -> None:
         keeping = KeepPlan(
-            look.updated, partial(self._is_replaceable, look), look.min_ready, look.surges
+            state.updated, partial(self._is_replaceable, state), state.min_ready, state.surges
         )
-        await self._carry_out(look, keeping.plan(by_node(self._pods.of(look.owner)), look.fits))
+        await self._carry_out(state, keeping.plan(by_node(self._pods.of(state.owner)), state.fits))
 
-    def _is_replaceable(self, look: _SyncState, node: str, pod: Pod) -> bool:
+    def _is_replaceable(self, state: _SyncState, node: str, pod: Pod) -> bool:
         """Whether a finished pod may be replaced now, or must wait for the back-off of its node."""
-        owner, where = look.owner, f"{pod.namespace}/{pod.name} on node {node}"
+        owner, where = state.owner, f"{pod.namespace}/{pod.name} on node {node}"
         key = owner["metadata"]["uid"], owner["metadata"].get("generation", 0), node
         if left := self._backoff.left(key):
-            look.wait(left)
+            state.wait(left)
             return False
         self._backoff.replaced(key)
         if pod.phase == "Failed":
@@ -136,25 +136,25 @@ class DaemonSets:
             self._events.record(self._resource, owner, NORMAL, "SucceededDaemonPod", text)
         return True
 
-    async def _roll(self, look: _SyncState) -> None:
-        strategy = look.owner["spec"]["updateStrategy"]
+    async def _roll(self, state: _SyncState) -> None:
+        strategy = state.owner["spec"]["updateStrategy"]
         if strategy.get("type") != "RollingUpdate":
             return
         plan, steps = (
-            sum(fit.runs for fit in look.fits.values()),
+            sum(fit.runs for fit in state.fits.values()),
             strategy.get("rollingUpdate") or {},
         )
         unavailable = resolved(steps.get("maxUnavailable") or 0, plan, up=True)
         surge = resolved(steps.get("maxSurge") or 0, plan, up=True)
         if not unavailable and not surge:
             unavailable = 1
-        rolling = RollingPlan(look.updated, look.min_ready, unavailable, surge)
-        await self._carry_out(look, rolling.plan(by_node(self._pods.of(look.owner)), look.fits))
+        rolling = RollingPlan(state.updated, state.min_ready, unavailable, surge)
+        await self._carry_out(state, rolling.plan(by_node(self._pods.of(state.owner)), state.fits))
 
-    async def _carry_out(self, look: _SyncState, plan: Plan) -> None:
+    async def _carry_out(self, state: _SyncState, plan: Plan) -> None:
         """Create and delete pods. Raises the first error after trying everything."""
-        owner, control = look.owner, self._control
-        template = daemon_template(owner, look.text, self._tolerated)
+        owner, control = state.owner, self._control
+        template = daemon_template(owner, state.text, self._tolerated)
         pods = (
             pod_from(for_node(template, node), self._resource, owner) for node in plan.make[:_BURST]
         )
@@ -166,10 +166,12 @@ class DaemonSets:
         for failure in failures:
             raise failure
 
-    async def _tell(self, look: _SyncState, pods: Iterable[Pod], current: CurrentRevision) -> None:
-        owner = look.owner
-        new_status = status(owner, by_node(pods), look.fits, look.updated, current.collisions)
-        await tell(self._objects, self._resource, owner, new_status)
+    async def _write_status(
+        self, state: _SyncState, pods: Iterable[Pod], current: CurrentRevision
+    ) -> None:
+        owner = state.owner
+        new_status = status(owner, by_node(pods), state.fits, state.updated, current.collisions)
+        await update_status(self._objects, self._resource, owner, new_status)
 
     async def _forget_past(
         self,

@@ -86,17 +86,17 @@ class PlacementCache:
     def __init__(self, nodes: Nodes, tolerated: Tolerated) -> None:
         self._nodes = nodes
         self._tolerated = tolerated
-        self._known: dict[str, _CachedFits] = {}
+        self._cached: dict[str, _CachedFits] = {}
 
     def forget(self, key: str) -> None:
-        self._known.pop(key, None)
+        self._cached.pop(key, None)
 
     async def of(self, key: str, owner: Object) -> dict[str, Fit]:
         """How each node fits a set, by node name. Yields to the event loop."""
         generation = owner["metadata"]["uid"], owner["metadata"].get("generation", 0)
-        cached = self._known.get(key)
+        cached = self._cached.get(key)
         if cached is None or cached.generation != generation:
-            cached = self._known[key] = _CachedFits(generation)
+            cached = self._cached[key] = _CachedFits(generation)
         template = owner["spec"]["template"]
         tolerations = Tolerations(self._tolerated.by(template["spec"]))
         before, cached.fits = cached.fits, {}

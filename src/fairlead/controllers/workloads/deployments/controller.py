@@ -88,7 +88,7 @@ class Deployments:
         try:
             await self._go_on(rollout)
         finally:
-            await self._tell(stored, deployment)
+            await self._write_status(stored, deployment)
         left = progress.time_left(deployment, deployment["status"])
         if left is None or deployment["spec"].get("paused"):
             return None
@@ -97,7 +97,7 @@ class Deployments:
     async def _go_on(self, rollout: Rollout) -> None:
         deployment = rollout.deployment
         if deployment["metadata"].get("deletionTimestamp") is not None:
-            rollout.tell_counts()
+            rollout.report_counts()
             return
         progress.note_pause(deployment)
         await rollout.number()
@@ -115,7 +115,7 @@ class Deployments:
         else:
             await rollout.roll()
 
-    async def _tell(self, stored: Object, deployment: Object) -> None:
+    async def _write_status(self, stored: Object, deployment: Object) -> None:
         """Write the status and the revision annotation if they changed."""
         status, metadata = deployment["status"], deployment["metadata"]
         name = self._writer.annotations.revision
@@ -124,14 +124,14 @@ class Deployments:
         if status == stored.get("status") and revision == recorded:
             return
 
-        def say(current: Object) -> Object:
+        def set_condition(current: Object) -> Object:
             updated = {**current, "status": status}
             if revision is not None:
                 texts = {**(current["metadata"].get("annotations") or {}), name: revision}
                 updated["metadata"] = {**current["metadata"], "annotations": texts}
             return updated
 
-        await write_status(self._objects, self._resource, deployment, say)
+        await write_status(self._objects, self._resource, deployment, set_condition)
 
 
 # Rollback by annotation.

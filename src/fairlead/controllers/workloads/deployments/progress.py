@@ -23,11 +23,11 @@ def condition(kind: str, status: str, reason: str, message: str) -> Object:
     return {**new, "lastUpdateTime": new["lastTransitionTime"]}
 
 
-def said(status: Object, kind: str) -> Object | None:
+def condition_of(status: Object, kind: str) -> Object | None:
     return statuses.find_condition(status.get("conditions") or (), kind)
 
 
-def say(status: Object, new: Object) -> None:
+def set_condition(status: Object, new: Object) -> None:
     """Set a condition."""
     status["conditions"] = statuses.with_condition(status.get("conditions") or [], new)
 
@@ -43,15 +43,15 @@ def note_pause(deployment: Object) -> None:
     if deadline_of(deployment) is None:
         return
     status = deployment["status"]
-    old = said(status, PROGRESSING)
+    old = condition_of(status, PROGRESSING)
     reason = old["reason"] if old else ""
     if reason == TIMED_OUT:
         return
     paused = bool(deployment["spec"].get("paused"))
     if paused and reason != PAUSED:
-        say(status, condition(PROGRESSING, "Unknown", PAUSED, "Deployment is paused"))
+        set_condition(status, condition(PROGRESSING, "Unknown", PAUSED, "Deployment is paused"))
     elif not paused and reason == PAUSED:
-        say(status, condition(PROGRESSING, "Unknown", RESUMED, "Deployment is resumed"))
+        set_condition(status, condition(PROGRESSING, "Unknown", RESUMED, "Deployment is resumed"))
 
 
 def counted(deployment: Object, new: Object | None, old: Sequence[Object]) -> Object:
@@ -65,7 +65,7 @@ def counted(deployment: Object, new: Object | None, old: Sequence[Object]) -> Ob
         "updatedReplicas": sets.count("replicas", [new] if new else []),
         "readyReplicas": sets.count("readyReplicas", everything),
         "availableReplicas": available,
-        "unavailableReplicas": max(0, sets.wanted_by_all(everything) - available),
+        "unavailableReplicas": max(0, sets.total_desired(everything) - available),
     }
     status = {name: number for name, number in counts.items() if number}
     for name in ("collisionCount", "conditions"):
@@ -73,10 +73,10 @@ def counted(deployment: Object, new: Object | None, old: Sequence[Object]) -> Ob
             status[name] = before[name]
     if available >= limits_of(deployment).least_available:
         text = "Deployment has minimum availability."
-        say(status, condition(AVAILABLE, "True", "MinimumReplicasAvailable", text))
+        set_condition(status, condition(AVAILABLE, "True", "MinimumReplicasAvailable", text))
     else:
         text = "Deployment does not have minimum availability."
-        say(status, condition(AVAILABLE, "False", "MinimumReplicasUnavailable", text))
+        set_condition(status, condition(AVAILABLE, "False", "MinimumReplicasUnavailable", text))
     return status
 
 
@@ -101,7 +101,7 @@ def _has_progressed(before: Object, status: Object) -> bool:
 
 def time_left(deployment: Object, status: Object) -> float | None:
     """Seconds until the rollout fails without progress; None if no deadline applies."""
-    seconds, last = deadline_of(deployment), said(status, PROGRESSING)
+    seconds, last = deadline_of(deployment), condition_of(status, PROGRESSING)
     if seconds is None or last is None or last["reason"] in (DONE, TIMED_OUT):
         return None
     since = last.get("lastUpdateTime") or last.get("lastTransitionTime") or now()
@@ -115,22 +115,26 @@ def rolled_out(deployment: Object, new: Object | None, old: Sequence[Object]) ->
     if deadline_of(deployment) is None:
         status["conditions"] = statuses.without_condition(status["conditions"], PROGRESSING)
     else:
-        _say_progress(deployment, before, status, new)
+        _report_progress(deployment, before, status, new)
     status["conditions"] = statuses.without_condition(status["conditions"], REPLICA_FAILURE)
     if failure := _failure(new, old):
         status["conditions"].append(failure)
     return status
 
 
-def _say_progress(deployment: Object, before: Object, status: Object, new: Object | None) -> None:
-    last = said(before, PROGRESSING)
+def _report_progress(
+    deployment: Object, before: Object, status: Object, new: Object | None
+) -> None:
+    last = condition_of(before, PROGRESSING)
     all_new = status.get("replicas", 0) == status.get("updatedReplicas", 0)
     if all_new and last is not None and last["reason"] == DONE:
         return  # completed; later changes of pods are not a rollout
     name = new["metadata"]["name"] if new else deployment["metadata"]["name"]
     what = f'{"ReplicaSet" if new else "Deployment"} "{name}"'
     if is_complete(deployment, status):
-        say(status, condition(PROGRESSING, "True", DONE, f"{what} has successfully progressed."))
+        set_condition(
+            status, condition(PROGRESSING, "True", DONE, f"{what} has successfully progressed.")
+        )
     elif _has_progressed(before, status):
         updated = condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{what} is progressing.")
         if last is not None and last["status"] == "True" and last.get("lastTransitionTime"):
@@ -139,13 +143,13 @@ def _say_progress(deployment: Object, before: Object, status: Object, new: Objec
         status["conditions"] = [*others, updated]
     elif (left := time_left(deployment, status)) is not None and left < 0:
         text = f"{what} has timed out progressing."
-        say(status, condition(PROGRESSING, "False", TIMED_OUT, text))
+        set_condition(status, condition(PROGRESSING, "False", TIMED_OUT, text))
 
 
 def _failure(new: Object | None, old: Sequence[Object]) -> Object | None:
     """The condition ReplicaFailure of the first ReplicaSet that has it."""
     for replica_set in [*([new] if new else []), *old]:
-        failure = said(replica_set.get("status") or {}, REPLICA_FAILURE)
+        failure = condition_of(replica_set.get("status") or {}, REPLICA_FAILURE)
         if failure is not None:
             return {
                 "type": REPLICA_FAILURE,

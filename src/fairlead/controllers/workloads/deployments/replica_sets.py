@@ -13,7 +13,7 @@ Change = Callable[[Object], Object]
 HASH_LABEL = "pod-template-hash"
 
 
-def wanted(replica_set: Object) -> int:
+def desired_size(replica_set: Object) -> int:
     """The desired number of pods."""
     return replica_set["spec"].get("replicas") or 0
 
@@ -23,13 +23,13 @@ def count(name: str, sets: Iterable[Object]) -> int:
     return sum((replica_set.get("status") or {}).get(name) or 0 for replica_set in sets)
 
 
-def wanted_by_all(sets: Iterable[Object]) -> int:
-    return sum(map(wanted, sets))
+def total_desired(sets: Iterable[Object]) -> int:
+    return sum(map(desired_size, sets))
 
 
 def active(sets: Iterable[Object]) -> list[Object]:
     """The ReplicaSets with a desired size above 0."""
-    return [replica_set for replica_set in sets if wanted(replica_set) > 0]
+    return [replica_set for replica_set in sets if desired_size(replica_set) > 0]
 
 
 def age_order(replica_set: Object) -> tuple[str, str]:
@@ -43,7 +43,9 @@ def by_age(sets: Iterable[Object]) -> list[Object]:
 
 def largest_first(sets: Iterable[Object], *, older_first: bool) -> list[Object]:
     """Sorted by size; equal sizes by age."""
-    return sorted(sorted(sets, key=age_order, reverse=not older_first), key=wanted, reverse=True)
+    return sorted(
+        sorted(sets, key=age_order, reverse=not older_first), key=desired_size, reverse=True
+    )
 
 
 def active_or_latest(new: Object | None, old: Sequence[Object]) -> Object | None:
@@ -63,7 +65,7 @@ def is_idle(replica_set: Object) -> bool:
     is_observed = status.get("observedGeneration", 0) >= replica_set["metadata"].get(
         "generation", 0
     )
-    return is_observed and not wanted(replica_set) and not status.get("replicas")
+    return is_observed and not desired_size(replica_set) and not status.get("replicas")
 
 
 # Pod templates of a Deployment, distinguished by a hash label.

@@ -38,9 +38,9 @@ class Revisions:
         revision = self._annotations.latest_revision(old) + 1
         described = await self._writer.describe(deployment, current, revision)
         self._set_revision(deployment, self._annotations.revision_of(described))
-        if progress.said(deployment["status"], progress.PROGRESSING) is None:
+        if progress.condition_of(deployment["status"], progress.PROGRESSING) is None:
             text = f'Found new replica set "{current["metadata"]["name"]}"'
-            _say_progress(deployment, "True", "FoundNewReplicaSet", text)
+            _report_progress(deployment, "True", "FoundNewReplicaSet", text)
         return described
 
     def _set_revision(self, deployment: Object, revision: int) -> None:
@@ -57,24 +57,22 @@ class Revisions:
             created = await self._writer.create(new)
         except StatusError as error:
             if error.reason == "AlreadyExists":
-                return self._there_already(deployment, name, revision, error)
+                return self._existing(deployment, name, revision, error)
             if not is_namespace_terminating(error):
                 text = f'Failed to create new replica set "{name}": {error}'
-                _say_progress(deployment, "False", "ReplicaSetCreateError", text)
+                _report_progress(deployment, "False", "ReplicaSetCreateError", text)
                 self._writer.record(deployment, WARNING, "ReplicaSetCreateError", text)
             raise
-        if size := sets.wanted(created):
+        if size := sets.desired_size(created):
             text = f"Scaled up replica set {name} to {size}"
             self._writer.record(deployment, NORMAL, "ScalingReplicaSet", text)
         self._set_revision(deployment, revision)
-        _say_progress(
+        _report_progress(
             deployment, "True", "NewReplicaSetCreated", f'Created new replica set "{name}"'
         )
         return created
 
-    def _there_already(
-        self, deployment: Object, name: str, revision: int, error: StatusError
-    ) -> Object:
+    def _existing(self, deployment: Object, name: str, revision: int, error: StatusError) -> Object:
         """The name is taken: return the ReplicaSet if it is the wanted one, else increment
         collisionCount, which changes the name for the retry, and raise."""
         existing = self._writer.find(deployment["metadata"]["namespace"], name)
@@ -118,8 +116,8 @@ def _is_wanted(replica_set: Object, deployment: Object) -> bool:
     return same_template(replica_set["spec"]["template"], deployment["spec"]["template"])
 
 
-def _say_progress(deployment: Object, status: str, reason: str, text: str) -> None:
+def _report_progress(deployment: Object, status: str, reason: str, text: str) -> None:
     """Set the condition Progressing if there is a progress deadline."""
     if progress.deadline_of(deployment) is not None:
         new = progress.condition(progress.PROGRESSING, status, reason, text)
-        progress.say(deployment["status"], new)
+        progress.set_condition(deployment["status"], new)

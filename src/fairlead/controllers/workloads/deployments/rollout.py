@@ -66,7 +66,7 @@ class Rollout:
         """One step of a rolling update: scale up, else scale down."""
         new = await self._have_new()
         limits = steps.limits_of(self.deployment)
-        size = sets.wanted(new)
+        size = sets.desired_size(new)
         if size > limits.replicas:
             target = limits.replicas
         else:
@@ -75,7 +75,7 @@ class Rollout:
             self.new = await self._writer.resize(self.deployment, new, target)
         elif not await self._shrink_old(limits, new):
             await self._finish()
-        self.tell_progress()
+        self.report_progress()
 
     async def _shrink_old(self, limits: steps.Limits, new: Object) -> bool:
         """Scale down old ReplicaSets: first unavailable pods, then as many as availability allows.
@@ -91,7 +91,7 @@ class Rollout:
     async def _resize_old(self, old: Sequence[Object], sizes: Iterable[int]) -> bool:
         changed = False
         for replica_set, size in zip(old, sizes, strict=True):
-            if size != sets.wanted(replica_set):
+            if size != sets.desired_size(replica_set):
                 self._replace(
                     replica_set, await self._writer.resize(self.deployment, replica_set, size)
                 )
@@ -110,10 +110,10 @@ class Rollout:
         if not await self._resize_old(old, [0] * len(old)) and not self._still_run(pods):
             new = await self._have_new()
             desired = self.deployment["spec"].get("replicas") or 0
-            if sets.wanted(new) != desired:
+            if sets.desired_size(new) != desired:
                 self.new = await self._writer.resize(self.deployment, new, desired)
             await self._finish()
-        self.tell_progress()
+        self.report_progress()
 
     def _still_run(self, pods: Iterable[Pod]) -> bool:
         if sets.count("replicas", self.old):
@@ -125,7 +125,7 @@ class Rollout:
         limits = steps.limits_of(self.deployment)
         only = sets.active_or_latest(self.new, self.old)
         if only is not None:
-            if sets.wanted(only) != limits.replicas:
+            if sets.desired_size(only) != limits.replicas:
                 by = await self._writer.resize(self.deployment, only, limits.replicas)
                 self._replace(only, by)
         elif self._is_saturated(limits.replicas):
@@ -141,7 +141,7 @@ class Rollout:
                 )
         if self.deployment["spec"].get("paused") and not self._shall_go_back:
             await self._clean_up()
-        self.tell_counts()
+        self.report_counts()
 
     @property
     def _shall_go_back(self) -> bool:
@@ -149,7 +149,7 @@ class Rollout:
 
     def _is_saturated(self, replicas: int) -> bool:
         """Whether the new ReplicaSet has all replicas available."""
-        if self.new is None or sets.wanted(self.new) != replicas:
+        if self.new is None or sets.desired_size(self.new) != replicas:
             return False
         desired = self._writer.annotations.desired_replicas(self.new)
         return desired == replicas == sets.count("availableReplicas", [self.new])
@@ -174,8 +174,8 @@ class Rollout:
             if sets.is_idle(surplus):
                 await self._writer.delete(surplus)
 
-    def tell_counts(self) -> None:
+    def report_counts(self) -> None:
         self.deployment["status"] = progress.counted(self.deployment, self.new, self.old)
 
-    def tell_progress(self) -> None:
+    def report_progress(self) -> None:
         self.deployment["status"] = progress.rolled_out(self.deployment, self.new, self.old)

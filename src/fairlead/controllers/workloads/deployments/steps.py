@@ -48,21 +48,21 @@ def new_size(limits: Limits, everything: Sequence[Object], size: int) -> int:
     """The size that the new ReplicaSet, now `size`, may grow to within the limits."""
     if not limits.rolling:
         return limits.replicas
-    room = limits.most - sets.wanted_by_all(everything)
+    room = limits.most - sets.total_desired(everything)
     return size + min(room, limits.replicas - size) if room > 0 else size
 
 
 def removable(limits: Limits, everything: Sequence[Object], new: Object) -> int:
     """How many old pods may be removed. Unavailable pods of the new ReplicaSet count as missing."""
-    missing = sets.wanted(new) - sets.count("availableReplicas", [new])
-    return sets.wanted_by_all(everything) - limits.least_available - missing
+    missing = sets.desired_size(new) - sets.count("availableReplicas", [new])
+    return sets.total_desired(everything) - limits.least_available - missing
 
 
 def without_unhealthy(old: Sequence[Object], most: int) -> list[int]:
     """Sizes of old ReplicaSets, oldest first, with up to `most` unavailable pods removed."""
     sizes = []
     for replica_set in old:
-        size = sets.wanted(replica_set)
+        size = sets.desired_size(replica_set)
         sick = max(0, size - sets.count("availableReplicas", [replica_set]))
         gone = min(most, sick)
         most -= gone
@@ -88,9 +88,9 @@ def scale_proportionally(
     limits = limits_of(deployment)
     replica_sets = sets.active(everything)
     allowed = limits.most if limits.replicas > 0 else 0
-    change = allowed - sets.wanted_by_all(replica_sets)
+    change = allowed - sets.total_desired(replica_sets)
     if not change:
-        return [(replica_set, sets.wanted(replica_set)) for replica_set in replica_sets]
+        return [(replica_set, sets.desired_size(replica_set)) for replica_set in replica_sets]
     replica_sets = sets.largest_first(replica_sets, older_first=change < 0)
     sizes, changed = [], 0
     for replica_set in replica_sets:
@@ -98,7 +98,7 @@ def scale_proportionally(
         left = change - changed
         share = min(share, left) if change > 0 else max(share, left)
         changed += share
-        sizes.append(sets.wanted(replica_set) + share)
+        sizes.append(sets.desired_size(replica_set) + share)
     if sizes:
         sizes[0] = max(0, sizes[0] + change - changed)
     return list(zip(replica_sets, sizes, strict=True))
@@ -107,7 +107,7 @@ def scale_proportionally(
 def _share(
     deployment: Object, limits: Limits, replica_set: Object, annotations: Annotations
 ) -> int:
-    size = sets.wanted(replica_set)
+    size = sets.desired_size(replica_set)
     if limits.replicas == 0:
         return -size
     status = deployment.get("status") or {}

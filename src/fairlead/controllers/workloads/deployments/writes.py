@@ -32,7 +32,7 @@ class ReplicaSetWriter:
     async def resize(self, deployment: Object, replica_set: Object, size: int) -> Object:
         """Set the size of a ReplicaSet and the annotations with the Deployment's size. Returns the
         new value."""
-        limits, before = limits_of(deployment), sets.wanted(replica_set)
+        limits, before = limits_of(deployment), sets.desired_size(replica_set)
         desired, most = limits.replicas, limits.most
 
         def sized(current: Object) -> Object:

@@ -100,9 +100,9 @@ class Jobs:
             _, failures = await self._tracking.release_all(self._pods.of(job))
             _raise_first(failures)
             return None
-        state = await self._standing(job)
+        state = await self._read_state(job)
         step = await self._steps.take(state)
-        await self._tell(job, state, step)
+        await self._write_status(job, state, step)
         if step.failure is not None:
             raise step.failure
         times = (step.pause(), state.time_left())
@@ -120,7 +120,7 @@ class Jobs:
 
         await self._tracking.release(read_pod(version), if_still=still_stray)
 
-    async def _standing(self, job: Object) -> JobState:
+    async def _read_state(self, job: Object) -> JobState:
         if self._names.tracking in (job["metadata"].get("annotations") or {}):
             finalizer = self._names.tracking
         else:
@@ -136,14 +136,14 @@ class Jobs:
         policy = FailurePolicy(job["spec"].get("podFailurePolicy") if gate else None)
         return JobState({**job, "status": status}, pods, self._names, policy)
 
-    async def _tell(self, job: Object, state: JobState, step: Step) -> None:
+    async def _write_status(self, job: Object, state: JobState, step: Step) -> None:
         """Count pods and write the status if it changed."""
         status = {**state.status, "active": step.active}
         status.pop("ready", None)
         if self._gates["JobReadyPods"]:
             status["ready"] = sum(pod.ready for pod in state.active)
         if step.suspension is not None:
-            status = _saying(status, step.suspension)
+            status = _with_condition(status, step.suspension)
             if step.suspension["status"] == "False":
                 status["startTime"] = step.suspension["lastTransitionTime"]
         if state.is_tracked:
@@ -160,7 +160,7 @@ class Jobs:
         uncounted = {pod.uid for pod in state.pods if state.holds(pod)}
         notes = noted(state, settled(status, uncounted), ending=step.ending is not None)
         if step.ending is not None and step.ending["type"] == FAILURE_TARGET:
-            notes.status = _saying(notes.status, step.ending)
+            notes.status = _with_condition(notes.status, step.ending)
             step.ending = {**step.ending, "type": FAILED}
         written = job
         if notes.pods:
@@ -194,7 +194,7 @@ def _ended(status: Object, step: Step, completions: int | None) -> Object:
     ending = step.ending
     if ending is None:
         return status
-    status = _saying(status, ending)
+    status = _with_condition(status, ending)
     if ending["type"] != COMPLETE:
         step.events.append((WARNING, ending["reason"], ending["message"]))
         return status
@@ -206,7 +206,7 @@ def _ended(status: Object, step: Step, completions: int | None) -> Object:
     return status
 
 
-def _saying(status: Object, new: Object) -> Object:
+def _with_condition(status: Object, new: Object) -> Object:
     """A copy of the status with a condition set in place."""
     conditions = status.get("conditions") or []
     old = statuses.find_condition(conditions, new["type"])
@@ -264,7 +264,7 @@ def noted(state: JobState, status: Object, *, ending: bool) -> Notes:
         if pod.uid not in counted and state.has_place(pod):
             if pod.phase == "Succeeded":
                 if state.is_indexed:
-                    indexes.append(state.place_of(pod))
+                    indexes.append(state.index_of_pod(pod))
                 else:
                     succeeded.append(pod.uid)
             elif (stops or pod.phase == "Failed") and state.policy.counts(pod):

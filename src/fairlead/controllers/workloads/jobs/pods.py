@@ -14,7 +14,7 @@ from fairlead.resources.registry import Resource
 _MAX_PREFIX_LENGTH = 58  # of generated names
 
 
-def wanted(state: JobState) -> int:
+def desired(state: JobState) -> int:
     """How many pods should be active."""
     parallelism: int = state.spec.get("parallelism") or 0
     if state.is_suspended:
@@ -27,14 +27,14 @@ def wanted(state: JobState) -> int:
 
 def superfluous(state: JobState) -> list[Pod]:
     """Active pods to delete: surplus ones, duplicates of an index, and invalid indexes."""
-    surplus = max(0, len(state.active) - wanted(state))
+    surplus = max(0, len(state.active) - desired(state))
     if not state.is_indexed or state.is_suspended:
         return _least_missed(state.active, surplus)
     by_index: dict[int, list[Pod]] = defaultdict(list)
     removed: list[Pod] = []
     for pod in state.active:
         if state.has_place(pod):
-            by_index[state.place_of(pod)].append(pod)
+            by_index[state.index_of_pod(pod)].append(pod)
         else:
             removed.append(pod)
     left: list[Pod] = []
@@ -51,13 +51,13 @@ def _least_missed(pods: list[Pod], count: int) -> list[Pod]:
 
 def missing_indexes(state: JobState, count: int) -> list[int]:
     """The lowest indexes that are neither completed nor active."""
-    active = (state.place_of(pod) for pod in state.active if state.has_place(pod))
+    active = (state.index_of_pod(pod) for pod in state.active if state.has_place(pod))
     return state.completed.joined(active).first_missing(count, state.completions or 0)
 
 
 def pods_to_make(state: JobState, resource: Resource, names: JobNames, most: int) -> list[Object]:
     """The missing pods, at most `most`."""
-    count = min(wanted(state) - len(state.active), most)
+    count = min(desired(state) - len(state.active), most)
     if count <= 0:
         return []
     pod = pod_from(state.spec["template"], resource, state.job)
@@ -75,14 +75,14 @@ def _telling_index(spec: Object, names: JobNames) -> Object:
     source = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{names.index}']"}
     variable = {"name": INDEX_VARIABLE, "valueFrom": {"fieldRef": source}}
 
-    def told(container: Object) -> Object:
+    def with_variable(container: Object) -> Object:
         variables = container.get("env") or []
         if any(variable["name"] == INDEX_VARIABLE for variable in variables):
             return container
         return {**container, "env": [*variables, variable]}
 
     parts = {name: spec[name] for name in ("initContainers", "containers") if spec.get(name)}
-    return {**spec, **{name: list(map(told, part)) for name, part in parts.items()}}
+    return {**spec, **{name: list(map(with_variable, part)) for name, part in parts.items()}}
 
 
 def _at_index(pod: Object, job_name: str, index: int, names: JobNames) -> Object:

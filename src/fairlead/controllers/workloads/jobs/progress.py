@@ -68,14 +68,14 @@ class JobState:
         self.is_indexed = self.spec.get("completionMode") == INDEXED
         self.is_suspended = bool(self.spec.get("suspend"))
         self.is_going = job["metadata"].get("deletionTimestamp") is not None
-        self.pods = sorted(pods, key=self._place) if self.is_indexed else list(pods)
+        self.pods = sorted(pods, key=self._index) if self.is_indexed else list(pods)
         self.active = [pod for pod in pods if pod.active]
         uncounted = self.status.get(UNCOUNTED) or {}
         self.uncounted_succeeded: list[str] = uncounted.get("succeeded") or []
         self.uncounted_failed: list[str] = uncounted.get("failed") or []
         self._count()
 
-    def _place(self, pod: Pod) -> int:
+    def _index(self, pod: Pod) -> int:
         index = self.names.index_of(pod)
         return -1 if index is None else index
 
@@ -92,7 +92,7 @@ class JobState:
         if self.is_indexed:
             text = before.get("completedIndexes") or ""
             self.completed_before = Indexes.parse(text, self.completions or 0)
-            self.completed = self.completed_before.joined(map(self._place, successes))
+            self.completed = self.completed_before.joined(map(self._index, successes))
             self.succeeded = len(self.completed)
 
     def _is_to_count(self, pod: Pod) -> bool:
@@ -104,11 +104,11 @@ class JobState:
 
     def has_place(self, pod: Pod) -> bool:
         """Whether the Job is not indexed or the pod has a valid index."""
-        return not self.is_indexed or 0 <= self._place(pod) < (self.completions or 0)
+        return not self.is_indexed or 0 <= self._index(pod) < (self.completions or 0)
 
-    def place_of(self, pod: Pod) -> int:
+    def index_of_pod(self, pod: Pod) -> int:
         """The index of a pod for which `has_place` holds."""
-        return self._place(pod)
+        return self._index(pod)
 
     def has_failed(self, pod: Pod) -> bool:
         """Whether a pod failed. In a tracked Job a pod deleted before it finished counts as

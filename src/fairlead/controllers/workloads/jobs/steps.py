@@ -71,7 +71,7 @@ class Steps:
         if state.is_complete(step.active):
             step.ending = condition(COMPLETE, "True")
         elif not state.is_going:
-            _tell_suspension(state, step)
+            _report_suspension(state, step)
         return step
 
     async def _fail(self, state: JobState, verdict: Object) -> Step:
@@ -128,7 +128,7 @@ class Steps:
         return Step(len(state.active) + created, failure=failure)
 
 
-def _tell_suspension(state: JobState, step: Step) -> None:
+def _report_suspension(state: JobState, step: Step) -> None:
     """Set the Suspended condition if it changed."""
     suspension = statuses.find_condition(state.status.get("conditions") or (), SUSPENDED)
     if state.is_suspended:

@@ -23,7 +23,7 @@ from fairlead.controllers.workloads.stateful_sets.identity import (
 )
 from fairlead.controllers.workloads.stateful_sets.members import CLAIMS, Members
 from fairlead.controllers.workloads.stateful_sets.round import Revisions, SetSync, status
-from fairlead.controllers.workloads.statuses import tell
+from fairlead.controllers.workloads.statuses import update_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
@@ -84,7 +84,9 @@ class StatefulSets:
         )
         min_ready: int = (owner["spec"].get("minReadySeconds") or 0) if self._waits else 0
         if owner["metadata"].get("deletionTimestamp") is not None:
-            await self._tell(owner, status(owner, pods, _told_revisions(owner), min_ready))
+            await self._write_status(
+                owner, status(owner, pods, _recorded_revisions(owner), min_ready)
+            )
             return None
         await self._go_on(owner, pods, min_ready)
         return next_available(self._members_of(owner), min_ready)
@@ -94,7 +96,7 @@ class StatefulSets:
 
     async def _go_on(self, owner: Object, pods: Sequence[Pod], min_ready: int) -> None:
         stored_revisions = await self._history.of(owner)
-        recorded = _told_revisions(owner)
+        recorded = _recorded_revisions(owner)
         newest = await self._history.current(
             owner, stored_revisions, template_data(owner), recorded.collisions
         )
@@ -119,7 +121,7 @@ class StatefulSets:
         except StatusError as error:
             failure = None if is_namespace_terminating(error) else error
         pods = self._members_of(owner)
-        await self._tell(owner, status(owner, pods, revisions, min_ready))
+        await self._write_status(owner, status(owner, pods, revisions, min_ready))
         live = {pod.labels.get(REVISION_LABEL, "") for pod in pods}
         live |= {revisions.current, revisions.updated}
         await self._history.truncate(
@@ -128,11 +130,11 @@ class StatefulSets:
         if failure is not None:
             raise failure
 
-    async def _tell(self, owner: Object, new_status: Object) -> None:
-        await tell(self._objects, self._resource, owner, new_status)
+    async def _write_status(self, owner: Object, new_status: Object) -> None:
+        await update_status(self._objects, self._resource, owner, new_status)
 
 
-def _told_revisions(owner: Object) -> Revisions:
+def _recorded_revisions(owner: Object) -> Revisions:
     """The revisions in the status of a set."""
     old_status = owner.get("status") or {}
     count = old_status.get("collisionCount") or 0

@@ -54,7 +54,9 @@ class SetSync:
         self._steps: Object | None = strategy.get("rollingUpdate")
         self._partition: int = (self._steps or {}).get("partition") or 0
         placed = by_ordinal(owner, pods)
-        self._wanted = {ordinal: pod for ordinal, pod in placed.items() if ordinal < self._replicas}
+        self._desired = {
+            ordinal: pod for ordinal, pod in placed.items() if ordinal < self._replicas
+        }
         self._surplus = {
             ordinal: pod for ordinal, pod in placed.items() if ordinal >= self._replicas
         }
@@ -68,7 +70,7 @@ class SetSync:
         """Create missing pods and repair others; returns whether the next phase may start."""
         missing = []
         for ordinal in range(self._replicas):
-            pod = self._wanted.get(ordinal)
+            pod = self._desired.get(ordinal)
             if pod is None or await self._is_replaced(pod):
                 missing.append(ordinal)
                 if self._ordered or len(missing) == _BURST:
@@ -120,11 +122,11 @@ class SetSync:
 
     async def _roll(self) -> None:
         """Delete outdated pods, highest ordinal first; the next sync creates them again."""
-        descending = sorted(self._wanted.items(), reverse=True)
+        descending = sorted(self._desired.items(), reverse=True)
         if not self._several:
             await self._replace_next(descending)
             return
-        room = self._most_unavailable() - sum(not pod.healthy for pod in self._wanted.values())
+        room = self._most_unavailable() - sum(not pod.healthy for pod in self._desired.values())
         outdated = [pod for ordinal, pod in descending if self._is_outdated(ordinal, pod)]
         await self._remove(outdated[: max(0, room)])
 
