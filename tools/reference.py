@@ -128,8 +128,7 @@ def _command_row(name: str, usage: str, text: str) -> Row:
 
 
 def commands() -> str:
-    from fairlead.cli.catalog import SECTIONS
-    from fairlead.cli.catalog import SERVER_SIDE
+    from fairlead.cli.catalog import SECTIONS, SERVER_SIDE
 
     lines = [
         "All commands, by purpose; [The command line](../command-line.md) shows some of them at",

@@ -24,13 +24,17 @@ from support.signing_requests import KEY, name_of, request_pem, write_authority
 from fairlead.base import clock
 from fairlead.base.dialect import CLUSTER
 from fairlead.cli.parser import Parser
-from fairlead.controllers.certificates.asked import RequestContent, Unreadable, read_content
 from fairlead.controllers.certificates.authority import Expired, SigningAuthority, SigningFileError
 from fairlead.controllers.certificates.flags import (
     SigningFlagError,
     add_signing_flags,
     check_signing_flags,
     signing_authorities,
+)
+from fairlead.controllers.certificates.request_content import (
+    RequestContent,
+    Unreadable,
+    read_content,
 )
 from fairlead.process.flags.values import duration
 

@@ -9,7 +9,7 @@ from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import draw_conditions_with_message, draw_head
 from fairlead.cli.describe.parts.quantities import quantity_text
-from fairlead.cli.describe.parts.words import UNSET, in_full
+from fairlead.cli.describe.parts.values import UNSET, in_full
 from fairlead.codec.types.times import UNKNOWN
 
 # The field of each metric type.

@@ -11,7 +11,7 @@ from fairlead.cli.describe.parts.metadata import (
     selector_text,
 )
 from fairlead.cli.describe.parts.pods import draw_template, label_selector
-from fairlead.cli.describe.parts.words import NONE, UNSET, in_full, yes_or_no
+from fairlead.cli.describe.parts.values import NONE, UNSET, in_full, yes_or_no
 from fairlead.codec.types.times import duration_text, moment
 
 _MAX_INDEXES = 50  # characters; the last index is completed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import one_line
-from fairlead.cli.describe.parts.words import in_full
+from fairlead.cli.describe.parts.values import in_full
 from fairlead.cli.errors import CommandFailed
 from fairlead.codec.types.times import duration_text
 

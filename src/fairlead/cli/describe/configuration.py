@@ -9,7 +9,7 @@ from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import draw_head
-from fairlead.cli.describe.parts.words import NONE
+from fairlead.cli.describe.parts.values import NONE
 from fairlead.cli.describe.queries import SECRETS, Queries, QueryResult
 
 _TOKEN_TYPE = "@/service-account-token"

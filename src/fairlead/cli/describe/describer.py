@@ -11,7 +11,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Layout, Subject, layout_of
 from fairlead.cli.describe.page import Page
-from fairlead.cli.describe.parts.words import NONE, age
+from fairlead.cli.describe.parts.values import NONE, age
 from fairlead.cli.describe.queries import Queries
 from fairlead.client import Client, ResourceType
 from fairlead.client.resources import Object

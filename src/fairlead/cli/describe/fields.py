@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.cli.describe.parts.words import shown
+from fairlead.cli.describe.parts.values import shown
 
 
 class Fields:

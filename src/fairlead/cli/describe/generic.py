@@ -9,7 +9,7 @@ from typing import Any
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import draw_head
-from fairlead.cli.describe.parts.words import shown
+from fairlead.cli.describe.parts.values import shown
 
 _LEFT_OUT = frozenset(
     f".metadata.{name}" for name in ("managedFields", "name", "namespace", "labels", "annotations")

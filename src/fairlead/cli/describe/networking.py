@@ -14,7 +14,7 @@ from fairlead.cli.describe.parts.metadata import (
     draw_labels_and_annotations,
     selector_or_none,
 )
-from fairlead.cli.describe.parts.words import NONE, in_numbers
+from fairlead.cli.describe.parts.values import NONE, in_numbers
 from fairlead.cli.describe.queries import ENDPOINTS, SERVICES, Queries, QueryResult
 from fairlead.cli.describe.services import address_text
 

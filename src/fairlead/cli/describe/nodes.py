@@ -21,7 +21,7 @@ from fairlead.cli.describe.parts.quantities import (
     of_pod,
     of_pods,
 )
-from fairlead.cli.describe.parts.words import NONE, UNSET, age, in_full, shown
+from fairlead.cli.describe.parts.values import NONE, UNSET, age, in_full, shown
 from fairlead.cli.describe.queries import PODS, Queries, QueryResult
 from fairlead.client import ResourceType
 from fairlead.codec.types.quantity import Amount

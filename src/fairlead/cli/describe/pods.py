@@ -14,8 +14,8 @@ from fairlead.cli.describe.parts.metadata import (
 )
 from fairlead.cli.describe.parts.pods import draw_spreading, draw_tolerations
 from fairlead.cli.describe.parts.quantities import quality_of_service
+from fairlead.cli.describe.parts.values import NONE, age, in_full
 from fairlead.cli.describe.parts.volume_sources import draw_volumes
-from fairlead.cli.describe.parts.words import NONE, age, in_full
 
 _MIRROR = "@/config.mirror"
 _ENDED = ("Failed", "Succeeded")

@@ -10,7 +10,7 @@ from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import draw_cluster_head
-from fairlead.cli.describe.parts.words import listed
+from fairlead.cli.describe.parts.values import listed
 
 _MAX_LINES = 20_000  # lines per role: a short role can expand to any number
 

@@ -8,7 +8,7 @@ from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import draw_head, one_line
-from fairlead.cli.describe.parts.words import NONE, UNSET, host_and_port
+from fairlead.cli.describe.parts.values import NONE, UNSET, host_and_port
 from fairlead.cli.describe.queries import ENDPOINTS, Queries, QueryResult
 
 _MAX_ADDRESSES = 3

@@ -13,8 +13,8 @@ from fairlead.cli.describe.parts.metadata import (
     one_line,
 )
 from fairlead.cli.describe.parts.quantities import quantity_text
+from fairlead.cli.describe.parts.values import NONE, in_full, listed, yes_or_no
 from fairlead.cli.describe.parts.volume_sources import draw_persistent_source
-from fairlead.cli.describe.parts.words import NONE, in_full, listed, yes_or_no
 from fairlead.cli.describe.queries import PODS, Queries, QueryResult
 
 _DEFAULT_MARKS = ("storageclass.@/is-default-class", "storageclass.beta.@/is-default-class")

@@ -18,13 +18,8 @@ from fairlead.cli.describe.parts.metadata import (
     one_line,
     selector_or_none,
 )
-from fairlead.cli.describe.parts.pods import (
-    draw_template,
-    label_selector,
-    pods_by,
-    pods_status,
-)
-from fairlead.cli.describe.parts.words import NONE, UNSET, in_full, shown
+from fairlead.cli.describe.parts.pods import draw_template, label_selector, pods_by, pods_status
+from fairlead.cli.describe.parts.values import NONE, UNSET, in_full, shown
 from fairlead.cli.describe.queries import REPLICA_SETS, Queries, QueryResult
 
 _TEMPLATE_HASH = "pod-template-hash"

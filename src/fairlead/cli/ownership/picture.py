@@ -6,17 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from fairlead.base.terminal import printable
-from fairlead.cli.invocation import (
-    BLUE,
-    CYAN,
-    DIM,
-    GREEN,
-    MAGENTA,
-    RED,
-    YELLOW,
-    Paint,
-    Screen,
-)
+from fairlead.cli.invocation import BLUE, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, Paint, Screen
 from fairlead.cli.output import tables
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.ownership.plan import ADDED, REMOVED, THEIRS, YOURS

@@ -11,7 +11,7 @@ from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.base.records import dataclass
-from fairlead.controllers.certificates.asked import (
+from fairlead.controllers.certificates.request_content import (
     REQUESTS,
     RequestContent,
     Unreadable,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fairlead.base import clock
 from fairlead.base.files import stamp
 from fairlead.base.records import dataclass
-from fairlead.controllers.certificates.asked import RequestContent
+from fairlead.controllers.certificates.request_content import RequestContent
 
 if TYPE_CHECKING:  # imported lazily: only needed for signing
     from cryptography.hazmat.primitives import hashes

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.times import parse_time
-from fairlead.controllers.certificates.asked import REQUESTS
+from fairlead.controllers.certificates.request_content import REQUESTS
 from fairlead.controllers.certificates.states import certificate_of
 from fairlead.controllers.framework import Keys
 from fairlead.operations.api import Object

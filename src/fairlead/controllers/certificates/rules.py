@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fairlead.auth.authorization.node import NODE_PREFIX, NODES_GROUP
 from fairlead.base.dialect import Dialect
-from fairlead.controllers.certificates.asked import RequestContent
+from fairlead.controllers.certificates.request_content import RequestContent
 
 CLIENT_AUTH, SERVER_AUTH = "client auth", "server auth"
 SIGNATURE, ENCIPHERMENT = "digital signature", "key encipherment"

@@ -11,13 +11,13 @@ from datetime import timedelta
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.base.logs import quoted
-from fairlead.controllers.certificates.asked import (
+from fairlead.controllers.certificates.authority import Expired, SigningAuthority, SigningFileError
+from fairlead.controllers.certificates.request_content import (
     REQUESTS,
     RequestContent,
     Unreadable,
     read_content,
 )
-from fairlead.controllers.certificates.authority import Expired, SigningAuthority, SigningFileError
 from fairlead.controllers.certificates.rules import rules_of
 from fairlead.controllers.certificates.states import is_to_be_signed, with_condition, write
 from fairlead.controllers.framework import Keys

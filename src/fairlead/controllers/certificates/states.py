@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.codec.types.times import now
-from fairlead.controllers.certificates.asked import REQUESTS
+from fairlead.controllers.certificates.request_content import REQUESTS
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.certificates.conditions import (

@@ -11,7 +11,7 @@ from fairlead.base.errors import StatusError, bad_request
 from fairlead.codec.types.times import format_time, parse_time
 from fairlead.controllers.simulation.agent.containers import state_of
 from fairlead.controllers.simulation.behaviour import pod_behaviour
-from fairlead.controllers.simulation.fleet import PODS, Fleet
+from fairlead.controllers.simulation.simulated_nodes import PODS, Fleet
 from fairlead.operations.api import Object
 from fairlead.operations.simulated import LogOptions
 from fairlead.storage.change import Change

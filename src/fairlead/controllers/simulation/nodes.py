@@ -14,13 +14,13 @@ from fairlead.base.errors import StatusError
 from fairlead.codec.types.times import format_micro_time, parse_time
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.simulation.behaviour import READY, UNREACHABLE, BehaviourError, node_state
-from fairlead.controllers.simulation.fleet import LEASES, NODES, Fleet
 from fairlead.controllers.simulation.node_objects import (
     OWN_CONDITIONS,
     new_node,
     node_allocatable,
     node_conditions,
 )
+from fairlead.controllers.simulation.simulated_nodes import LEASES, NODES, Fleet
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change

@@ -7,7 +7,7 @@ from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import annotation_lines, draw_labels
 from fairlead.cli.describe.parts.quantities import quantity_text
-from fairlead.cli.describe.parts.words import NONE, age, listed
+from fairlead.cli.describe.parts.values import NONE, age, listed
 
 _CLASS = "volume.beta.@/storage-class"
 _MODES = {

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.quantities import amount_of, draw_limits_and_requests
-from fairlead.cli.describe.parts.words import NONE, host_and_port, in_full, listed, yes_or_no
+from fairlead.cli.describe.parts.values import NONE, host_and_port, in_full, listed, yes_or_no
 
 _PROBES = (
     ("Liveness", "livenessProbe"),

@@ -8,7 +8,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Subject
 from fairlead.cli.describe.page import Page
-from fairlead.cli.describe.parts.words import NONE, in_full
+from fairlead.cli.describe.parts.values import NONE, in_full
 
 _MAX_LINE_BYTES = 140  # bytes of an annotation on one line
 # Not shown: apply writes a copy of the object to it.

@@ -7,8 +7,8 @@ from fairlead.cli.describe.layout import Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.claims import draw_claim_of_pod
 from fairlead.cli.describe.parts.metadata import shortened
+from fairlead.cli.describe.parts.values import NIL, NONE
 from fairlead.cli.describe.parts.volume_table import PERSISTENT_SOURCES, SOURCES
-from fairlead.cli.describe.parts.words import NIL, NONE
 
 _MAX_LINE_BYTES = 140  # bytes of an attribute on one line
 

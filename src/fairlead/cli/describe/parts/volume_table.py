@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.quantities import amount_of, quantity_text
-from fairlead.cli.describe.parts.words import NONE, UNSET, listed, shown
+from fairlead.cli.describe.parts.values import NONE, UNSET, listed, shown
 
 Value = Callable[[Fields], str]
 

@@ -29,7 +29,7 @@ from fairlead.controllers.simulation.behaviour import (
     PodBehaviour,
     pod_behaviour,
 )
-from fairlead.controllers.simulation.fleet import NODES, PODS, STATE_MARK, Fleet
+from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, STATE_MARK, Fleet
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.pods import FINISHED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.codec.types.times import now
-from fairlead.controllers.simulation.fleet import PODS
+from fairlead.controllers.simulation.simulated_nodes import PODS
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 

@@ -12,7 +12,6 @@ from fairlead.base.errors import StatusError
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.pod_status import disrupted, write_status
-from fairlead.controllers.simulation.fleet import NODES, PODS, SCHEDULER, Fleet
 from fairlead.controllers.simulation.scheduler.cluster import Cluster, Event, NodeSummary
 from fairlead.controllers.simulation.scheduler.conditions import clear_nomination, set_unschedulable
 from fairlead.controllers.simulation.scheduler.facts import (
@@ -30,6 +29,7 @@ from fairlead.controllers.simulation.scheduler.selection import has_preferences,
 from fairlead.controllers.simulation.scheduler.taints import unwelcome
 from fairlead.controllers.simulation.scheduler.topology_spread import crowding
 from fairlead.controllers.simulation.scheduler.volumes import CAPACITIES, DRIVERS, VolumeRule
+from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, SCHEDULER, Fleet
 from fairlead.controllers.volumes.names import CLAIMS, CLASSES, VOLUMES
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client

@@ -22,7 +22,7 @@ from fairlead.controllers.workloads.stateful_sets.identity import (
     split_name,
 )
 from fairlead.controllers.workloads.stateful_sets.members import CLAIMS, Members
-from fairlead.controllers.workloads.stateful_sets.round import Revisions, SetSync, status
+from fairlead.controllers.workloads.stateful_sets.sync import Revisions, SetSync, status
 from fairlead.controllers.workloads.statuses import update_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
