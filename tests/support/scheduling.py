@@ -18,7 +18,7 @@ APP = {"matchLabels": {"app": "web"}}
 
 
 class _NoVolumes:
-    def reachable(self, wish: PendingPod, cluster: Cluster) -> None:
+    def reachable(self, pending: PendingPod, cluster: Cluster) -> None:
         return None
 
 
@@ -46,17 +46,17 @@ class Nodes:
     def place(self, name: str, node: str, **fields: Any) -> None:
         self.cluster.place(pod(name, **fields).facts, node)
 
-    def result(self, wish: PendingPod) -> FilterResult:
-        return self.judge.judge(wish)
+    def result(self, pending: PendingPod) -> FilterResult:
+        return self.judge.judge(pending)
 
-    def fitting(self, wish: PendingPod) -> list[str]:
-        return [node.name for node in self.result(wish).nodes]
+    def fitting(self, pending: PendingPod) -> list[str]:
+        return [node.name for node in self.result(pending).nodes]
 
-    def best(self, wish: PendingPod) -> str:
-        return best(wish, self.result(wish).nodes, self.cluster).name
+    def best(self, pending: PendingPod) -> str:
+        return best(pending, self.result(pending).nodes, self.cluster).name
 
-    def why(self, wish: PendingPod) -> str:
-        refusals = self.result(wish).refusals.values()
+    def why(self, pending: PendingPod) -> str:
+        refusals = self.result(pending).refusals.values()
         return explained(len(self.cluster.nodes), (one.reasons for one in refusals))
 
 

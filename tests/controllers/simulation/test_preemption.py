@@ -20,12 +20,12 @@ def nodes() -> Nodes:
     return Nodes()
 
 
-def chosen(nodes: Nodes, wish: PendingPod, *budgets: Object) -> tuple[str, list[str], str]:
+def chosen(nodes: Nodes, pending: PendingPod, *budgets: Object) -> tuple[str, list[str], str]:
     """The node where room is made, who goes, or why not."""
-    result = nodes.result(wish)
+    result = nodes.result(pending)
     assert not result.nodes
     found, why = asyncio.run(
-        choose(wish, result, nodes.cluster, nodes.judge, lambda: list(budgets))
+        choose(pending, result, nodes.cluster, nodes.judge, lambda: list(budgets))
     )
     if found is None:
         return "", [], why
@@ -100,9 +100,9 @@ def test_preemption_leaves_the_cluster_unchanged_by_its_choice(nodes: Nodes) -> 
 
 def test_preemption_waits_for_the_pods_that_it_removed(nodes: Nodes) -> None:
     fill(nodes, n0=10)
-    wish = high()
-    wish.pod["status"]["nominatedNodeName"] = "n0"
-    assert ineligible(wish, nodes.cluster) == ""
+    pending = high()
+    pending.pod["status"]["nominatedNodeName"] = "n0"
+    assert ineligible(pending, nodes.cluster) == ""
     nodes.cluster.summaries["n0"].pods["default/on-n0"].deleting = True
     text = "not eligible due to a terminating pod on the nominated node."
-    assert ineligible(wish, nodes.cluster) == text
+    assert ineligible(pending, nodes.cluster) == text

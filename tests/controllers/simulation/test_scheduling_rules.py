@@ -24,9 +24,9 @@ def test_requests_are_held_against_what_is_left(nodes: Nodes) -> None:
     nodes.place("b", "n1", requests={"memory": "4Gi"})
     nodes.place("c", "n2", requests={"example.com/gpu": "1"})
     assert nodes.fitting(pod(requests={"cpu": "600m"})) == ["n1", "n2", "n3"]
-    wish = pod(requests={"cpu": "600m", "memory": "1Mi", "example.com/gpu": "1"})
-    assert nodes.fitting(wish) == ["n3"]
-    assert nodes.why(wish) == (
+    pending = pod(requests={"cpu": "600m", "memory": "1Mi", "example.com/gpu": "1"})
+    assert nodes.fitting(pending) == ["n3"]
+    assert nodes.why(pending) == (
         "0/4 nodes are available: 1 Insufficient cpu, 1 Insufficient example.com/gpu,"
         " 1 Insufficient memory."
     )
@@ -121,10 +121,10 @@ def test_nodes_are_asked_for_by_selector_and_by_name(nodes: Nodes) -> None:
 def test_a_preferred_node_is_taken_if_it_will_do(nodes: Nodes) -> None:
     rule = {"key": HOST, "operator": "In", "values": ["n2"]}
     wanted = {"weight": 1, "preference": {"matchExpressions": [rule]}}
-    wish = pod(affinity={"nodeAffinity": {PREFERRED: [wanted]}})
-    assert nodes.best(wish) == "n2"
+    pending = pod(affinity={"nodeAffinity": {PREFERRED: [wanted]}})
+    assert nodes.best(pending) == "n2"
     nodes.describe("n2", {}, unschedulable=True)
-    assert nodes.best(wish) != "n2"
+    assert nodes.best(pending) != "n2"
 
 
 def test_pods_keep_away_from_others(nodes: Nodes) -> None:
@@ -143,18 +143,18 @@ def test_pods_that_are_there_keep_others_away(nodes: Nodes) -> None:
 
 
 def test_pods_go_where_others_are(nodes: Nodes) -> None:
-    wish = pod(affinity=near(term()))
-    assert nodes.fitting(wish) == []
-    assert "4 node(s) didn't match pod affinity rules" in nodes.why(wish)
+    pending = pod(affinity=near(term()))
+    assert nodes.fitting(pending) == []
+    assert "4 node(s) didn't match pod affinity rules" in nodes.why(pending)
     nodes.place("a", "n1", labels={"app": "web"})
-    assert nodes.fitting(wish) == ["n1", "n3"]
+    assert nodes.fitting(pending) == ["n1", "n3"]
 
 
 def test_the_first_of_a_group_that_wants_to_be_together_goes_anywhere(nodes: Nodes) -> None:
-    wish = pod(labels={"app": "web"}, affinity=near(term()))
-    assert len(nodes.fitting(wish)) == 4
+    pending = pod(labels={"app": "web"}, affinity=near(term()))
+    assert len(nodes.fitting(pending)) == 4
     nodes.describe("n0", {})
-    assert nodes.fitting(wish) == ["n1", "n2", "n3"]
+    assert nodes.fitting(pending) == ["n1", "n2", "n3"]
 
 
 def test_affinity_is_about_the_namespaces_that_it_names(nodes: Nodes) -> None:
@@ -181,25 +181,25 @@ def spread(**fields: Any) -> list[Object]:
 
 def test_pods_are_spread_evenly(nodes: Nodes) -> None:
     nodes.place("a", "n0", labels={"app": "web"})
-    wish = pod(labels={"app": "web"}, topologySpreadConstraints=spread())
-    assert nodes.fitting(wish) == ["n1", "n3"]
-    assert "2 node(s) didn't match pod topology spread constraints" in nodes.why(wish)
+    pending = pod(labels={"app": "web"}, topologySpreadConstraints=spread())
+    assert nodes.fitting(pending) == ["n1", "n3"]
+    assert "2 node(s) didn't match pod topology spread constraints" in nodes.why(pending)
     wider = pod(labels={"app": "web"}, topologySpreadConstraints=spread(maxSkew=2))
     assert len(nodes.fitting(wider)) == 4
 
 
 def test_nodes_without_the_label_of_a_spread_are_no_place(nodes: Nodes) -> None:
     nodes.describe("n0", {})
-    wish = pod(labels={"app": "web"}, topologySpreadConstraints=spread())
-    assert nodes.fitting(wish) == ["n1", "n2", "n3"]
-    assert "constraints (missing required label)" in nodes.why(wish)
+    pending = pod(labels={"app": "web"}, topologySpreadConstraints=spread())
+    assert nodes.fitting(pending) == ["n1", "n2", "n3"]
+    assert "constraints (missing required label)" in nodes.why(pending)
 
 
 def test_a_spread_wants_a_number_of_domains(nodes: Nodes) -> None:
     for number in range(2):
         nodes.place(f"a{number}", f"n{number}", labels={"app": "web"})
-    wish = pod(labels={"app": "web"}, topologySpreadConstraints=spread(minDomains=3))
-    assert nodes.fitting(wish) == []
+    pending = pod(labels={"app": "web"}, topologySpreadConstraints=spread(minDomains=3))
+    assert nodes.fitting(pending) == []
 
 
 def test_a_spread_counts_only_nodes_where_the_pod_can_go(nodes: Nodes) -> None:
@@ -212,9 +212,9 @@ def test_a_spread_counts_only_nodes_where_the_pod_can_go(nodes: Nodes) -> None:
 def test_a_spread_that_is_only_wished_for_decides_between_nodes(nodes: Nodes) -> None:
     nodes.place("a", "n0", labels={"app": "web"})
     anyway = spread(whenUnsatisfiable="ScheduleAnyway")
-    wish = pod(labels={"app": "web"}, topologySpreadConstraints=anyway)
-    assert len(nodes.fitting(wish)) == 4
-    assert nodes.best(wish) in ("n1", "n3")
+    pending = pod(labels={"app": "web"}, topologySpreadConstraints=anyway)
+    assert len(nodes.fitting(pending)) == 4
+    assert nodes.best(pending) in ("n1", "n3")
 
 
 def test_the_node_with_the_most_room_is_the_best(nodes: Nodes) -> None:

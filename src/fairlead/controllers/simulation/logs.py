@@ -11,7 +11,7 @@ from fairlead.base.errors import StatusError, bad_request
 from fairlead.codec.types.times import format_time, parse_time
 from fairlead.controllers.simulation.agent.containers import state_of
 from fairlead.controllers.simulation.behaviour import pod_behaviour
-from fairlead.controllers.simulation.simulated_nodes import PODS, Fleet
+from fairlead.controllers.simulation.simulated_nodes import PODS, SimulatedNodes
 from fairlead.operations.api import Object
 from fairlead.operations.simulated import LogOptions
 from fairlead.storage.change import Change
@@ -23,13 +23,13 @@ class SimulatedContainers:
     """Responds for containers on simulated nodes, also if another server runs the simulation. The
     owner must pass pod events to `changed`."""
 
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
+    def __init__(self, simulated_nodes: SimulatedNodes) -> None:
+        self._simulated_nodes = simulated_nodes
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._stopping = False
 
     def has(self, node: str) -> bool:
-        return node in self._fleet
+        return node in self._simulated_nodes
 
     def refusal(self, what: str) -> StatusError:
         text = f"{what} is not possible: the node is simulated, no container runs on it"
@@ -54,7 +54,7 @@ class SimulatedContainers:
         """Wait until a running container stops, or the server shuts down."""
         metadata = pod["metadata"]
         key = f"{metadata['namespace']}/{metadata['name']}"
-        client = self._fleet.client(pod["spec"]["nodeName"])
+        client = self._simulated_nodes.client(pod["spec"]["nodeName"])
         changed = asyncio.Event()
         self._waiting[key].add(changed)
         try:

@@ -20,7 +20,7 @@ from fairlead.controllers.simulation.node_objects import (
     node_allocatable,
     node_conditions,
 )
-from fairlead.controllers.simulation.simulated_nodes import LEASES, NODES, Fleet
+from fairlead.controllers.simulation.simulated_nodes import LEASES, NODES, SimulatedNodes
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
@@ -45,12 +45,12 @@ class NodeKeeper:
 
     def __init__(
         self,
-        fleet: Fleet,
+        simulated_nodes: SimulatedNodes,
         dialect: Dialect,
         version: str,
         greet: Client | None,
     ) -> None:
-        self._fleet = fleet
+        self._simulated_nodes = simulated_nodes
         self._dialect = dialect
         self._version = version
         self._greet = greet
@@ -61,16 +61,16 @@ class NodeKeeper:
         return {NODES: self._own, _NAMESPACES: self._begin}
 
     def _own(self, change: Change) -> Iterable[str]:
-        return (change.name,) if change.name in self._fleet else ()
+        return (change.name,) if change.name in self._simulated_nodes else ()
 
     def _begin(self, change: Change) -> Iterable[str]:
         """All nodes, when the namespace for their leases is created."""
         if change.name == self._dialect.node_lease_namespace and change.added:
-            return self._fleet.numbers
+            return self._simulated_nodes.numbers
         return ()
 
     async def sync(self, key: str) -> float | None:
-        client = self._fleet.client(key)
+        client = self._simulated_nodes.client(key)
         node = client.find(NODES, "", key)
         if node is None:
             if key in self._registered:
@@ -86,7 +86,7 @@ class NodeKeeper:
         return min(report_in, await self._renew(client, node))
 
     async def _register(self, client: Client, name: str) -> Object:
-        number = self._fleet.numbers[name]
+        number = self._simulated_nodes.numbers[name]
         try:
             return await client.create(NODES, new_node(name, number, self._dialect, self._version))
         except StatusError as error:
@@ -117,7 +117,7 @@ class NodeKeeper:
             if self._problems.get(name) != str(error):
                 self._problems[name] = str(error)
                 logger.warning("node %s: %s", name, error)
-            return self._fleet.state(name)
+            return self._simulated_nodes.state(name)
         self._problems.pop(name, None)
         return state
 

@@ -13,37 +13,42 @@ from fairlead.controllers.simulation.agent.controller import PodAgents
 from fairlead.controllers.simulation.logs import SimulatedContainers
 from fairlead.controllers.simulation.nodes import NodeKeeper
 from fairlead.controllers.simulation.scheduler.controller import Scheduler
-from fairlead.controllers.simulation.simulated_nodes import PODS, SCHEDULER, Fleet, scheduler_user
+from fairlead.controllers.simulation.simulated_nodes import (
+    PODS,
+    SCHEDULER,
+    SimulatedNodes,
+    scheduler_user,
+)
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, own_client
 
 
 def answer_for_containers(api: Api, options: argparse.Namespace) -> None:
     """Serve logs of simulated containers in this process, also if another runs the nodes."""
-    simulated = api.simulated = SimulatedContainers(_fleet(api, options))
+    simulated = api.simulated = SimulatedContainers(_simulated_nodes(api, options))
     pods = api.collection(api.resources.named(PODS))
     api.store.follow(pods, simulated.changed, essential=False, replay=False)
 
 
-def _fleet(api: Api, options: argparse.Namespace) -> Fleet:
+def _simulated_nodes(api: Api, options: argparse.Namespace) -> SimulatedNodes:
     modes = parse_modes(options.authorization_mode)
-    return Fleet(api, options.simulate_nodes, privileged="Node" not in modes)
+    return SimulatedNodes(api, options.simulate_nodes, privileged="Node" not in modes)
 
 
 def build_simulation(dependencies: Dependencies, running: frozenset[str]) -> Sequence[Controller]:
     """The controllers of the simulation. `running` are the names of the server's controllers."""
     api, options = dependencies.api, dependencies.options
-    fleet = _fleet(api, options)
+    simulated_nodes = _simulated_nodes(api, options)
     # New nodes have a not-ready taint, which the node lifecycle controller removes if it runs.
     alone = "nodelifecycle" not in running
     greet = own_client(api) if alone else None
-    agents = PodAgents(api, fleet, dependencies.events)
+    agents = PodAgents(api, simulated_nodes, dependencies.events)
     scheduler = Client(
         api, scheduler_user(dependencies.dialect, privileged=dependencies.privileged)
     )
     recorder = Recorder(dependencies.events, scheduler, SCHEDULER)
     return (
-        NodeKeeper(fleet, dependencies.dialect, options.advertised_version, greet),
+        NodeKeeper(simulated_nodes, dependencies.dialect, options.advertised_version, greet),
         agents,
-        Scheduler(api, fleet, scheduler, recorder),
+        Scheduler(api, simulated_nodes, scheduler, recorder),
     )

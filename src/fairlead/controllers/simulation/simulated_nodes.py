@@ -13,7 +13,7 @@ STATE_MARK = NODE_STATE.encode()
 GONE = "gone"
 
 
-class Fleet:
+class SimulatedNodes:
     """Nodes are numbered from 0. `privileged`: the node authorizer is off, so the agents' users
     need all rights."""
 

@@ -113,8 +113,10 @@ class WaitingClaims:
         if self._classes.get(key) != class_name:
             self.drop(key)
             self._classes[key] = class_name
-        wish = _ClaimRequirements(size_wanted(claim), volume_mode_of(claim), modes_of(claim))
-        self._wishes.setdefault(class_name, {})[key] = wish
+        requirements = _ClaimRequirements(
+            size_wanted(claim), volume_mode_of(claim), modes_of(claim)
+        )
+        self._wishes.setdefault(class_name, {})[key] = requirements
 
     def drop(self, key: str) -> None:
         name = self._classes.pop(key, None)
@@ -132,8 +134,10 @@ class WaitingClaims:
         size, volume_mode, modes = size_of(volume), volume_mode_of(volume), modes_of(volume)
         return [
             key
-            for key, wish in self._wishes.get(class_name, {}).items()
-            if wish.size <= size and wish.volume_mode == volume_mode and wish.modes <= modes
+            for key, requirements in self._wishes.get(class_name, {}).items()
+            if requirements.size <= size
+            and requirements.volume_mode == volume_mode
+            and requirements.modes <= modes
         ]
 
 

@@ -29,7 +29,7 @@ from fairlead.controllers.simulation.behaviour import (
     PodBehaviour,
     pod_behaviour,
 )
-from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, STATE_MARK, Fleet
+from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, STATE_MARK, SimulatedNodes
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.pods import FINISHED
@@ -54,18 +54,20 @@ class PodAgents:
     name = "simulated-node-agents"
     workers = 32
 
-    def __init__(self, api: Api, fleet: Fleet, events: EventWriter) -> None:
-        self._fleet = fleet
+    def __init__(self, api: Api, simulated_nodes: SimulatedNodes, events: EventWriter) -> None:
+        self._simulated_nodes = simulated_nodes
         self._pods = api.resources.named(PODS)
         self._collection = api.collection(self._pods)
         self._on: dict[str, set[str]] = defaultdict(set)
         self._node_of: dict[str, str] = {}
         self._pools = {
-            name: AddressPool(pod_network(number)) for name, number in fleet.numbers.items()
+            name: AddressPool(pod_network(number))
+            for name, number in simulated_nodes.numbers.items()
         }
         agent = api.dialect.node_agent
         self._recorders = {
-            name: Recorder(events, fleet.client(name), agent, name) for name in fleet.numbers
+            name: Recorder(events, simulated_nodes.client(name), agent, name)
+            for name in simulated_nodes.numbers
         }
         # Deduplicates events by uid; losing an entry only repeats an event.
         self._recorded: BoundedCache[str, object] = BoundedCache(_MAX_CACHED)
@@ -81,7 +83,7 @@ class PodAgents:
             del self._node_of[key]
             self._on[bound_node].discard(key)
             self._pools[bound_node].give_back(key)
-        if version is None or node not in self._fleet:
+        if version is None or node not in self._simulated_nodes:
             return ()
         self._node_of[key] = node
         self._on[node].add(key)
@@ -98,7 +100,7 @@ class PodAgents:
 
     def _node(self, change: Change) -> Iterable[str]:
         """All pods of a node whose simulated state may have changed."""
-        if change.name not in self._fleet:
+        if change.name not in self._simulated_nodes:
             return ()
         versions = (change.before, change.after)
         marked = any(
@@ -113,7 +115,7 @@ class PodAgents:
         node = self._node_of.get(key)
         if version is None or version.body is None or node is None:
             return None
-        state = self._fleet.state(node)
+        state = self._simulated_nodes.state(node)
         if state not in (READY, NOT_READY):
             return None
         pod = version.object()
@@ -138,7 +140,9 @@ class PodAgents:
     async def _advance(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
         metadata = pod["metadata"]
         key, pool = f"{metadata['namespace']}/{metadata['name']}", self._pools[node]
-        host = HostNetwork(node_address(self._fleet.numbers[node]), lambda: pool.take(key))
+        host = HostNetwork(
+            node_address(self._simulated_nodes.numbers[node]), lambda: pool.take(key)
+        )
 
         def step(current: Object) -> PodProgress:
             if _is_ending(current):
@@ -170,7 +174,7 @@ class PodAgents:
                 progress = step(current)
             return {**current, "status": progress.status}
 
-        client = self._fleet.client(pod["spec"]["nodeName"])
+        client = self._simulated_nodes.client(pod["spec"]["nodeName"])
         try:
             await client.change(
                 PODS, metadata["namespace"], metadata["name"], change, "status", "patch"
@@ -197,7 +201,7 @@ class PodAgents:
             if not metadata.get("deletionGracePeriodSeconds"):
                 return None
         options = DeleteOptions(grace_period=0, uid=metadata["uid"])
-        client = self._fleet.client(node)
+        client = self._simulated_nodes.client(node)
         try:
             await client.delete(PODS, metadata["namespace"], metadata["name"], options)
         except StatusError as error:

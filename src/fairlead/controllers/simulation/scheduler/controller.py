@@ -29,7 +29,7 @@ from fairlead.controllers.simulation.scheduler.selection import has_preferences,
 from fairlead.controllers.simulation.scheduler.taints import unwelcome
 from fairlead.controllers.simulation.scheduler.topology_spread import crowding
 from fairlead.controllers.simulation.scheduler.volumes import CAPACITIES, DRIVERS, VolumeRule
-from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, SCHEDULER, Fleet
+from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, SCHEDULER, SimulatedNodes
 from fairlead.controllers.volumes.names import CLAIMS, CLASSES, VOLUMES
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -55,12 +55,14 @@ class Scheduler:
     name = "simulated-scheduler"
     workers = 1
 
-    def __init__(self, api: Api, fleet: Fleet, client: Client, events: Recorder) -> None:
+    def __init__(
+        self, api: Api, simulated_nodes: SimulatedNodes, client: Client, events: Recorder
+    ) -> None:
         self._client = client
         self._events = events
         self._pods = api.resources.named(PODS)
         self._namespaces = client.collection(_NAMESPACES)
-        self._cluster = Cluster(fleet.numbers, api.dialect, self._labels_of)
+        self._cluster = Cluster(simulated_nodes.numbers, api.dialect, self._labels_of)
         self._volumes = VolumeRule(client, api.dialect)
         self._judge = FilterChain(self._cluster, self._volumes)
         self._room = Preemptor(api, client, events, self._cluster)
@@ -179,66 +181,66 @@ class Scheduler:
         if pod is None or pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
             self._waiting.drop(key)
             return None
-        wish = pending_pod(key, pod)
-        result = self._judge.judge(wish)
+        pending = pending_pod(key, pod)
+        result = self._judge.judge(pending)
         if not result.nodes:
-            await self._give_up(wish, result)
+            await self._give_up(pending, result)
             return None
-        node = self._best(wish, result)
-        plan = self._volumes.plan(wish, node)
+        node = self._best(pending, result)
+        plan = self._volumes.plan(pending, node)
         if plan is not None:
             self._waiting.wait_for(key, Event.VOLUME)
             await self._volumes.carry_out(plan, node)
             return None
-        self._cluster.place(wish.facts, node.name)
-        return wish, node
+        self._cluster.place(pending.facts, node.name)
+        return pending, node
 
-    def _best(self, wish: PendingPod, result: FilterResult) -> NodeSummary:
+    def _best(self, pending: PendingPod, result: FilterResult) -> NodeSummary:
         """The nominated node if possible, else the one with the best score."""
         for node in result.nodes:
-            if node.name == wish.nominated:
+            if node.name == pending.nominated:
                 return node
-        return best(wish, result.nodes, self._cluster)
+        return best(pending, result.nodes, self._cluster)
 
     async def _bind(self, key: str, decided: tuple[PendingPod, NodeSummary]) -> None:
-        wish, node = decided
-        metadata = wish.pod["metadata"]
+        pending, node = decided
+        metadata = pending.pod["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         try:
             await self._client.bind(namespace, name, metadata["uid"], node.name)
         except Exception as error:
             self._log(key, error)
             home = self._cluster.node_of(key)
-            if home is not None and home.pods[key] is wish.facts:  # the model is not newer
+            if home is not None and home.pods[key] is pending.facts:  # the model is not newer
                 self._cluster.remove(key)
             self._waiting.fail(key)
             return
         self._waiting.drop(key)
         text = f"Successfully assigned {namespace}/{name} to {node.name}"
-        self._events.record(self._pods, wish.pod, NORMAL, "Scheduled", text)
+        self._events.record(self._pods, pending.pod, NORMAL, "Scheduled", text)
 
-    async def _give_up(self, wish: PendingPod, result: FilterResult) -> None:
+    async def _give_up(self, pending: PendingPod, result: FilterResult) -> None:
         """No node fits: try preemption, and report the reasons."""
-        key, total = wish.facts.key, len(self._cluster.nodes)
+        key, total = pending.facts.key, len(self._cluster.nodes)
         self._waiting.put_off(key, result.until)
         text = _NONE
         candidate: Candidate | None = None
         if total:
             text = explained(total, (refusal.reasons for refusal in result.refusals.values()))
-            why = ineligible(wish, self._cluster)
+            why = ineligible(pending, self._cluster)
             if not why:
                 candidate, why = await choose(
-                    wish, result, self._cluster, self._judge, self._room.budgets
+                    pending, result, self._cluster, self._judge, self._room.budgets
                 )
             if why:
                 text = f"{text} preemption: {why}"
         node = candidate.node.name if candidate is not None else ""
         if candidate is not None:
-            self._cluster.nominated[key] = node, wish.facts
-            await self._room.make(wish, candidate)
-        self._events.record(self._pods, wish.pod, WARNING, "FailedScheduling", text)
+            self._cluster.nominated[key] = node, pending.facts
+            await self._room.make(pending, candidate)
+        self._events.record(self._pods, pending.pod, WARNING, "FailedScheduling", text)
         with suppress(StatusError):  # deleted or bound meanwhile
-            await set_unschedulable(self._client, wish.pod, text, node)
+            await set_unschedulable(self._client, pending.pod, text, node)
 
 
 def _is_going(version: Version) -> bool:
@@ -279,16 +281,16 @@ class Preemptor:
         """All PodDisruptionBudgets."""
         return list(self._client.list(_BUDGETS))
 
-    async def make(self, wish: PendingPod, candidate: Candidate) -> None:
+    async def make(self, pending: PendingPod, candidate: Candidate) -> None:
         """Delete the victims with their grace period. Raises StatusError."""
         node = candidate.node
         for victim in candidate.victims:
             # Skips victims being deleted, and pods that were replaced by another of the same name.
             if not victim.deleting and node.pods.get(victim.key) is victim:
-                await self._remove(victim, wish, node.name)
-        await self._take_from_others(wish, node.name)
+                await self._remove(victim, pending, node.name)
+        await self._take_from_others(pending, node.name)
 
-    async def _remove(self, victim: PodSummary, wish: PendingPod, node: str) -> None:
+    async def _remove(self, victim: PodSummary, pending: PendingPod, node: str) -> None:
         namespace, _, name = victim.key.partition("/")
         pod = self._client.find(PODS, namespace, name)
         if pod is None:
@@ -296,13 +298,13 @@ class Preemptor:
         if self._conditions:
             await write_status(self._client, disrupted(pod, _REASON, _MESSAGE), "patch")
         await self._client.delete(PODS, namespace, name)
-        text = f"Preempted by {wish.facts.namespace}/{wish.name} on node {node}"
+        text = f"Preempted by {pending.facts.namespace}/{pending.name} on node {node}"
         self._events.record(self._pods, pod, NORMAL, "Preempted", text)
 
-    async def _take_from_others(self, wish: PendingPod, node: str) -> None:
+    async def _take_from_others(self, pending: PendingPod, node: str) -> None:
         """Remove nominations of lower priority on this node."""
         for key, (nominated_node, facts) in list(self._cluster.nominated.items()):
-            if nominated_node == node and facts.priority < wish.facts.priority:
+            if nominated_node == node and facts.priority < pending.facts.priority:
                 del self._cluster.nominated[key]
                 with suppress(StatusError):
                     await clear_nomination(self._client, key)
@@ -316,22 +318,22 @@ _TAINTS, _AFFINITY, _SPREAD, _COMPANY = 3, 2, 2, 2  # weights relative to free c
 Score = Callable[[NodeSummary], float]
 
 
-def best(wish: PendingPod, nodes: Sequence[NodeSummary], cluster: Cluster) -> NodeSummary:
+def best(pending: PendingPod, nodes: Sequence[NodeSummary], cluster: Cluster) -> NodeSummary:
     """The node with the highest score; ties go to the fewest pods."""
     if len(nodes) == 1:
         return nodes[0]
-    totals = [_room(wish, node) for node in nodes]
-    for weight, score in _scores(wish, nodes, cluster):
+    totals = [_room(pending, node) for node in nodes]
+    for weight, score in _scores(pending, nodes, cluster):
         for index, points in enumerate(_normal([score(node) for node in nodes])):
             totals[index] += weight * points
     order = range(len(nodes))
     return nodes[min(order, key=lambda index: (-totals[index], len(nodes[index].pods)))]
 
 
-def _room(wish: PendingPod, node: NodeSummary) -> float:
+def _room(pending: PendingPod, node: NodeSummary) -> float:
     """Score for free capacity and balance of CPU and memory with the pod on the node."""
-    cpu = _share(node.cpu + wish.facts.cpu, node.allocatable.get("cpu", 0))
-    memory = _share(node.memory + wish.facts.memory, node.allocatable.get("memory", 0))
+    cpu = _share(node.cpu + pending.facts.cpu, node.allocatable.get("cpu", 0))
+    memory = _share(node.memory + pending.facts.memory, node.allocatable.get("memory", 0))
     least = (2.0 - cpu - memory) / 2
     balanced = 1.0 - abs(cpu - memory) / 2
     return _FULL * (least + balanced)
@@ -342,20 +344,20 @@ def _share(used: int, offered: int) -> float:
 
 
 def _scores(
-    wish: PendingPod, nodes: Sequence[NodeSummary], cluster: Cluster
+    pending: PendingPod, nodes: Sequence[NodeSummary], cluster: Cluster
 ) -> list[tuple[int, Score]]:
     """The scores that apply to a pod, with weights."""
     scores: list[tuple[int, Score]] = []
     if any(node.taints for node in nodes):
-        tolerations = wish.spec.get("tolerations") or ()
+        tolerations = pending.spec.get("tolerations") or ()
         scores.append((_TAINTS, lambda node: -float(unwelcome(tolerations, node))))
-    if has_preferences(wish.spec):
-        scores.append((_AFFINITY, lambda node: float(preference(wish.spec, node))))
-    if wish.spec.get("topologySpreadConstraints"):
-        crowds = crowding(wish, cluster)
+    if has_preferences(pending.spec):
+        scores.append((_AFFINITY, lambda node: float(preference(pending.spec, node))))
+    if pending.spec.get("topologySpreadConstraints"):
+        crowds = crowding(pending, cluster)
         scores.append((_SPREAD, lambda node: -float(_crowd(node, crowds))))
-    if (wish.spec.get("affinity") or {}).keys() & {"podAffinity", "podAntiAffinity"}:
-        preferred = preferences(wish, cluster)
+    if (pending.spec.get("affinity") or {}).keys() & {"podAffinity", "podAntiAffinity"}:
+        preferred = preferences(pending, cluster)
         scores.append((_COMPANY, lambda node: float(_company(node, preferred))))
     return scores
 

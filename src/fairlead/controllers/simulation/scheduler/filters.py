@@ -58,38 +58,38 @@ class FilterChain:
         # Rules that depend on the pods of nodes.
         self._of_pods: tuple[Rule, ...] = (free_ports, enough, even, near, far, repelled)
 
-    def judge(self, wish: PendingPod) -> FilterResult:
+    def judge(self, pending: PendingPod) -> FilterResult:
         cluster = self._cluster
-        filters = self._filters(wish, self._rules)
+        filters = self._filters(pending, self._rules)
         nodes, refusals = [], {}
         for node in cluster.nodes:
             refusal = _first(filters, node)
             if refusal is None and cluster.nominated:
-                refusal = self._beside_nominated(wish, node)
+                refusal = self._beside_nominated(pending, node)
             if refusal is None:
                 nodes.append(node)
             else:
                 refusals[node.name] = refusal
         return FilterResult(nodes, refusals)
 
-    def judge_room(self, wish: PendingPod, node: NodeSummary) -> Refusal | None:
+    def judge_room(self, pending: PendingPod, node: NodeSummary) -> Refusal | None:
         """Check the rules that depend on pods, after the pods of a node were changed by
         preemption."""
-        refusal = _first(self._filters(wish, self._of_pods), node)
-        return refusal or self._beside_nominated(wish, node)
+        refusal = _first(self._filters(pending, self._of_pods), node)
+        return refusal or self._beside_nominated(pending, node)
 
-    def _beside_nominated(self, wish: PendingPod, node: NodeSummary) -> Refusal | None:
+    def _beside_nominated(self, pending: PendingPod, node: NodeSummary) -> Refusal | None:
         """Check with the pods nominated to the node in place, if their priority is at least as
         high."""
-        facts = wish.facts
+        facts = pending.facts
         others = self._cluster.nominated_on(node.name, facts.priority, facts.key)
         if not others:
             return None
         with self._cluster.with_placed(others, node.name):
-            return _first(self._filters(wish, self._of_pods), node)
+            return _first(self._filters(pending, self._of_pods), node)
 
-    def _filters(self, wish: PendingPod, rules: Sequence[Rule]) -> list[Filter]:
-        built = (rule(wish, self._cluster) for rule in rules)
+    def _filters(self, pending: PendingPod, rules: Sequence[Rule]) -> list[Filter]:
+        built = (rule(pending, self._cluster) for rule in rules)
         return [filter_ for filter_ in built if filter_ is not None]
 
 
@@ -114,8 +114,8 @@ _UNTIL = Event.NODE | Event.POD_GONE
 _PORTS = Refusal(("node(s) didn't have free ports for the requested pod ports",), False, _UNTIL)
 
 
-def enough(wish: PendingPod, cluster: Cluster) -> Filter | None:
-    requests = [(name, amount) for name, amount in wish.facts.requests.items() if amount]
+def enough(pending: PendingPod, cluster: Cluster) -> Filter | None:
+    requests = [(name, amount) for name, amount in pending.facts.requests.items() if amount]
 
     def judge(node: NodeSummary) -> Refusal | None:
         offered, requested = node.allocatable, node.requested
@@ -130,8 +130,8 @@ def enough(wish: PendingPod, cluster: Cluster) -> Filter | None:
     return judge
 
 
-def free_ports(wish: PendingPod, cluster: Cluster) -> Filter | None:
-    ports = wish.facts.ports
+def free_ports(pending: PendingPod, cluster: Cluster) -> Filter | None:
+    ports = pending.facts.ports
     if not ports:
         return None
 
@@ -150,9 +150,9 @@ _OF_PODS = ("podAffinity", "podAntiAffinity")
 _MAX_LEAVES, _MAX_OF_PODS = 5_000, 400
 
 
-def weighable(wish: PendingPod, cluster: Cluster) -> Filter | None:
+def weighable(pending: PendingPod, cluster: Cluster) -> Filter | None:
     """Rejects all nodes for pods with too many terms."""
-    spec = wish.spec
+    spec = pending.spec
     weight = sum(_leaves(spec.get(name), _MAX_LEAVES + 1) for name in _PARTS)
     affinity = spec.get("affinity") or {}
     of_pods = sum(_leaves(affinity.get(name), _MAX_OF_PODS + 1) for name in _OF_PODS)

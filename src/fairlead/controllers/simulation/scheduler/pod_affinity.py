@@ -28,14 +28,14 @@ _REPELLED = Refusal(("node(s) didn't satisfy existing pods anti-affinity rules",
 _Domain = tuple[str, str]  # topology key and value
 
 
-def repelled(wish: PendingPod, cluster: Cluster) -> Filter | None:
+def repelled(pending: PendingPod, cluster: Cluster) -> Filter | None:
     """Rejects nodes where the anti-affinity of existing pods excludes this pod."""
     occupied = set()
     for pod in cluster.repelling.values():
         node = cluster.node_of(pod.key)
         for term in pod.repels:
             value = node.labels.get(term.topology) if node is not None else None
-            if value is not None and _is_about(term, wish.facts, cluster):
+            if value is not None and _is_about(term, pending.facts, cluster):
                 occupied.add((term.topology, value))
     if not occupied:
         return None
@@ -47,22 +47,22 @@ def _domains(node: NodeSummary, domains: Iterable[_Domain]) -> set[_Domain]:
     return {(key, node.labels[key]) for key in keys if key in node.labels}
 
 
-def far(wish: PendingPod, cluster: Cluster) -> Filter | None:
-    terms = wish.facts.repels
+def far(pending: PendingPod, cluster: Cluster) -> Filter | None:
+    terms = pending.facts.repels
     if not terms:
         return None
     occupied = {(term.topology, value) for term in terms for value in _occupied(term, cluster)}
     return lambda node: _NOT_FAR if _domains(node, occupied) & occupied else None
 
 
-def near(wish: PendingPod, cluster: Cluster) -> Filter | None:
-    terms = required_terms(wish.spec, _NEAR, wish.facts.namespace)
+def near(pending: PendingPod, cluster: Cluster) -> Filter | None:
+    terms = required_terms(pending.spec, _NEAR, pending.facts.namespace)
     if not terms:
         return None
     occupied = [(term, _occupied(term, cluster)) for term in terms]
     # The first pod of a group with affinity to itself may go anywhere.
     first = not any(values for _, values in occupied) and all(
-        _is_about(term, wish.facts, cluster) for term in terms
+        _is_about(term, pending.facts, cluster) for term in terms
     )
 
     def judge(node: NodeSummary) -> Refusal | None:
@@ -92,11 +92,11 @@ def _occupied(term: Term, cluster: Cluster) -> dict[str, int]:
     return counts
 
 
-def preferences(wish: PendingPod, cluster: Cluster) -> list[tuple[int, str, dict[str, int]]]:
+def preferences(pending: PendingPod, cluster: Cluster) -> list[tuple[int, str, dict[str, int]]]:
     """Preferred terms: weight (negative for anti-affinity), topology key, and matching pods per
     value."""
     weighted = []
     for kind, sign in ((_NEAR, 1), (_FAR, -1)):
-        for weight, term in preferred_terms(wish.spec, kind, wish.facts.namespace):
+        for weight, term in preferred_terms(pending.spec, kind, pending.facts.namespace):
             weighted.append((sign * weight, term.topology, _occupied(term, cluster)))
     return weighted

@@ -37,20 +37,24 @@ class Candidate(NamedTuple):
         return min(pod.started for pod in self.victims if pod.priority == top)
 
 
-def ineligible(wish: PendingPod, cluster: Cluster) -> str:
+def ineligible(pending: PendingPod, cluster: Cluster) -> str:
     """Why a pod may not preempt; empty if it may."""
-    if wish.spec.get("preemptionPolicy") == "Never":
+    if pending.spec.get("preemptionPolicy") == "Never":
         return "not eligible due to preemptionPolicy=Never."
-    node = cluster.summaries.get(wish.nominated)
+    node = cluster.summaries.get(pending.nominated)
     if node is not None and any(
-        pod.deleting and pod.priority < wish.facts.priority for pod in node.pods.values()
+        pod.deleting and pod.priority < pending.facts.priority for pod in node.pods.values()
     ):
         return "not eligible due to a terminating pod on the nominated node."
     return ""
 
 
 async def choose(
-    wish: PendingPod, result: FilterResult, cluster: Cluster, judge: FilterChain, budgets: Budgets
+    pending: PendingPod,
+    result: FilterResult,
+    cluster: Cluster,
+    judge: FilterChain,
+    budgets: Budgets,
 ) -> tuple[Candidate | None, str]:
     """The candidate with the lowest cost, or an explanation if there is none."""
     candidates: list[Candidate] = []
@@ -60,7 +64,7 @@ async def choose(
             reasons.append(_NO_USE)
             continue
         await asyncio.sleep(0)  # yield to the event loop: there may be many nodes with many pods
-        victims = _victims(wish, cluster.summaries[name], cluster, judge, budgets)
+        victims = _victims(pending, cluster.summaries[name], cluster, judge, budgets)
         if isinstance(victims, Candidate):
             candidates.append(victims)
         else:
@@ -74,16 +78,16 @@ async def choose(
 
 
 def _victims(
-    wish: PendingPod, node: NodeSummary, cluster: Cluster, judge: FilterChain, budgets: Budgets
+    pending: PendingPod, node: NodeSummary, cluster: Cluster, judge: FilterChain, budgets: Budgets
 ) -> Candidate | Sequence[str]:
     """Remove all lower-priority pods, then put back as many as fit: first those protected by
     budgets, then by priority."""
-    lower = [pod for pod in node.pods.values() if pod.priority < wish.facts.priority]
+    lower = [pod for pod in node.pods.values() if pod.priority < pending.facts.priority]
     if not lower:
         return _NOBODY
     lower.sort(key=lambda pod: (-pod.priority, pod.started))
     with cluster.without(lower):
-        refusal = judge.judge_room(wish, node)
+        refusal = judge.judge_room(pending, node)
         if refusal is not None:
             return refusal.reasons
         protected, others = _by_budget(lower, budgets())
@@ -91,7 +95,7 @@ def _victims(
         for group in (protected, others):
             for pod in group:
                 cluster.place(pod, node.name)
-                if judge.judge_room(wish, node) is not None:
+                if judge.judge_room(pending, node) is not None:
                     cluster.remove(pod.key)
                     victims.append(pod)
                     violations += group is protected

@@ -20,13 +20,13 @@ _NUMBER = re.compile(r"[+-]?\d{1,19}\Z", re.ASCII)
 _OTHER_NODE = Refusal(("node(s) didn't match Pod's node affinity/selector",), True, Event.NODE)
 
 
-def selected(wish: PendingPod, cluster: Cluster) -> Filter | None:
+def selected(pending: PendingPod, cluster: Cluster) -> Filter | None:
     """Requires both nodeSelector and required node affinity."""
-    labels = wish.spec.get("nodeSelector") or {}
-    required = _node_affinity(wish.spec).get(REQUIRED)
+    labels = pending.spec.get("nodeSelector") or {}
+    required = _node_affinity(pending.spec).get(REQUIRED)
     if not labels and required is None:
         return None
-    return lambda node: None if is_selected(wish.spec, node) else _OTHER_NODE
+    return lambda node: None if is_selected(pending.spec, node) else _OTHER_NODE
 
 
 def is_selected(spec: Object, node: NodeSummary) -> bool:

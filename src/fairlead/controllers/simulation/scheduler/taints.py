@@ -32,16 +32,16 @@ def _covers(toleration: Object, taint: Object) -> bool:
     return bool(toleration.get("key")) and toleration.get("value", "") == taint.get("value", "")
 
 
-def cordoned(wish: PendingPod, cluster: Cluster) -> Filter | None:
+def cordoned(pending: PendingPod, cluster: Cluster) -> Filter | None:
     """Rejects unschedulable nodes."""
     taint = {"key": cluster.dialect.label("node.@/unschedulable"), "effect": NO_SCHEDULE}
-    if tolerates(wish.spec.get("tolerations") or (), taint):
+    if tolerates(pending.spec.get("tolerations") or (), taint):
         return None
     return lambda node: _CORDONED if node.unschedulable else None
 
 
-def untolerated(wish: PendingPod, cluster: Cluster) -> Filter | None:
-    tolerations = wish.spec.get("tolerations") or ()
+def untolerated(pending: PendingPod, cluster: Cluster) -> Filter | None:
+    tolerations = pending.spec.get("tolerations") or ()
 
     def judge(node: NodeSummary) -> Refusal | None:
         for taint in node.taints:

@@ -28,23 +28,23 @@ _STRICT = "DoNotSchedule"
 class _Spread:
     """One constraint, with the number of matching pods per domain."""
 
-    def __init__(self, constraint: Object, wish: PendingPod) -> None:
+    def __init__(self, constraint: Object, pending: PendingPod) -> None:
         self.key: str = constraint["topologyKey"]
         self._most: int = constraint["maxSkew"]
-        self._selector = _selector(constraint, wish)
+        self._selector = _selector(constraint, pending)
         self._constraint = constraint
         self.counts: dict[str, int] = {}
-        self._own = int(selector_matches(self._selector, wish.facts.labels))
+        self._own = int(selector_matches(self._selector, pending.facts.labels))
         self._least = constraint.get("minDomains") or 1
 
-    def counts_node(self, wish: PendingPod, node: NodeSummary) -> bool:
+    def counts_node(self, pending: PendingPod, node: NodeSummary) -> bool:
         """Whether a node counts: by default only nodes that the pod's affinity allows."""
         constraint = self._constraint
         by_affinity = (constraint.get("nodeAffinityPolicy") or "Honor") == "Honor"
-        if by_affinity and not is_selected(wish.spec, node):
+        if by_affinity and not is_selected(pending.spec, node):
             return False
         if constraint.get("nodeTaintsPolicy") == "Honor":
-            tolerations = wish.spec.get("tolerations") or ()
+            tolerations = pending.spec.get("tolerations") or ()
             return all(
                 taint["effect"] == PREFER_NO_SCHEDULE or tolerates(tolerations, taint)
                 for taint in node.taints
@@ -68,21 +68,21 @@ class _Spread:
         return count + self._own - least <= self._most
 
 
-def _selector(constraint: Object, wish: PendingPod) -> Object | None:
+def _selector(constraint: Object, pending: PendingPod) -> Object | None:
     """The label selector of a constraint, with the pod's values for matchLabelKeys."""
     selector: Object | None = constraint.get("labelSelector")
     keys = constraint.get("matchLabelKeys") or ()
-    labels = wish.facts.labels
+    labels = pending.facts.labels
     own = {key: labels[key] for key in keys if key in labels}
     if not own or selector is None:
         return selector
     return {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **own}}
 
 
-def _spreads(wish: PendingPod, cluster: Cluster, *, strict: bool) -> list[_Spread]:
-    constraints: Sequence[Object] = wish.spec.get("topologySpreadConstraints") or ()
+def _spreads(pending: PendingPod, cluster: Cluster, *, strict: bool) -> list[_Spread]:
+    constraints: Sequence[Object] = pending.spec.get("topologySpreadConstraints") or ()
     spreads = [
-        _Spread(constraint, wish)
+        _Spread(constraint, pending)
         for constraint in constraints
         if (constraint["whenUnsatisfiable"] == _STRICT) == strict
     ]
@@ -90,13 +90,13 @@ def _spreads(wish: PendingPod, cluster: Cluster, *, strict: bool) -> list[_Sprea
         if not all(spread.key in node.labels for spread in spreads):
             continue
         for spread in spreads:
-            if spread.counts_node(wish, node):
-                spread.add(node, wish.facts.namespace)
+            if spread.counts_node(pending, node):
+                spread.add(node, pending.facts.namespace)
     return spreads
 
 
-def even(wish: PendingPod, cluster: Cluster) -> Filter | None:
-    spreads = _spreads(wish, cluster, strict=True)
+def even(pending: PendingPod, cluster: Cluster) -> Filter | None:
+    spreads = _spreads(pending, cluster, strict=True)
     if not spreads:
         return None
 
@@ -108,6 +108,6 @@ def even(wish: PendingPod, cluster: Cluster) -> Filter | None:
     return judge
 
 
-def crowding(wish: PendingPod, cluster: Cluster) -> list[tuple[str, dict[str, int]]]:
+def crowding(pending: PendingPod, cluster: Cluster) -> list[tuple[str, dict[str, int]]]:
     """Counts per domain of the soft constraints."""
-    return [(spread.key, spread.counts) for spread in _spreads(wish, cluster, strict=False)]
+    return [(spread.key, spread.counts) for spread in _spreads(pending, cluster, strict=False)]

@@ -85,10 +85,10 @@ class VolumeRule:
         self._nobody = dialect.label("@/no-provisioner")
         self._wants_capacity = dialect.volume_capacity_required
 
-    def reachable(self, wish: PendingPod, cluster: Cluster) -> Filter | None:
-        if not wish.spec.get("volumes"):
+    def reachable(self, pending: PendingPod, cluster: Cluster) -> Filter | None:
+        if not pending.spec.get("volumes"):
             return None
-        claims = self._claims(wish.pod)
+        claims = self._claims(pending.pod)
         if claims.problem:
             refusal = Refusal((claims.problem,), True, _UNTIL)
             return lambda node: refusal
@@ -104,9 +104,9 @@ class VolumeRule:
 
         return judge
 
-    def plan(self, wish: PendingPod, node: NodeSummary) -> Plan | None:
+    def plan(self, pending: PendingPod, node: NodeSummary) -> Plan | None:
         """The preparations before binding a pod to a node; None if there are none."""
-        delayed = self._claims(wish.pod).delayed if wish.spec.get("volumes") else ()
+        delayed = self._claims(pending.pod).delayed if pending.spec.get("volumes") else ()
         if not delayed:
             return None
         plan = self._planned([self._sources(claim) for claim in delayed], node)
