@@ -90,7 +90,7 @@ class _Editing:
     def __init__(self, invocation: Invocation, path: Path, objects: list[ResolvedObject]) -> None:
         self._invocation = invocation
         self._path = path
-        self._objects = [value._replace(value=editable(value.value)) for value in objects]
+        self._objects = [resolved._replace(value=editable(resolved.value)) for resolved in objects]
         self._as_json = invocation.options.output == "json"
         self.tried = False  # whether the user has changed the text
 

@@ -135,7 +135,7 @@ class RegisteredGroups:
             if registration.group:
                 groups.setdefault(registration.group, []).append(registration)
         return {
-            group: [version.version for version in sorted(versions, key=_version_order)]
+            group: [registration.version for registration in sorted(versions, key=_version_order)]
             for group, versions in groups.items()
         }
 

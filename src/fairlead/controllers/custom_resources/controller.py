@@ -60,7 +60,9 @@ class DefinitionController:
         them."""
         group = change.name.partition(".")[2]
         others = (
-            resource for resource in self._registry.of_group(group) if not resource.names_accepted
+            definition
+            for definition in self._registry.of_group(group)
+            if not definition.names_accepted
         )
         return {change.name, *(definition.name for definition in others)}
 

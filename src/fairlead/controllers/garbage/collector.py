@@ -157,7 +157,8 @@ class GarbageCollector:
         """Dependents whose owner kind is served now."""
         plural, _, group = change.name.partition(".")
         served = (
-            resource.resources.get(plural) for resource in self._api.resources.of_group(group)
+            group_version.resources.get(plural)
+            for group_version in self._api.resources.of_group(group)
         )
         resources = [
             resource for resource in served if resource is not None and not resource.is_repeated
