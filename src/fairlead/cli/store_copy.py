@@ -124,8 +124,8 @@ def _raising(options: argparse.Namespace, usual: int) -> RevisionGap:
     return RevisionGap(gap, bool(options.accept_older_revisions))
 
 
-def _fill(storage: Storage, contents: Contents, raising: RevisionGap, progress: Progress) -> None:
-    revision = storage.fill(contents, raising, progress)
+def _fill(storage: Storage, contents: Contents, gap: RevisionGap, progress: Progress) -> None:
+    revision = storage.fill(contents, gap, progress)
     count, before = progress.rows, contents.header.revision
     progress.say(
         f"{count:,} objects of revision {before} copied; continuing at revision {revision}"

@@ -109,8 +109,8 @@ class ClientSide:
     ) -> Object:
         """Delete the object and create it anew. If the server rejects the new object, the old one
         is created again and the error raised."""
-        doomed = await remove(resolved.resource, resolved.name, resolved.namespace, deletion)
-        await wait_until_gone(self._invocation, [doomed], deletion.timeout)
+        deleted = await remove(resolved.resource, resolved.name, resolved.namespace, deletion)
+        await wait_until_gone(self._invocation, [deleted], deletion.timeout)
         try:
             return await resolved.resource.create(desired, resolved.namespace, **self._query)
         except ApiError as error:

@@ -222,19 +222,19 @@ async def _prune(
     kinds = allowed_kinds(invocation.options.prune_allowlist) or usual_kinds(dialect)
     ours = AppliedByUs(annotation_of(dialect), _manager(invocation, client_side), not client_side)
     selector = invocation.options.selector
-    doomed: list[DeletedObject] = []
+    deleted_objects: list[DeletedObject] = []
     spaces = list(batch.spaces)
     async for leftover in leftovers(
         invocation.client, kinds, spaces, selector, batch.applied, ours
     ):
         try:
-            doomed.append(await _prune_one(invocation, leftover, deletion))
+            deleted_objects.append(await _prune_one(invocation, leftover, deletion))
         except NotFound:
             continue
         except EXPECTED as error:
             batch.failures.add(error)
     if deletion.waits and dry_run(invocation.options) == "none":
-        await wait_until_gone(invocation, doomed, deletion.timeout)
+        await wait_until_gone(invocation, deleted_objects, deletion.timeout)
 
 
 async def _prune_one(
@@ -243,11 +243,11 @@ async def _prune_one(
     metadata = leftover.value["metadata"]
     namespace, name = metadata.get("namespace", ""), metadata["name"]
     if dry_run(invocation.options) == "client":
-        doomed = DeletedObject(leftover.resource, namespace, name, "")
+        deleted = DeletedObject(leftover.resource, namespace, name, "")
     else:
         server = dry_run(invocation.options) == "server"
-        doomed = await remove(leftover.resource, name, namespace, deletion, server)
+        deleted = await remove(leftover.resource, name, namespace, deletion, server)
     show_result(
         invocation, leftover.resource.type, leftover.value, "pruned", note(invocation.options)
     )
-    return doomed
+    return deleted

@@ -53,10 +53,10 @@ async def run(invocation: Invocation) -> int:
     if deletion.forced:
         invocation.screen.warn(_FORCE_WARNING)
     failures = Failures()
-    doomed = await _delete(invocation, deletion, failures)
+    deleted_objects = await _delete(invocation, deletion, failures)
     if deletion.waits and dry_run(options) == "none":
         try:
-            await wait_until_gone(invocation, doomed, deletion.timeout)
+            await wait_until_gone(invocation, deleted_objects, deletion.timeout)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     return failures.finish()
@@ -68,7 +68,7 @@ async def _delete(
     """Delete all selected objects one by one; return the deleted objects to wait for."""
     options, by_rule = invocation.options, uses_selector(invocation)
     ignores = by_rule if options.ignore_not_found is None else options.ignore_not_found
-    doomed: list[DeletedObject] = []
+    deleted_objects: list[DeletedObject] = []
     count = 0
     async for resolved in chosen(invocation, options.words, failures):
         count += 1
@@ -77,7 +77,7 @@ async def _delete(
         try:
             if dry_run(options) != "client":
                 server = dry_run(options) == "server"
-                doomed.append(
+                deleted_objects.append(
                     await remove(
                         resolved.resource, resolved.name, resolved.namespace, deletion, server
                     )
@@ -88,7 +88,7 @@ async def _delete(
                 failures.add(sourced(error, "deleting", resolved.origin))
     if not count and not failures:
         invocation.screen.print("No resources found")
-    return doomed
+    return deleted_objects
 
 
 def _report(invocation: Invocation, selected: SelectedObject, word: str) -> None:

@@ -59,29 +59,29 @@ async def run(invocation: Invocation) -> int:
         formats = " or ".join(_FORMATS)
         raise UsageError(f"unknown output format {options.output!r}, it must be {formats}")
     diff_view, limit, start = _diff_view(invocation), _limit(options.limit), _start(options.since)
-    named = await parse_object_reference(invocation, options.words)
+    reference = await parse_object_reference(invocation, options.words)
     if options.diff is not None:
-        await _compare(invocation, named, diff_view)
+        await _compare(invocation, reference, diff_view)
         return 0
     if options.revision is not None:
-        value = await object_at(named, _revision_text(options.revision, "--revision"))
+        value = await object_at(reference, _revision_text(options.revision, "--revision"))
         invocation.screen.print(_FORMATS[options.output or "yaml"](diff_view.shown(value)))
         return 0
-    history = await history_of(named)
-    writers = await writers_of(named)
+    history = await history_of(reference)
+    writers = await writers_of(reference)
     entries = _chosen(history_entries(history, diff_view, writers), invocation, start, limit)
     if options.output:
-        written = _document(named, history.since, entries, diff_view)
+        written = _document(reference, history.since, entries, diff_view)
         invocation.screen.print(_FORMATS[options.output](written))
     elif options.brief:
         now = datetime.now(UTC)
         invocation.screen.print(tables.text([HEAD, *(entry.row(now) for entry in entries)]))
     else:
-        _print_entries(invocation, named, history.since, entries)
+        _print_entries(invocation, reference, history.since, entries)
     return 0
 
 
-async def _compare(invocation: Invocation, named: ObjectReference, diff_view: DiffView) -> None:
+async def _compare(invocation: Invocation, reference: ObjectReference, diff_view: DiffView) -> None:
     """Print the difference between two revisions, given in any order. Raises NotFound if the object
     existed at neither."""
     from fairlead.cli.invocation import Paint
@@ -89,13 +89,13 @@ async def _compare(invocation: Invocation, named: ObjectReference, diff_view: Di
     from fairlead.cli.versions.retained import object_at
 
     first, second = (_revision_text(text, "--diff") for text in invocation.options.diff)
-    before = await _then(named, first)
-    after = await (_then if before is not None else object_at)(named, second)
+    before = await _then(reference, first)
+    after = await (_then if before is not None else object_at)(reference, second)
     lines = diff_view.difference(before, after)
     if invocation.options.output:
         document = {"from": first, "to": second, "difference": "\n".join(lines)}
         invocation.screen.print(
-            _FORMATS[invocation.options.output]({**named.document(), **document})
+            _FORMATS[invocation.options.output]({**reference.document(), **document})
         )
     elif lines:
         heads = (f"--- revision {first}", f"+++ revision {second}")
@@ -105,13 +105,13 @@ async def _compare(invocation: Invocation, named: ObjectReference, diff_view: Di
         invocation.screen.print("No differences match.")
 
 
-async def _then(named: ObjectReference, revision: str) -> dict[str, Any] | None:
+async def _then(reference: ObjectReference, revision: str) -> dict[str, Any] | None:
     """The object at a revision; None if it did not exist then."""
     from fairlead.cli.versions.retained import object_at
     from fairlead.client.errors import NotFound
 
     try:
-        return await object_at(named, revision)
+        return await object_at(reference, revision)
     except NotFound:
         return None
 
@@ -174,21 +174,21 @@ def _chosen(
 
 
 def _document(
-    named: ObjectReference, since: int, entries: list[HistoryEntry], diff_view: DiffView
+    reference: ObjectReference, since: int, entries: list[HistoryEntry], diff_view: DiffView
 ) -> dict[str, Any]:
     return {
-        **named.document(),
+        **reference.document(),
         "knownSince": str(since) if since else None,
         "versions": [entry.document(diff_view) for entry in entries],
     }
 
 
 def _print_entries(
-    invocation: Invocation, named: ObjectReference, since: int, entries: list[HistoryEntry]
+    invocation: Invocation, reference: ObjectReference, since: int, entries: list[HistoryEntry]
 ) -> None:
     from fairlead.cli.invocation import Paint
 
-    invocation.screen.print(f"{named.title} ({named.resource.type.api_version})")
+    invocation.screen.print(f"{reference.title} ({reference.resource.type.api_version})")
     if since:
         invocation.screen.print(f"The server knows its history from revision {since} on.")
     paint, now = Paint(invocation.screen), datetime.now(UTC)

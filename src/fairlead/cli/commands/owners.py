@@ -44,18 +44,20 @@ async def run(invocation: Invocation) -> int:
     from fairlead.cli.ownership.fields import field_tree
     from fairlead.cli.ownership.managers import managers_of
 
-    named = await parse_object_reference(invocation, invocation.options.words)
-    live = await named.resource.get(named.name, named.namespace)
+    reference = await parse_object_reference(invocation, invocation.options.words)
+    live = await reference.resource.get(reference.name, reference.namespace)
     managers = managers_of(live)
     value = live if invocation.options.show_secrets else masked(live)
     tree = field_tree(value, managers)
     if invocation.options.output:
         from fairlead.cli.ownership.document import document
 
-        selects = _field_filter(invocation, named, managers)
-        invocation.screen.print(documents.as_json(document(named, managers, tree, selects=selects)))
+        selects = _field_filter(invocation, reference, managers)
+        invocation.screen.print(
+            documents.as_json(document(reference, managers, tree, selects=selects))
+        )
     else:
-        _show(invocation, named, managers, tree)
+        _show(invocation, reference, managers, tree)
     return 0
 
 
@@ -77,18 +79,18 @@ async def _run_plans(invocation: Invocation) -> int:
     if not plans:
         raise CommandFailed(f"error: {selects.title} is not in the file" if selects else _NOTHING)
     conflicts, written = 0, []
-    for index, (named, value) in enumerate(plans):
+    for index, (reference, value) in enumerate(plans):
         plan = await plan_of(
-            named.resource, value, named.namespace, invocation.options.field_manager
+            reference.resource, value, reference.namespace, invocation.options.field_manager
         )
         tree, managers = planned_tree(plan, invocation.options.show_secrets)
         conflicts += len(plan.conflicts)
         if invocation.options.output:
-            written.append(document(named, managers, tree, plan))
+            written.append(document(reference, managers, tree, plan))
         else:
             if index:
                 invocation.screen.print()
-            _show(invocation, named, managers, tree, plan)
+            _show(invocation, reference, managers, tree, plan)
     if written:
         invocation.screen.print(documents.as_json(written if len(written) > 1 else written[0]))
     return 1 if conflicts else 0
@@ -124,7 +126,7 @@ def _same(first: ObjectReference, other: ObjectReference) -> bool:
 
 def _show(
     invocation: Invocation,
-    named: ObjectReference,
+    reference: ObjectReference,
     managers: list[Manager],
     tree: Field,
     plan: Plan | None = None,
@@ -132,9 +134,9 @@ def _show(
     from fairlead.cli.ownership.picture import Drawing
     from fairlead.cli.ownership.rows import rows_of
 
-    selects = _field_filter(invocation, named, managers)
+    selects = _field_filter(invocation, reference, managers)
     drawing = Drawing(invocation.screen, managers)
-    invocation.screen.print(f"{named.title} ({named.resource.type.api_version})")
+    invocation.screen.print(f"{reference.title} ({reference.resource.type.api_version})")
     if plan is not None:
         invocation.screen.print(_outcome(plan, invocation.options.field_manager))
     invocation.screen.print(f"\n{drawing.legend()}\n")
@@ -143,7 +145,7 @@ def _show(
 
 
 def _field_filter(
-    invocation: Invocation, named: ObjectReference, managers: list[Manager]
+    invocation: Invocation, reference: ObjectReference, managers: list[Manager]
 ) -> FieldFilter | None:
     """The filter of `--manager`; raises CommandFailed if the manager owns no fields."""
     only = invocation.options.manager
@@ -152,7 +154,7 @@ def _field_filter(
     if all(manager.name != only for manager in managers):
         names = printable(", ".join(sorted({manager.name for manager in managers}))) or "none"
         raise CommandFailed(
-            f'error: "{only}" manages no fields of {named.title} (managers: {names})'
+            f'error: "{only}" manages no fields of {reference.title} (managers: {names})'
         )
     return lambda field: any(owner.name == only for owner in field.owners)
 

@@ -113,9 +113,9 @@ async def _prepared(invocation: Invocation, value: Object) -> Object:
 
 async def _remove(invocation: Invocation, resolved: ResolvedObject, deletion: Deletion) -> None:
     try:
-        doomed = await remove(resolved.resource, resolved.name, resolved.namespace, deletion)
+        deleted = await remove(resolved.resource, resolved.name, resolved.namespace, deletion)
     except NotFound:
         return
     if not invocation.options.output:
         invocation.screen.print(f'{singular(resolved.resource.type)} "{resolved.name}" deleted')
-    await wait_until_gone(invocation, [doomed], deletion.timeout)
+    await wait_until_gone(invocation, [deleted], deletion.timeout)

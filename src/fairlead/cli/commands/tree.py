@@ -23,13 +23,13 @@ async def run(invocation: Invocation) -> int:
 
     if invocation.options.output not in ("", "json"):
         raise UsageError(f"unknown output format {invocation.options.output!r}, it must be json")
-    named = await parse_object_reference(invocation, invocation.options.words)
-    item = await get_item(named.resource, named.name, named.namespace)
+    reference = await parse_object_reference(invocation, invocation.options.words)
+    item = await get_item(reference.resource, reference.name, reference.namespace)
     notes: list[str] = []
     if invocation.options.up:
         root = await owners_of(invocation.client, item)
     else:
-        listing = await all_items(invocation.client, named.namespace)
+        listing = await all_items(invocation.client, reference.namespace)
         root, notes = owned_by(item, listing), listing.notes
     states = await states_of(invocation.client, (branch.item for _, branch in branches(root)))
     if invocation.options.output:

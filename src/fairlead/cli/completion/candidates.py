@@ -81,24 +81,24 @@ def _reader(name: str) -> ArgumentReader:
     return reader
 
 
-def _words(typed: CommandLine) -> Iterator[tuple[str, str]]:
-    current = typed.current
-    actions = typed.reader._option_string_actions
+def _words(line: CommandLine) -> Iterator[tuple[str, str]]:
+    current = line.current
+    actions = line.reader._option_string_actions
     flag, sign, begun = current.partition("=")
-    if sign and _wants_value(typed.reader, flag):
+    if sign and _wants_value(line.reader, flag):
         for word, description in _matching(
-            _ask(typed, value_offers(typed.command, actions[flag])), begun
+            _ask(line, value_offers(line.command, actions[flag])), begun
         ):
             yield f"{flag}={word}", description
         return
-    last = typed.before[-1] if typed.before else ""
-    if _wants_value(typed.reader, last):
-        yield from _matching(_ask(typed, value_offers(typed.command, actions[last])), current)
+    last = line.before[-1] if line.before else ""
+    if _wants_value(line.reader, last):
+        yield from _matching(_ask(line, value_offers(line.command, actions[last])), current)
     elif current.startswith("-"):
         yield from _matching(_flags(actions), current)
     else:
-        positionals = _positionals(typed.reader, typed.before)
-        yield from _matching(_ask(typed, offers_for(typed.command, positionals, current)), current)
+        positionals = _positionals(line.reader, line.before)
+        yield from _matching(_ask(line, offers_for(line.command, positionals, current)), current)
 
 
 def _wants_value(reader: ArgumentReader, word: str) -> bool:
@@ -129,12 +129,12 @@ def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
     return positionals
 
 
-def _ask(typed: CommandLine, offers: CandidateSource | None) -> dict[str, str]:
+def _ask(line: CommandLine, offers: CandidateSource | None) -> dict[str, str]:
     """Candidates from the server or configuration. The shell inserts them verbatim, so names that
     need quoting or look like a flag are left out."""
     if offers is None:
         return {}
-    candidates = asyncio.run(asyncio.wait_for(offers(_options(typed)), _TIMEOUT))
+    candidates = asyncio.run(asyncio.wait_for(offers(_options(line)), _TIMEOUT))
     return {
         word: description
         for word, description in candidates.items()
@@ -142,12 +142,12 @@ def _ask(typed: CommandLine, offers: CandidateSource | None) -> dict[str, str]:
     }
 
 
-def _options(typed: CommandLine) -> argparse.Namespace:
+def _options(line: CommandLine) -> argparse.Namespace:
     """The parsed flags; the defaults if they cannot be parsed."""
     try:
-        return typed.reader.parse_known_intermixed_args(list(typed.before))[0]
+        return line.reader.parse_known_intermixed_args(list(line.before))[0]
     except UsageError:
-        return typed.reader.parse_known_intermixed_args([])[0]
+        return line.reader.parse_known_intermixed_args([])[0]
 
 
 def _matching(offered: dict[str, str], begun: str) -> Iterator[tuple[str, str]]:

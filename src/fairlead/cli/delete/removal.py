@@ -49,21 +49,21 @@ async def wait_until_gone(
 ) -> None:
     """Wait until all objects are gone; after the timeout, raises CommandFailed that lists the
     remaining objects."""
-    departures = DeletionWait(deleted for deleted in deleted_objects if deleted.uid)
-    if not departures.left:
+    deletion_wait = DeletionWait(deleted for deleted in deleted_objects if deleted.uid)
+    if not deletion_wait.left:
         return
     invocation.screen.flush()
     try:
-        async with asyncio.timeout(timeout), watching(invocation, departures):
-            await departures.wait()
+        async with asyncio.timeout(timeout), watching(invocation, deletion_wait):
+            await deletion_wait.wait()
     except TimeoutError:
         late = "\n".join(
             f"error: {deleted.resource.type.name}/{deleted.name} is not gone in time"
-            for deleted, _ in departures.remaining()
+            for deleted, _ in deletion_wait.remaining()
         )
         raise CommandFailed(late) from None
     except asyncio.CancelledError:
-        left = len(departures.left)
+        left = len(deletion_wait.left)
         invocation.screen.warn(
             f"\nNot waiting any longer; the server continues to delete ({left} left)."
         )
@@ -74,12 +74,12 @@ async def wait_until_gone(
 
 
 @asynccontextmanager
-async def watching(invocation: Invocation, departures: DeletionWait) -> AsyncIterator[None]:
+async def watching(invocation: Invocation, deletion_wait: DeletionWait) -> AsyncIterator[None]:
     """Show the remaining objects while the block runs, if the output is a terminal."""
     if not invocation.screen.is_terminal:
         yield
         return
-    task = asyncio.create_task(_show(invocation, departures))
+    task = asyncio.create_task(_show(invocation, deletion_wait))
     try:
         yield
     finally:
@@ -87,7 +87,7 @@ async def watching(invocation: Invocation, departures: DeletionWait) -> AsyncIte
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _show(invocation: Invocation, departures: DeletionWait) -> None:
+async def _show(invocation: Invocation, deletion_wait: DeletionWait) -> None:
     await asyncio.sleep(_FIRST)
     from rich.console import Console
     from rich.live import Live
@@ -103,7 +103,7 @@ async def _show(invocation: Invocation, departures: DeletionWait) -> None:
     dialect = await invocation.client.discovery.dialect()
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
-            remaining = departures.remaining()
+            remaining = deletion_wait.remaining()
             await dependents.refresh(
                 {
                     deleted.uid: deleted.namespace

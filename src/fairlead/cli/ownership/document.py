@@ -15,7 +15,7 @@ Object = dict[str, Any]
 
 
 def document(
-    named: ObjectReference,
+    reference: ObjectReference,
     managers: Sequence[Manager],
     tree: Field,
     plan: Plan | None = None,
@@ -24,7 +24,7 @@ def document(
     """The managers of each field path, of all or of the wanted fields; for a plan also conflicts
     and changes."""
     result: Object = {
-        **named.document(),
+        **reference.document(),
         "managers": [_described(manager) for manager in managers],
         "fields": {
             field.path: [owner.document() for owner in field.owners]

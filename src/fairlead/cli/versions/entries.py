@@ -40,7 +40,7 @@ class HistoryEntry:
     lines: Sequence[str]
     fields: Sequence[str]
 
-    def document(self, sight: DiffView) -> dict[str, Any]:
+    def document(self, diff_view: DiffView) -> dict[str, Any]:
         return {
             "revision": str(self.version.revision),
             "change": self.version.change,
@@ -48,7 +48,7 @@ class HistoryEntry:
             **self._writer(),
             "managers": [manager.document() for manager in self.authors],
             "difference": "\n".join(self.lines) if self.version.change != KNOWN else "",
-            "object": sight.shown(self.version.value),
+            "object": diff_view.shown(self.version.value),
         }
 
     def _writer(self) -> dict[str, str]:
@@ -94,13 +94,13 @@ class HistoryEntry:
 
 
 def history_entries(
-    history: History, sight: DiffView, writers: Mapping[int, Writer]
+    history: History, diff_view: DiffView, writers: Mapping[int, Writer]
 ) -> list[HistoryEntry]:
     entries: list[HistoryEntry] = []
     before: Version | None = None
     for version in history.versions:
         authors = authors_of(version, before)
-        lines = _lines(version, before, sight)
+        lines = _lines(version, before, diff_view)
         after = (entries[-1].time or entries[-1].after) if entries else ""
         writer = writers.get(version.revision)
         time = time_of(version, authors) or (writer.time if writer is not None else "")
@@ -110,12 +110,12 @@ def history_entries(
     return entries
 
 
-def _lines(version: Version, before: Version | None, sight: DiffView) -> list[str]:
+def _lines(version: Version, before: Version | None, diff_view: DiffView) -> list[str]:
     if version.change == DELETED:
         return []
     if version.change == KNOWN or (version.change == CHANGED and before is None):
-        return [f" {line}" for line in sight.lines(version.value)]
-    return sight.difference(before.value if before is not None else None, version.value)
+        return [f" {line}" for line in diff_view.lines(version.value)]
+    return diff_view.difference(before.value if before is not None else None, version.value)
 
 
 def _fields(version: Version, before: Version | None) -> list[str]:

@@ -51,55 +51,57 @@ class History:
     since: int = 0
 
 
-async def history_of(named: ObjectReference) -> History:
+async def history_of(reference: ObjectReference) -> History:
     """All retained versions. Raises NotFound if the server knows the object neither now nor
     before."""
-    now = await _listed(named, {})
+    now = await _listed(reference, {})
     floor = _BEGINNING
     for _ in range(_MAX_TRIES):
         try:
-            versions = await _versions(named, floor, now)
+            versions = await _versions(reference, floor, now)
         except Expired as error:
-            floor = await _floor(named, error, floor, now)
+            floor = await _floor(reference, error, floor, now)
             continue
         if not versions and not now["items"]:
-            await named.resource.get(named.name, named.namespace)  # raises NotFound
+            await reference.resource.get(reference.name, reference.namespace)  # raises NotFound
         return History(versions, floor if floor > _BEGINNING else 0)
     raise Expired({"code": 410, "reason": "Expired", "message": "the history changes too fast"})
 
 
-async def object_at(named: ObjectReference, revision: str) -> Object:
+async def object_at(reference: ObjectReference, revision: str) -> Object:
     """The object at a revision; raises NotFound and Expired."""
-    served = await value_at(named, revision)
+    served = await value_at(reference, revision)
     if served is not None:
         return served
-    return await _listed_at(named, revision)
+    return await _listed_at(reference, revision)
 
 
-async def _listed_at(named: ObjectReference, revision: str) -> Object:
+async def _listed_at(reference: ObjectReference, revision: str) -> Object:
     exact = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
-    items = (await _listed(named, exact))["items"]
+    items = (await _listed(reference, exact))["items"]
     if not items:
-        kind = named.resource.type.qualified
-        message = f'{kind} "{named.name}" not found at revision {revision}'
+        kind = reference.resource.type.qualified
+        message = f'{kind} "{reference.name}" not found at revision {revision}'
         raise NotFound({"code": 404, "reason": "NotFound", "message": message})
-    return _typed(named, items[0])
+    return _typed(reference, items[0])
 
 
-async def _listed(named: ObjectReference, query: Mapping[str, str]) -> Object:
-    return await named.resource.page(named.namespace, fieldSelector=_only(named), **query)
+async def _listed(reference: ObjectReference, query: Mapping[str, str]) -> Object:
+    return await reference.resource.page(
+        reference.namespace, fieldSelector=_only(reference), **query
+    )
 
 
-def _only(named: ObjectReference) -> str:
+def _only(reference: ObjectReference) -> str:
     """The field selector of the object, with its name escaped."""
-    return "metadata.name=" + re.sub(r"([\\,=])", r"\\\1", named.name)
+    return "metadata.name=" + re.sub(r"([\\,=])", r"\\\1", reference.name)
 
 
-async def _versions(named: ObjectReference, floor: int, now: Object) -> list[Version]:
+async def _versions(reference: ObjectReference, floor: int, now: Object) -> list[Version]:
     """All versions from `floor` until now; raises Expired if `floor` is compacted."""
     versions: list[Version] = []
     try:
-        value = await _listed_at(named, str(floor))
+        value = await _listed_at(reference, str(floor))
         versions.append(Version(_revision(value), KNOWN, value))
     except (NotFound, Expired):  # watches may reach farther back than lists
         pass
@@ -109,32 +111,32 @@ async def _versions(named: ObjectReference, floor: int, now: Object) -> list[Ver
         if newest and last >= newest:
             break
         begun = last
-        async with aclosing(_events(named, last)) as events:
+        async with aclosing(_events(reference, last)) as events:
             async for event in events:
                 last = _revision(event["object"])
                 if event["type"] in CHANGES:
-                    value = _typed(named, event["object"])
+                    value = _typed(reference, event["object"])
                     versions.append(Version(last, CHANGES[event["type"]], value))
                 if last >= newest if newest else event["type"] == _BOOKMARK:
                     return versions
         if last == begun and not newest:
             break
     if not versions and now["items"]:
-        versions.append(Version(newest, KNOWN, _typed(named, now["items"][0])))
+        versions.append(Version(newest, KNOWN, _typed(reference, now["items"][0])))
     return versions
 
 
-async def _events(named: ObjectReference, revision: int) -> AsyncGenerator[Object]:
+async def _events(reference: ObjectReference, revision: int) -> AsyncGenerator[Object]:
     query = {
         "watch": "true",
         "resourceVersion": str(revision),
-        "fieldSelector": _only(named),
+        "fieldSelector": _only(reference),
         "allowWatchBookmarks": "true",
         "timeoutSeconds": str(_SECONDS),
     }
-    path = named.resource.path("", named.namespace)
+    path = reference.resource.path("", reference.namespace)
     request = Request("GET", path, query, timeout=_TIMEOUT)
-    async with named.resource.session.open(request) as answer:
+    async with reference.resource.session.open(request) as answer:
         async for line in answer.lines():
             if not line.strip():
                 continue
@@ -147,7 +149,7 @@ async def _events(named: ObjectReference, revision: int) -> AsyncGenerator[Objec
             yield event
 
 
-async def _floor(named: ObjectReference, error: Expired, tried: int, now: Object) -> int:
+async def _floor(reference: ObjectReference, error: Expired, tried: int, now: Object) -> int:
     """The oldest known revision: from the error message, or else by binary search with exact
     lists."""
     match = _FLOOR.search(error.message)
@@ -157,7 +159,9 @@ async def _floor(named: ObjectReference, error: Expired, tried: int, now: Object
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            await _listed(named, {"resourceVersion": str(middle), "resourceVersionMatch": "Exact"})
+            await _listed(
+                reference, {"resourceVersion": str(middle), "resourceVersionMatch": "Exact"}
+            )
             high = middle
         except Expired:
             low = middle
@@ -168,7 +172,7 @@ def _revision(value: Mapping[str, Any]) -> int:
     return int(value["metadata"]["resourceVersion"])
 
 
-def _typed(named: ObjectReference, item: Object) -> Object:
+def _typed(reference: ObjectReference, item: Object) -> Object:
     """Items of a list have no apiVersion and kind."""
-    type = named.resource.type
+    type = reference.resource.type
     return {"apiVersion": type.api_version, "kind": type.kind, **item}

@@ -29,12 +29,12 @@ class Writer:
         return f"{self.user} (by {self.impersonator})" if self.impersonator else self.user
 
 
-async def writers_of(named: ObjectReference) -> dict[int, Writer]:
+async def writers_of(reference: ObjectReference) -> dict[int, Writer]:
     """The writers by revision, as far as the server knows them."""
     writers: dict[int, Writer] = {}
     before = ""
     for _ in range(_MAX_PAGES):
-        page = await _fetch(named, {"before": before} if before else {})
+        page = await _fetch(reference, {"before": before} if before else {})
         for item in (page or {}).get("items") or ():
             if item.get("user"):
                 writers[int(item["resourceVersion"])] = _writer(item)
@@ -44,15 +44,15 @@ async def writers_of(named: ObjectReference) -> dict[int, Writer]:
     return writers
 
 
-async def value_at(named: ObjectReference, revision: str) -> dict[str, Any] | None:
+async def value_at(reference: ObjectReference, revision: str) -> dict[str, Any] | None:
     """The object at a revision; None if the endpoint is not available. Raises Expired."""
-    return await _fetch(named, {"resourceVersion": revision})
+    return await _fetch(reference, {"resourceVersion": revision})
 
 
-async def _fetch(named: ObjectReference, query: dict[str, str]) -> dict[str, Any] | None:
-    path = named.resource.path(named.name, named.namespace)
+async def _fetch(reference: ObjectReference, query: dict[str, str]) -> dict[str, Any] | None:
+    path = reference.resource.path(reference.name, reference.namespace)
     try:
-        return await named.resource.session.object(Request("GET", _PATH + path, query))
+        return await reference.resource.session.object(Request("GET", _PATH + path, query))
     except Expired:
         raise
     except ApiError as error:

@@ -39,14 +39,14 @@ async def fill(
     source: Source,
     header: Header,
     rows: Callable[[], Iterable[Row]],
-    raising: RevisionGap,
+    gap: RevisionGap,
     progress: Progress,
 ) -> int:
     """Write all rows into an empty storage, or none; return its revision, at which its history
     begins. Calls `rows` twice: definitions are written before the custom objects, whose encoding
     depends on them. Raises BackupError, StorageError, and any exception of `rows`."""
     newest = await source.ask_newest()
-    target_revision = newest if raising.accept_older else header.revision + raising.gap
+    target_revision = newest if gap.accept_older else header.revision + gap.gap
     if target_revision - newest > MAX_RAISED:
         raise BackupError(
             f"the storage is at revision {newest}, clients may have seen revisions up to {target_revision},"

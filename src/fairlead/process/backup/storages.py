@@ -44,7 +44,7 @@ class Storage(Protocol):
     def reading(self) -> AbstractContextManager[Contents]:
         """Open the contents for the block. Raises StorageError."""
 
-    def fill(self, contents: Contents, raising: RevisionGap, progress: Progress) -> int:
+    def fill(self, contents: Contents, gap: RevisionGap, progress: Progress) -> int:
         """Write everything to an empty storage, or nothing; return the revision. Raises
         BackupError, StorageError."""
 
@@ -67,12 +67,12 @@ class DirectoryStorage:
             sealing = self._seals(store.header.dialect)
             yield store if sealing is None else _Unsealed(store, sealing)
 
-    def fill(self, contents: Contents, raising: RevisionGap, progress: Progress) -> int:
+    def fill(self, contents: Contents, gap: RevisionGap, progress: Progress) -> int:
         header, rows = contents.header, progress.counted(contents.rows())
         sealing = self._seals(header.dialect)
         if sealing is not None:
             rows = _sealed(rows, sealing)
-        return load(self._path, header.dialect, rows, header.revision, raising.gap)
+        return load(self._path, header.dialect, rows, header.revision, gap.gap)
 
 
 class _Unsealed:
@@ -138,13 +138,13 @@ class SharedStorage:
         async with self._opened(self._dialect) as (_, snapshot):
             return snapshot
 
-    def fill(self, contents: Contents, raising: RevisionGap, progress: Progress) -> int:
-        return asyncio.run(self._fill(contents, raising, progress))
+    def fill(self, contents: Contents, gap: RevisionGap, progress: Progress) -> int:
+        return asyncio.run(self._fill(contents, gap, progress))
 
-    async def _fill(self, contents: Contents, raising: RevisionGap, progress: Progress) -> int:
+    async def _fill(self, contents: Contents, gap: RevisionGap, progress: Progress) -> int:
         async with self._opened(contents.header.dialect) as (source, snapshot):
             check_empty(snapshot)
-            return await fill(source, contents.header, contents.rows, raising, progress)
+            return await fill(source, contents.header, contents.rows, gap, progress)
 
 
 # Reads the data directory of a stopped server.

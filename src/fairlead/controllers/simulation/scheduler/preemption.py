@@ -53,7 +53,7 @@ async def choose(
     pending: PendingPod,
     result: FilterResult,
     cluster: Cluster,
-    judge: FilterChain,
+    filters: FilterChain,
     budgets: Budgets,
 ) -> tuple[Candidate | None, str]:
     """The candidate with the lowest cost, or an explanation if there is none."""
@@ -64,7 +64,7 @@ async def choose(
             reasons.append(_NO_USE)
             continue
         await asyncio.sleep(0)  # yield to the event loop: there may be many nodes with many pods
-        victims = _victims(pending, cluster.summaries[name], cluster, judge, budgets)
+        victims = _victims(pending, cluster.summaries[name], cluster, filters, budgets)
         if isinstance(victims, Candidate):
             candidates.append(victims)
         else:
@@ -78,7 +78,7 @@ async def choose(
 
 
 def _victims(
-    pending: PendingPod, node: NodeSummary, cluster: Cluster, judge: FilterChain, budgets: Budgets
+    pending: PendingPod, node: NodeSummary, cluster: Cluster, filters: FilterChain, budgets: Budgets
 ) -> Candidate | Sequence[str]:
     """Remove all lower-priority pods, then put back as many as fit: first those protected by
     budgets, then by priority."""
@@ -87,7 +87,7 @@ def _victims(
         return _NOBODY
     lower.sort(key=lambda pod: (-pod.priority, pod.started))
     with cluster.without(lower):
-        refusal = judge.judge_room(pending, node)
+        refusal = filters.judge_room(pending, node)
         if refusal is not None:
             return refusal.reasons
         protected, others = _by_budget(lower, budgets())
@@ -95,7 +95,7 @@ def _victims(
         for group in (protected, others):
             for pod in group:
                 cluster.place(pod, node.name)
-                if judge.judge_room(pending, node) is not None:
+                if filters.judge_room(pending, node) is not None:
                     cluster.remove(pod.key)
                     victims.append(pod)
                     violations += group is protected

@@ -106,7 +106,7 @@ class StatefulSets:
             revision["metadata"]["name"] for revision in (current, newest.revision)
         )
         revisions = Revisions(current_name, updated_name, newest.collisions)
-        turn = SetSync(
+        set_sync = SetSync(
             owner,
             partial(with_template_of, current, owner, self._resource),
             revisions,
@@ -117,7 +117,7 @@ class StatefulSets:
         )
         failure: StatusError | None = None
         try:
-            await turn.take_steps()
+            await set_sync.take_steps()
         except StatusError as error:
             failure = None if is_namespace_terminating(error) else error
         pods = self._members_of(owner)
