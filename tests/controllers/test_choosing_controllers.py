@@ -7,37 +7,37 @@ from support.process import FreshServer
 from support.things import Space
 from support.waiting import eventually
 
-from fairlead.controllers.catalogue import ControllerNameError, chosen_controllers
+from fairlead.controllers.catalogue import ControllerNameError, parse_controllers
 
 
 def test_all_run_but_those_that_are_off_by_default() -> None:
     for text in ("", "*"):
-        running = chosen_controllers(text).running
+        running = parse_controllers(text).running
         assert "namespace" in running
         assert not running & {"tokencleaner", "bootstrapsigner"}
 
 
 def test_without_a_star_only_those_named_run() -> None:
-    assert chosen_controllers("tokencleaner").running == {"tokencleaner"}
+    assert parse_controllers("tokencleaner").running == {"tokencleaner"}
 
 
 def test_a_minus_leaves_one_out() -> None:
-    running = chosen_controllers("*,-namespace").running
+    running = parse_controllers("*,-namespace").running
     assert "namespace" not in running
     assert "serviceaccount-token" in running
 
 
 def test_a_minus_and_a_star_leave_all_out() -> None:
-    assert chosen_controllers("-*").running == frozenset()
+    assert parse_controllers("-*").running == frozenset()
 
 
 def test_what_cannot_be_switched_is_named() -> None:
-    assert chosen_controllers("*,-route,nodeipam").without_effect == ("-route", "nodeipam")
+    assert parse_controllers("*,-route,nodeipam").without_effect == ("-route", "nodeipam")
 
 
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(ControllerNameError, match='unknown controller "jobs"'):
-        chosen_controllers("*,jobs")
+        parse_controllers("*,jobs")
 
 
 def test_a_controller_that_is_left_out_does_nothing(fresh_server: FreshServer) -> None:

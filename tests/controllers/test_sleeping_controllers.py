@@ -11,7 +11,7 @@ from pathlib import Path
 from support.api import CONFIG_MAPS, on_api, system
 from support.waiting import comes_true
 
-from fairlead.controllers.catalogue import build_controllers, chosen_controllers
+from fairlead.controllers.catalogue import build_controllers, parse_controllers
 from fairlead.controllers.dependencies import Dependencies
 from fairlead.controllers.framework import Controllers, Keys, LazyController
 from fairlead.operations.api import Api
@@ -160,7 +160,7 @@ def test_lazy_controllers_follow_every_resource_that_wakes_them(tmp_path: Path) 
 
     async def work(api: Api) -> None:
         given = Dependencies(api, options, tmp_path, tmp_path, tmp_path, "localhost", False)
-        running = chosen_controllers("*").running - {
+        running = parse_controllers("*").running - {
             "csrsigning",
             "root-ca-cert-publisher",
             "serviceaccount-token",

@@ -10,7 +10,7 @@ from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.resolution import ResolvedObject
-from fairlead.cli.selection import add_choosing_flags, check_choice, chosen_objects, uses_selector
+from fairlead.cli.selection import add_selection_flags, check_choice, select_objects, uses_selector
 from fairlead.cli.write_options import (
     EXPECTED,
     Failures,
@@ -45,7 +45,7 @@ class LabelChanges(NamedTuple):
 
 def add_marking_flags(parser: ArgumentReader, command: str) -> None:
     parser.add_argument("words", metavar="KIND [NAME...] KEY=VALUE...", nargs="*")
-    add_choosing_flags(parser, command)
+    add_selection_flags(parser, command)
     add_output_flag(parser)
     add_dry_run_flag(parser)
     add_manager_flag(parser, f"fairlead-{command}")
@@ -111,7 +111,7 @@ async def mark(
     if invocation.options.resource_version and (uses_selector(invocation) or len(words) > 2):
         raise CommandError("--resource-version needs a single object, but several are selected")
     failures = Failures()
-    objects = [resolved async for resolved in chosen_objects(invocation, words, failures)]
+    objects = [resolved async for resolved in select_objects(invocation, words, failures)]
     for selected in objects:
         try:
             await _mark_one(

@@ -118,7 +118,7 @@ def require_name(resolved: ResolvedObject, doing: str = "") -> str:
 # The order in which objects of files are applied.
 
 
-def in_order(manifests: Sequence[Manifest], usual: str) -> list[Manifest]:
+def order_manifests(manifests: Sequence[Manifest], usual: str) -> list[Manifest]:
     """Keep the order of the files, but move objects to the end if their definition or namespace
     comes later in the files. `usual` is the namespace of objects that name none."""
     kinds = set[tuple[str, str]]().union(*(defined_kinds(manifest.value) for manifest in manifests))

@@ -34,7 +34,7 @@ class SelectedObject(NamedTuple):
     value: Object | None = None
 
 
-def add_choosing_flags(parser: ArgumentReader, what: str) -> None:
+def add_selection_flags(parser: ArgumentReader, what: str) -> None:
     add_file_flags(parser, what)
     parser.add_label_selector()
     parser.add_argument(
@@ -66,7 +66,7 @@ def uses_selector(invocation: Invocation) -> bool:
     )
 
 
-async def chosen(
+async def select(
     invocation: Invocation, words: Sequence[str], failures: Failures
 ) -> AsyncIterator[SelectedObject]:
     """Yield the selected objects one by one. Objects of files whose resource or name is missing are
@@ -116,12 +116,12 @@ async def _of_target(invocation: Invocation, target: Target) -> AsyncIterator[Se
             )
 
 
-async def chosen_objects(
+async def select_objects(
     invocation: Invocation, words: Sequence[str], failures: Failures, subresource: str = ""
 ) -> AsyncIterator[ResolvedObject]:
     """Yield the selected objects with their current value. Objects that cannot be read are added to
     `failures`."""
-    async for resolved in chosen(invocation, words, failures):
+    async for resolved in select(invocation, words, failures):
         value = None if subresource else resolved.value
         if value is None:
             try:

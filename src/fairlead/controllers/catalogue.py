@@ -127,7 +127,7 @@ class ControllerSelection:
     without_effect: tuple[str, ...]
 
 
-def chosen_controllers(text: str) -> ControllerSelection:
+def parse_controllers(text: str) -> ControllerSelection:
     """Parse the flag; raises ControllerNameError. If a name occurs twice the first one wins."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     switches: dict[str, bool] = {}

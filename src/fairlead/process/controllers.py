@@ -19,7 +19,7 @@ from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.rules import Rule
 from fairlead.base.errors import StatusError
 from fairlead.controllers.aggregation.setup import ApiServiceReconcilers
-from fairlead.controllers.catalogue import build_controllers, chosen_controllers
+from fairlead.controllers.catalogue import build_controllers, parse_controllers
 from fairlead.controllers.custom_resources.controller import DefinitionController
 from fairlead.controllers.dependencies import Dependencies
 from fairlead.controllers.event_expiry import EventExpiry
@@ -86,7 +86,7 @@ class ControllerManager:
         self._has_part = has_part
         self._is_alone = not shares_store(api)
         self._elects = options.leader_elect and not self._is_alone
-        self._running = chosen_controllers(",".join(options.controllers)).running
+        self._running = parse_controllers(",".join(options.controllers)).running
         self._privileged = "RBAC" not in parse_modes(options.authorization_mode)
         self._events = EventWriter()
         self._own_service: OwnService | None = None

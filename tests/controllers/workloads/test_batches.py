@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from fairlead.controllers.workloads.batches import all_of, growing
+from fairlead.controllers.workloads.batches import run_all, run_growing
 
 
 def test_growing_batches_stop_at_the_first_failure() -> None:
@@ -19,7 +19,7 @@ def test_growing_batches_stop_at_the_first_failure() -> None:
 
     async def work() -> None:
         with pytest.raises(ValueError, match="no"):
-            await growing([fail] * 100)
+            await run_growing([fail] * 100)
 
     asyncio.run(work())
     assert len(tried) == 1
@@ -36,7 +36,7 @@ def test_batches_double_and_the_one_that_fails_is_the_last() -> None:
 
         acts = [lambda number=number: act(number) for number in range(20)]
         with pytest.raises(ValueError, match="4"):
-            await growing(acts)
+            await run_growing(acts)
 
     asyncio.run(work())
     assert tried == list(range(7))
@@ -51,7 +51,7 @@ def test_all_of_runs_everything_and_returns_the_failures() -> None:
             if number % 50 == 0:
                 raise ValueError(number)
 
-        return await all_of([partial(act, number) for number in range(101)])
+        return await run_all([partial(act, number) for number in range(101)])
 
     assert [str(failure) for failure in asyncio.run(work())] == ["0", "50", "100"]
     assert len(done) == 101

@@ -17,7 +17,7 @@ from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_document, show_result
-from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, in_order
+from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, order_manifests
 from fairlead.cli.selection import by_labels
 from fairlead.cli.write_options import (
     EXPECTED,
@@ -79,7 +79,7 @@ async def run(invocation: Invocation) -> int:
     client_side = invocation.options.client_side or not invocation.options.server_side
     _check(invocation, client_side)
     deletion = deletion_of(invocation.options, invocation.screen)
-    manifests = in_order(files_of(invocation, "apply"), invocation.namespace)
+    manifests = order_manifests(files_of(invocation, "apply"), invocation.namespace)
     if invocation.options.selector:
         matches = by_labels(invocation.options.selector)
         manifests = [manifest for manifest in manifests if matches(manifest.value)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.commands.raw import escaped_path, pour
+from fairlead.cli.commands.raw import escaped_path, stream_response
 from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
 from fairlead.cli.delete.removal import DeletedObject, remove, wait_until_gone
 from fairlead.cli.errors import CommandError, CommandFailed
@@ -12,9 +12,9 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named, singular
 from fairlead.cli.selection import (
     SelectedObject,
-    add_choosing_flags,
+    add_selection_flags,
     check_choice,
-    chosen,
+    select,
     uses_selector,
 )
 from fairlead.cli.write_options import EXPECTED, Failures, add_dry_run_flag, dry_run, note, sourced
@@ -30,7 +30,7 @@ _FORCE_WARNING = (
 
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME...]", nargs="*")
-    add_choosing_flags(parser, "delete")
+    add_selection_flags(parser, "delete")
     parser.add_switch("--ignore-not-found", default=None, help="ignore objects that do not exist")
     parser.add_switch("--now", help="give pods one second to end")
     add_deletion_flags(parser, waits=True)
@@ -70,7 +70,7 @@ async def _delete(
     ignores = by_rule if options.ignore_not_found is None else options.ignore_not_found
     deleted_objects: list[DeletedObject] = []
     count = 0
-    async for resolved in chosen(invocation, options.words, failures):
+    async for resolved in select(invocation, options.words, failures):
         count += 1
         if count == 1 and by_rule and options.namespace and not resolved.namespace:
             invocation.screen.warn(_SCOPE_WARNING)
@@ -104,5 +104,5 @@ def _report(invocation: Invocation, selected: SelectedObject, word: str) -> None
 async def _delete_raw(invocation: Invocation) -> int:
     if invocation.options.words or invocation.options.filename:
         raise CommandError("--raw takes a path and no other words")
-    await pour(invocation, Request("DELETE", escaped_path(invocation.options.raw)))
+    await stream_response(invocation, Request("DELETE", escaped_path(invocation.options.raw)))
     return 0

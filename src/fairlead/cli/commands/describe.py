@@ -135,7 +135,7 @@ async def _texts(
     invocation: Invocation, objects: Sequence[DescribedObject], failures: list[Exception]
 ) -> AsyncIterator[str]:
     """Yield the descriptions in the order of the objects; errors are added to `failures`."""
-    from fairlead.cli.describe.describer import Describer, in_order
+    from fairlead.cli.describe.describer import Describer, run_in_order
 
     dialect = await invocation.client.discovery.dialect()
     describer = Describer(
@@ -148,7 +148,7 @@ async def _texts(
         except _EXPECTED as error:
             return error
 
-    async for result in in_order(describe, objects):
+    async for result in run_in_order(describe, objects):
         if isinstance(result, str):
             yield result
         else:

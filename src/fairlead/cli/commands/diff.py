@@ -18,7 +18,7 @@ from fairlead.cli.invocation import Invocation, Paint
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output import documents
 from fairlead.cli.output.documents import masked_pair
-from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, in_order
+from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, order_manifests
 from fairlead.cli.selection import by_labels
 from fairlead.cli.versions.differences import painted
 from fairlead.cli.write_options import EXPECTED, MANAGER, Failures, add_manager_flag
@@ -70,7 +70,7 @@ async def _run(invocation: Invocation) -> int:
     annotation = annotation_of(await invocation.client.discovery.dialect())
     failures, resolver = Failures(), Resolver(invocation)
     comparison = _Comparison(invocation, annotation)
-    manifests = in_order(files_of(invocation, "diff"), invocation.namespace)
+    manifests = order_manifests(files_of(invocation, "diff"), invocation.namespace)
     matches = by_labels(invocation.options.selector) if invocation.options.selector else None
     for manifest in manifests:
         if matches is not None and not matches(manifest.value):

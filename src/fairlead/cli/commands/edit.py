@@ -21,7 +21,7 @@ from fairlead.cli.output import documents
 from fairlead.cli.output.documents import without
 from fairlead.cli.output.formats import named
 from fairlead.cli.resolution import ResolvedObject
-from fairlead.cli.selection import check_choice, chosen_objects
+from fairlead.cli.selection import check_choice, select_objects
 from fairlead.cli.write_options import (
     Failures,
     add_manager_flag,
@@ -67,7 +67,7 @@ async def run(invocation: Invocation) -> int:
     failures = Failures()
     words, subresource = invocation.options.words, invocation.options.subresource
     objects = [
-        resolved async for resolved in chosen_objects(invocation, words, failures, subresource)
+        resolved async for resolved in select_objects(invocation, words, failures, subresource)
     ]
     failures.finish()
     path = new_file(f".{invocation.options.output}")
@@ -99,7 +99,7 @@ class _Editing:
         kept."""
         text = text_of([resolved.value for resolved in self._objects], self._as_json)
         while True:
-            after = await edited(self._path, text)
+            after = await edit_text(self._path, text)
             if not without_comments(after).strip():
                 self._invocation.screen.warn("Nothing was saved: the file is empty.")
                 return
@@ -185,7 +185,7 @@ def new_file(ending: str) -> Path:
     return Path(name)
 
 
-async def edited(path: Path, text: str) -> str:
+async def edit_text(path: Path, text: str) -> str:
     """The text after editing; raises CommandError."""
     command = next(
         (os.environ[name] for name in _VARIABLES if os.environ.get(name)), _DEFAULT_EDITOR

@@ -121,8 +121,10 @@ def _check(invocation: Invocation) -> None:
 
 
 async def _raw(invocation: Invocation) -> int:
-    from fairlead.cli.commands.raw import escaped_path, pour
+    from fairlead.cli.commands.raw import escaped_path, stream_response
     from fairlead.client.session import Request
 
-    await pour(invocation, Request("GET", escaped_path(invocation.options.raw), accept="*/*"))
+    await stream_response(
+        invocation, Request("GET", escaped_path(invocation.options.raw), accept="*/*")
+    )
     return 0

@@ -12,7 +12,7 @@ from fairlead.cli.manifests import ManifestError, add_file_flags, documents
 from fairlead.cli.output.documents import same_content
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.resolution import ResolvedObject
-from fairlead.cli.selection import check_choice, chosen_objects
+from fairlead.cli.selection import check_choice, select_objects
 from fairlead.cli.write_options import (
     EXPECTED,
     Failures,
@@ -54,7 +54,7 @@ async def run(invocation: Invocation) -> int:
     check_choice(invocation, invocation.options.words)
     check_subresource(invocation.options)
     failures = Failures()
-    async for resolved in chosen_objects(
+    async for resolved in select_objects(
         invocation, invocation.options.words, failures, invocation.options.subresource
     ):
         try:

@@ -48,7 +48,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(invocation: Invocation) -> int:
     request = _request(invocation)
     try:
-        last = await pour(invocation, request)
+        last = await stream_response(invocation, request)
     except ApiError as error:
         invocation.screen.print(orjson.dumps(error.status).decode())
         invocation.screen.flush()
@@ -106,7 +106,7 @@ def _body(data: str) -> bytes:
 # Sends a raw request and streams its response to the output.
 
 
-async def pour(invocation: Invocation, request: Request) -> bytes:
+async def stream_response(invocation: Invocation, request: Request) -> bytes:
     """Write the body of a successful response to the output chunk by chunk; return the last chunk.
     Raises ApiError and Unreachable."""
     last = b""

@@ -12,7 +12,7 @@ from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.resolution import ResolvedObject
-from fairlead.cli.selection import add_choosing_flags, check_choice, chosen_objects
+from fairlead.cli.selection import add_selection_flags, check_choice, select_objects
 from fairlead.cli.write_options import (
     EXPECTED,
     Failures,
@@ -31,7 +31,7 @@ _MAX_POLL_INTERVAL = 1.0
 
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME...] | KIND/NAME...", nargs="*")
-    add_choosing_flags(parser, "scale")
+    add_selection_flags(parser, "scale")
     parser.add_argument("--replicas", type=int, metavar="N", help="new number of replicas")
     parser.add_argument(
         "--current-replicas",
@@ -66,7 +66,7 @@ async def run(invocation: Invocation) -> int:
     check_choice(invocation, options.words)
     query = write_query(options)
     failures = Failures()
-    objects = [resolved async for resolved in chosen_objects(invocation, options.words, failures)]
+    objects = [resolved async for resolved in select_objects(invocation, options.words, failures)]
     if options.resource_version and len(objects) > 1:
         raise CommandError("--resource-version needs a single object, but several are selected")
     if not objects and not failures:

@@ -12,9 +12,9 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, show_result
 from fairlead.cli.selection import (
     SelectedObject,
-    add_choosing_flags,
+    add_selection_flags,
     check_choice,
-    chosen,
+    select,
     uses_selector,
 )
 from fairlead.cli.write_options import EXPECTED, Failures
@@ -46,7 +46,7 @@ def add_flags(parser: ArgumentReader) -> None:
         default=30.0,
         help="how long to wait; 0 checks once, a negative value waits a week",
     )
-    add_choosing_flags(parser, "wait for")
+    add_selection_flags(parser, "wait for")
     add_output_flag(parser)
 
 
@@ -76,7 +76,7 @@ async def _selected_objects(
     """The selected objects with their current values. With --for=create a missing object is
     included; with --for=delete it is skipped."""
     objects: list[SelectedObject] = []
-    async for resolved in chosen(invocation, invocation.options.words, failures):
+    async for resolved in select(invocation, invocation.options.words, failures):
         try:
             value = resolved.value or await resolved.resource.get(resolved.name, resolved.namespace)
             objects.append(resolved._replace(value=value))

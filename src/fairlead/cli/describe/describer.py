@@ -101,7 +101,7 @@ def _when(event: Fields) -> str:
 # Bounded concurrency with ordered results.
 
 
-async def in_order(
+async def run_in_order(
     work: Callable[[Item], Awaitable[Result]], items: Sequence[Item]
 ) -> AsyncIterator[Result]:
     """Run `work` on all items, up to 8 at a time, and yield the results in the order of the items.

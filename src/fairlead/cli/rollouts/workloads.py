@@ -12,7 +12,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.formats import check_output, show_result
 from fairlead.cli.resolution import ResolvedObject
-from fairlead.cli.selection import chosen_objects
+from fairlead.cli.selection import select_objects
 from fairlead.cli.write_options import EXPECTED, Failures
 from fairlead.client import ApiError
 
@@ -38,7 +38,7 @@ async def workloads(invocation: Invocation, failures: Failures) -> AsyncIterator
         raise CommandError("objects are given both by files (-f) and by name: use one of them")
     is_kind_alone = len(options.words) == 1 and "/" not in options.words[0]
     options.all = is_kind_alone and not options.selector
-    async for resolved in chosen_objects(invocation, options.words, failures):
+    async for resolved in select_objects(invocation, options.words, failures):
         yield resolved
 
 

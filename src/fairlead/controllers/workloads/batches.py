@@ -11,7 +11,7 @@ _MAX_CONCURRENT = 32
 Act = Callable[[], Awaitable[object]]
 
 
-async def all_of(acts: Sequence[Act]) -> list[Exception]:
+async def run_all(acts: Sequence[Act]) -> list[Exception]:
     """Run all; returns the exceptions of those that failed."""
     failures: list[Exception] = []
 
@@ -29,12 +29,12 @@ async def all_of(acts: Sequence[Act]) -> list[Exception]:
     return failures
 
 
-async def growing(acts: Sequence[Act]) -> None:
+async def run_growing(acts: Sequence[Act]) -> None:
     """Run batches of 1, 2, 4, ... so that a systematic error occurs once instead of for each write.
     Raises the first exception after its batch has finished."""
     start, size = 0, 1
     while start < len(acts):
-        failures = await all_of(acts[start : start + size])
+        failures = await run_all(acts[start : start + size])
         if failures:
             raise failures[0]
         start, size = start + size, 2 * size

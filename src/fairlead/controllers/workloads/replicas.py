@@ -13,7 +13,7 @@ from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads import statuses
 from fairlead.controllers.workloads.adoption import Claims
-from fairlead.controllers.workloads.batches import all_of, growing
+from fairlead.controllers.workloads.batches import run_all, run_growing
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned, read_full
 from fairlead.controllers.workloads.owners import controller_among
 from fairlead.controllers.workloads.pod_control import (
@@ -103,14 +103,14 @@ class Replicas:
     async def _make(self, owner: Object, count: int) -> StatusError | None:
         pod = pod_from(owner["spec"]["template"], self._resource, owner)
         try:
-            await growing([partial(self._control.create, owner, pod)] * count)
+            await run_growing([partial(self._control.create, owner, pod)] * count)
         except StatusError as error:
             return None if is_namespace_terminating(error) else error
         return None
 
     async def _remove(self, owner: Object, pods: Sequence[Pod], count: int) -> StatusError | None:
         chosen = to_remove(pods, self._related(owner), count, self._cost)
-        failures = await all_of([partial(self._control.delete, owner, pod) for pod in chosen])
+        failures = await run_all([partial(self._control.delete, owner, pod) for pod in chosen])
         for failure in failures:
             if not isinstance(failure, StatusError):
                 raise failure

@@ -8,7 +8,7 @@ from fairlead.admission.catalogue import PluginNameError, switched_on
 from fairlead.api.audit.flags import AuditFlagError, check_audit_flags
 from fairlead.auth.authorization.modes import ModeError, check_files, parse_modes
 from fairlead.base.dialect import DIALECTS
-from fairlead.controllers.catalogue import chosen_controllers
+from fairlead.controllers.catalogue import parse_controllers
 from fairlead.controllers.certificates.flags import SigningFlagError, check_signing_flags
 from fairlead.controllers.servers.flags import ServersFlagError, check_servers_flags
 from fairlead.process.flags.serve import MAX_WORKERS
@@ -73,6 +73,6 @@ def _check_runtime_config(options: argparse.Namespace) -> None:
 
 def planned_flags(options: argparse.Namespace) -> list[str]:
     """Return the given flags and controllers that have no effect."""
-    without_effect = chosen_controllers(",".join(options.controllers)).without_effect
+    without_effect = parse_controllers(",".join(options.controllers)).without_effect
     controllers = [f"--controllers={name}" for name in without_effect]
     return etcd_flags_without_effect(options) + controllers

@@ -13,7 +13,7 @@ from fairlead.auth.authentication.flags import add_authentication_flags, switch
 from fairlead.auth.authorization.modes import DEFAULT_MODES, MODES, parse_modes
 from fairlead.base.dialect import DIALECTS
 from fairlead.base.logs import JSON, TEXT
-from fairlead.controllers.catalogue import DEFAULT_CONTROLLERS, chosen_controllers
+from fairlead.controllers.catalogue import DEFAULT_CONTROLLERS, parse_controllers
 from fairlead.controllers.certificates.flags import add_signing_flags
 from fairlead.controllers.servers.flags import add_servers_flags
 from fairlead.process.flags.storage import add_storage_flags
@@ -227,7 +227,7 @@ def _add_controller_flags(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument_group("Controllers").add_argument
     flag(
         "--controllers",
-        type=checked(chosen_controllers),
+        type=checked(parse_controllers),
         action="append",
         default=[],
         metavar="NAMES",

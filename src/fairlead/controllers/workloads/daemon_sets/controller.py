@@ -12,7 +12,7 @@ from fairlead.base.records import dataclass
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.adoption import Claims
-from fairlead.controllers.workloads.batches import all_of, growing
+from fairlead.controllers.workloads.batches import run_all, run_growing
 from fairlead.controllers.workloads.daemon_sets.placement import (
     NODES,
     Fit,
@@ -160,9 +160,9 @@ class DaemonSets:
         )
         gone = [partial(control.delete, owner, pod) for pod in plan.remove[:_BURST]]
         try:
-            await growing([partial(control.create, owner, pod) for pod in pods])
+            await run_growing([partial(control.create, owner, pod) for pod in pods])
         finally:
-            failures = await all_of(gone)
+            failures = await run_all(gone)
         for failure in failures:
             raise failure
 

@@ -12,7 +12,7 @@ from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL
 from fairlead.controllers.workloads import statuses
 from fairlead.controllers.workloads.adoption import without_finalizer
-from fairlead.controllers.workloads.batches import all_of, growing
+from fairlead.controllers.workloads.batches import run_all, run_growing
 from fairlead.controllers.workloads.jobs.pods import pods_to_make, superfluous
 from fairlead.controllers.workloads.jobs.progress import (
     COMPLETE,
@@ -78,7 +78,7 @@ class Steps:
         """Delete all active pods and count them as failed. The Job ends when all deletes
         succeeded."""
         acts = [partial(self._control.delete, state.job, pod) for pod in state.active]
-        failures = await all_of(acts)
+        failures = await run_all(acts)
         if failures:
             return Step(len(failures), failure=failures[0])
         state.failed += len(state.active)
@@ -107,7 +107,7 @@ class Steps:
             await self._control.delete(state.job, pod)
             removed.add(pod.uid)
 
-        failures = await all_of([partial(remove, pod) for pod in pods])
+        failures = await run_all([partial(remove, pod) for pod in pods])
         state.pods = [pod for pod in state.pods if pod.uid not in removed]
         failure = failures[0] if failures else None
         return Step(len(state.active) - len(removed), failure=failure)
@@ -122,7 +122,7 @@ class Steps:
 
         failure: Exception | None = None
         try:
-            await growing([partial(make, pod) for pod in pods])
+            await run_growing([partial(make, pod) for pod in pods])
         except StatusError as error:
             failure = None if is_namespace_terminating(error) else error
         return Step(len(state.active) + created, failure=failure)
@@ -199,7 +199,7 @@ class Tracking:
             released.add(pod.uid)
 
         holding = (pod for pod in pods if self._finalizer in pod.finalizers)
-        failures = await all_of([partial(release, pod) for pod in holding])
+        failures = await run_all([partial(release, pod) for pod in holding])
         return released, failures
 
     async def release(

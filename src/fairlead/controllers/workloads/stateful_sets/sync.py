@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from fairlead.base.records import dataclass
-from fairlead.controllers.workloads.batches import all_of, growing
+from fairlead.controllers.workloads.batches import run_all, run_growing
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.controllers.workloads.replicas import resolved
 from fairlead.controllers.workloads.stateful_sets.identity import REVISION_LABEL, ordinal_of
@@ -79,7 +79,7 @@ class SetSync:
                 return False
             elif not pod.deleting:
                 await self._members.correct(self._owner, ordinal, pod)
-        await growing([partial(self._make, ordinal) for ordinal in missing])
+        await run_growing([partial(self._make, ordinal) for ordinal in missing])
         return not missing
 
     async def _is_replaced(self, pod: Pod) -> bool:
@@ -148,7 +148,7 @@ class SetSync:
         return max(1, resolved(1 if limit is None else limit, self._replicas, up=True))
 
     async def _remove(self, pods: Iterable[Pod]) -> None:
-        for failure in await all_of([partial(self._members.remove, self._owner, p) for p in pods]):
+        for failure in await run_all([partial(self._members.remove, self._owner, p) for p in pods]):
             raise failure
 
 
