@@ -144,8 +144,6 @@ async def _wait(invocation: Invocation, resolved: ResolvedObject) -> None:
         if planned == replicas == scale.get("status", {}).get("replicas", 0):
             return
         if monotonic() + pause > ends:
-            raise CommandError(
-                f"{resolved.name} did not reach that number within --timeout"
-            )
+            raise CommandError(f"{resolved.name} did not reach that number within --timeout")
         await asyncio.sleep(pause)
         pause = min(2 * pause, _MAX_POLL_INTERVAL)

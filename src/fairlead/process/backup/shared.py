@@ -49,8 +49,9 @@ async def fill(
     target_revision = newest if gap.accept_older else header.revision + gap.gap
     if target_revision - newest > MAX_RAISED:
         raise BackupError(
-            f"the storage is at revision {newest}, clients may have seen revisions up to {target_revision},"
-            f" and at most {MAX_RAISED} revisions can be skipped. Restart all clients and use"
+            f"the storage is at revision {newest}, clients may have seen revisions up to"
+            f" {target_revision}, and at most {MAX_RAISED} revisions can be skipped. Restart all"
+            " clients and use"
             " --accept-older-revisions, or restore into a data directory"
         )
     filling = _Restore(source, progress)
