@@ -25,7 +25,8 @@ from fairlead.wire.outgoing.certificates import BundleError, parse_bundle
 from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.client_config import ClientConfig, HostCredentials
 from fairlead.wire.outgoing.json_calls import JsonPoster
-from fairlead.wire.outgoing.trust import Trust, Untrusted
+from fairlead.wire.outgoing.tls import Untrusted
+from fairlead.wire.outgoing.trust import Trust
 from fairlead.wire.outgoing.webhooks import UnusableBundle, Webhooks
 
 HOST = "hook.ns.svc"

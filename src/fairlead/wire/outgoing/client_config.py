@@ -10,7 +10,7 @@ import binascii
 import os
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from fairlead.base.records import dataclass
+from fairlead.wire.outgoing.tls import load_pair, trust_by_openssl, unchecked
 
-_OWN_FILES = "/proc/self/fd"
 _MAX_DEPTH = 200
 _STEPS = {
     **dict.fromkeys(("SequenceStartEvent", "MappingStartEvent"), 1),
@@ -38,14 +38,6 @@ def without_place(error: OSError | ValueError, unsaid: str) -> str:
     if isinstance(error, ssl.SSLError):
         return error.reason.replace("_", " ").lower() if error.reason else unsaid
     return error.strerror or str(error) if isinstance(error, OSError) else unsaid
-
-
-def trust_by_openssl(bundle: bytes) -> ssl.SSLContext:
-    """Create a context that trusts a bundle, or the system's CAs, by OpenSSL's rules. Used by
-    commands: the verification by the reference's rules takes longer to load than a command runs."""
-    context = ssl.create_default_context(cadata=bundle.decode() if bundle else None)
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    return context
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +79,21 @@ class ClientConfig:
     def show_certificate(self, context: ssl.SSLContext) -> None:
         """Load the client certificate, if any, into a context."""
         if self.certificate:
-            _load_pair(context, self.certificate, self.key)
+            load_pair(context, self.certificate, self.key)
 
     def ssl_context(
         self, trust: Callable[[bytes], ssl.SSLContext] = trust_by_openssl
     ) -> ssl.SSLContext | None:
         """Create the TLS context for the server; None for plain HTTP. `trust` creates a context
-        that trusts a PEM bundle: `tls.trusting` in a server."""
+        that trusts a PEM bundle: `handshake.trusting` in a server."""
         if not self.server.startswith("https:"):
             return None
         try:
-            context = trust(self.ca) if not self.insecure else trust_by_openssl(self.ca)
+            context = unchecked() if self.insecure else trust(self.ca)
         except (ssl.SSLError, ValueError):
             raise ClientConfigError(
                 f"{self.server}: the certificate authority holds no usable PEM certificate"
             ) from None
-        if self.insecure:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
         try:
             self.show_certificate(context)
         except (ssl.SSLError, ValueError) as error:
@@ -115,35 +104,11 @@ class ClientConfig:
         return context
 
 
-def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Load a pair from a temporary file: the ssl module reads pairs from files only."""
-    with _private_file(certificate + b"\n" + key) as name:
-        # A password, even an empty one, prevents a prompt for an encrypted key.
-        context.load_cert_chain(name, password="")
-
-
-@contextmanager
-def _private_file(content: bytes) -> Iterator[str]:
-    """Yield the name of a private temporary file, in memory if the system supports that."""
-    if hasattr(os, "memfd_create") and os.path.isdir(_OWN_FILES):
-        with open(os.memfd_create("pair"), "wb") as file:
-            file.write(content)
-            file.flush()
-            yield f"{_OWN_FILES}/{file.fileno()}"
-        return
-    import tempfile
-
-    with tempfile.NamedTemporaryFile() as named:
-        named.write(content)
-        named.flush()
-        yield named.name
-
-
 def check_pair(certificate: bytes, key: bytes) -> None:
     """Check that a certificate and a key belong together and are usable; raises
     ClientConfigError."""
     try:
-        _load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate, key)
+        load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate, key)
     except (ssl.SSLError, ValueError) as error:
         raise ClientConfigError(str(getattr(error, "reason", None) or error)) from None
 

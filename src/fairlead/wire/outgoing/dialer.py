@@ -12,8 +12,7 @@ from ipaddress import ip_address
 from typing import NamedTuple, TypeVar
 
 from fairlead.wire.outgoing.client import SECONDS_TO_CONNECT, CallError
-from fairlead.wire.outgoing.tls import secure
-from fairlead.wire.outgoing.trust import Untrusted
+from fairlead.wire.outgoing.tls import Untrusted, secure
 
 _SECONDS_TO_PART = 1.0  # timeout of the TLS shutdown
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")

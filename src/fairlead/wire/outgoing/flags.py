@@ -10,7 +10,8 @@ from fairlead.wire.outgoing.addresses import AddressPolicy, parse_allowed
 from fairlead.wire.outgoing.certificates import BundleError
 from fairlead.wire.outgoing.client_config import without_place
 from fairlead.wire.outgoing.cluster import ClusterDialer
-from fairlead.wire.outgoing.tls import trusting, unchecked
+from fairlead.wire.outgoing.handshake import trusting
+from fairlead.wire.outgoing.tls import unchecked
 from fairlead.wire.outgoing.webhooks import AddressMapError, Find, Webhooks, parse_address_map
 
 

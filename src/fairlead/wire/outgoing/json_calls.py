@@ -15,7 +15,7 @@ from fairlead.wire.outgoing.client_config import (
     ClientConfigError,
     proxy_of_environment,
 )
-from fairlead.wire.outgoing.tls import trusting
+from fairlead.wire.outgoing.handshake import trusting
 
 Answer = TypeVar("Answer")
 

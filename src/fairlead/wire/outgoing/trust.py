@@ -2,8 +2,8 @@
 
 OpenSSL differs in some cases, and no option changes that: it treats a certificate with the same
 subject as its issuer as self-signed, it compares key identifiers, and it rejects short keys. So
-outgoing connections skip OpenSSL's verification (`wire/outgoing/tls.py`), and the server's chain is
-verified here:
+outgoing connections skip OpenSSL's verification (`wire/outgoing/handshake.py`), and the server's
+chain is verified here:
 
 - every certificate of a bundle is an anchor, even one of a server or an intermediate authority;
 - an issuer is found by its subject and proven by the signature;
@@ -40,6 +40,7 @@ from fairlead.wire.outgoing.certificates import (
     certificate_blocks,
     plain_address,
 )
+from fairlead.wire.outgoing.tls import Untrusted
 
 _MAX_SIGNATURE_CHECKS = 100
 _MAX_CONSTRAINT_CHECKS = 10_000
@@ -91,14 +92,6 @@ _KEY_TYPES: tuple[tuple[type, str, str], ...] = (
 _LABEL = "[a-zA-Z0-9_][-a-zA-Z0-9_]*"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 _PATTERN = re.compile(rf"(?:\*|{_LABEL})(?:\.{_LABEL})*")
-
-
-class Untrusted(ssl.SSLCertVerificationError):
-    """The certificate is not trusted. The message is that of a client of the reference."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(1, why)
-        self.verify_code, self.verify_message = 1, why
 
 
 @cache

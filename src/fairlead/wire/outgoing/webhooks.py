@@ -27,8 +27,8 @@ from fairlead.wire.outgoing.client_config import (
     proxy_of_environment,
 )
 from fairlead.wire.outgoing.dialer import Place
+from fairlead.wire.outgoing.handshake import trusting
 from fairlead.wire.outgoing.posts import KeptConnections
-from fairlead.wire.outgoing.tls import trusting
 
 Object = dict[str, Any]
 # Reads an object by resource, namespace and name.
