@@ -24,7 +24,7 @@ from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version, body_of, encode
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 
 Object = dict[str, Any]
 CONFIG_MAPS = "core/v1/configmaps"

@@ -12,9 +12,8 @@ from support.scripted import END, Cut, Said, ScriptedServer, Seen, answer, chunk
 from support.things import Space
 
 from fairlead.client import Client, Resource, ResourceType
-from fairlead.client.errors import Expired, Forbidden, NotFound
+from fairlead.client.errors import Expired, Forbidden, NotFound, Unreachable
 from fairlead.client.resources import TABLE
-from fairlead.client.transport.errors import Unreachable
 from fairlead.client.watch import Watch
 
 Told = tuple[str, str, str]

@@ -7,8 +7,7 @@ from typing import Any
 
 from fairlead.base.terminal import printable
 from fairlead.client.access.model import CredentialsError, InvalidConfiguration
-from fairlead.client.errors import ApiError
-from fairlead.client.transport.errors import Unreachable
+from fairlead.client.errors import ApiError, Unreachable
 
 
 def error_text(error: Exception) -> str:

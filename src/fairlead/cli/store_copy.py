@@ -22,9 +22,10 @@ from fairlead.process.backup.progress import Progress, size
 from fairlead.process.backup.shared import RevisionGap
 from fairlead.process.backup.storages import Contents, Storage
 from fairlead.storage.backend import StorageError
-from fairlead.wire.outgoing.answers import check_success
-from fairlead.wire.outgoing.client import Caller, CallError, Reply
+from fairlead.wire.outgoing.client import HttpClient
 from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError
+from fairlead.wire.outgoing.request import Request
+from fairlead.wire.outgoing.response import CallError, Response, check_success
 
 _BEARER = "Bearer "
 _ANSWER_TIMEOUT = 60.0
@@ -137,30 +138,24 @@ def _fill(storage: Storage, contents: Contents, gap: RevisionGap, progress: Prog
 
 async def download(config: ClientConfig, file: BinaryIO, progress: Progress) -> None:
     """Write the response of a server to a file; raises BackupError."""
-    caller = Caller(proxy_for=lambda url: config.proxy)
+    client = HttpClient(proxy_for=lambda url: config.proxy)
     try:
-        stream = await caller.open(
-            "GET",
-            config.server.rstrip("/") + PATH,
-            timeout=_ANSWER_TIMEOUT,
-            headers=_headers(config),
-            tls=config.ssl_context(),
-            server_name=config.server_name,
-        )
-        try:
-            if stream.status != 200:
-                content = await stream.whole(_MAX_ERROR_BYTES)
-                check_success(Reply(stream.status, content, stream.header("content-type")))
-                raise CallError(f"it answers {stream.status}")
-            async for piece in stream.pieces():
-                file.write(piece)
-                progress.add_bytes(len(piece))
-        finally:
-            stream.close()
+        tls, name = config.ssl_context(), config.server_name
+        url = config.server.rstrip("/") + PATH
+        request = Request("GET", url, _headers(config), tls=tls, server_name=name)
+        connection = await client.open(request, timeout=_SECONDS_TO_ANSWER)
+        status = connection.status
+        if status != 200:
+            content = await connection.read_all(_MAX_ERROR_BYTES)
+            check_success(Response(status, content, tuple(connection.headers)))
+            raise CallError(f"it answers {status}")
+        async for piece in connection.pieces():
+            file.write(piece)
+            progress.add_bytes(len(piece))
     except (CallError, ClientConfigError) as error:
         raise BackupError(f"cannot read the backup from {config.server}: {error}") from None
     finally:
-        await caller.close()
+        await client.close()
 
 
 def _headers(config: ClientConfig) -> dict[str, str]:

@@ -9,7 +9,6 @@ async with Client.load() as client:
 - `informer/`, `election`: cached objects with change handlers; leader election
 - `session`, `errors`: requests with retries, and their errors
 - `access/`: server address and credentials from configuration files
-- `transport/`: HTTP/1.1 connections
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from fairlead.client.access.model import Access, AccessError, Impersonation
 from fairlead.client.client import Client
 from fairlead.client.discovery import ResourceType, UnknownKind, UnknownResource
-from fairlead.client.errors import ApiError
+from fairlead.client.errors import ApiError, Unreachable
 from fairlead.client.resources import Resource
-from fairlead.client.transport.errors import Unreachable
 
 if TYPE_CHECKING:
     from fairlead.client.conditions import exists, has_condition, has_value, is_gone

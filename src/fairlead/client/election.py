@@ -12,9 +12,8 @@ from random import uniform
 
 from fairlead.base.records import dataclass
 from fairlead.client.access.model import AccessError
-from fairlead.client.errors import AlreadyExists, ApiError, Conflict, NotFound
+from fairlead.client.errors import AlreadyExists, ApiError, Conflict, NotFound, Unreachable
 from fairlead.client.resources import Object, Resource
-from fairlead.client.transport.errors import Unreachable
 
 _LOG = logging.getLogger(__name__)
 _JITTER = 1.2  # spread of the pauses between attempts to acquire

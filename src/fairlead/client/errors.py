@@ -1,4 +1,5 @@
-"""Exceptions for error responses, by the reason of their Status."""
+"""Exceptions for requests without a response, and for error responses by the reason of their
+Status."""
 
 from __future__ import annotations
 
@@ -8,6 +9,15 @@ from typing import Any
 import orjson
 
 from fairlead.base.errors import REASONS
+from fairlead.wire.outgoing.response import WORDS
+
+
+class Unreachable(Exception):
+    """No response was received. `sent`: the server may have seen the request."""
+
+    def __init__(self, message: str, *, sent: bool = False) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 class ApiError(Exception):
@@ -126,8 +136,6 @@ def error_of_answer(code: int, content: bytes, retry_after: float | None = None)
         status = None
     if isinstance(status, dict) and status.get("kind") == "Status":
         return error_of_status({"code": code, **status}, retry_after)
-    from fairlead.wire.outgoing.answers import WORDS  # lazy: rarely needed, imports much
-
     text = content[:_MAX_SHOWN].decode(errors="replace").strip()
     message = WORDS.get(code) or text or f"the server answered {code}"
     reason = _BY_CODE.get(code, ("", ApiError))[0]

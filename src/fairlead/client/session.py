@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from itertools import count
 from random import uniform
 from typing import Any
@@ -17,12 +17,11 @@ from fairlead import __version__
 from fairlead.base.records import dataclass
 from fairlead.client.access.model import Access, AccessError, Proof
 from fairlead.client.access.tls import Routes
-from fairlead.client.errors import ApiError, error_of_answer
-from fairlead.client.transport.connection import Connection, Head
-from fairlead.client.transport.dialer import Route
-from fairlead.client.transport.errors import Unreachable
-from fairlead.client.transport.pool import Pool
+from fairlead.client.errors import ApiError, Unreachable, error_of_answer
 from fairlead.wire.outgoing.client_config import LOOPBACK
+from fairlead.wire.outgoing.connection import Connection
+from fairlead.wire.outgoing.pool import Pool
+from fairlead.wire.outgoing.response import CallError
 
 JSON = "application/json"
 Query = Mapping[str, Any] | Iterable[tuple[str, Any]]
@@ -31,6 +30,7 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 _MAX_TRIES = 10  # if the server asks for retries
 _MAX_REPEATS = 3  # of a safe request whose connection was lost
 _MAX_PAUSE = 30.0
+_SECONDS_TO_CONNECT = 30.0
 _MAX_CONCURRENT = 64  # concurrent requests other than streams
 _PATH = "%/?#[]@!$&'()*+,;=:~"  # characters not escaped in a path
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
@@ -57,7 +57,7 @@ class Session:
         self.access = access
         self.on_warning: Callable[[str], None] | None = None  # called with warnings
         self._routes = Routes(access)
-        self._pool = Pool()
+        self._pool = Pool(_SECONDS_TO_CONNECT)
         self._prefix = urlsplit(access.place.server).path.rstrip("/")
         self._fixed = self._fixed_headers(agent or f"fairlead/{__version__}")
         self._concurrent = asyncio.Semaphore(_MAX_CONCURRENT)
@@ -106,31 +106,30 @@ class Session:
         ends = now + min(limits) if limits else None
         try:
             async with asyncio.timeout_at(ends):
-                head, connection, route = await self._successful(request, proof, ends)
+                connection = await self._successful(request, proof, ends)
         except TimeoutError:
             message = f"{self._named(request)}: no answer within {min(limits):g}s"
             raise Unreachable(message, sent=True) from None
         stays = None if self.access.timeout is None else now + self.access.timeout
         try:
-            yield Answer(head, connection, ends, stays)
+            yield Answer(connection, ends, stays)
         finally:
-            self._pool.give_back(connection, route)
+            self._pool.give_back(connection)
 
-    async def _successful(
-        self, request: Request, proof: Proof, ends: float | None
-    ) -> tuple[Head, Connection, Route]:
+    async def _successful(self, request: Request, proof: Proof, ends: float | None) -> Connection:
         refreshed = False
         for tries in count(1):
-            head, connection, route = await self._sent(request, proof)
-            self._warn(head)
-            if head.status < 300:
-                return head, connection, route
-            error = await self._refusal(head, connection, route)
-            if head.status == 401 and not refreshed and self.access.credentials.refused(proof):
+            connection = await self._sent(request, proof)
+            self._warn(connection)
+            status = connection.status
+            if status < 300:
+                return connection
+            error = await self._refusal(connection)
+            if status == 401 and not refreshed and self.access.credentials.refused(proof):
                 refreshed = True
                 proof = await self.access.credentials.proof()
                 continue
-            if error.retry_after is None or tries >= _MAX_TRIES or not _may_pass(head.status):
+            if error.retry_after is None or tries >= _MAX_TRIES or not _may_pass(status):
                 raise error
             pause = min(error.retry_after, _MAX_PAUSE) + uniform(0, 0.1)
             if ends is not None and asyncio.get_running_loop().time() + pause >= ends:
@@ -139,54 +138,55 @@ class Session:
             proof = await self.access.credentials.proof()
         raise AssertionError
 
-    def _warn(self, head: Head) -> None:
+    def _warn(self, connection: Connection) -> None:
         if self.on_warning is not None:
-            for text in _WARNING.findall(head.headers.get("warning", "")):
+            for text in _WARNING.findall(_headers(connection).get("warning", "")):
                 self.on_warning(re.sub(r"\\(.)", r"\1", text))
 
-    async def _refusal(self, head: Head, connection: Connection, route: Route) -> ApiError:
+    async def _refusal(self, connection: Connection) -> ApiError:
         """The error of an unsuccessful response. Redirects count as errors and are not followed,
         because credentials must go to the configured server only."""
+        status, headers = connection.status, _headers(connection)
         try:
-            content = await read_body(connection)
-        except Unreachable:
+            content = await connection.read_all(_MAX_BYTES)
+        except CallError:
             content = b""  # the status suffices
         finally:
-            self._pool.give_back(connection, route)
-        if head.status < 400:
-            where = head.headers.get("location", "elsewhere")
+            self._pool.give_back(connection)
+        if status < 400:
+            where = headers.get("location", "elsewhere")
             content = f"the server redirects to {where}, which is not followed".encode()
-        return error_of_answer(head.status, content, _seconds(head.headers.get("retry-after", "")))
+        return error_of_answer(status, content, _seconds(headers.get("retry-after", "")))
 
-    async def _sent(self, request: Request, proof: Proof) -> tuple[Head, Connection, Route]:
-        """Send a request and return the response head. A safe request is retried on a new
+    async def _sent(self, request: Request, proof: Proof) -> Connection:
+        """Send a request and wait for the head of its response. A safe request is retried on a new
         connection if its connection is lost."""
         route = self._routes.with_proof(proof)
         raw = self._encoded(request, proof)
-        has_body = request.method != "HEAD"
+        method = request.method.encode()
         pauses = Pauses()
         repeats = 0
         while True:
+            connection = self._pool.idle(route)
+            was_idle = connection is not None
             try:
-                connection, used = await self._pool.take(route)
-            except Unreachable as error:
+                connection = connection or await self._pool.connect(route)
+            except CallError as error:
                 raise Unreachable(f"{self._named(request)}: {error}") from None
+            connection.start(method, raw)
             try:
-                return await connection.send(raw, has_body=has_body), connection, route
-            except Unreachable as error:
-                self._lose(connection, route)
+                await connection.read_head()
+                return connection
+            except CallError as error:
+                connection.abort()
                 if request.method not in _SAFE or repeats >= _MAX_REPEATS:
                     raise Unreachable(f"{self._named(request)}: {error}", sent=True) from None
             except BaseException:
-                self._lose(connection, route)
+                connection.abort()
                 raise
-            if not used:  # a reused one may just have been closed while idle
+            if not was_idle:  # a reused one may just have been closed while idle
                 repeats += 1
                 await asyncio.sleep(pauses.next())
-
-    def _lose(self, connection: Connection, route: Route) -> None:
-        connection.close()
-        self._pool.give_back(connection, route)
 
     def _named(self, request: Request) -> str:
         """The request as error messages name it: Get "https://..."."""
@@ -204,7 +204,8 @@ class Session:
         return f"{_joined(lines)}\r\n{self._fixed}\r\n\r\n".encode() + request.body
 
     async def close(self) -> None:
-        await self._pool.close()
+        self._pool.close()
+        await asyncio.sleep(0)  # aborted transports close in the next iteration of the loop
 
 
 def _joined(lines: list[str]) -> str:
@@ -238,7 +239,6 @@ def _may_pass(status: int) -> bool:
 
 _MAX_BYTES = 512 * 1024 * 1024  # of a body or a line that is read as a whole
 _TOO_LATE = "the answer did not come to its end in time"
-_TOO_LONG = "the answer is too long"
 
 
 class Answer:
@@ -246,40 +246,43 @@ class Answer:
 
     def __init__(
         self,
-        head: Head,
         connection: Connection,
         ends: float | None = None,
         stays: float | None = None,
     ) -> None:
-        self.status = head.status
-        self.headers = head.headers
+        self.status = connection.status
         self._connection = connection
         self._ends = ends  # deadline for the whole body
         self._stays = stays  # deadline for the end of a streamed body; None: no deadline
 
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return _headers(self._connection)
+
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        pieces = self._connection.pieces()
-        if self._stays is None:
-            async for piece in pieces:
-                yield piece
-            return
+        """Yield the body as it arrives; raises Unreachable if it is cut off or too late."""
         try:
-            while True:
-                async with asyncio.timeout_at(self._stays):
-                    later = await anext(pieces, None)
-                if later is None:
-                    return
-                yield later
+            async with aclosing(self._connection.pieces()) as pieces:
+                while True:
+                    async with asyncio.timeout_at(self._stays):
+                        piece = await anext(pieces, None)
+                    if piece is None:
+                        return
+                    yield piece
         except TimeoutError:
             raise Unreachable(_TOO_LATE, sent=True) from None
+        except CallError as error:
+            raise Unreachable(str(error), sent=True) from None
 
     async def content(self) -> bytes:
         """The whole body; raises Unreachable, also at the deadline."""
         try:
             async with asyncio.timeout_at(self._ends):
-                return await read_body(self._connection)
+                return await self._connection.read_all(_MAX_BYTES)
         except TimeoutError:
             raise Unreachable(_TOO_LATE, sent=True) from None
+        except CallError as error:
+            raise Unreachable(str(error), sent=True) from None
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
         """Yield the lines of the body as they arrive; the last needs no line break."""
@@ -294,21 +297,18 @@ class Answer:
                 begun.append(rest)
                 size += len(rest)
                 if size > _MAX_BYTES:
-                    raise Unreachable(_TOO_LONG, sent=True)
+                    raise Unreachable("the answer is too long", sent=True)
         if begun:
             yield b"".join(begun)
 
 
-async def read_body(connection: Connection) -> bytes:
-    """The whole body; raises Unreachable if it is cut off or too long."""
-    parts: list[bytes] = []
-    size = 0
-    async for piece in connection.pieces():
-        size += len(piece)
-        if size > _MAX_BYTES:
-            raise Unreachable(_TOO_LONG, sent=True)
-        parts.append(piece)
-    return b"".join(parts)
+def _headers(connection: Connection) -> dict[str, str]:
+    """The headers of a response; the values of a repeated one are joined."""
+    headers: dict[str, str] = {}
+    for name, value in connection.headers:
+        key, text = name.decode("latin-1"), value.decode("latin-1").strip()
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
 
 
 # Backoff

@@ -20,8 +20,8 @@ from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Access
 from fairlead.client.client import Client
 from fairlead.client.discovery import Discovery, ResourceType, UnknownKind, UnknownResource
+from fairlead.client.errors import Unreachable
 from fairlead.client.resources import Resource
-from fairlead.client.transport.errors import Unreachable
 
 _Inner = TypeVar("_Inner")
 _Result = TypeVar("_Result")

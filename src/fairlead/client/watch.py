@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import orjson
 
-from fairlead.client.errors import ApiError, Expired, TimedOut, error_of_status
+from fairlead.client.errors import ApiError, Expired, TimedOut, Unreachable, error_of_status
 from fairlead.client.session import JSON, Pauses, Request
-from fairlead.client.transport.errors import Unreachable
 
 if TYPE_CHECKING:
     from fairlead.client.resources import Resource

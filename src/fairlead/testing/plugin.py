@@ -57,7 +57,7 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
     """The name of a new namespace, which is deleted after the test."""
-    from fairlead.client.transport.errors import Unreachable
+    from fairlead.client.errors import Unreachable
 
     name = cluster.new_namespace()
     yield name

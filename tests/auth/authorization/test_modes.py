@@ -30,7 +30,7 @@ from fairlead.auth.authorization.modes import (
 from fairlead.auth.authorization.setup import AuthorizationOptions, build_authorization
 from fairlead.auth.authorization.webhook import Webhook
 from fairlead.base.dialect import CLUSTER, KUBERNETES
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 
 Object = dict[str, Any]
 

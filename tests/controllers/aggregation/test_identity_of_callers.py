@@ -11,7 +11,7 @@ from support.wire import Wire
 
 from fairlead.auth.authentication.user import User
 from fairlead.controllers.aggregation.calls import identity_fields
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 
 
 def asked_with(front: ServerProcess, raw: RawExtension, group: Registered, *headers: str) -> bytes:

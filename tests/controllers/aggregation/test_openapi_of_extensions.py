@@ -262,7 +262,7 @@ def test_openapi_of_an_extension_server_is_replaced_by_a_newer_one(described: De
         (b"<html>", {}, "it is not JSON"),
         (b"[" * 100_000, {}, "nested deeper"),
         (b" " * (MAX_DOCUMENT_BYTES + 1), {}, f"longer than {MAX_DOCUMENT_BYTES} bytes"),
-        (b"{}", {"Content-Encoding": "gzip"}, "an encoding that was not asked for"),
+        (b"{}", {"Content-Encoding": "br"}, "an encoding that was not asked for"),
         ({"swagger": "2.0", "paths": 5}, {}, "paths is not an object"),
     ],
 )

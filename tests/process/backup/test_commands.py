@@ -211,7 +211,7 @@ def test_an_answer_that_is_cut_off_leaves_nothing(tmp_path: Path, neighbour: Nei
     neighbour.answer = lambda asked: Says(pieces=[(None, packed())], cut_off=True)
     config = plain_config(tmp_path / "config", neighbour.port)
     said = refusal("backup", tmp_path / "file", "--kubeconfig", config)
-    assert "the answer is cut off" in said
+    assert "unexpected EOF" in said
     assert not (tmp_path / "file").exists()
 
 

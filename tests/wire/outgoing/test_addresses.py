@@ -11,8 +11,8 @@ import pytest
 from support.neighbour import Neighbour
 
 from fairlead.wire.outgoing.addresses import AddressPolicy, NotAllowed, parse_allowed
-from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.cluster import ClusterDialer, Place
+from fairlead.wire.outgoing.response import CallError
 
 SPECIAL = [
     *("127.0.0.1", "127.8.9.10", "0.0.0.0", "0.1.2.3", "169.254.169.254", "224.0.0.1"),
@@ -93,8 +93,8 @@ def test_address_that_was_checked_is_the_one_connected_to(
     async def reach() -> None:
         looked_up = _answer_with(monkeypatch, ["127.0.0.1"], ["192.0.2.200"])
         found = ClusterDialer(AddressPolicy(parse_allowed("127.0.0.1/32")))
-        stream = await found.open(Place("changing.example", neighbour.port), "/")
-        assert await stream.whole(100) == b"hello"
+        connection = await found.open(Place("changing.example", neighbour.port), "/")
+        assert await connection.read_all(100) == b"hello"
         assert looked_up == ["changing.example"]
         await found.close()
 

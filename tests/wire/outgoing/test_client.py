@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from fairlead.wire.outgoing.client import Caller, CallError, Reply
+from fairlead.wire.outgoing.client import HttpClient
+from fairlead.wire.outgoing.request import Request
+from fairlead.wire.outgoing.response import CallError, Response
 
 Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def call(answer: Answering, *, times: int = 1, **options: Any) -> list[Reply]:
+def call(answer: Answering, *, times: int = 1, **options: Any) -> list[Response]:
     """What a caller gets from a server that answers so."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -23,18 +25,16 @@ def call(answer: Answering, *, times: int = 1, **options: Any) -> list[Reply]:
         finally:
             writer.close()
 
-    async def run() -> list[Reply]:
+    async def run() -> list[Response]:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        caller = Caller()
+        client = HttpClient()
         arguments = {"timeout": 5.0, **options}
+        request = Request("GET", f"http://127.0.0.1:{port}/x")
         try:
-            return [
-                await caller.call("GET", f"http://127.0.0.1:{port}/x", **arguments)
-                for _ in range(times)
-            ]
+            return [await client.call(request, **arguments) for _ in range(times)]
         finally:
-            await caller.close()
+            await client.close()
             server.close()
 
     return asyncio.run(run())
@@ -52,7 +52,7 @@ def test_an_answer_in_many_segments_is_read_whole() -> None:
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    assert call(answer) == [Reply(200, b"onetwosix")]
+    assert call(answer) == [Response(200, b"onetwosix")]
 
 
 def test_an_answer_that_ends_too_early_is_an_error() -> None:
@@ -60,7 +60,7 @@ def test_an_answer_that_ends_too_early_is_an_error() -> None:
         await head_of(reader)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none")
 
-    with pytest.raises(CallError, match="cut off") as raised:
+    with pytest.raises(CallError, match="unexpected EOF") as raised:
         call(answer)
     assert raised.value.retryable
 
@@ -73,7 +73,7 @@ def test_an_answer_may_not_be_longer_than_agreed(length: bytes) -> None:
 
     with pytest.raises(CallError, match="longer than 4999 bytes"):
         call(answer, most=4999)
-    assert call(answer, most=5000) == [Reply(200, b"x" * 5000)]
+    assert call(answer, most=5000) == [Response(200, b"x" * 5000)]
 
 
 def test_a_packed_answer_is_measured_unpacked() -> None:
@@ -108,7 +108,7 @@ def test_redirects_are_answers() -> None:
         asked.append(await head_of(reader))
         writer.write(b"HTTP/1.1 302 Found\r\nLocation: /y\r\nContent-Length: 0\r\n\r\n")
 
-    assert call(answer) == [Reply(302, b"")]
+    assert call(answer) == [Response(302, b"")]
     assert len(asked) == 1
 
 
@@ -122,7 +122,7 @@ def test_connections_are_used_again_and_cookies_are_not_kept() -> None:
             heads.append(await head_of(reader))
             writer.write(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\nok")
 
-    assert call(answer, times=3) == [Reply(200, b"ok")] * 3
+    assert call(answer, times=3) == [Response(200, b"ok")] * 3
     assert len(connections) == 1
     assert not any(b"cookie" in head.lower() for head in heads)
 

@@ -15,9 +15,9 @@ from support.answering import Answering
 
 from fairlead.process.certificates.authority import Pki, ensure_pki
 from fairlead.wire.outgoing import json_calls as client_module
-from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError, load_client_config
 from fairlead.wire.outgoing.json_calls import JsonPoster
+from fairlead.wire.outgoing.response import CallError
 
 Object = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fairlead.process.certificates.authority import ensure_pki
-from fairlead.wire.outgoing.client import MAX_ANSWER_BYTES, CallError
+from fairlead.wire.outgoing.response import MAX_RESPONSE_BYTES, CallError
 from fairlead.wire.outgoing.webhooks import MAX_CALLS, Webhooks
 
 Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -177,7 +177,7 @@ def test_an_answer_without_end_is_not_kept(certificates: Any) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _request(reader)
         writer.write(OK + b"\r\n")
-        for _ in range(MAX_ANSWER_BYTES // 65536 + 64):
+        for _ in range(MAX_RESPONSE_BYTES // 65536 + 64):
             writer.write(b"x" * 65536)
             await writer.drain()
 
@@ -213,7 +213,8 @@ def test_what_goes_on_and_on_without_content_is_cut_off(
             cut_off.set()
 
     async def work(webhook: Any) -> None:
-        with pytest.raises(CallError, match="the answer has too much beside its content"):
+        too_much = "the head of the answer is too long|the answer has too much beside its content"
+        with pytest.raises(CallError, match=too_much):
             await webhook.post(b"{}", 20.0)
         await asyncio.wait_for(cut_off.wait(), 10)
 

@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.wire.outgoing.certificates import BundleError, parse_bundle
-from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.client_config import ClientConfig, HostCredentials
 from fairlead.wire.outgoing.json_calls import JsonPoster
+from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.tls import Untrusted
 from fairlead.wire.outgoing.trust import Trust
 from fairlead.wire.outgoing.webhooks import UnusableBundle, Webhooks

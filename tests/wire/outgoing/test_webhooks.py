@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fairlead.wire.outgoing.addresses import AddressPolicy, parse_allowed
-from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.client_config import ClientConfig, HostCredentials
+from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.webhooks import Webhooks
 
 Object = dict[str, Any]

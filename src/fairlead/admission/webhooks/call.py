@@ -24,7 +24,7 @@ from fairlead.codec.types.model import Object
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.times import new_uid
 from fairlead.resources.context import Context
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.webhooks import UnusableBundle
 
 logger = logging.getLogger("fairlead")

@@ -19,7 +19,7 @@ from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.notation import parse
 from fairlead.resources.registry import Resource, Resources
-from fairlead.wire.outgoing.answers import read_review
+from fairlead.wire.outgoing.webhooks import read_review
 
 GROUP = "admission.@"
 KIND = "AdmissionReview"

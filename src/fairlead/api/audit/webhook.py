@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import orjson
 
 from fairlead.api.audit.backend import Outcome, lose
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 
 PLUGIN = "webhook"
 _TIMEOUT = 30.0

@@ -10,8 +10,7 @@ from fairlead.api.relay.headers import INERT, changing_to, returned, wanted_prot
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone, Header
 from fairlead.wire.incoming.transfer import send
-from fairlead.wire.outgoing.client import CallError
-from fairlead.wire.outgoing.connection import Lost
+from fairlead.wire.outgoing.response import CallError, Lost
 from fairlead.wire.outgoing.tunnel import Tunnel
 
 
@@ -21,18 +20,18 @@ class NoChange(CallError):
 
 def answer_of(request: Request, passed: ProxiedRequest) -> Answer:
     """The answer for the client; raises CallError if the response does not fit the request."""
-    status, fields = passed.answer.status, passed.answer.fields
+    status, headers = passed.connection.status, passed.connection.headers
     changes = bool(wanted_protocol(request))
     if changes and status == SWITCHING_PROTOCOLS:
-        protocol = passed.answer.field(b"upgrade")
-        return Upgraded(passed, [*returned(request, fields), *changing_to(protocol)])
+        protocol = passed.connection.header(b"upgrade")
+        return Upgraded(passed, [*returned(request, headers), *changing_to(protocol)])
     if changes and status < 400:
         passed.end()
         raise NoChange(f"invalid upgrade response: status code {status}")
-    if not 200 <= status < 600:  # an upgrade that was not requested
+    if not 200 <= status < 600:  # no status of HTTP
         passed.end()
         raise CallError(f"it answered with the status {status}")
-    return Relayed(passed, [*INERT, *returned(request, fields)])
+    return Relayed(passed, [*INERT, *returned(request, headers)])
 
 
 class Relayed(Answer):
@@ -42,17 +41,17 @@ class Relayed(Answer):
     __slots__ = ("_passed",)
 
     def __init__(self, passed: ProxiedRequest, headers: Iterable[Header]) -> None:
-        super().__init__(passed.answer.status, b"", "", tuple(headers))
+        super().__init__(passed.connection.status, b"", "", tuple(headers))
         self._passed = passed
 
     async def send(self, request: Request) -> None:
-        exchange, answer = request.exchange, self._passed.answer
+        exchange, connection = request.exchange, self._passed.connection
         exchange.no_deadline()
         exchange.can_be_cut = request.target.verb == "watch"
         try:
             with cancel_on_disconnect(request):
-                exchange.start(self.code, self.headers, answer.size)
-                while piece := await answer.piece():
+                exchange.start(self.code, self.headers, connection.content_length)
+                while piece := await connection.read():
                     await send(exchange, piece)
                 exchange.end()
         except CallError:
@@ -76,7 +75,7 @@ class Upgraded(Answer):
         exchange.when_gone(_nothing)  # data sent before is still delivered
         tunnel = Tunnel(exchange.note_upstream_backlog)
         try:
-            self._passed.answer.hand_over(tunnel.far)
+            self._passed.connection.hand_over(tunnel.far)
             exchange.hand_over(self.headers, tunnel.near)
         except (Lost, ClientGone):
             tunnel.abort()

@@ -12,17 +12,15 @@ from fairlead.api.relay.headers import (
     framing,
     passed_on,
     refuse_service_worker,
-    request_head,
     wanted_protocol,
 )
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import LAST_CHUNK, ClientGone, chunk
 from fairlead.wire.incoming.transfer import read_part
-from fairlead.wire.outgoing.client import CallError
-from fairlead.wire.outgoing.connection import Lost
-from fairlead.wire.outgoing.conversation import Conversation
-from fairlead.wire.outgoing.dialer import Place
-from fairlead.wire.outgoing.pool import Conversations
+from fairlead.wire.outgoing.connection import Connection
+from fairlead.wire.outgoing.pool import Pool
+from fairlead.wire.outgoing.request import Route, encode_head
+from fairlead.wire.outgoing.response import Lost
 
 
 class ProxiedRequest:
@@ -31,12 +29,12 @@ class ProxiedRequest:
 
     def __init__(
         self,
-        conversations: Conversations,
-        conversation: Conversation,
+        pool: Pool,
+        connection: Connection,
         upload: asyncio.Task[None] | None = None,
     ) -> None:
-        self.answer = conversation
-        self._conversations = conversations
+        self.connection = connection
+        self._pool = pool
         self._upload = upload
         self._has_ended = False
 
@@ -50,8 +48,8 @@ class ProxiedRequest:
         self._has_ended = True
         if self._upload is not None and not self._upload.done():
             self._upload.cancel()  # the server does not read the rest
-            self.answer.abort()
-        self._conversations.give_back(self.answer)
+            self.connection.abort()
+        self._pool.give_back(self.connection)
 
 
 @contextmanager
@@ -71,8 +69,8 @@ def cancel_on_disconnect(request: Request) -> Iterator[None]:
 
 
 async def pass_on(
-    conversations: Conversations,
-    place: Place,
+    pool: Pool,
+    route: Route,
     request: Request,
     target: bytes,
     own: list[Field],
@@ -84,29 +82,27 @@ async def pass_on(
     refuse_service_worker(request)
     protocol = wanted_protocol(request)
     fields = [
-        (b"host", str(place).encode()),
+        (b"host", str(route).encode()),
         *passed_on(request, identity),
         *own,
         *(changing_to(protocol) if protocol else framing(request)),
     ]
-    method, head = request.method.encode(), request_head(request.method, target, fields)
+    method, head = request.method.encode(), encode_head(request.method, target, fields)
     with cancel_on_disconnect(request):
         if protocol:  # an upgraded connection cannot be reused
-            return ProxiedRequest(conversations, await conversations.ask_alone(place, method, head))
+            connection = await pool.request(route, method, head, upgrades=True)
+            return ProxiedRequest(pool, connection)
         if not request.exchange.head.has_body:
-            return ProxiedRequest(conversations, await conversations.ask(place, method, head))
-        conversation = conversations.kept(place) or await conversations.new(place)
-        conversation.ask(method, head)
-        upload = asyncio.create_task(_upload(request, conversation))
-        passed = ProxiedRequest(conversations, conversation, upload)
-        try:
-            await conversation.answer()
-        except Lost as error:
-            raise CallError(str(error), retryable=True) from None
+            return ProxiedRequest(pool, await pool.request(route, method, head))
+        connection = pool.idle(route) or await pool.connect(route)
+        connection.start(method, head)
+        upload = asyncio.create_task(_upload(request, connection))
+        passed = ProxiedRequest(pool, connection, upload)
+        await connection.read_head()
         return passed
 
 
-async def _upload(request: Request, conversation: Conversation) -> None:
+async def _upload(request: Request, connection: Connection) -> None:
     """Stream the body. Unless the request has a `timeout` parameter, each part extends the deadline
     by the initial time limit."""
     exchange = request.exchange
@@ -116,14 +112,14 @@ async def _upload(request: Request, conversation: Conversation) -> None:
     try:
         while part := await read_part(exchange):
             exchange.note_upstream_backlog(len(part))
-            await conversation.send(chunk(part) if in_chunks else part)
+            await connection.send(chunk(part) if in_chunks else part)
             if not exchange.timed_out:
                 exchange.deadline = max(exchange.deadline, loop.time() + allowed)
         if in_chunks:
-            await conversation.send(LAST_CHUNK)
+            await connection.send(LAST_CHUNK)
     except Lost:
         pass  # the response, if any, has the reason
     except ClientGone:
-        conversation.abort()  # never leave a partial request
+        connection.abort()  # never leave a partial request
     finally:
         exchange.note_upstream_backlog(0)

@@ -84,7 +84,6 @@ _NO_UPGRADES = re.compile(rb"(h2c|http|tls)([/ ]|\Z)", re.IGNORECASE)
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _MARKS = re.compile(rb"[^a-z0-9]")
 _STEP_UP = re.compile(r"(?:\A|/)(?:\.|%2e){2}(?:[/?#]|\Z)", re.IGNORECASE)
-_NOT_VISIBLE = re.compile(rb"[^!-~]")
 
 
 def _listed(fields: Iterable[Field]) -> set[bytes]:
@@ -156,19 +155,6 @@ def framing(request: Request) -> list[Field]:
 
 def changing_to(protocol: bytes) -> list[Field]:
     return [(b"connection", b"Upgrade"), (b"upgrade", protocol)]
-
-
-def request_head(method: str, target: bytes, fields: Iterable[Field]) -> bytes:
-    """The head of a request with its empty line. Percent-encodes bytes that are invalid in a
-    request line."""
-    parts = [b"%b %b HTTP/1.1\r\n" % (method.encode(), _visible(target))]
-    parts += (b"%b: %b\r\n" % field for field in fields)
-    return b"".join([*parts, b"\r\n"])
-
-
-def _visible(target: bytes) -> bytes:
-    """With bytes percent-encoded that are invalid in a request line."""
-    return _NOT_VISIBLE.sub(lambda found: b"%%%02X" % found[0][0], target)
 
 
 def returned(request: Request, fields: list[Field]) -> list[Field]:

@@ -20,7 +20,7 @@ from fairlead.operations.operation import Operation
 from fairlead.resources.causes import Causes
 from fairlead.resources.rules import NON_NEGATIVE, POSITIVE
 from fairlead.wire.outgoing.addresses import NotAllowed
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 
 _UNCHECKED = "insecureSkipTLSVerifyBackend"
 _LOG_FLAGS = ("follow", "previous", "timestamps")
@@ -58,13 +58,13 @@ async def read_log(api: Api, request: Request, operation: Operation) -> Answer:
     path = f"/containerLogs/{'/'.join(quote(name, safe='') for name in names)}"
     query = _log_query(request)
     try:
-        found = await api.reach.open(place, path + (f"?{query}" if query else ""))
+        connection = await api.reach.open(place, path + (f"?{query}" if query else ""))
     except NotAllowed:
         raise not_allowed() from None
     except CallError as error:
         raise StatusError(500, "", f'Get "{place.url}{path}": {error}') from None
-    passed = ProxiedRequest(api.reach.conversations, found)
-    if not 200 <= found.status <= 206:
+    passed = ProxiedRequest(api.reach.pool, connection)
+    if not 200 <= connection.status <= 206:
         raise await _agent_error(passed)
     return Relayed(passed, _LOG_HEADERS)
 
@@ -78,12 +78,12 @@ def _log_query(request: Request) -> str:
 async def _agent_error(passed: ProxiedRequest) -> StatusError:
     """The kubelet's error, with its status code."""
     try:
-        said = (await passed.answer.whole(_MAX_ERROR_BYTES)).decode(errors="replace")
+        said = (await passed.connection.read_all(_MAX_ERROR_BYTES)).decode(errors="replace")
     except CallError as error:
         return internal(str(error))
     finally:
         passed.end()
-    status = passed.answer.status
+    status = passed.connection.status
     if status in _AGENT_REASONS:
         return StatusError(status, _AGENT_REASONS[status], said)
     return internal(said if status == 500 else f"answered {status}: {said}")

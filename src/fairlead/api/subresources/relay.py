@@ -13,8 +13,8 @@ from fairlead.api.request import Request
 from fairlead.base.errors import StatusError, bad_request
 from fairlead.wire.incoming.parser import UNRESERVED
 from fairlead.wire.outgoing.addresses import NotAllowed
-from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.cluster import ClusterDialer, Place
+from fairlead.wire.outgoing.response import CallError
 
 
 def unavailable(message: str) -> StatusError:
@@ -63,7 +63,7 @@ async def pass_to(
     try:
         passed = await reach.attempt(
             place,
-            lambda found: pass_on(reach.conversations, found, request, target, own, identity),
+            lambda route: pass_on(reach.pool, route, request, target, own, identity),
         )
         return answer_of(request, passed)
     except NotAllowed:

@@ -24,7 +24,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.wire.incoming.parser import UNRESERVED
 from fairlead.wire.outgoing.addresses import NotAllowed
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 
 # The kubelet's names of the stream parameters.
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}

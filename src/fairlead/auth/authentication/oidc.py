@@ -11,7 +11,7 @@ from fairlead.auth.authentication.tokens import BadToken, Claims, unverified
 from fairlead.auth.authentication.user import User, with_authenticated_group
 from fairlead.base.clock import time
 from fairlead.base.records import dataclass, field
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 
 _LONGEST_KEPT = 60.0  # seconds; bounds the use of tokens whose key the provider withdrew
 

@@ -24,9 +24,9 @@ from fairlead.auth.authentication.tokens import (
 from fairlead.base.clock import time
 from fairlead.base.logs import Tally, quoted
 from fairlead.base.records import dataclass
-from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.handshake import trusting
 from fairlead.wire.outgoing.json_calls import Documents
+from fairlead.wire.outgoing.response import CallError
 
 logger = logging.getLogger("fairlead.auth.authentication")
 _keys = Tally(logger, logging.WARNING, "the OIDC provider")

@@ -11,7 +11,7 @@ from fairlead.auth.authentication.user import User, user_bytes, with_authenticat
 from fairlead.base.caches import BoundedCache, hashed
 from fairlead.base.clock import time
 from fairlead.base.records import dataclass
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 
 _TIMEOUT = 10.0  # seconds per call
 _LONGEST = 30.0  # seconds for a call with all retries

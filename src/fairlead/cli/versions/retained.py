@@ -16,9 +16,8 @@ import orjson
 from fairlead.base.records import dataclass, field
 from fairlead.cli.targets import ObjectReference
 from fairlead.cli.versions.served import value_at
-from fairlead.client.errors import Expired, NotFound, error_of_status
+from fairlead.client.errors import Expired, NotFound, Unreachable, error_of_status
 from fairlead.client.session import Request
-from fairlead.client.transport.errors import Unreachable
 
 Object = dict[str, Any]
 KNOWN, CREATED, CHANGED, DELETED = "known", "created", "changed", "deleted"

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from base64 import b64encode
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import orjson
 
 from fairlead.base.records import dataclass
 from fairlead.base.terminal import printable
 from fairlead.client.access.model import CredentialsError
-from fairlead.client.transport.dialer import USUAL_PORTS, Route
-from fairlead.client.transport.errors import Unreachable
-from fairlead.client.transport.pool import Pool
+from fairlead.wire.outgoing.client import HttpClient
 from fairlead.wire.outgoing.client_config import (
     ClientConfig,
     ClientConfigError,
     proxy_of_environment,
 )
+from fairlead.wire.outgoing.request import Request
+from fairlead.wire.outgoing.response import CallError, Response
 
 _SECONDS = 30.0
 _MAX_BYTES = 1024 * 1024
@@ -30,16 +29,6 @@ _FORM = "application/x-www-form-urlencoded"
 class Tokens(NamedTuple):
     id_token: str
     refresh_token: str  # empty if unchanged
-
-
-class _Reply(NamedTuple):
-    status: int
-    content: bytes
-
-    @property
-    def summary(self) -> str:
-        text = printable(self.content[:_MAX_SHOWN].decode(errors="replace"))
-        return f'{self.status} "{text}{"..." if len(self.content) > _MAX_SHOWN else ""}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +54,7 @@ class Provider:
                 form["client_secret"] = self.client_secret
             reply = await self._call("POST", endpoint, form)
         if reply.status != 200:
-            raise CredentialsError(f"failed to refresh token: oauth2: {reply.summary}")
+            raise CredentialsError(f"failed to refresh token: oauth2: {_shown(reply)}")
         answer = _object(reply, "failed to refresh token: oauth2: cannot parse json")
         token = answer.get("id_token")
         if not isinstance(token, str) or not token:
@@ -83,7 +72,7 @@ class Provider:
         reply = await self._call("GET", url)
         if reply.status != 200:
             raise CredentialsError(
-                f"the identity provider has no discovery document: {reply.summary}"
+                f"the identity provider has no discovery document: {_shown(reply)}"
             )
         metadata = _object(reply, "the identity provider's description of itself cannot be read")
         endpoint = metadata.get("token_endpoint")
@@ -93,57 +82,30 @@ class Provider:
 
     async def _call(
         self, method: str, url: str, form: dict[str, str] | None = None, proof: str = ""
-    ) -> _Reply:
-        pool = Pool()
+    ) -> Response:
+        headers = {"accept": "application/json", "connection": "close"}
+        if form is not None:
+            headers["content-type"] = _FORM
+        if proof:
+            headers["authorization"] = proof
+        body = urlencode(form).encode() if form is not None else None
+        client = HttpClient(proxy_for=proxy_of_environment, seconds_to_connect=_SECONDS)
         try:
-            async with asyncio.timeout(_SECONDS):
-                connection, _ = await pool.take(self._route(url))
-                head = await connection.send(_encoded(method, url, form, proof))
-                content = b""
-                async for piece in connection.pieces():
-                    content += piece
-                    if len(content) > _MAX_BYTES:
-                        raise CredentialsError(f"oidc: {url}: the answer is too long")
-                return _Reply(head.status, content)
-        except (Unreachable, ClientConfigError, ValueError) as error:
+            tls = ClientConfig(url, ca=self.ca).ssl_context()
+            request = Request(method, url, headers, body, tls)
+            return await client.call(request, timeout=_SECONDS, most=_MAX_BYTES)
+        except (CallError, ClientConfigError) as error:
             raise CredentialsError(f'oidc: {method.capitalize()} "{url}": {error}') from None
-        except TimeoutError:
-            raise CredentialsError(f'oidc: {method.capitalize()} "{url}": i/o timeout') from None
         finally:
-            await pool.close()
-
-    def _route(self, url: str) -> Route:
-        parts = urlsplit(url)
-        if parts.scheme not in USUAL_PORTS or not parts.hostname:
-            raise ValueError("it is not an http or https URL")
-        return Route(
-            parts.hostname,
-            parts.port or USUAL_PORTS[parts.scheme],
-            ClientConfig(url, ca=self.ca).ssl_context(),
-            proxy=proxy_of_environment(url),
-        )
+            await client.close()
 
 
-def _encoded(method: str, url: str, form: dict[str, str] | None, proof: str) -> bytes:
-    parts = urlsplit(url)
-    target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=-._~")
-    if parts.query:
-        target += "?" + quote(parts.query, safe="/%:@!$&'()*+,;=-._~?")
-    body = urlencode(form).encode() if form is not None else b""
-    lines = [
-        f"{method} {target} HTTP/1.1",
-        f"Host: {parts.netloc.rpartition('@')[2]}",
-        "Accept: application/json",
-        "Connection: close",
-    ]
-    if form is not None:
-        lines += [f"Content-Type: {_FORM}", f"Content-Length: {len(body)}"]
-    if proof:
-        lines.append(f"Authorization: {proof}")
-    return "\r\n".join((*lines, "", "")).encode() + body
+def _shown(response: Response) -> str:
+    text = printable(response.content[:_MAX_SHOWN].decode(errors="replace"))
+    return f'{response.status} "{text}{"..." if len(response.content) > _MAX_SHOWN else ""}"'
 
 
-def _object(reply: _Reply, problem: str) -> dict[str, Any]:
+def _object(reply: Response, problem: str) -> dict[str, Any]:
     try:
         value = orjson.loads(reply.content)
     except orjson.JSONDecodeError as error:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from fairlead.client.access.model import Access, AccessError, Proof
-from fairlead.client.transport.dialer import USUAL_PORTS, Route
 from fairlead.wire.outgoing.client_config import ClientConfigError
+from fairlead.wire.outgoing.request import Route, parse_route
 
 
 class Routes:
@@ -29,14 +28,11 @@ class Routes:
 
     def _new_route(self, proof: Proof) -> Route:
         config = self._access.place
-        parts = urlsplit(config.server)
-        return Route(
-            parts.hostname or "",
-            parts.port or USUAL_PORTS[parts.scheme],
-            self._context(proof),
-            config.server_name,
-            config.proxy,
-        )
+        context = self._context(proof)
+        try:
+            return parse_route(config.server, context, config.server_name, config.proxy)
+        except ValueError as error:
+            raise AccessError(f"{config.server}: {error}") from None
 
     def _context(self, proof: Proof) -> ssl.SSLContext | None:
         config = replace(self._access.place, certificate=proof.certificate, key=proof.key)

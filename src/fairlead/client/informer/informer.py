@@ -8,12 +8,11 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Self
 
 from fairlead.client.access.model import AccessError
-from fairlead.client.errors import ApiError
+from fairlead.client.errors import ApiError, Unreachable
 from fairlead.client.informer.cache import Cache, Index, Object
 from fairlead.client.informer.handlers import Functions, Handler, Told, ToldOfBoth
 from fairlead.client.resources import Resource
 from fairlead.client.session import Pauses
-from fairlead.client.transport.errors import Unreachable
 from fairlead.client.watch import DELETED, Event, key_of
 
 _LOG = logging.getLogger(__name__)

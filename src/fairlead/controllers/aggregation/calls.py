@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote
 
-from fairlead.api.relay.headers import request_head
 from fairlead.auth.authentication.user import MASTERS, User
-from fairlead.base.records import dataclass
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.links import Links
-from fairlead.wire.outgoing.client import MAX_ANSWER_BYTES, CallError
+from fairlead.wire.outgoing.request import encode_head
+from fairlead.wire.outgoing.response import MAX_RESPONSE_BYTES, CallError, Response
 
 Field = tuple[bytes, bytes]
 Header = tuple[str, str]
@@ -38,21 +37,6 @@ def identity_fields(user: User) -> list[Field]:
     return [(name, value.encode(errors="replace")) for name, value in fields]
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """A complete response."""
-
-    status: int
-    headers: tuple[tuple[bytes, bytes], ...]
-    content: bytes
-
-    def header(self, name: str) -> str:
-        """The first value of a header, or ""."""
-        lowered = name.lower().encode()
-        values = (value for key, value in self.headers if key == lowered)
-        return next(values, b"").decode("latin-1")
-
-
 class ExtensionCalls:
     def __init__(self, links: Links) -> None:
         self._links = links
@@ -67,7 +51,7 @@ class ExtensionCalls:
         headers: Iterable[Header] = (),
         body: bytes = b"",
         timeout: float = 5.0,
-        most: int = MAX_ANSWER_BYTES,
+        most: int = MAX_RESPONSE_BYTES,
     ) -> Response:
         """Send a request and read the complete response, whatever its status. Raises CallError.
         `path` is percent-encoded and may have a query. Redirects are not followed."""
@@ -76,18 +60,13 @@ class ExtensionCalls:
             async with asyncio.timeout(timeout):
                 link = await self._links.to(extension, self._links.trust(extension))
                 fields = [
-                    (b"host", str(link.place).encode()),
+                    (b"host", str(link.route).encode()),
                     (b"user-agent", b"fairlead"),
                     *identity_fields(user),
                     *own,
                     *([(b"content-length", b"%d" % len(body))] if body else ()),
                 ]
-                head = request_head(method, path.encode(), fields)
-                answer = await link.conversations.ask(link.place, method.encode(), head + body)
-                try:
-                    content = await answer.whole(most)
-                    return Response(answer.status, tuple(answer.fields), content)
-                finally:
-                    link.conversations.give_back(answer)
+                content = encode_head(method, path.encode(), fields) + body
+                return await link.pool.call(link.route, method.encode(), content, most)
         except TimeoutError:
             raise CallError(f"no answer within {timeout:g}s", retryable=True) from None

@@ -8,16 +8,16 @@ from typing import NamedTuple
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.controllers.aggregation.trust import ProxyTrust
-from fairlead.wire.outgoing.dialer import Place
-from fairlead.wire.outgoing.pool import Conversations
+from fairlead.wire.outgoing.pool import Pool
+from fairlead.wire.outgoing.request import Route
 from fairlead.wire.outgoing.webhooks import Webhooks
 
 
 class Link(NamedTuple):
-    """The current address of an extension server, and its connection pool."""
+    """The current route to an extension server, and its connection pool."""
 
-    place: Place
-    conversations: Conversations
+    route: Route
+    pool: Pool
 
 
 class Links:
@@ -28,16 +28,16 @@ class Links:
         self._extensions = extensions
         self._services = services
         self._trust = trust
-        self._open: dict[str, tuple[SSLContext, Conversations]] = {}
+        self._open: dict[str, tuple[SSLContext, Pool]] = {}
         extensions.listeners.append(self._changed)
 
     def _changed(self, name: str) -> None:
         extension = self._extensions.named(name)
         if extension is None or not self._trust.knows(extension):
             self._trust.forget(name)
-            _, conversations = self._open.pop(name, (None, None))
-            if conversations is not None:
-                conversations.retire()
+            _, pool = self._open.pop(name, (None, None))
+            if pool is not None:
+                pool.retire()
 
     def trust(self, extension: Extension) -> SSLContext:
         """The TLS context for an extension server; raises CallError."""
@@ -48,15 +48,15 @@ class Links:
         resolved."""
         address = extension.service_namespace, extension.service_name, extension.service_port
         host, port = await self._services.address(*address)
-        previous, conversations = self._open.get(extension.name) or (None, None)
-        if conversations is None or previous is not context:
-            if conversations is not None:
-                conversations.retire()
-            conversations = Conversations()
-            self._open[extension.name] = context, conversations
-        return Link(Place(host, port, extension.host, context), conversations)
+        previous, pool = self._open.get(extension.name) or (None, None)
+        if pool is None or previous is not context:
+            if pool is not None:
+                pool.retire()
+            pool = Pool()
+            self._open[extension.name] = context, pool
+        return Link(Route(host, port, extension.host, context), pool)
 
     def close(self) -> None:
-        for _, conversations in self._open.values():
-            conversations.close()
+        for _, pool in self._open.values():
+            pool.close()
         self._open.clear()

@@ -9,7 +9,7 @@ from typing import Any
 from fairlead.base.records import dataclass
 from fairlead.controllers.aggregation.calls import ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.webhooks import Find, Webhooks
 
 Object = dict[str, Any]

@@ -21,7 +21,7 @@ from fairlead.controllers.aggregation.links import Link, Links
 from fairlead.controllers.aggregation.openapi.download import NEW
 from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.wire.incoming.parser import raw_parts
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 
 logger = logging.getLogger("fairlead")
 
@@ -96,7 +96,7 @@ class ExtensionProxy:
         own = [
             *identity_fields(request.user),
             *forwarded(request, path),
-            (b"x-forwarded-host", str(link.place).encode()),
+            (b"x-forwarded-host", str(link.route).encode()),
             (b"x-forwarded-proto", b"https"),
         ]
         # Discovery has a timeout: every client requests it first.
@@ -104,8 +104,8 @@ class ExtensionProxy:
         try:
             async with asyncio.timeout(seconds):
                 passed = await pass_on(
-                    link.conversations,
-                    link.place,
+                    link.pool,
+                    link.route,
                     request,
                     path + (b"?" + query if query else b""),
                     own,
@@ -120,9 +120,9 @@ class ExtensionProxy:
 
     def _refuses(self, passed: ProxiedRequest) -> bool:
         """Redirects are rejected: clients would follow them with their credentials."""
-        if self._passes_redirects or not 300 <= passed.answer.status < 400:
+        if self._passes_redirects or not 300 <= passed.connection.status < 400:
             return False
-        return bool(passed.answer.field(b"location"))
+        return bool(passed.connection.header(b"location"))
 
 
 def _target(request: Request) -> tuple[bytes, bytes]:
@@ -156,7 +156,7 @@ class DocumentProxy(ExtensionProxy):
         return await self._answer(extension, request) if extension else not_found_answer()
 
     def _refuses(self, passed: ProxiedRequest) -> bool:
-        where = passed.answer.field(b"location").decode("latin-1")
+        where = passed.connection.header(b"location").decode("latin-1")
         is_document = where.startswith(f"{NEW}/") and not leads_up(where)
         return not is_document and super()._refuses(passed)
 

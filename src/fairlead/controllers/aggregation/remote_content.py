@@ -22,8 +22,7 @@ from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.local import RegisteredGroups
 from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.controllers.namespace_remains import Remains
-from fairlead.wire.outgoing.answers import WORDS, check_success
-from fairlead.wire.outgoing.client import CallError, Reply
+from fairlead.wire.outgoing.response import WORDS, CallError, check_success
 
 Object = dict[str, Any]
 
@@ -200,7 +199,7 @@ class RemoteContent:
             )
         except CallError:
             raise CallError(WORDS[503], 503, retryable=True) from None
-        check_success(Reply(answer.status, answer.content, answer.header("content-type")))
+        check_success(answer)
         try:
             check_values(answer.content)  # limit the size first: parsing blocks the event loop
             content = orjson.loads(answer.content)

@@ -9,7 +9,7 @@ from time import monotonic
 
 from fairlead.base.files import stamp
 from fairlead.controllers.aggregation.extension import Extension
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.tls import unchecked
 from fairlead.wire.outgoing.webhooks import trusting_bundle
 

@@ -16,9 +16,8 @@ from fairlead.codec.types.model import Object
 from fairlead.codec.types.times import new_uid
 from fairlead.resources.causes import Causes
 from fairlead.resources.metadata import check_annotations, check_labels
-from fairlead.wire.outgoing.answers import read_review
-from fairlead.wire.outgoing.client import CallError
-from fairlead.wire.outgoing.webhooks import Webhooks
+from fairlead.wire.outgoing.response import CallError
+from fairlead.wire.outgoing.webhooks import Webhooks, read_review
 
 TIMEOUT = 30.0
 _MAX_GROWTH = 4  # times as many lists and objects may come back as were sent

@@ -1,10 +1,14 @@
-"""Calls to other servers, all under one policy.
+"""The HTTP client: calls to other servers, all under one policy.
 
-- `client`: one HTTP call with deadlines and bounds
-- `webhooks`: the webhooks that objects name, by URL or as a service
-- `connection`, `conversation`, `pool`, `posts`, `tunnel`: connections, keep-alive pools, tunnels
-- `dialer`, `tls`: connecting, TLS contexts
-- `handshake`, `trust`, `certificates`: verification of server certificates
-- `addresses`, `cluster`: which addresses users may reach, and how they are reached
-- `client_config`, `json_calls`, `answers`, `flags`: kubeconfig files, calls in JSON, flags
+Webhooks, relays to pods, nodes and extension servers, identity providers and the client library all
+use the same `Pool` of connections.
+
+- `client`: calls to URLs, each with a deadline and a bound
+- `json_calls`, `webhooks`: calls in JSON, and to the webhooks that objects name
+- `request`, `response`: routes and encoded requests; responses and the errors of calls
+- `pool`, `connection`, `dialer`: keep-alive connections, the parser of responses, connecting
+- `tls`, `handshake`, `trust`, `certificates`: TLS contexts, verification of server certificates
+- `addresses`, `cluster`: which addresses users may reach, and how pods and nodes are reached
+- `tunnel`: joins two connections after an upgrade
+- `client_config`, `flags`: kubeconfig files and command line flags
 """

@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from fairlead.base.records import dataclass
-from fairlead.wire.outgoing import dialer
 from fairlead.wire.outgoing.addresses import AddressPolicy
-from fairlead.wire.outgoing.client import SECONDS_TO_CONNECT, CallError
-from fairlead.wire.outgoing.conversation import Conversation
-from fairlead.wire.outgoing.pool import Conversations
+from fairlead.wire.outgoing.connection import Connection
+from fairlead.wire.outgoing.dialer import SECONDS_TO_CONNECT
+from fairlead.wire.outgoing.pool import Pool
+from fairlead.wire.outgoing.request import Route, encode_head
+from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.tls import unchecked
 
 _SECONDS_TO_ANSWER = 60.0
@@ -57,33 +58,33 @@ class ClusterDialer:
         self._agent_tls = agent_tls
         self._trusting_tls = trusting_tls
         self._unchecked: ssl.SSLContext | None = None
-        self.conversations = Conversations()
+        self.pool = Pool()
 
-    async def attempt(self, place: Place, call: Callable[[dialer.Place], Awaitable[T]]) -> T:
+    async def attempt(self, place: Place, call: Callable[[Route], Awaitable[T]]) -> T:
         """Run a call against the first reachable address of a place. Raises NotAllowed, or
         CallError in the words of a dialer."""
         failure = CallError("there is no address")
         for address in await self.addresses(place):
             try:
                 tls = self._tls(place)
-                return await call(dialer.Place(address, place.port, place.host, tls))
+                return await call(Route(address, place.port, place.host, tls))
             except CallError as error:
                 failure = error
                 if not error.unreached:
                     raise
         raise failure
 
-    async def open(self, place: Place, path: str) -> Conversation:
-        """Send a GET and return once the head of the answer has arrived; the caller must give the
-        conversation back. Raises as `attempt`. `path` is encoded and may have a query."""
+    async def open(self, place: Place, path: str) -> Connection:
+        """Send a GET and return once the head of the response has arrived; the caller must give the
+        connection back. Raises as `attempt`. `path` is encoded and may have a query."""
 
-        def ask(found: dialer.Place) -> Awaitable[Conversation]:
-            head = f"GET {path} HTTP/1.1\r\nhost: {found}\r\n\r\n".encode()
-            return self.conversations.ask(found, b"GET", head)
+        def get(route: Route) -> Awaitable[Connection]:
+            head = encode_head("GET", path.encode(), [(b"host", str(route).encode())])
+            return self.pool.request(route, b"GET", head)
 
         try:
             async with asyncio.timeout(_SECONDS_TO_ANSWER):
-                return await self.attempt(place, ask)
+                return await self.attempt(place, get)
         except TimeoutError:
             why = f"no answer within {_SECONDS_TO_ANSWER:g}s"
             raise CallError(why, retryable=True) from None
@@ -109,4 +110,4 @@ class ClusterDialer:
         return self._unchecked
 
     async def close(self) -> None:
-        self.conversations.close()
+        self.pool.close()

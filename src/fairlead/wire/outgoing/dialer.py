@@ -1,4 +1,4 @@
-"""Opens connections to other servers and describes failures."""
+"""Opens connections to other servers, directly or through a proxy, and describes failures."""
 
 from __future__ import annotations
 
@@ -9,83 +9,138 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from fairlead.wire.outgoing.client import SECONDS_TO_CONNECT, CallError
+from fairlead.wire.outgoing.connection import Connection
+from fairlead.wire.outgoing.request import Route, encode_head, parse_proxy
+from fairlead.wire.outgoing.response import CallError, Header
 from fairlead.wire.outgoing.tls import Untrusted, secure
 
+SECONDS_TO_CONNECT = 5.0
+
+_OK = 200
 _SECONDS_TO_PART = 1.0  # timeout of the TLS shutdown
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 P = TypeVar("P", bound=asyncio.Protocol)
 
 
-class Place(NamedTuple):
-    """The target of a connection: an address and a port; with TLS, the certificate must be valid
-    for `name`."""
-
-    host: str
-    port: int
-    name: str
-    tls: ssl.SSLContext | None
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-async def dial(place: Place, protocol: Callable[[], P]) -> P:
-    """Connect to the first address of a place that accepts, within 5 seconds; raises CallError."""
-    failure = CallError(f"dial tcp: lookup {place.host}: no such host", unreached=True)
+async def dial(route: Route, protocol: Callable[[], P], seconds: float = SECONDS_TO_CONNECT) -> P:
+    """Connect to the first address of a route that accepts; raises CallError."""
     try:
-        async with asyncio.timeout(SECONDS_TO_CONNECT):
-            for address in await _addresses(place):
-                try:
-                    return await _connected(place._replace(host=address), protocol)
-                except CallError as error:
-                    failure = error
+        async with asyncio.timeout(seconds):
+            return await (_through_proxy if route.proxy else _directly)(route, protocol)
     except TimeoutError:
-        raise CallError(f"dial tcp {place}: i/o timeout", unreached=True) from None
+        why = f"dial tcp {route}: i/o timeout"
+        raise CallError(why, retryable=True, unreached=True) from None
+
+
+async def _directly(route: Route, protocol: Callable[[], P]) -> P:
+    why = f"dial tcp: lookup {route.host}: no such host"
+    failure = CallError(why, retryable=True, unreached=True)
+    for address in await _addresses(route):
+        try:
+            return await _connect(route._replace(host=address), protocol)
+        except CallError as error:
+            failure = error
     raise failure
 
 
-async def _connected(place: Place, protocol: Callable[[], P]) -> P:
+async def _connect(route: Route, protocol: Callable[[], P]) -> P:
     loop = asyncio.get_running_loop()
     try:
-        if place.tls is None:
-            _, made = await loop.create_connection(protocol, place.host, place.port)
+        if route.tls is None:
+            _, made = await loop.create_connection(protocol, route.host, route.port)
             return made
-        tcp, _ = await loop.create_connection(asyncio.Protocol, place.host, place.port)
+        tcp, _ = await loop.create_connection(asyncio.Protocol, route.host, route.port)
         made = protocol()
-        await secure(tcp, made, place.tls, place.name, _SECONDS_TO_PART)
+        await secure(tcp, made, route.tls, route.name, _SECONDS_TO_PART)
     except TimeoutError:
         raise
     except OSError as error:  # includes SSLError
-        raise _unreached(place, error) from None
+        raise _unreached(route, error) from None
     return made
 
 
-async def _addresses(place: Place) -> list[str]:
-    """Resolve a place; empty if its name is unknown. A numeric address is used unchanged: it may
+async def _addresses(route: Route) -> list[str]:
+    """Resolve a host; empty if its name is unknown. A numeric address is used unchanged: it may
     have been checked by an AddressPolicy."""
     with suppress(ValueError):
-        return [str(ip_address(place.host))]
+        return [str(ip_address(route.host))]
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+        entries = await loop.getaddrinfo(route.host, route.port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError):
         return []
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
-def _unreached(place: Place, error: Exception) -> CallError:
+def _unreached(route: Route, error: OSError) -> CallError:
     """Convert a connection failure to the message that clients know."""
     if isinstance(error, Untrusted):
         return CallError(str(error))
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return CallError(f"tls: failed to verify certificate: {error.verify_message}")
     if isinstance(error, ssl.SSLError):
         if error.reason in _NO_TLS:
             return CallError("http: server gave HTTP response to HTTPS client")
         return CallError(f"tls: {error.reason or error}", retryable=True)
-    if isinstance(error, OSError) and error.errno:
+    if error.errno:
         why = os.strerror(error.errno).lower()
-        return CallError(f"dial tcp {place}: connect: {why}", retryable=True, unreached=True)
-    return CallError(f"dial tcp {place}: {error}", retryable=True, unreached=True)
+        return CallError(f"dial tcp {route}: connect: {why}", retryable=True, unreached=True)
+    return CallError(f"dial tcp {route}: {error}", retryable=True, unreached=True)
+
+
+# Proxies
+
+
+async def _through_proxy(route: Route, protocol: Callable[[], P]) -> P:
+    """Connect through a CONNECT tunnel."""
+    proxy, authorization = parse_proxy(route.proxy)
+    tunnel = await _connect_proxy(proxy)
+    address = str(route).encode()
+    headers: list[Header] = [(b"host", address)]
+    if authorization:
+        headers.append((b"proxy-authorization", authorization.encode()))
+    made = protocol()
+    try:
+        tunnel.start(b"CONNECT", encode_head("CONNECT", address, headers))
+        await _read_connected(tunnel)
+        if route.tls is None:
+            tunnel.hand_over(made)
+        else:
+            await secure(tunnel.detach(), made, route.tls, route.name, _SECONDS_TO_PART)
+    except TimeoutError:
+        raise
+    except OSError as error:
+        raise _unreached(route, error) from None
+    finally:
+        tunnel.abort()  # has no effect once the transport belongs to another protocol
+    return made
+
+
+async def _connect_proxy(proxy: Route) -> Connection:
+    loop = asyncio.get_running_loop()
+    try:
+        # asyncio's own TLS transport: another TLS layer can be put on top of it.
+        _, connection = await loop.create_connection(
+            lambda: Connection(lambda _: None), proxy.host, proxy.port, ssl=proxy.tls
+        )
+    except TimeoutError:
+        raise
+    except (socket.gaierror, UnicodeError):
+        why = f"proxyconnect tcp: dial tcp: lookup {proxy.host}: no such host"
+        raise CallError(why, retryable=True, unreached=True) from None
+    except OSError as error:
+        raise _unreached(proxy, error).of("proxyconnect tcp") from None
+    return connection
+
+
+async def _read_connected(tunnel: Connection) -> None:
+    """Read the proxy's response to CONNECT; raises CallError unless it is a success."""
+    try:
+        await tunnel.read_head()
+    except CallError as error:
+        raise error.of("proxyconnect tcp") from None
+    if tunnel.status != _OK:
+        raise CallError(f"proxyconnect: the proxy answered {tunnel.status}", retryable=True)

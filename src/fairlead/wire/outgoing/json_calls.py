@@ -9,13 +9,15 @@ from typing import Any, TypeVar
 
 import orjson
 
-from fairlead.wire.outgoing.client import MAX_ANSWER_BYTES, Caller, CallError, Reply
+from fairlead.wire.outgoing.client import HttpClient
 from fairlead.wire.outgoing.client_config import (
     ClientConfig,
     ClientConfigError,
     proxy_of_environment,
 )
 from fairlead.wire.outgoing.handshake import trusting
+from fairlead.wire.outgoing.request import Request
+from fairlead.wire.outgoing.response import MAX_RESPONSE_BYTES, CallError, Response
 
 Answer = TypeVar("Answer")
 
@@ -26,13 +28,12 @@ _MAX_SHOWN_BYTES = 200
 
 
 class JsonPoster:
-    """Posts to the server of a client configuration, or to another URL with its credentials."""
+    """Posts to the server of a client configuration."""
 
-    def __init__(self, config: ClientConfig, url: str = "") -> None:
+    def __init__(self, config: ClientConfig) -> None:
         self._config = config
-        self._url = url or config.server
         self._tls = config.ssl_context(trusting)
-        self._caller = Caller(proxy_for=lambda _: config.proxy)
+        self._client = HttpClient(proxy_for=lambda _: config.proxy)
 
     async def post(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:
         """Make one call and return the parsed answer; raises CallError."""
@@ -43,23 +44,18 @@ class JsonPoster:
         await self._post(body, timeout, _successful)
 
     async def _post(
-        self, body: dict[str, Any], timeout: float, read: Callable[[Reply], Answer]
+        self, body: dict[str, Any], timeout: float, read: Callable[[Response], Answer]
     ) -> Answer:
+        config = self._config
         try:
-            reply = await self._caller.call(
-                "POST",
-                self._url,
-                timeout=timeout,
-                headers=self._headers(),
-                body=orjson.dumps(body),
-                tls=self._tls,
-                server_name=self._config.server_name,
-            )
-            return read(reply)
+            content = orjson.dumps(body)
+            headers, name = self._headers(), config.server_name
+            request = Request("POST", config.server, headers, content, self._tls, name)
+            return read(await self._client.call(request, timeout=timeout))
         except ClientConfigError as error:
-            raise CallError(f"Post {self._url!r}: {error}") from None
+            raise CallError(f"Post {config.server!r}: {error}") from None
         except CallError as error:
-            raise error.of(f"Post {self._url!r}") from None
+            raise error.of(f"Post {config.server!r}") from None
 
     async def post_patiently(
         self, body: dict[str, Any], timeout: float, first_pause: float = _FIRST_PAUSE
@@ -81,7 +77,7 @@ class JsonPoster:
         return headers
 
     async def close(self) -> None:
-        await self._caller.close()
+        await self._client.close()
 
 
 async def _patiently(call: Callable[[], Awaitable[Answer]], first_pause: float) -> Answer:
@@ -100,11 +96,11 @@ async def _patiently(call: Callable[[], Awaitable[Answer]], first_pause: float) 
 class Documents:
     """Fetches published documents over HTTPS, through the proxy of the environment."""
 
-    def __init__(self, tls: ssl.SSLContext, timeout: float, most: int = MAX_ANSWER_BYTES) -> None:
+    def __init__(self, tls: ssl.SSLContext, timeout: float, most: int = MAX_RESPONSE_BYTES) -> None:
         self._tls = tls
         self._timeout = timeout
         self._most = most
-        self._caller = Caller(proxy_for=proxy_of_environment)
+        self._client = HttpClient(proxy_for=proxy_of_environment)
 
     async def get(self, url: str, accept: str = "application/json", token: str = "") -> bytes:
         """Return the content of a successful answer; raises CallError."""
@@ -114,10 +110,10 @@ class Documents:
         if token:
             headers["authorization"] = f"Bearer {token}"
         try:
-            reply = await self._caller.call(
-                "GET", url, timeout=self._timeout, headers=headers, tls=self._tls, most=self._most
+            request = Request("GET", url, headers, tls=self._tls)
+            return _successful(
+                await self._client.call(request, timeout=self._timeout, most=self._most)
             )
-            return _successful(reply)
         except CallError as error:
             raise error.of(url) from None
 
@@ -125,20 +121,20 @@ class Documents:
         return _parsed(await self.get(url), url)
 
     async def close(self) -> None:
-        await self._caller.close()
+        await self._client.close()
 
 
-def _successful(reply: Reply) -> bytes:
-    if not 200 <= reply.status < 300:
-        shown = reply.content[:_MAX_SHOWN_BYTES].decode(errors="replace").strip()
-        retryable = reply.status == 429 or reply.status >= 500
-        brief = f"answered {reply.status}"
-        raise CallError(brief, reply.status, said=shown, retryable=retryable)
-    return reply.content
+def _successful(response: Response) -> bytes:
+    status = response.status
+    if not 200 <= status < 300:
+        shown = response.content[:_MAX_SHOWN_BYTES].decode(errors="replace").strip()
+        retryable = status == 429 or status >= 500
+        raise CallError(f"answered {status}", status, said=shown, retryable=retryable)
+    return response.content
 
 
-def _object(reply: Reply) -> dict[str, Any]:
-    return _parsed(_successful(reply))
+def _object(response: Response) -> dict[str, Any]:
+    return _parsed(_successful(response))
 
 
 def _parsed(content: bytes, where: str = "") -> dict[str, Any]:

@@ -1,119 +1,133 @@
-"""A pool of keep-alive connections for streaming proxies."""
+"""Keep-alive connections to other servers."""
 
 from __future__ import annotations
 
 import asyncio
 from time import monotonic
 
-from fairlead.wire.outgoing.client import CallError
-from fairlead.wire.outgoing.connection import Lost
-from fairlead.wire.outgoing.conversation import Conversation
-from fairlead.wire.outgoing.dialer import Place, dial
+from fairlead.wire.outgoing.connection import Connection
+from fairlead.wire.outgoing.dialer import SECONDS_TO_CONNECT, dial
+from fairlead.wire.outgoing.request import Route
+from fairlead.wire.outgoing.response import MAX_RESPONSE_BYTES, Lost, Response
 
-_SECONDS_IDLE = 30.0
-_MAX_IDLE = 32  # per place
-_HARMLESS = (b"GET", b"HEAD", b"OPTIONS")  # safe to repeat
+_SECONDS_IDLE = 60.0
+_MAX_IDLE = 64  # per route
+_SAFE = (b"GET", b"HEAD", b"OPTIONS")  # methods that can be repeated
 
 
-class Conversations:
-    """The pool. Used on one event loop; callers return each connection with `give_back` or abort
-    it."""
+class Pool:
+    """Connections by route; callers limit their own concurrency. Used on one event loop; callers
+    return each connection with `give_back` or abort it."""
 
-    def __init__(self) -> None:
-        self._idle: dict[Place, list[Conversation]] = {}
-        self._open: dict[Conversation, Place] = {}
+    def __init__(self, seconds_to_connect: float = SECONDS_TO_CONNECT) -> None:
+        self._seconds_to_connect = seconds_to_connect
+        self._idle: dict[Route, list[Connection]] = {}
+        self._open: dict[Connection, Route] = {}
         self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
 
-    def kept(self, place: Place) -> Conversation | None:
-        """Return an idle connection, or None. The peer may close it at any moment."""
-        waiting = self._idle.get(place)
+    async def call(
+        self, route: Route, method: bytes, content: bytes, most: int = MAX_RESPONSE_BYTES
+    ) -> Response:
+        """Send an encoded request, with its head, and return the whole response; raises
+        CallError."""
+        connection = await self.request(route, method, content)
+        try:
+            body = await connection.read_all(most)
+            return Response(connection.status, body, tuple(connection.headers))
+        finally:
+            self.give_back(connection)
+
+    async def request(
+        self, route: Route, method: bytes, content: bytes, *, upgrades: bool = False
+    ) -> Connection:
+        """Send an encoded request, with its head, and wait for the head of the response; raises
+        CallError. A request that `upgrades` gets a new connection."""
+        connection = self.idle(route) if not upgrades else None
+        if connection is not None:
+            try:
+                return await _request(connection, method, content)
+            except Lost:  # the peer closed it before it read the request
+                if method not in _SAFE:
+                    raise
+        return await _request(await self.connect(route), method, content, upgrades=upgrades)
+
+    def idle(self, route: Route) -> Connection | None:
+        """Return an idle connection that the peer has not closed, or None."""
+        waiting = self._idle.get(route)
         while waiting:
-            found = waiting.pop()
-            if found.is_open:
-                return found
+            connection = waiting.pop()
+            if connection.is_quiet():
+                return connection
+            connection.abort()
         return None
 
-    async def new(self, place: Place) -> Conversation:
+    async def connect(self, route: Route) -> Connection:
         """Open a connection; raises CallError."""
-        made = await dial(place, lambda: Conversation(self._ended))
-        self._open[made] = place
-        return made
+        connection = await dial(route, lambda: Connection(self._ended), self._seconds_to_connect)
+        self._open[connection] = route
+        return connection
 
-    async def ask(self, place: Place, method: bytes, head: bytes) -> Conversation:
-        """Send a request without a body and wait for the head of its answer; raises CallError."""
-        found = self.kept(place)
-        if found is not None:
-            try:
-                return await _asked(found, method, head)
-            except Lost as error:  # the peer closed it before it read the request
-                if method not in _HARMLESS:
-                    raise CallError(str(error), retryable=True) from None
-        return await self.ask_alone(place, method, head)
-
-    async def ask_alone(self, place: Place, method: bytes, head: bytes) -> Conversation:
-        """As `ask`, over a new connection."""
-        made = await self.new(place)
-        try:
-            return await _asked(made, method, head)
-        except Lost as error:
-            raise CallError(str(error), retryable=True) from None
-
-    def give_back(self, conversation: Conversation) -> None:
+    def give_back(self, connection: Connection) -> None:
         """Return a connection to the pool if it is reusable, else abort it."""
-        place = self._open.get(conversation)
-        waiting = self._idle.setdefault(place, []) if place is not None else []
-        if self._closed or not conversation.is_reusable or len(waiting) >= _MAX_IDLE:
-            conversation.abort()
+        route = self._open.get(connection)
+        waiting = self._idle.setdefault(route, []) if route is not None else []
+        if self._closed or not connection.is_reusable or len(waiting) >= _MAX_IDLE:
+            connection.abort()
             return
-        conversation.idle_since = monotonic()
-        waiting.append(conversation)
+        connection.idle_since = monotonic()
+        waiting.append(connection)
+        self._sweep_later()
+
+    def _ended(self, connection: Connection) -> None:
+        route = self._open.pop(connection, None)
+        waiting = self._idle.get(route) if route is not None else None
+        if waiting is not None and connection in waiting:
+            waiting.remove(connection)
+
+    def _sweep_later(self) -> None:
         if self._sweep is None:
             loop = asyncio.get_running_loop()
             self._sweep = loop.call_later(_SECONDS_IDLE, self._sweep_now)
 
-    def _ended(self, conversation: Conversation) -> None:
-        place = self._open.pop(conversation, None)
-        waiting = self._idle.get(place) if place is not None else None
-        if waiting is not None and conversation in waiting:
-            waiting.remove(conversation)
-
     def _sweep_now(self) -> None:
+        """Close what has been idle for long."""
         self._sweep = None
         since = monotonic() - _SECONDS_IDLE
-        for place, waiting in list(self._idle.items()):
-            for one in [one for one in waiting if one.idle_since <= since]:
-                waiting.remove(one)
-                one.close()
+        for route, waiting in list(self._idle.items()):
+            for connection in [one for one in waiting if one.idle_since <= since]:
+                waiting.remove(connection)
+                connection.close()
             if not waiting:
-                del self._idle[place]
+                del self._idle[route]
         if self._idle:
-            loop = asyncio.get_running_loop()
-            self._sweep = loop.call_later(_SECONDS_IDLE, self._sweep_now)
+            self._sweep_later()
 
     def retire(self) -> None:
-        """Close idle connections and pool no more; requests in progress continue."""
+        """Close idle connections and keep no more; requests in progress continue."""
         self._closed = True
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
         for waiting in self._idle.values():
-            for one in waiting:
-                one.close()
+            for connection in waiting:
+                connection.close()
         self._idle.clear()
 
     def close(self) -> None:
         """Close all connections."""
         self.retire()
-        for one in list(self._open):
-            one.abort()
+        for connection in list(self._open):
+            connection.abort()
 
 
-async def _asked(conversation: Conversation, method: bytes, head: bytes) -> Conversation:
-    conversation.ask(method, head)
+async def _request(
+    connection: Connection, method: bytes, content: bytes, *, upgrades: bool = False
+) -> Connection:
+    connection.start(method, content, upgrades=upgrades)
     try:
-        await conversation.answer()
+        await connection.read_head()
     except BaseException:
-        conversation.abort()
+        connection.abort()
         raise
-    return conversation
+    return connection

@@ -14,21 +14,36 @@ from math import ceil, inf
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
+import orjson
+
+from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.caches import BoundedCache
 from fairlead.base.records import dataclass
+from fairlead.codec.bodies import (
+    MAX_VALUES,
+    BodyError,
+    check_values,
+    not_an_object,
+    parse_json,
+    parse_yaml,
+)
 from fairlead.wire.outgoing.addresses import AddressPolicy, NotAllowed
-from fairlead.wire.outgoing.answers import check_success, seconds_to_wait
 from fairlead.wire.outgoing.certificates import BundleError
-from fairlead.wire.outgoing.client import Caller, CallError, Reply
 from fairlead.wire.outgoing.client_config import (
     ClientConfig,
     ClientConfigError,
     HostCredentials,
     proxy_of_environment,
 )
-from fairlead.wire.outgoing.dialer import Place
 from fairlead.wire.outgoing.handshake import trusting
-from fairlead.wire.outgoing.posts import KeptConnections
+from fairlead.wire.outgoing.pool import Pool
+from fairlead.wire.outgoing.request import Route
+from fairlead.wire.outgoing.response import (
+    CallError,
+    Response,
+    check_success,
+    seconds_to_wait,
+)
 
 Object = dict[str, Any]
 # Reads an object by resource, namespace and name.
@@ -115,8 +130,8 @@ class Webhook:
         self._credentials = credentials
         self._tls: ssl.SSLContext | None = None
         self._heads: dict[float, bytes] = {}
-        self._place: Place | None = None
-        self._places = asyncio.Semaphore(MAX_CALLS)
+        self._route: Route | None = None
+        self._slots = asyncio.Semaphore(MAX_CALLS)
         direct = goal.service is not None or not goal.host
         self._proxy = "" if direct else proxy_of_environment(goal.url)
 
@@ -127,43 +142,44 @@ class Webhook:
         The call has `timeout` seconds once it gets one of the MAX_CALLS slots. `deadline`, by the
         event loop's clock, is the end of the request that triggers the call.
         """
-        await self._take_place(timeout, deadline)
+        await self._take_slot(timeout, deadline)
         try:
             left = deadline - asyncio.get_running_loop().time()
             if left < timeout:
                 timeout = max(float(ceil(left)), 1.0)  # URLs and messages have full seconds
-            reply = await self._reply_in_time(body, timeout)
+            response = await self._call_in_time(body, timeout)
         finally:
-            self._places.release()
-        check_success(reply)
-        if not reply.content:
-            kind = reply.type or _HEADERS["content-type"]
-            what = f"0-length response with status code: {reply.status} and content type: {kind}"
-            raise CallError(what, reply.status)
-        return reply.content
+            self._slots.release()
+        check_success(response)
+        if not response.content:
+            status, kind = response.status, response.header(b"content-type")
+            kind = kind or _HEADERS["content-type"]
+            what = f"0-length response with status code: {status} and content type: {kind}"
+            raise CallError(what, status)
+        return response.content
 
-    async def _take_place(self, timeout: float, deadline: float) -> None:
+    async def _take_slot(self, timeout: float, deadline: float) -> None:
         """Wait for a slot (MAX_CALLS per webhook), as long as the request may wait."""
         last = deadline - _SECONDS_TO_GO_ON
         try:
             async with asyncio.timeout_at(last if last < inf else None):
-                await self._places.acquire()
+                await self._slots.acquire()
         except TimeoutError:
             what = self._called(timeout)
             raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
 
-    async def _reply_in_time(self, body: bytes, timeout: float) -> Reply:
-        """Return the answer, after retries if the webhook sends Retry-After."""
+    async def _call_in_time(self, body: bytes, timeout: float) -> Response:
+        """Return the response, after retries if the webhook sends Retry-After."""
         try:
             async with asyncio.timeout(timeout):
-                reply = await self._reply(body, timeout)
+                response = await self._call(body, timeout)
                 for _ in range(_MAX_TIMES_AGAIN):
-                    seconds = seconds_to_wait(reply)
+                    seconds = seconds_to_wait(response)
                     if seconds is None:
                         break
                     await asyncio.sleep(seconds)
-                    reply = await self._reply(body, timeout)
-                return reply
+                    response = await self._call(body, timeout)
+                return response
         except TimeoutError:
             what = self._called(timeout)
             raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
@@ -180,28 +196,23 @@ class Webhook:
     def _url(self, timeout: float) -> str:
         return f"{self._goal.url}?timeout={timeout:g}s"
 
-    async def _reply(self, body: bytes, timeout: float) -> Reply:
+    async def _call(self, body: bytes, timeout: float) -> Response:
         goal, webhooks = self._goal, self._webhooks
         tls = self._tls
         if tls is None:
             if not _HOST.fullmatch(goal.host):
                 raise CallError(f'"{goal.host}" is not a host')
             tls = self._tls = webhooks.tls(self._bundle, self._credentials)
-        if self._proxy:
-            headers = {**_HEADERS, **self._authorization()}
-            return await webhooks.caller.call(
-                "POST", self._url(timeout), timeout=timeout, headers=headers, body=body, tls=tls
-            )
-        place = self._place
-        if place is None:
-            place = Place(goal.host, goal.port, goal.host, tls)
+        route = self._route
+        if route is None:
+            route = Route(goal.host, goal.port, goal.host, tls, self._proxy)
             if goal.service is None:
-                self._place = place
+                self._route = route
             else:
                 host, port = await webhooks.address(*goal.service)
-                place = place._replace(host=host, port=port)
+                route = route._replace(host=host, port=port)
         request = b"%b%d\r\n\r\n%b" % (self._head(timeout), len(body), body)
-        return await webhooks.connections.post(place, request)
+        return await webhooks.pool.call(route, b"POST", request)
 
     def _head(self, timeout: float) -> bytes:
         """Encode a request up to the value of its Content-Length."""
@@ -238,8 +249,7 @@ class Webhooks:
         self._find = find
         self._addresses = addresses or {}
         self._policy = policy or AddressPolicy()
-        self.caller = Caller(proxy_for=proxy_of_environment)
-        self.connections = KeptConnections()
+        self.pool = Pool()
         self._contexts: BoundedCache[tuple[bytes, ClientConfig | None], ssl.SSLContext] = (
             BoundedCache(256, per_byte=100)
         )
@@ -310,8 +320,7 @@ class Webhooks:
         return own, port
 
     async def close(self) -> None:
-        await self.caller.close()
-        await self.connections.close()
+        self.pool.close()
 
 
 def trusting_bundle(bundle: str) -> ssl.SSLContext:
@@ -334,3 +343,50 @@ def _made_tls(bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
 
 def _joined(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+# Reviews
+
+_VERSIONS = ("v1", "v1beta1")
+
+
+def read_review(
+    content: bytes, group: str, kind: str, version: str, most_values: int = MAX_VALUES
+) -> dict[str, Any]:
+    """Parse a webhook's answer as a review; one without kind and apiVersion is accepted. Raises
+    CallError, also for an answer with more than `most_values` lists and objects."""
+    try:
+        check_values(content, most_values)
+        value = orjson.loads(content)
+    except SizeLimitExceeded as error:
+        raise CallError(f"the answer has {error}") from None
+    except orjson.JSONDecodeError:
+        value = _parse_slowly(content)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _unknown(not_an_object(value))
+    if value.get("kind") == kind:
+        for other in _VERSIONS:
+            if other != version and value.get("apiVersion") == f"{group}/{other}":
+                raise CallError(
+                    f"converting ({other}.{kind}) to ({version}.{kind}): unknown conversion"
+                )
+    return value
+
+
+def _parse_slowly(content: bytes) -> Any:
+    """Parse an answer that orjson rejects: as JSON for an error message, else as YAML."""
+    if content.lstrip().startswith(b"{"):
+        try:
+            return parse_json(content)
+        except BodyError as error:
+            raise _unknown(str(error)) from None
+    try:
+        return parse_yaml(content)[0]
+    except BodyError as error:
+        raise CallError(str(error)) from None
+
+
+def _unknown(why: str) -> CallError:
+    return CallError(f"couldn't get version/kind; json parse error: {why}")

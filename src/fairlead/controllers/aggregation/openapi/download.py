@@ -15,9 +15,10 @@ from fairlead.api.openapi.answers import TEXT, Document, pack
 from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.records import dataclass
 from fairlead.codec.bodies import check_values
-from fairlead.controllers.aggregation.calls import DESCRIBER, ExtensionCalls, Response
+from fairlead.controllers.aggregation.calls import DESCRIBER, ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.openapi.json_slices import Unreadable
+from fairlead.wire.outgoing.response import Response
 
 if TYPE_CHECKING:  # loaded lazily: few servers have extension servers
     from fairlead.controllers.aggregation.openapi.document import Part
@@ -66,7 +67,7 @@ class DocumentFetcher:
                 fetched if fetched.is_old else replace(fetched, address="", is_old=True, old_tag="")
             )
         address = _address(reply.content, extension)
-        tag = reply.header("etag")
+        tag = reply.header(b"etag")
         return replace(fetched, address=address, is_old=False, converted=None, new_tag=tag)
 
     async def fetch_document(
@@ -83,7 +84,7 @@ class DocumentFetcher:
                 self._read, reply.content, extension, convert=fetched.is_old
             )
         return replace(
-            fetched, part=part, converted=converted_document, old_tag=reply.header("etag")
+            fetched, part=part, converted=converted_document, old_tag=reply.header(b"etag")
         )
 
     def _read(
@@ -107,7 +108,7 @@ class DocumentFetcher:
         )
         if reply.status not in (200, 304, 404) or (reply.status == 304 and not tag):
             raise Unreadable(f"{path} was answered with {reply.status}")
-        if reply.header("content-encoding") not in ("", "identity"):
+        if reply.header(b"content-encoding") not in ("", "identity"):
             raise Unreadable(f"{path} was answered in an encoding that was not asked for")
         return reply
 

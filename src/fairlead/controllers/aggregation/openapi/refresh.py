@@ -23,7 +23,7 @@ from fairlead.controllers.aggregation.openapi.download import (
 from fairlead.controllers.aggregation.proxy import DocumentProxy, converted_answer
 from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.controllers.queue import WorkQueue
-from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.response import CallError
 
 if TYPE_CHECKING:
     from fairlead.controllers.aggregation.openapi.document import Part
