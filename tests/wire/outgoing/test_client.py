@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from support.scripted import ScriptedServer
+from support.scripted import answer as scripted
 
 from fairlead.wire.outgoing.client import HttpClient
 from fairlead.wire.outgoing.request import Request
 from fairlead.wire.outgoing.response import CallError, Response
+from fairlead.wire.outgoing.tls import unchecked
 
 Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -135,3 +139,52 @@ def test_what_is_not_http_is_an_error(said: bytes) -> None:
 
     with pytest.raises(CallError):
         call(answer)
+
+
+def through_proxy(proxy: ScriptedServer, url: str, credentials: str = "") -> Response:
+    """The response to a GET of a URL through a proxy."""
+
+    async def run() -> Response:
+        async with proxy:
+            way = f"http://{credentials}127.0.0.1:{proxy.port}"
+            client = HttpClient(proxy_for=lambda _: way)
+            try:
+                return await client.call(Request("GET", url, tls=unchecked()), timeout=5.0)
+            finally:
+                await client.close()
+
+    return asyncio.run(run())
+
+
+def test_a_proxy_is_asked_for_plain_urls_itself() -> None:
+    proxy = ScriptedServer(scripted(b"through"))
+    response = through_proxy(proxy, "http://other.example:81/a?b=c", "me:p%40ss@")
+    assert response == Response(200, b"through")
+    seen = proxy.seen[0]
+    assert seen.line == "GET http://other.example:81/a?b=c HTTP/1.1"
+    assert seen.headers["host"] == "other.example:81"
+    assert seen.headers["proxy-authorization"] == f"Basic {b64encode(b'me:p@ss').decode()}"
+
+
+def test_a_proxy_is_asked_for_a_tunnel_to_https_urls() -> None:
+    proxy = ScriptedServer(scripted(b"", 403))
+    with pytest.raises(CallError, match="proxyconnect: the proxy answered 403"):
+        through_proxy(proxy, "https://other.example/a")
+    assert proxy.seen[0].line == "CONNECT other.example:443 HTTP/1.1"
+
+
+@pytest.mark.parametrize(
+    ("url", "value"),
+    [
+        ("http://127.0.0.1:1/", "a\r\nX-Evil: 1"),
+        ("ftp://127.0.0.1/", ""),
+        ("http://", ""),
+        ("http://127.0.0.1:port/", ""),
+    ],
+)
+def test_a_request_that_cannot_be_encoded_is_not_sent(url: str, value: str) -> None:
+    async def run() -> None:
+        await HttpClient().call(Request("GET", url, {"x": value}), timeout=5.0)
+
+    with pytest.raises(CallError, match="the request cannot be sent"):
+        asyncio.run(run())
