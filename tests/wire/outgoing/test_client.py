@@ -188,3 +188,39 @@ def test_a_request_that_cannot_be_encoded_is_not_sent(url: str, value: str) -> N
 
     with pytest.raises(CallError, match="the request cannot be sent"):
         asyncio.run(run())
+
+
+def test_a_get_is_repeated_if_its_kept_connection_is_lost() -> None:
+    asked = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await head_of(reader))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        asked.append(await head_of(reader))  # and closes
+
+    assert call(answer, times=2) == [Response(200, b"ok")] * 2
+    assert len(asked) == 3
+
+
+def test_a_connection_that_is_idle_for_long_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.wire.outgoing.pool._SECONDS_IDLE", 0.01)
+
+    async def run() -> bytes:
+        closed = asyncio.get_running_loop().create_future()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await head_of(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            closed.set_result(await reader.read())
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        client = HttpClient()
+        await client.call(Request("GET", f"http://127.0.0.1:{port}/"), timeout=5.0)
+        end: bytes = await asyncio.wait_for(closed, 10)
+        await client.close()
+        server.close()
+        return end
+
+    assert asyncio.run(run()) == b""
