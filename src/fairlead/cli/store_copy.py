@@ -143,7 +143,7 @@ async def download(config: ClientConfig, file: BinaryIO, progress: Progress) -> 
         tls, name = config.ssl_context(), config.server_name
         url = config.server.rstrip("/") + PATH
         request = Request("GET", url, _headers(config), tls=tls, server_name=name)
-        connection = await client.open(request, timeout=_SECONDS_TO_ANSWER)
+        connection = await client.open(request, timeout=_ANSWER_TIMEOUT)
         status = connection.status
         if status != 200:
             content = await connection.read_all(_MAX_ERROR_BYTES)

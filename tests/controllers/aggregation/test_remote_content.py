@@ -13,7 +13,7 @@ from support.things import Space
 from support.waiting import eventually
 
 from fairlead.codec.bodies import MAX_VALUES
-from fairlead.wire.outgoing.client import MAX_ANSWER_BYTES
+from fairlead.wire.outgoing.response import MAX_RESPONSE_BYTES
 
 DISCOVERY = "NamespaceDeletionDiscoveryFailure"
 CONTENT = "NamespaceDeletionContentFailure"
@@ -156,7 +156,7 @@ UNREADABLE = {
     "too deep": (b'{"a":' * 2000 + b"1" + b"}" * 2000, "the answer is not JSON"),
     "a list": (b"[]", "the answer is not an object"),
     "too many values": (b'{"items": [' + b"[]," * MAX_VALUES + b"[]]}", "the answer is too large"),
-    "too long": (b" " * MAX_ANSWER_BYTES + b"{}", UNAVAILABLE),
+    "too long": (b" " * MAX_RESPONSE_BYTES + b"{}", UNAVAILABLE),
 }
 unreadable = pytest.mark.parametrize(("document", "why"), UNREADABLE.values(), ids=UNREADABLE)
 
