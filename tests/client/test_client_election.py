@@ -10,7 +10,7 @@ import pytest
 from support.connected import connected
 from support.things import Space
 
-from fairlead.client import Client
+from fairlead.client import Client, Resource
 from fairlead.client.election import LeaderElection, Pace
 
 QUICK = Pace(lease=1.0, renewal=0.6, retry=0.1)
@@ -23,6 +23,7 @@ class Candidates:
 
     def __init__(self, client: Client, space: Space) -> None:
         self._client, self._space = client, space
+        self.leases: dict[str, Resource] = {}  # that each candidate uses
         self.leading: set[str] = set()
         self.log: list[str] = []
         self.changed = asyncio.Event()
@@ -42,7 +43,7 @@ class Candidates:
                 self.leading.remove(name)
                 self._note(f"{name} ends")
 
-        leases = await self._client.resource("leases")
+        leases = self.leases[name] = await self._client.resource("leases")
         choices = {"lead": lead, "pace": QUICK, **choices}
         return LeaderElection(leases, "it", self._space.name, name, **choices)
 
@@ -105,7 +106,7 @@ def test_one_that_cannot_renew_ends_before_another_begins(kubernetes: Space) -> 
             async def unreachable(*_: Any, **__: Any) -> Any:
                 await asyncio.Event().wait()
 
-            leases: Any = first._leases
+            leases: Any = ours.leases["first"]
             leases.get = leases.replace = unreachable
             await ours.until("second leads")
             assert ours.log == ["first leads", "first ends", "second leads"]

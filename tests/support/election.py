@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from fairlead.admission.plugin import Plugin
 from fairlead.base import clock
+from fairlead.base.election import Pace
 from fairlead.base.errors import StatusError
 from fairlead.controllers.events import EventWriter, Recorder
-from fairlead.controllers.servers.election import LEASES, Elector, Terms
+from fairlead.controllers.servers.election import LEASES, Elector
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, system_user
 from fairlead.storage.backend import StorageError
@@ -18,7 +19,7 @@ from support.api import config_map
 from support.shared_store import Servers, on_servers
 from support.waiting import comes_true
 
-TERMS = Terms("work", "lead", duration=15.0, deadline=10.0, pause=2.0)
+NAMESPACE, LEASE = "work", "lead"
 
 
 class CutOff(Client):
@@ -55,10 +56,13 @@ class Candidate:
         self.client = CutOff(self.api, system_user(self.name))
         self.events = EventWriter()
         recorder = Recorder(self.events, self.client, "manager")
-        self.elector = Elector(self.api, self.client, recorder, TERMS, self.name)
+        lease = (NAMESPACE, LEASE)
+        self.elector = Elector(
+            self.api, self.client, recorder, lease, Pace(), self.name, self._work
+        )
         self.told: asyncio.Queue[str] = asyncio.Queue()
         self.fails = asyncio.Event()
-        self.task = asyncio.create_task(self.elector.run(self._work))
+        self.task = asyncio.create_task(self.elector.run())
 
     async def _work(self) -> None:
         self.starts += 1
@@ -120,9 +124,9 @@ class Election:
 
     @property
     def lease(self) -> Object:
-        found = self.api.lookup(LEASES, TERMS.namespace, TERMS.name)
-        assert found is not None
-        return found
+        lease = self.api.lookup(LEASES, NAMESPACE, LEASE)
+        assert lease is not None
+        return lease
 
     @property
     def holder(self) -> str:
@@ -146,4 +150,4 @@ def hold(course: Callable[[Election], Awaitable[None]], plugins: Sequence[Plugin
         finally:
             await election.stop()
 
-    on_servers(work, TERMS.namespace, plugins)
+    on_servers(work, NAMESPACE, plugins)

@@ -5,6 +5,7 @@
 - `dialect`: the names and switches in which the two dialects differ
 - `budget`, `meter`: limits of CPU time and memory per request; offloads long work to threads
 - `caches`: bounded caches
+- `election`: leader election with a Lease, over any access to it
 - `logs`, `metrics`, `terminal`: output of the process
 - `patterns`, `quotes`, `files`: regular expressions of clients, quoting, package data
 - `records`, `compiled`: dataclasses for a fast start, and mypyc

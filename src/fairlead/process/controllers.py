@@ -35,7 +35,12 @@ from fairlead.controllers.servers.endpoint_list import (
     Server,
     SingleServer,
 )
-from fairlead.controllers.servers.flags import LEASE, MASTER_COUNT, election_terms
+from fairlead.controllers.servers.flags import (
+    LEASE,
+    MASTER_COUNT,
+    election_lease,
+    election_pace,
+)
 from fairlead.controllers.servers.identity import IdentityLease
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -208,12 +213,12 @@ class ControllerManager:
         if not self._elects:
             await self._term()
             return
-        dialect = self._api.dialect
         client = self._dependencies().manager()
         recorder = Recorder(self._events, client, client.manager)
         identity = f"{socket.gethostname()}_{uuid4()}"
-        terms = election_terms(self._options, dialect)
-        await Elector(self._api, client, recorder, terms, identity).run(self._term)
+        lease = election_lease(self._options, self._api.dialect)
+        pace = election_pace(self._options)
+        await Elector(self._api, client, recorder, lease, pace, identity, self._term).run()
 
     async def _term(self) -> None:
         controllers, self._built = self._built or self._build(self._dependencies()), None

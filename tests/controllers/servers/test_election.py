@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from support.client import Object
-from support.election import TERMS, Election, hold
+from support.election import LEASE, NAMESPACE, Election, hold
 from support.waiting import comes_true
 
 from fairlead.admission.plugin import Attributes, PluginBase
@@ -152,7 +152,7 @@ def test_election_ignores_the_times_in_the_lease(written: str) -> None:
             "acquireTime": written,
             "leaseTransitions": 6,
         }
-        metadata = {"name": TERMS.name, "namespace": TERMS.namespace}
+        metadata = {"name": LEASE, "namespace": NAMESPACE}
         await _admin(election).create(LEASES, {"metadata": metadata, "spec": spec})
         candidate = await election.join("a")
         await election.pass_time(14)
@@ -182,7 +182,7 @@ def test_a_lease_that_somebody_deletes_is_made_again() -> None:
     async def course(election: Election) -> None:
         first = await election.join("a")
         await election.leader("a")
-        await _admin(election).delete(LEASES, TERMS.namespace, TERMS.name)
+        await _admin(election).delete(LEASES, NAMESPACE, LEASE)
         await election.pass_time(3)
         assert election.holder == "a"
         assert first.starts == 1
@@ -196,8 +196,8 @@ def test_election_stops_a_leader_that_lost_the_lease_at_once() -> None:
         await election.leader("a")
         await _admin(election).change(
             LEASES,
-            TERMS.namespace,
-            TERMS.name,
+            NAMESPACE,
+            LEASE,
             lambda old: {**old, "spec": {**old["spec"], "holderIdentity": "somebody"}},
         )
         await comes_true(lambda: not first.works, "it stops, and no time has passed")
@@ -217,7 +217,7 @@ def test_election_ignores_other_edits_of_the_lease() -> None:
         await election.leader("a")
         for step in range(3):
             relabel = partial(_with_labels, labels={"step": str(step)})
-            await _admin(election).change(LEASES, TERMS.namespace, TERMS.name, relabel)
+            await _admin(election).change(LEASES, NAMESPACE, LEASE, relabel)
             await election.pass_time(5)
         assert first.starts == 1
         assert election.lease["metadata"]["labels"] == {"step": "2"}
@@ -245,14 +245,14 @@ def test_election_events_tell_who_leads() -> None:
         await election.leader("a")
 
         def said() -> list[str]:
-            events = _admin(election).list("core/v1/events", TERMS.namespace)
+            events = _admin(election).list("core/v1/events", NAMESPACE)
             return [event["message"] for event in events if event["reason"] == "LeaderElection"]
 
         await comes_true(lambda: said() == ["a became leader"], "it is told")
-        (event,) = _admin(election).list("core/v1/events", TERMS.namespace)
+        (event,) = _admin(election).list("core/v1/events", NAMESPACE)
         assert event["involvedObject"]["kind"] == "Lease"
         assert event["involvedObject"]["apiVersion"] == "coordination.k8s.io/v1"
-        assert event["involvedObject"]["name"] == TERMS.name
+        assert event["involvedObject"]["name"] == LEASE
         assert event["type"] == "Normal"
         writing.cancel()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from fairlead.auth.authentication.flags import switch
 from fairlead.base.dialect import Dialect
-from fairlead.controllers.servers.election import JITTER, Terms
+from fairlead.base.election import JITTER, Pace
 
 LEASE, MASTER_COUNT, NONE = "lease", "master-count", "none"
 
@@ -125,10 +125,16 @@ def check_servers_flags(options: argparse.Namespace) -> None:
             raise ServersFlagError(f"--{name}: must be a positive number")
 
 
-def election_terms(options: argparse.Namespace, dialect: Dialect) -> Terms:
-    return Terms(
+def election_lease(options: argparse.Namespace, dialect: Dialect) -> tuple[str, str]:
+    """Return the namespace and the name of the lease of the election."""
+    return (
         options.leader_elect_resource_namespace or dialect.system_namespace,
         options.leader_elect_resource_name or f"{dialect.system_prefix}-controller-manager",
+    )
+
+
+def election_pace(options: argparse.Namespace) -> Pace:
+    return Pace(
         options.leader_elect_lease_duration,
         options.leader_elect_renew_deadline,
         options.leader_elect_retry_period,
