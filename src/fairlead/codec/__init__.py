@@ -5,5 +5,6 @@
 - `yaml_reader`, `yaml_scalars`, `yaml_writer`: YAML
 - `protobuf`, `protobuf_wire`, `messages/`: protobuf; `gnostic` and `gnostic_v3` for OpenAPI in it
 - `continuation`: the tokens of paged lists
+- `json_path`: JSONPath, for columns of custom resources and templates of the command line
 - `cel/`: the expression language of validation rules
 """

@@ -5,7 +5,7 @@
 - `resource`, `behaviour`, `scale`, `columns`, `ownership`: the resource that is served for it
 - `schema/`: its schema, compiled: decoding, defaulting, validation, validation rules
 - `webhook_conversion`: conversion between versions by a webhook
-- `json_path`, `version_order`: paths of columns, and the order of versions
+- `version_order`: the order of versions
 
 The controller that maintains names and conditions is `controllers/custom_resources/`.
 """

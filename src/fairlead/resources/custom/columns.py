@@ -8,15 +8,16 @@ from typing import Any
 import orjson
 
 from fairlead.base.dialect import Dialect
+from fairlead.codec.json_path import JsonPathError, compile_path
 from fairlead.codec.types.times import TimeError, parse_time
 from fairlead.resources.columns.cell_text import Age, age_since
 from fairlead.resources.columns.model import NAME, Column, Field, Object, Printer, Value, table
 from fairlead.resources.columns.registry import DEFAULT
 from fairlead.resources.custom.definition import CustomColumn, CustomKind
-from fairlead.resources.custom.json_path import PathError, Values, compile_path
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _LONGEST_CELL = 64 * 1024
+_MOST_VALUES = 5_000  # that a path visits: a row of a Table may have dozens of columns
 _AGE = CustomColumn(
     "Age", "date", ".metadata.creationTimestamp", description="Time since the object was created"
 )
@@ -44,12 +45,12 @@ def _header(column: CustomColumn) -> Column:
 def _value(column: CustomColumn) -> Value:
     make = _MAKERS[column.type]
     try:
-        find = compile_path(column.path)
-    except PathError:
+        find = compile_path(column.path, _MOST_VALUES)
+    except JsonPathError:
         return lambda obj: None
 
     def shown(obj: Object) -> Any:
-        found: Values = find(obj)
+        found = find(obj)
         return make(found[0]) if found else None
 
     return shown
