@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.codec.yaml_reader import YamlError, load
-from fairlead.codec.yaml_writer import dump
+from fairlead.codec.yaml_writer import dump, natural_order
 
 
 def value_of(text: str) -> Any:
@@ -185,3 +185,30 @@ def test_any_bytes_are_read_or_refused_in_good_order(raw: bytes) -> None:
     except YamlError as error:
         text = str(error)
         assert text, raw
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.5, "1.5"),
+        (3.0, "3"),
+        (123456.75, "123456.75"),
+        (1234567.5, "1.2345675e+06"),
+        (-12345678901234.5, "-1.23456789012345e+13"),
+        (2000000.0, "2e+06"),
+        (1e20, "1e+20"),
+        (0.00001, "1e-05"),
+        (2.5e-7, "2.5e-07"),
+        (0.0, "0"),
+    ],
+)
+def test_a_fraction_is_written_as_the_reference_does(value: float, text: str) -> None:
+    assert dump(value).decode() == f"{text}\n"
+
+
+def test_natural_order_compares_the_numbers_in_keys() -> None:
+    keys = ["z10", "z2", "Z", "k.1", "k-1", "k_1", "a", "1", "02", "10"]
+    text = dump(dict.fromkeys(keys, 0), natural_order).decode()
+    assert list(load(text.encode())[0]) == (
+        ["1", "02", "10", "Z", "a", "k-1", "k.1", "k_1", "z2", "z10"]
+    )

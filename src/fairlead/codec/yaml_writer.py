@@ -4,6 +4,9 @@ at spaces, and quotes where plain text would be parsed as another type."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from functools import cmp_to_key
+from math import inf
 from typing import Any
 
 from fairlead.base.caches import remembered
@@ -36,66 +39,72 @@ _ESCAPES = {
     "\u2029": "\\P",
 }
 _SPACE = re.compile(" ")
+_LINE_BREAK = re.compile("[\n\r\x85\u2028\u2029]")
 _ESCAPED = re.compile(_UNPRINTABLE.pattern + '|["\\\\\n]')
+_EXPONENT_FROM = 1e6
+_DIGITS = re.compile(r"[0-9]*")
+_MAX_DIGITS = 300  # digits of a number in a key that are compared
+
+Order = Callable[[Mapping[str, Any]], list[str]]
 
 
-def dump(value: Any) -> bytes:
-    """Encode a document; ends with a line break."""
+def dump(value: Any, order: Order = sorted) -> bytes:
+    """Encode a document; ends with a line break. `order` sorts the keys of each mapping."""
     out: list[str] = []
     if isinstance(value, str):
         out.append(_text(value, "  ", 0))
     else:
-        _node(value, "", out)
+        _node(value, "", out, order)
     return "".join(out).encode("utf-8", "replace")
 
 
 def dump_item(value: Any) -> bytes:
     """Encode an item of a list that is in a mapping without extra indentation."""
     out = ["- "]
-    _node(value, "  ", out)
+    _node(value, "  ", out, sorted)
     return "".join(out).encode("utf-8", "replace")
 
 
-def _node(value: Any, indent: str, out: list[str]) -> None:
+def _node(value: Any, indent: str, out: list[str], order: Order) -> None:
     """Write a value at the current position; further lines are indented."""
     if isinstance(value, dict) and value:
-        _mapping(value, indent, out)
+        _mapping(value, indent, out, order)
     elif value.__class__ is list and value:
-        _sequence(value, indent, out)
+        _sequence(value, indent, out, order)
     else:
         out.append(_scalar(value, indent, len(indent)))
 
 
-def _mapping(value: dict[str, Any], indent: str, out: list[str]) -> None:
+def _mapping(value: dict[str, Any], indent: str, out: list[str], order: Order) -> None:
     inner = indent + "  "
     between = ""
-    for key in sorted(value):
+    for key in order(value):
         out.append(between)
         between = indent
         item = value[key]
-        if len(key) > _LONGEST_SIMPLE_KEY or "\n" in key:
+        if len(key) > _LONGEST_SIMPLE_KEY or (not key.isprintable() and _LINE_BREAK.search(key)):
             out.append(f"? {_text(key, inner, len(inner))}{indent}: ")
-            _node(item, inner, out)
+            _node(item, inner, out, order)
             continue
         shown = _line(key)
         out.append(shown)
         if isinstance(item, dict) and item:
             out.append(":\n" + inner)
-            _mapping(item, inner, out)
+            _mapping(item, inner, out, order)
         elif item.__class__ is list and item:
             out.append(":\n" + indent)
-            _sequence(item, indent, out)
+            _sequence(item, indent, out, order)
         else:
             out.append(": " + _scalar(item, inner, len(inner) + len(shown)))
 
 
-def _sequence(value: list[Any], indent: str, out: list[str]) -> None:
+def _sequence(value: list[Any], indent: str, out: list[str], order: Order) -> None:
     inner = indent + "  "
     between = "- "
     for item in value:
         out.append(between)
         between = indent + "- "
-        _node(item, inner, out)
+        _node(item, inner, out, order)
 
 
 def _scalar(value: Any, indent: str, column: int) -> str:
@@ -110,7 +119,16 @@ def _scalar(value: Any, indent: str, column: int) -> str:
         return "false\n"
     if value == {} or value == []:
         return "{}\n" if isinstance(value, dict) else "[]\n"
-    return f"{value!r}\n"
+    return f"{_float(value) if isinstance(value, float) else value}\n"
+
+
+def _float(value: float) -> str:
+    """The shortest text, with an exponent where the reference has one."""
+    text = repr(value)
+    if "e" in text or not _EXPONENT_FROM <= abs(value) < inf:
+        return text.removesuffix(".0")
+    digits = text.replace(".", "").lstrip("-").rstrip("0")
+    return f"{value:.{len(digits) - 1}e}"
 
 
 def _text(text: str, indent: str, column: int) -> str:
@@ -185,3 +203,38 @@ def _literal(text: str, indent: str, column: int) -> str:
         chomping, end = ("+" if text == "\n" or text[-2] == "\n" else ""), ""
     lines = "\n".join([indent + line if line else "" for line in text.split("\n")])
     return f"|{hint}{chomping}\n{lines}{end}"
+
+
+def natural_order(mapping: Mapping[str, Any]) -> list[str]:
+    """Sort the keys as the reference does: numbers in them by value, other characters before
+    letters. This takes too long for a server: clients choose the keys."""
+    together = "".join(mapping)
+    if together.isascii() and together.isalpha():
+        return sorted(mapping)
+    return sorted(mapping, key=cmp_to_key(_compare))
+
+
+def _compare(left: str, right: str) -> int:
+    for at, (first, second) in enumerate(zip(left, right, strict=False)):
+        if first == second:
+            continue
+        if first.isalpha() and second.isalpha():
+            return -1 if first < second else 1
+        if first.isalpha() or second.isalpha():
+            return -1 if second.isalpha() else 1
+        return _compare_numbers(left, right, at)
+    return len(left) - len(right)
+
+
+def _compare_numbers(left: str, right: str, at: int) -> int:
+    """Compare two keys that first differ at `at`, where neither has a letter."""
+    before = left[:at]
+    begun = before[len(before.rstrip("0123456789")) :].strip("0")
+    first, second = (_DIGITS.findall(text[at:])[0] for text in (left, right))
+    lead = "1" if begun and "0" in (left[at], right[at]) else "0"
+    number, other = (int(f"{lead}{digits[:_MAX_DIGITS]}") for digits in (first, second))
+    if number != other:
+        return -1 if number < other else 1
+    if len(first) != len(second):
+        return len(first) - len(second)
+    return -1 if left[at] < right[at] else 1

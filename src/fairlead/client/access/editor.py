@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,17 +15,13 @@ import orjson
 
 from fairlead.client.access.files import SECTIONS, check_kind, named_entries
 from fairlead.client.access.model import AccessError
+from fairlead.codec.yaml_writer import dump, natural_order
 from fairlead.wire.outgoing.client_config import ClientConfigError, parse_document
 
 Document = dict[str, Any]
 
 _LOCK_TIMEOUT = 3.0
 _PAUSE = 0.02
-_TAKEN_FOR_OTHERS = (
-    ("bool", r"[yYnN]\Z", "yYnN"),
-    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z", "-+.0123456789"),
-    ("int", r"[-+]?0o?[0-7_]+\Z", "-+0"),
-)
 # A new configuration file.
 _EMPTY: Document = {
     "apiVersion": "v1",
@@ -72,17 +67,8 @@ def _encoded(value: Document, is_json: bool) -> bytes:
     """Encode in the format that the file had, JSON or YAML."""
     if is_json:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    import yaml
-
-    class Dumper(yaml.CSafeDumper):
-        """Quotes strings that other YAML parsers read as booleans or numbers."""
-
-    for kind, pattern, first in _TAKEN_FOR_OTHERS:
-        Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern), list(first))
-    text: str = yaml.dump(
-        value, Dumper=Dumper, allow_unicode=True, default_flow_style=False, width=10**6
-    )
-    return text.encode()
+    # Keys of other types than text become text, as in JSON.
+    return dump(orjson.loads(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)), natural_order)
 
 
 def _replace(path: Path, content: bytes) -> None:
