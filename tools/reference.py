@@ -163,16 +163,13 @@ def _import_counts() -> None:
 
 def metrics() -> str:
     from fairlead.api.metrics import Metrics
-    from fairlead.base.metrics import REGISTRY
 
     _import_counts()
     nothing: Any = SimpleNamespace(collections=list, size=int, revision=0)
-    bare = set(REGISTRY.bare_names())
     rows = []
-    for found in sorted(Metrics(nothing).families(), key=lambda one: one.name):
-        suffix = "_total" if found.kind == "counter" and found.name not in bare else ""
-        labels = ", ".join(f"`{label}`" for label in found.labels)
-        rows.append((f"`{found.name}{suffix}`", found.kind, labels, found.text))
+    for family in sorted(Metrics(nothing).families(), key=lambda family: family.name):
+        labels = ", ".join(f"`{label}`" for label in family.labels)
+        rows.append((f"`{family.name}`", family.kind, labels, family.text))
     return page(
         "Metrics",
         "The metrics of `/metrics`, in Prometheus' format, with the reference's names where it",

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import resource as rusage
 import time
-from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from fairlead.api.routing import Target
 from fairlead.base.caches import cache_sizes
-from fairlead.base.metrics import REGISTRY, Family, Labels
+from fairlead.base.metrics import (
+    REGISTRY,
+    Counter,
+    Family,
+    Gauge,
+    Histogram,
+    Labels,
+)
 from fairlead.storage.store import Store
-
-if TYPE_CHECKING:
-    from prometheus_client.core import Metric
 
 BUCKETS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
     45, 60,
 )  # fmt: skip
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _VERBS = {"create": "POST", "update": "PUT", "": "other"}
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -42,85 +43,58 @@ class Metrics:
         self._store = store
         self.gather = gather
         self._started = started or time.time()
-        self._requests: dict[tuple[Series, int], int] = {}
-        self._durations: dict[Series, list[float]] = {}
-        self._watches: dict[Series, int] = {}
-        self._terminated: dict[Series, int] = {}
+        self._requests = Counter(
+            "apiserver_request", "Requests answered, by verb and code.", (*_LABELS, "code")
+        )
+        self._durations = Histogram(
+            "apiserver_request_duration_seconds",
+            "Time from a request to its answer, without watches.",
+            BUCKETS,
+            _LABELS,
+        )
+        self._terminations = Counter(
+            "apiserver_request_terminations",
+            "Requests that the server ended because they timed out.",
+            (*_LABELS, "component", "code"),
+        )
+        self._watches = Gauge("apiserver_longrunning_requests", "Open watches.", _LABELS)
+        self._in_flight = Gauge(
+            "apiserver_current_inflight_requests",
+            "Requests being processed, without watches.",
+            ("request_kind",),
+        )
         self.under_way = [0, 0]
 
     def answered(self, target: Target | None, method: str, code: int, seconds: float) -> None:
         key = _key(target, method)
-        counter = (key, code)
-        self._requests[counter] = self._requests.get(counter, 0) + 1
-        row = self._durations.get(key)
-        if row is None:
-            row = self._durations[key] = [0.0] * (len(BUCKETS) + 2)
-        row[bisect_left(BUCKETS, seconds)] += 1
-        row[-1] += seconds
+        self._requests.add(1, (*key, str(code)))
+        self._durations.observe(seconds, key)
 
     def terminated(self, target: Target | None, method: str) -> None:
         """Count a request that ran into its deadline. It is counted by `answered`, too."""
-        key = _key(target, method)
-        self._terminated[key] = self._terminated.get(key, 0) + 1
+        self._terminations.add(1, (*_key(target, method), "apiserver", "504"))
 
     def watch_begins(self, target: Target) -> Series:
         """Count a new watch; returns the key for `watch_ends`."""
         key = _key(target, "GET")
-        self._watches[key] = self._watches.get(key, 0) + 1
+        self._watches.add(1, key)
         return key
 
     def watch_ends(self, key: Series) -> None:
-        self._watches[key] -= 1
-        counter = (key, 200)
-        self._requests[counter] = self._requests.get(counter, 0) + 1
+        self._watches.add(-1, key)
+        self._requests.add(1, (*key, "200"))
 
     def families(self) -> list[Family]:
         """A snapshot of all metrics of this process."""
-        requests: Rows = {(*key, str(code)): n for (key, code), n in self._requests.items()}
-        durations: Rows = {key: tuple(row) for key, row in self._durations.items()}
-        watches: Rows = {(*key,): count for key, count in self._watches.items()}
-        given_up: Rows = {
-            (*key, "apiserver", "504"): count for key, count in self._terminated.items()
-        }
-        kinds: Rows = {("readOnly",): self.under_way[0], ("mutating",): self.under_way[1]}
-        own = [
-            Family(
-                "apiserver_request",
-                "counter",
-                "Requests answered, by verb and code.",
-                (*_LABELS, "code"),
-                (),
-                requests,
-            ),
-            Family(
-                "apiserver_request_duration_seconds",
-                "histogram",
-                "Time from a request to its answer, without watches.",
-                _LABELS,
-                BUCKETS,
-                durations,
-            ),
-            Family(
-                "apiserver_request_terminations",
-                "counter",
-                "Requests that the server ended because they timed out.",
-                (*_LABELS, "component", "code"),
-                (),
-                given_up,
-            ),
-            _gauge(
-                "apiserver_longrunning_requests",
-                "Open watches.",
-                watches,
-                _LABELS,
-            ),
-            _gauge(
-                "apiserver_current_inflight_requests",
-                "Requests being processed, without watches.",
-                kinds,
-                ("request_kind",),
-            ),
-        ]
+        self._in_flight.set(self.under_way[0], ("readOnly",))
+        self._in_flight.set(self.under_way[1], ("mutating",))
+        own = (
+            self._requests.snapshot(),
+            self._durations.snapshot(),
+            self._terminations.snapshot(),
+            self._watches.snapshot(),
+            self._in_flight.snapshot(),
+        )
         parts = self._of_storage(), self._of_process(), _of_caches()
         return [*own, *chain.from_iterable(parts), *REGISTRY.snapshot()]
 
@@ -152,7 +126,7 @@ class Metrics:
     def _of_process(self) -> Iterator[Family]:
         used = rusage.getrusage(rusage.RUSAGE_SELF)
         seconds: Rows = {(): used.ru_utime + used.ru_stime}
-        yield Family("process_cpu_seconds", "counter", "CPU time used.", (), (), seconds)
+        yield Family("process_cpu_seconds_total", "counter", "CPU time used.", (), (), seconds)
         yield _gauge("process_resident_memory_bytes", "Resident memory.", {(): _resident_bytes()})
         yield _gauge(
             "process_start_time_seconds",
@@ -185,52 +159,6 @@ def _gauge(
     return Family(name, "gauge", text, labels, (), rows, common)
 
 
-class _Snapshot:
-    """A collector over a snapshot of metrics."""
-
-    def __init__(self, families: list[Family]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterator[Metric]:
-        return map(_family, self._families)
-
-
-def format_families(families: list[Family]) -> bytes:
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.exposition import generate_latest
-
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Snapshot(families))
-    text = generate_latest(registry)
-    for name in REGISTRY.bare_names():  # the library adds a suffix to every counter
-        text = text.replace(f"{name}_total".encode(), name.encode())
-    return text
-
-
-def _family(found: Family) -> Metric:
-    from prometheus_client.core import (
-        CounterMetricFamily,
-        GaugeMetricFamily,
-        HistogramMetricFamily,
-    )
-
-    if found.kind == "histogram":
-        durations = HistogramMetricFamily(found.name, found.text, labels=found.labels)
-        for key, row in found.rows.items():
-            assert not isinstance(row, float | int)
-            durations.add_metric(key, _cumulative(row, found.bounds), sum_value=row[-1])
-        return durations
-    made: CounterMetricFamily | GaugeMetricFamily
-    if found.kind == "counter":
-        made = CounterMetricFamily(found.name, found.text, labels=found.labels)
-    else:
-        made = GaugeMetricFamily(found.name, found.text, labels=found.labels)
-    for key, value in found.rows.items():
-        assert isinstance(value, float | int)
-        made.add_metric(key, value)
-    return made
-
-
 def _key(target: Target | None, method: str) -> Series:
     if target is None or not target.is_resource or not (target.resource or target.remote):
         # Methods are chosen by clients: label only known ones, so that the number of series is
@@ -254,14 +182,6 @@ def _shown(resource: str) -> str:
     """The name of a resource as the reference shows it: `leases.coordination.k8s.io`."""
     group, _, name = resource.partition("/")
     return name if group == "core" else f"{name}.{group}"
-
-
-def _cumulative(row: Sequence[float], bounds: Sequence[float]) -> list[tuple[str, float]]:
-    found, total = [], 0.0
-    for bound, count in zip((*map(str, map(float, bounds)), "+Inf"), row, strict=False):
-        total += count
-        found.append((bound, total))
-    return found
 
 
 def _resident_bytes() -> int:

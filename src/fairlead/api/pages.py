@@ -9,9 +9,10 @@ from fairlead.api import discovery
 from fairlead.api.answers import PUBLIC, Answer
 from fairlead.api.chain import Handler
 from fairlead.api.flow_control.dumps import PATH as DUMPS
-from fairlead.api.metrics import CONTENT_TYPE, Metrics, format_families
+from fairlead.api.metrics import Metrics
 from fairlead.api.request import Request
 from fairlead.auth.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH, KEY_SET
+from fairlead.base.metrics import CONTENT_TYPE, format_text
 
 _INDEX = ("/", "/index.html")
 
@@ -50,7 +51,7 @@ class Pages:
         """Take the snapshot on the event loop and format it in a thread."""
         metrics = self._metrics
         families = metrics.families() if metrics.gather is None else await metrics.gather(metrics)
-        return Answer(200, await asyncio.to_thread(format_families, families), CONTENT_TYPE)
+        return Answer(200, await asyncio.to_thread(format_text, families), CONTENT_TYPE)
 
     async def _release(self, request: Request) -> Answer:
         return self._handler.document(request, discovery.version(self._advertised))

@@ -1,7 +1,7 @@
 """Counters, gauges and histograms of the process: plain dictionaries, formatted only on request.
 
 All updates happen on the event loop, so there are no locks. `snapshot` copies there; the copy may
-be formatted in another thread.
+be formatted in another thread, by `format_text`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ SECONDS = (
     10.0,
 )  # fmt: skip
 SIZES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
+
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"  # of `format_text`
+_EXPONENT_FROM = 1e6
+_NOT_FINITE = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +74,67 @@ def _sum(one: Family, other: Family) -> Family:
     return Family(one.name, one.kind, one.text, one.labels, one.bounds, rows, one.common)
 
 
+def format_text(families: Iterable[Family]) -> bytes:
+    """Return metrics in Prometheus' text format."""
+    out: list[str] = []
+    for family in families:
+        name, text = family.name, family.text.replace("\\", r"\\").replace("\n", r"\n")
+        out.append(f"# HELP {name} {text}\n# TYPE {name} {family.kind}\n")
+        for values, row in family.rows.items():
+            labels = [
+                f'{label}="{_escaped(value)}"'
+                for label, value in zip(family.labels, values, strict=True)
+            ]
+            if isinstance(row, float | int):
+                out.append(_sample(name, labels, row))
+            else:
+                out += _histogram_samples(name, labels, family.bounds, row)
+    return "".join(out).encode()
+
+
+def _histogram_samples(
+    name: str, labels: list[str], bounds: tuple[float, ...], row: Sequence[float]
+) -> list[str]:
+    out: list[str] = []
+    total = 0.0
+    for bound, count in zip((*map(str, map(float, bounds)), "+Inf"), row, strict=False):
+        total += count
+        out.append(_sample(f"{name}_bucket", [*labels, f'le="{bound}"'], total))
+    out.append(_sample(f"{name}_count", labels, total))
+    out.append(_sample(f"{name}_sum", labels, row[-1]))
+    return out
+
+
+def _sample(name: str, labels: list[str], value: float) -> str:
+    shown = f"{{{','.join(sorted(labels))}}}" if labels else ""
+    return f"{name}{shown} {_number(value)}\n"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def _number(value: float) -> str:
+    """The shortest text of a number, with an exponent from a million on."""
+    text = repr(float(value))
+    if value >= _EXPONENT_FROM and "." in text and "e" not in text:
+        digits = text.replace(".", "").rstrip("0")
+        return f"{value:.{len(digits) - 1}e}"
+    return _NOT_FINITE.get(text, text)
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Counter:
-    """A number that only rises. Its name is given without `_total`, which the output appends unless
-    it is `bare`."""
+    """A number that only rises. `_total` is appended to its name unless it is `bare`. If `read` is
+    set, a snapshot calls it for the current values."""
 
     kind = "counter"
+    read: Callable[[], dict[Labels, float]] | None = None
 
     def __init__(self, name: str, text: str, labels: Labels = (), *, bare: bool = False) -> None:
-        self.name = name
+        self.name = name if bare else f"{name}_total"
         self.text = text
         self.labels = labels
-        self.bare = bare
         self.values: dict[Labels, float] = {}
 
     def add(self, by: float = 1, of: Labels = ()) -> None:
@@ -91,24 +145,21 @@ class Counter:
         return self.values.get(of, 0)
 
     def snapshot(self) -> Family:
-        return Family(self.name, self.kind, self.text, self.labels, (), dict(self.values))
+        values = dict(self.values) if self.read is None else self.read()
+        return Family(self.name, self.kind, self.text, self.labels, (), values)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Gauge(Counter):
-    """A number that rises and falls. If `read` is set, a snapshot calls it for the current
-    value."""
+    """A number that rises and falls."""
 
     kind = "gauge"
-    read: Callable[[], float] | None = None
+
+    def __init__(self, name: str, text: str, labels: Labels = ()) -> None:
+        super().__init__(name, text, labels, bare=True)
 
     def set(self, value: float, of: Labels = ()) -> None:
         self.values[of] = value
-
-    def snapshot(self) -> Family:
-        if self.read is not None:
-            self.set(self.read())
-        return super().snapshot()
 
 
 class Histogram:
@@ -148,29 +199,21 @@ class Registry:
         self._metrics: list[Counter | Histogram] = []
 
     def counter(self, name: str, text: str, labels: Labels = (), *, bare: bool = False) -> Counter:
-        made = Counter(name, text, labels, bare=bare)
-        self._metrics.append(made)
-        return made
+        counter = Counter(name, text, labels, bare=bare)
+        self._metrics.append(counter)
+        return counter
 
     def gauge(self, name: str, text: str, labels: Labels = ()) -> Gauge:
-        made = Gauge(name, text, labels)
-        self._metrics.append(made)
-        return made
+        gauge = Gauge(name, text, labels)
+        self._metrics.append(gauge)
+        return gauge
 
     def histogram(
         self, name: str, text: str, bounds: tuple[float, ...] = SECONDS, labels: Labels = ()
     ) -> Histogram:
-        made = Histogram(name, text, bounds, labels)
-        self._metrics.append(made)
-        return made
-
-    def add(self, metric: Counter | Histogram) -> None:
-        """Register a metric that was created elsewhere."""
-        self._metrics.append(metric)
-
-    def bare_names(self) -> list[str]:
-        """Return the names of the counters that are shown without `_total`."""
-        return [one.name for one in self._metrics if isinstance(one, Counter) and one.bare]
+        histogram = Histogram(name, text, bounds, labels)
+        self._metrics.append(histogram)
+        return histogram
 
     def snapshot(self) -> list[Family]:
         return [metric.snapshot() for metric in self._metrics]

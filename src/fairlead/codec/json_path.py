@@ -193,7 +193,7 @@ class Slice:
 
     def _items(self, value: Any) -> Values:
         if not isinstance(value, list):
-            raise JsonPathError(f"{_type(value)} is no list")
+            raise JsonPathError(f"{_type(value)} is not a list")
         size = len(value)
         first = self.first or 0
         end = first + 1 if self.is_index else size if self.end is None else self.end
@@ -271,7 +271,7 @@ def _list(value: Any) -> Values:
     if isinstance(value, list):
         return value
     shown = value if isinstance(value, str) else orjson.dumps(value).decode()
-    raise JsonPathError(f"only items of a list can be chosen, and this is none: {shown}")
+    raise JsonPathError(f"a filter needs a list, not: {shown}")
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {

@@ -186,7 +186,7 @@ class RevisionAuthors:
     def __init__(self) -> None:
         self._newer: dict[int, tuple[str, str, str, float]] = {}
         self._older: dict[int, tuple[str, str, str, float]] = {}
-        REVISIONS.read = self.__len__
+        REVISIONS.read = lambda: {(): len(self)}
 
     def __len__(self) -> int:
         return len(self._newer) + len(self._older)

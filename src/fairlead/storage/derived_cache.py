@@ -124,4 +124,4 @@ class DerivedCache:
 
 
 FORMS = DerivedCache()
-KEPT_FORMS_BYTES.read = lambda: FORMS.bytes
+KEPT_FORMS_BYTES.read = lambda: {(): FORMS.bytes}

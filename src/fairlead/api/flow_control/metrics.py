@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.api.flow_control.queue_set import QueueSet
-from fairlead.base.metrics import REGISTRY, Family, Gauge, Labels
+from fairlead.base.metrics import REGISTRY, Labels
 
 _LEVEL = ("priority_level",)
 _FLOW = ("priority_level", "flow_schema")
@@ -48,27 +48,8 @@ def hide_level(name: str) -> None:
     _levels.pop(name, None)
 
 
-class _Read(Gauge):
-    """A metric whose values are read when metrics are collected."""
-
-    def __init__(
-        self,
-        kind: str,
-        name: str,
-        text: str,
-        labels: Labels,
-        read: Callable[[], dict[Labels, float]],
-    ) -> None:
-        super().__init__(name, text, labels)
-        self.kind = kind
-        self._read = read
-
-    def snapshot(self) -> Family:
-        return Family(self.name, self.kind, self.text, self.labels, (), self._read())
-
-
 def _by_flow(name: str) -> Callable[[], dict[Labels, float]]:
-    return lambda: {labels: getattr(one, name) for labels, one in _known.items()}
+    return lambda: {labels: getattr(counts, name) for labels, counts in _known.items()}
 
 
 def _by_level(name: str) -> Callable[[], dict[Labels, float]]:
@@ -79,39 +60,18 @@ _NAME = "apiserver_flowcontrol_"
 REJECTED = REGISTRY.counter(
     f"{_NAME}rejected_requests", "Requests that were rejected, by reason.", (*_FLOW, "reason")
 )
-for _kind, _end, _labels, _text, _found in (
-    (
-        "counter",
-        "dispatched_requests",
-        _FLOW,
-        "Requests that began to execute.",
-        _by_flow("dispatched"),
-    ),
-    (
-        "gauge",
-        "current_inqueue_requests",
-        _FLOW,
-        "Requests waiting in queues.",
-        _by_flow("waiting"),
-    ),
-    (
-        "gauge",
-        "current_executing_requests",
-        _FLOW,
-        "Requests being executed.",
-        _by_flow("executing"),
-    ),
-    ("gauge", "request_concurrency_in_use", _FLOW, "Seats in use.", _by_flow("in_use")),
-    (
-        "gauge",
-        "request_concurrency_limit",
-        _LEVEL,
-        "Seats of a priority level.",
-        _by_level("limit"),
-    ),
-    ("gauge", "current_r", _LEVEL, "Virtual time of a priority level.", _by_level("r")),
+DISPATCHED = REGISTRY.counter(
+    f"{_NAME}dispatched_requests", "Requests that began to execute.", _FLOW
+)
+DISPATCHED.read = _by_flow("dispatched")
+for _end, _labels, _text, _values in (
+    ("current_inqueue_requests", _FLOW, "Requests waiting in queues.", _by_flow("waiting")),
+    ("current_executing_requests", _FLOW, "Requests being executed.", _by_flow("executing")),
+    ("request_concurrency_in_use", _FLOW, "Seats in use.", _by_flow("in_use")),
+    ("request_concurrency_limit", _LEVEL, "Seats of a priority level.", _by_level("limit")),
+    ("current_r", _LEVEL, "Virtual time of a priority level.", _by_level("r")),
 ):
-    REGISTRY.add(_Read(_kind, _NAME + _end, _text, _labels, _found))
+    REGISTRY.gauge(_NAME + _end, _text, _labels).read = _values
 QUEUE_LENGTH = REGISTRY.histogram(
     f"{_NAME}request_queue_length_after_enqueue",
     "Length of a queue after a request was added to it.",
