@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from support.backends import MemoryBackend, thing
 
-from fairlead.controllers.pace import Pace
+from fairlead.base.slices import TimeSlices
 from fairlead.controllers.replay import Replay
 from fairlead.storage.change import Change
 from fairlead.storage.sqlite.log import EmbeddedLog
@@ -16,7 +16,7 @@ from fairlead.storage.store import Store
 Told = list[tuple[str, bool]]  # keys, and whether they were there
 
 
-class _Halting(Pace):
+class _Halting(TimeSlices):
     """Stops after some pieces of work until it may go on."""
 
     def __init__(self, pieces: int) -> None:
@@ -25,7 +25,7 @@ class _Halting(Pace):
         self.halted = asyncio.Event()
         self.goes_on = asyncio.Event()
 
-    async def keep(self) -> None:
+    async def pause(self) -> None:
         if not self._left:
             self.halted.set()
             await self.goes_on.wait()
@@ -52,11 +52,11 @@ def replayed(meanwhile: Callable[[Store, Replay], Awaitable[None]]) -> Told:
             await store.put(things, name, thing(name), None)
         replay = Replay(things, tell)
         store.follow(things, replay.listen, essential=False, replay=False)
-        pace = _Halting(2)
-        running = asyncio.create_task(replay.run(pace))
-        await pace.halted.wait()
+        slices = _Halting(2)
+        running = asyncio.create_task(replay.run(slices))
+        await slices.halted.wait()
         await meanwhile(store, replay)
-        pace.goes_on.set()
+        slices.goes_on.set()
         await running
         await store.put(things, "z", thing("z"), None)
         await ended.wait()

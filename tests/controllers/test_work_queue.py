@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fairlead.base import clock
+from fairlead.base.slices import TimeSlices
 from fairlead.controllers import framework
 from fairlead.controllers import queue as queue_module
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.pace import Pace
 from fairlead.controllers.queue import WorkQueue
 from fairlead.storage.backend import StorageError
 
@@ -113,7 +113,7 @@ def test_worker_retries_failed_work(caplog: pytest.LogCaptureFixture) -> None:
         controller = Flaky(3)
         queue = WorkQueue[str]("flaky")
         queue.add("ns")
-        working = asyncio.create_task(framework._work(controller, queue, Pace()))
+        working = asyncio.create_task(framework._work(controller, queue, TimeSlices()))
         for _ in range(200):
             await asyncio.sleep(0.01)
             if len(controller.calls) == 5:
@@ -150,7 +150,7 @@ def test_a_clock_that_moves_during_the_work_is_not_missed() -> None:
     async def work() -> None:
         controller, queue = Slow(), WorkQueue[str]()
         queue.add("ns")
-        working = asyncio.create_task(framework._work(controller, queue, Pace()))
+        working = asyncio.create_task(framework._work(controller, queue, TimeSlices()))
         await controller.busy.wait()
         controller.busy.clear()
         clock.advance(7200)

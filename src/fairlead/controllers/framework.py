@@ -25,9 +25,9 @@ from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.base.logs import shortened
+from fairlead.base.slices import Backlog, TimeSlices
 from fairlead.controllers.events import EventWriter
 from fairlead.controllers.metrics import SECONDS
-from fairlead.controllers.pace import Backlog, Pace
 from fairlead.controllers.queue import WorkQueue
 from fairlead.controllers.replay import Replay
 from fairlead.operations.api import Api, Object
@@ -150,7 +150,7 @@ class Controllers:
         self._at_end = at_end
         self._queues: list[tuple[Reconciler | LazyController, WorkQueue[str]]] = []
         self._followed: dict[Callable[[Change], None], Unfollow] = {}
-        self._pace = Pace()
+        self._slices = TimeSlices()
         self._untold = Backlog()  # changes not yet mapped to keys
         self._beginning = asyncio.Lock()  # held while existing objects are replayed
         self._replays: list[Replay] = []  # replays to run before the lock is released
@@ -186,7 +186,7 @@ class Controllers:
             self._follow(queue, resource, keys)
         await asyncio.sleep(0)
         while self._replays:
-            await self._replays.pop(0).run(self._pace)
+            await self._replays.pop(0).run(self._slices)
         await self._untold.done()
 
     def _has_work(self, asleep: LazyController) -> bool:
@@ -221,7 +221,7 @@ class Controllers:
         ]
         look()
         await queue.get()
-        await self._pace.keep()
+        await self._slices.pause()
         async with self._beginning:
             for end in ends:
                 end()
@@ -234,7 +234,7 @@ class Controllers:
         self, controller: Reconciler, queue: WorkQueue[str], group: asyncio.TaskGroup
     ) -> None:
         for _ in range(controller.workers):
-            group.create_task(_work(controller, queue, self._pace))
+            group.create_task(_work(controller, queue, self._slices))
 
     def _follow(
         self, queue: WorkQueue[str], resource: str, keys: Keys, *, replay: bool = True
@@ -323,10 +323,10 @@ def _told(
         queue.untold -= 1
 
 
-async def _work(controller: Reconciler, queue: WorkQueue[str], pace: Pace) -> None:
+async def _work(controller: Reconciler, queue: WorkQueue[str], slices: TimeSlices) -> None:
     while True:
         key = await queue.get()
-        await pace.keep()
+        await slices.pause()
         started, ahead = perf_counter(), clock.ahead()
         try:
             later = await controller.sync(key)

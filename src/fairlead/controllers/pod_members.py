@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from fairlead.controllers.pace import Pace
+from fairlead.base.slices import TimeSlices
 from fairlead.operations.api import Object
 from fairlead.resources.rules import selector_matches
 from fairlead.storage.change import Change
@@ -40,7 +40,7 @@ class SelectedPods(Generic[Facts]):
         self._pods = pods
         self._select = select
         self._read_pod = read
-        self._pace = Pace()
+        self._slices = TimeSlices()
         self._selectors: dict[str, Object] = {}  # by key of the selecting object
         self._by_label: dict[_Label, set[str]] = {}
         # By key of the selecting object: keys of its pods, with the last version seen. None means
@@ -196,7 +196,7 @@ class SelectedPods(Generic[Facts]):
         """Facts of the pods that match, in their current versions."""
         keys = []
         for facts in pods:
-            await self._pace.keep()
+            await self._slices.pause()
             pod = self._pods.get(facts.key)
             if pod is None:
                 continue  # deleted; the event follows

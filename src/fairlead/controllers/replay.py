@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairlead.controllers.pace import Pace
+from fairlead.base.slices import TimeSlices
 from fairlead.storage.change import Change, existing
 from fairlead.storage.collection import Collection
 
@@ -39,12 +39,12 @@ class Replay:
         self._versions = []
         self._buffered = []
 
-    async def run(self, pace: Pace) -> None:
+    async def run(self, slices: TimeSlices) -> None:
         versions = None
         while versions is not self._versions:
             versions = self._versions
             for version in versions:
-                await pace.keep()
+                await slices.pause()
                 if versions is not self._versions:
                     break
                 self._deliver(existing(self._collection.resource, version))

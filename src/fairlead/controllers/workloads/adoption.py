@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from fairlead.base.errors import StatusError
-from fairlead.controllers.pace import Pace
+from fairlead.base.slices import TimeSlices
 from fairlead.controllers.workloads.index import Dependent, Owned
 from fairlead.controllers.workloads.owners import controller_among, controller_reference
 from fairlead.operations.api import Object
@@ -62,10 +62,10 @@ class Claims:
         selected. If `finalizer` is set, adoption adds it and release removes it.
         """
         going = owner["metadata"].get("deletionTimestamp") is not None
-        claimed, pace = [], Pace()
+        claimed, slices = [], TimeSlices()
         await owned.read_ahead(owner)
         for dependent in owned.of(owner):
-            await pace.keep()
+            await slices.pause()
             if not counts(dependent):
                 continue
             if selector_matches(selector, dependent.labels) and fits(dependent):
@@ -75,7 +75,7 @@ class Claims:
         if going:
             return claimed
         for dependent in owned.orphans(owner["metadata"]["namespace"]):
-            await pace.keep()
+            await slices.pause()
             if dependent.deleting or not counts(dependent) or not fits(dependent):
                 continue
             if selector_matches(selector, dependent.labels) and await self._adopt(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from fairlead.base import budget
-from fairlead.controllers.pace import Pace
+from fairlead.base.slices import TimeSlices
 from fairlead.controllers.workloads.owners import controller_of
 from fairlead.operations.api import Object
 from fairlead.resources.rules import selector_matches
@@ -79,11 +79,11 @@ class Owned(Index, Generic[T]):
         """Decode the objects of this controller and those without one, yielding to the event loop,
         since there may be many. `of` and `orphans` then use the cache."""
         self._catch_up()
-        metadata, pace = owner["metadata"], Pace()
+        metadata, slices = owner["metadata"], TimeSlices()
         for uid in (metadata["uid"], ""):
             cells = self._groups.get(f"{metadata['namespace']}/{uid}", {}).values()
             for cell in [cell for cell in cells if cell.value is None]:
-                await pace.keep()
+                await slices.pause()
                 size = len(cell.version.body or b"")
                 cell.value = await budget.run(size, self._read, cell.version)
 

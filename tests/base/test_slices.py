@@ -8,8 +8,8 @@ from itertools import count, pairwise
 
 import pytest
 
-from fairlead.controllers import pace
-from fairlead.controllers.pace import Backlog, Pace
+from fairlead.base import slices
+from fairlead.base.slices import Backlog, TimeSlices
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -17,16 +17,16 @@ def test_pace_yields_to_the_event_loop_between_a_few_pieces_of_work(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     clock = count(0.0, 0.001)  # each look at the time takes a millisecond
-    monkeypatch.setattr(pace, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(slices, "perf_counter", lambda: next(clock))
     rounds: list[int] = []  # the pieces that were done before each turn of the others
 
     async def main() -> None:
-        pace, done = Pace(), 0
+        slices, done = TimeSlices(), 0
 
         async def work() -> None:
             nonlocal done
             while done < 60:
-                await pace.keep()
+                await slices.pause()
                 done += 1
 
         async def others() -> None:
@@ -46,8 +46,8 @@ def test_backlog_is_worked_off_in_later_rounds_and_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = count(0.0, 0.001)  # each look at the time takes a millisecond
-    monkeypatch.setattr(pace, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(pace, "_STEPS_A_LOOK", 1)
+    monkeypatch.setattr(slices, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(slices, "_STEPS_A_LOOK", 1)
     done: list[tuple[str, int]] = []
     rounds: list[int] = []
 

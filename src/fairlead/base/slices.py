@@ -1,4 +1,7 @@
-"""Limits CPU-bound work to a few milliseconds per iteration of the event loop."""
+"""Long work in slices: a few milliseconds per iteration of the event loop.
+
+`TimeSlices` is for a task that works in a loop, `Backlog` for work that is not a task.
+"""
 
 from __future__ import annotations
 
@@ -11,38 +14,38 @@ _SECONDS = 0.004  # of work per iteration of the event loop
 _STEPS_A_LOOK = 100  # between two readings of the clock
 
 
-class Pace:
-    """A time budget per iteration of the event loop, shared by all tasks that hold this instance:
-    together they work about 4 ms, regardless of their number and backlog."""
+class TimeSlices:
+    """A slice of 4 ms per iteration of the event loop, for one task or for all tasks that share an
+    instance."""
 
     def __init__(self) -> None:
-        self._end: float | None = None  # deadline of the current iteration
+        self._end: float | None = None  # of the slice in the current iteration
 
     def has_time(self) -> bool:
-        """Whether the budget of this iteration is not used up. The first call starts it."""
+        """Whether the slice of this iteration is not used up. The first call starts it."""
         if self._end is None:
             self._end = perf_counter() + _SECONDS
-            asyncio.get_running_loop().call_soon(self._next_round)
+            asyncio.get_running_loop().call_soon(self._end_slice)
             return True
         return perf_counter() < self._end
 
-    async def keep(self) -> None:
-        """Yield to the event loop until the budget allows more work."""
+    async def pause(self) -> None:
+        """Yield to the event loop if the slice is used up."""
         while True:
             if self.has_time():
                 return
             await asyncio.sleep(0)
 
-    def _next_round(self) -> None:
+    def _end_slice(self) -> None:
         self._end = None
 
 
 class Backlog:
-    """Runs iterators step by step, in the order of `add`. Starts immediately; when the budget of
+    """Runs iterators step by step, in the order of `add`. Starts immediately; when the slice of
     the iteration is used up the rest continues in later ones."""
 
     def __init__(self) -> None:
-        self._pace = Pace()
+        self._slices = TimeSlices()
         self._waiting: deque[Iterator[object]] = deque()
 
     def __len__(self) -> int:
@@ -57,7 +60,7 @@ class Backlog:
 
     def _do(self, steps: Iterator[object]) -> bool:
         """Returns whether the iterator is exhausted."""
-        has_time = self._pace.has_time
+        has_time = self._slices.has_time
         if not has_time():
             return False
         for number, _ in enumerate(steps, 1):
