@@ -10,34 +10,39 @@ from collections import deque
 from collections.abc import Iterator
 from time import perf_counter
 
-_SECONDS = 0.004  # of work per iteration of the event loop
+SECONDS = 0.004  # of work per iteration of the event loop
 _STEPS_A_LOOK = 100  # between two readings of the clock
 
 
 class TimeSlices:
     """A slice of 4 ms per iteration of the event loop, for one task or for all tasks that share an
-    instance."""
+    instance. `spent` is the time of the slices that one task used up."""
 
     def __init__(self) -> None:
-        self._end: float | None = None  # of the slice in the current iteration
+        self.spent = 0.0
+        self._began: float | None = None  # start of the slice in the current iteration
 
     def has_time(self) -> bool:
         """Whether the slice of this iteration is not used up. The first call starts it."""
-        if self._end is None:
-            self._end = perf_counter() + _SECONDS
+        if self._began is None:
+            self._began = perf_counter()
             asyncio.get_running_loop().call_soon(self._end_slice)
             return True
-        return perf_counter() < self._end
+        return perf_counter() < self._began + SECONDS
 
     async def pause(self) -> None:
         """Yield to the event loop if the slice is used up."""
+        began = self._began
         while True:
             if self.has_time():
                 return
+            if began is not None:
+                self.spent += perf_counter() - began
+                began = None
             await asyncio.sleep(0)
 
     def _end_slice(self) -> None:
-        self._end = None
+        self._began = None
 
 
 class Backlog:

@@ -6,13 +6,12 @@ or changed, when objects are deleted or use less, and periodically.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from decimal import Context, Decimal
 from functools import partial
-from time import monotonic, perf_counter
+from time import monotonic
 from typing import NamedTuple
 
 from fairlead.admission.plugins.base import PODS
@@ -34,6 +33,7 @@ from fairlead.admission.plugins.resource_quota.usage import (
 )
 from fairlead.base import budget, clock
 from fairlead.base.errors import ResourceRef, StatusError, modified
+from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.quantity import Amount
 from fairlead.controllers.framework import Follow, Keys
 from fairlead.operations.api import Api, Object
@@ -48,7 +48,6 @@ _LOOK_AGAIN = 300.0
 _LOOK_FOR_RESOURCES = 5.0  # while a quota names resources that are not served yet
 # A quota is recounted at the earliest after this many times the duration of its last count.
 _REST = 10
-_SECONDS_A_TURN = 0.004  # of counting before a yield to the event loop
 _MAX_CACHED_NAMES = 100  # usage with more names is not cached but measured for each count
 _ATTEMPTS = 10  # to reach a consistent count before the key is retried with back-off
 _BYTES_A_NAME = 64  # estimated cost of formatting one amount
@@ -79,23 +78,6 @@ def _read(resource: Resource, measure: Measure, version: Version) -> _Fact:
 
 # Key of an object with an outdated count, and its current version or None.
 _Changed = tuple[str, Version | None]
-
-
-class _EventLoopYields:
-    """Yields to the event loop every 4 ms. `spent` sums the time between yields."""
-
-    def __init__(self) -> None:
-        self.spent = 0.0
-        self._began = perf_counter()
-
-    async def pause(self) -> None:
-        if perf_counter() - self._began >= _SECONDS_A_TURN:
-            await self.end()
-
-    async def end(self) -> None:
-        self.spent += perf_counter() - self._began
-        await asyncio.sleep(0)
-        self._began = perf_counter()
 
 
 class _Sum:
@@ -248,16 +230,16 @@ class ResourceQuotas:
             self._resting.add(key)
             return self._rests[key] - now
         self._resting.discard(key)
-        turns = _EventLoopYields()
-        is_complete = await self._recount(namespace, name, quota["spec"], turns)
-        self._rests[key] = monotonic() + _REST * turns.spent
+        slices = TimeSlices()
+        is_complete = await self._recount(namespace, name, quota["spec"], slices)
+        self._rests[key] = monotonic() + _REST * slices.spent
         if is_complete is None:
             return None
         self._seen[key] = is_complete["spec"]
         return self._next_look(namespace, is_complete)
 
     async def _recount(
-        self, namespace: str, name: str, spec: Object, turns: _EventLoopYields
+        self, namespace: str, name: str, spec: Object, slices: TimeSlices
     ) -> Object | None:
         """Count and write the status; returns None if the quota is gone or its spec changed.
 
@@ -266,7 +248,7 @@ class ResourceQuotas:
         """
         sums, ref = self._sums(namespace, spec), self._objects.resource(QUOTAS).ref(name)
         for _ in range(_ATTEMPTS):
-            await self._catch_up(sums, turns)
+            await self._catch_up(sums, slices)
             version = self._api.newest(QUOTAS, namespace, name)
             quota = version.object() if version is not None else {}
             if quota.get("spec") != spec:
@@ -283,7 +265,7 @@ class ResourceQuotas:
                     return None
                 if error.code != 409:
                     raise
-            await turns.end()
+            await slices.pause()
         raise modified(ref)
 
     def _sums(self, namespace: str, spec: Object) -> list[_Sum]:
@@ -295,18 +277,18 @@ class ResourceQuotas:
             for resource, measure, collection in self._counted(names)
         ]
 
-    async def _catch_up(self, sums: list[_Sum], turns: _EventLoopYields) -> None:
+    async def _catch_up(self, sums: list[_Sum], slices: TimeSlices) -> None:
         """Count changed objects, yielding to the event loop; more objects may change meanwhile."""
         for sum_ in sums:
             facts = self._facts.get(sum_.place, {})
             for key, version in sum_.changed():
+                await slices.pause()
                 fact = await self._fact(facts, sum_, version) if version is not None else None
                 if not sum_.count(key, fact):
                     sum_.restart()
                     break
-                await turns.pause()
             self._facts[sum_.place] = dict(sum_.facts)
-            await turns.pause()
+            await slices.pause()
 
     def _finish(self, sums: list[_Sum]) -> bool:
         """Count the remaining changes without yielding. Returns False if they are too many, or if a

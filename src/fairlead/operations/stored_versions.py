@@ -8,12 +8,10 @@ definition when they enter it. Objects that need no conversion are passed throug
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
-from time import perf_counter
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 from fairlead.base import budget
+from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.model import Object
 from fairlead.fields.values import equal
 from fairlead.resources.custom.definition import CustomKind
@@ -21,10 +19,6 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.audience import Event
 from fairlead.storage.change import DELETED, Change
 from fairlead.storage.version import Version, body_of, encode, ordered
-
-T = TypeVar("T")
-
-_TURN_SECONDS = 0.004
 
 
 async def read(resource: Resource, version: Version) -> Object:
@@ -117,30 +111,22 @@ async def _shown(kind: CustomKind, versions: list[Version]) -> list[Version]:
     found = {id(version): version for version in versions if kind.keeps(version)}
     found.update(_remembered(kind, (one for one in versions if id(one) not in found)))
     todo = [version for version in versions if id(version) not in found]
-    values = [
-        await budget.run(_size(kind, version), _repaired, kind, version)
-        async for version in _in_turns(todo)
-    ]
+    slices = TimeSlices()
+    values: list[Object] = []
+    for version in todo:
+        await slices.pause()
+        values.append(await budget.run(_size(kind, version), _repaired, kind, version))
     converter = kind.definition.converter
     if converter is not None and values:
         values = await converter.convert(values, kind.api_version)
-    async for version, value in _in_turns(list(zip(todo, values, strict=True))):
+    for version, value in zip(todo, values, strict=True):
+        await slices.pause()
         made = await budget.run(_size(kind, version), _version, version, kind, value)
         found[id(version)] = made
         if converter is None:
             assert made.body is not None
             kind.shown.keep((version.key, version.revision), made.body, len(made.body))
     return [found[id(version)] for version in versions]
-
-
-async def _in_turns(items: Sequence[T]) -> AsyncIterator[T]:
-    """Iterate over a long list, yielding to the event loop every 4 ms."""
-    end = perf_counter() + _TURN_SECONDS
-    for item in items:
-        yield item
-        if perf_counter() >= end:
-            await asyncio.sleep(0)
-            end = perf_counter() + _TURN_SECONDS
 
 
 def _remembered(kind: CustomKind, versions: Iterable[Version]) -> dict[int, Version]:

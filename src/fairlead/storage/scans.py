@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import islice
-from time import perf_counter
 
+from fairlead.base.slices import TimeSlices
 from fairlead.storage.backend import Compacted
 from fairlead.storage.collection import Collection, Page
 from fairlead.storage.indexes import FEW, Indexes
 from fairlead.storage.selection import Fact, Selection
 from fairlead.storage.version import Version
 
-_SLICE_SECONDS = 0.004  # seconds of work before yielding
 _BATCH = 64  # versions between two looks at the clock
 
 
 async def in_batches(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
-    """Yield batches of 64 versions; yields to the event loop after every 4 ms of work."""
-    began = perf_counter()
+    """Yield batches of 64 versions, in slices of time on the event loop."""
+    slices = TimeSlices()
     for start in range(0, len(versions), _BATCH):
+        await slices.pause()
         yield versions[start : start + _BATCH]
-        if perf_counter() - began > _SLICE_SECONDS:
-            await asyncio.sleep(0)
-            began = perf_counter()
 
 
 async def filter_versions(

@@ -3,7 +3,6 @@ owners, and permission to set finalizers on an owner to block its deletion."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
@@ -12,6 +11,7 @@ from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization import attributes as questions
 from fairlead.auth.authorization.attributes import Decision
 from fairlead.base.dialect import Dialect
+from fairlead.base.slices import TimeSlices
 from fairlead.resources.registry import Resources
 
 # Returns the authorizer's decision.
@@ -20,7 +20,6 @@ Decide = Callable[[questions.Attributes], Awaitable[Decision]]
 # Node agents write it without owner references; the kind keeps the stored ones.
 _EXEMPT = "core/v1/pods/status"
 _FINALIZERS = "finalizers"
-_AT_ONCE = 100  # owners checked before yielding to the event loop
 _CANNOT_DELETE = "cannot set an ownerRef on a resource you can't delete"
 _CANNOT_FINALIZE = (
     "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set"
@@ -47,9 +46,9 @@ class OwnerReferencesPermissionEnforcement(PluginBase):
         changed = list(_blocking_changes(new, old, self._both_ways))
         if not changed or (await self._decide(_finalizing_anything(attributes.user))).allowed:
             return
-        for index, reference in enumerate(changed):
-            if index % _AT_ONCE == _AT_ONCE - 1:
-                await asyncio.sleep(0)
+        slices = TimeSlices()
+        for reference in changed:
+            await slices.pause()
             for asked in self._finalizing(attributes, reference):
                 await self._require(attributes, asked, _CANNOT_FINALIZE)
 

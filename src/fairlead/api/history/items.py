@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from time import perf_counter
 from typing import Any
 
 from fairlead.base import budget
 from fairlead.base.errors import clipped
+from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.times import format_micro_time
 from fairlead.fields.entries import fields_of, identity_of
 from fairlead.fields.field_sets import covers
@@ -20,7 +19,6 @@ from fairlead.storage.change import ADDED, Change
 from fairlead.storage.version import Version
 
 EXISTING = "EXISTING"  # created before the oldest stored change
-_TURN_SECONDS = 0.004
 _MAX_MANAGERS = 20
 
 
@@ -29,16 +27,13 @@ class Telling:
 
     def __init__(self, actors: RevisionAuthors) -> None:
         self._actors = actors
-        self._end = 0.0  # of the current time slice on the event loop
+        self._slices = TimeSlices()
 
     async def item(self, change: Change) -> Object:
-        """An item for a change; large objects are processed in a thread. Yields to the event loop
-        every 4 ms."""
+        """An item for a change; large objects are processed in a thread."""
         before = change.before
         size = change.size + (len(before.body or b"") if before is not None else 0)
-        if perf_counter() >= self._end:
-            await asyncio.sleep(0)
-            self._end = perf_counter() + _TURN_SECONDS
+        await self._slices.pause()
         return await budget.run(size, self._item, change)
 
     def _item(self, change: Change) -> Object:

@@ -14,6 +14,7 @@ from sortedcontainers import SortedDict
 from fairlead.auth.authorization.bindings import Follow
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.rules import Rule
+from fairlead.base.slices import TimeSlices
 from fairlead.resources.rules import selector_matches
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
@@ -25,7 +26,6 @@ logger = logging.getLogger("fairlead")
 WriteRules = Callable[[str, list[Rule]], Awaitable[object]]
 
 _PAUSE_AFTER_ERROR = 1.0
-_ROLES_A_STEP = 100
 
 
 class _Role(NamedTuple):
@@ -113,10 +113,10 @@ class ClusterRoleAggregation:
 
     async def _rules_for(self, name: str, role: _Role) -> dict[bytes, bytes]:
         rules: dict[bytes, bytes] = {}
+        slices = TimeSlices()
         for selector in role.selectors:
-            for count, (other, candidate) in enumerate(self._roles.items()):
-                if count % _ROLES_A_STEP == _ROLES_A_STEP - 1:
-                    await asyncio.sleep(0)
+            for other, candidate in self._roles.items():
+                await slices.pause()
                 if other != name and selector_matches(selector, candidate.labels):
                     for key, rule in candidate.rules.items():
                         rules.setdefault(key, rule)

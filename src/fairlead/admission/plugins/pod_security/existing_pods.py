@@ -8,13 +8,13 @@ from collections.abc import Collection, Sequence
 from fairlead.admission.plugins.pod_security.levels import Standard
 from fairlead.admission.plugins.pod_security.pods import pod_of
 from fairlead.admission.plugins.pod_security.standards import violations
+from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.model import Object
 from fairlead.resources.core.pods.annotations import Keys
 from fairlead.storage.version import Version
 
 MAX_PODS = 3000
 LONGEST = 1.0  # seconds
-_TURN = 0.005  # seconds of work before yielding to the event loop
 
 
 async def warnings_about(
@@ -43,7 +43,7 @@ async def warnings_about(
 
 
 class _Look:
-    """The results so far and the limits of a scan. Yields to the event loop every 5 ms."""
+    """The results so far and the limits of a scan. Works in slices of time on the event loop."""
 
     def __init__(self, enforce: Standard, exempt_classes: Collection[str], keys: Keys) -> None:
         self._enforce = enforce
@@ -51,7 +51,7 @@ class _Look:
         self._keys = keys
         self._time = asyncio.get_running_loop().time
         self._end = self._time() + LONGEST
-        self._turn = self._time() + _TURN
+        self._slices = TimeSlices()
         self._controllers: set[str] = set()
         self._checked = self._exempt = 0
         self._faults: dict[str, list[str]] = {}
@@ -73,11 +73,8 @@ class _Look:
         if found:
             reasons = ", ".join(violation.reason for violation in found)
             self._faults.setdefault(reasons, []).append(entry.name)
-        now = self._time()
-        if now > self._turn:
-            await asyncio.sleep(0)
-            self._turn = self._time() + _TURN
-        return now < self._end and self._checked < MAX_PODS
+        await self._slices.pause()
+        return self._time() < self._end and self._checked < MAX_PODS
 
     def said(self, namespace: str, entries: int) -> list[str]:
         said, total = [], entries - self._exempt

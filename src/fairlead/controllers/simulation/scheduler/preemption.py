@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from fairlead.base.slices import TimeSlices
 from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
 from fairlead.controllers.simulation.scheduler.facts import PendingPod, PodSummary
 from fairlead.controllers.simulation.scheduler.filters import FilterChain, FilterResult, explained
@@ -59,11 +59,12 @@ async def choose(
     """The candidate with the lowest cost, or an explanation if there is none."""
     candidates: list[Candidate] = []
     reasons: list[Sequence[str]] = []
+    slices = TimeSlices()
     for name, refusal in result.refusals.items():
         if refusal.final:
             reasons.append(_NO_USE)
             continue
-        await asyncio.sleep(0)  # yield to the event loop: there may be many nodes with many pods
+        await slices.pause()  # there may be many nodes with many pods
         victims = _victims(pending, cluster.summaries[name], cluster, filters, budgets)
         if isinstance(victims, Candidate):
             candidates.append(victims)

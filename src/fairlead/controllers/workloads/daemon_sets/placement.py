@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from fairlead.base.slices import TimeSlices
 from fairlead.controllers.node_affinity import Node, Tolerations, selects
 from fairlead.controllers.workloads.daemon_sets.templates import Tolerated
 from fairlead.controllers.workloads.index import Cell, Index
@@ -17,7 +17,6 @@ from fairlead.storage.version import Version
 
 NODES = "core/v1/nodes"
 _TAINTS = b'"taints":'
-_NODES_PER_STEP = 16  # nodes evaluated before a yield to the event loop
 
 
 class Fit(NamedTuple):
@@ -100,13 +99,11 @@ class PlacementCache:
         template = owner["spec"]["template"]
         tolerations = Tolerations(self._tolerated.by(template["spec"]))
         before, cached.fits = cached.fits, {}
-        looked = 0
+        slices = TimeSlices()
         for node in self._nodes.all():
             previous = before.get(node.name)
             if previous is None or previous[0] is not node:
                 previous = node, fit(template, tolerations, node)
-                looked += 1
-                if looked % _NODES_PER_STEP == 0:
-                    await asyncio.sleep(0)
+                await slices.pause()
             cached.fits[node.name] = previous
         return {name: fit for name, (_, fit) in cached.fits.items()}
