@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from fairlead.base.errors import StatusError
+from fairlead.base.slices import TimeSlices
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.pod_status import disrupted, write_status
@@ -42,7 +43,6 @@ logger = logging.getLogger("fairlead.controllers.simulation")
 _NAMESPACES = "core/v1/namespaces"
 _ROUND = ("round",)
 _MAX_CONCURRENT = 64  # concurrent bindings, which share commits
-_IN_A_ROW = 8  # decisions before a yield to the event loop
 _GOING = b'"deletionTimestamp":"'
 _PRIORITY = re.compile(rb'"priority":(-?[0-9]+)')
 _NONE = "no nodes available to schedule pods"
@@ -147,11 +147,9 @@ class Scheduler:
         return _ROUND
 
     async def sync(self, key: str) -> float | None:
-        tried, bindings = 0, []
+        slices, bindings = TimeSlices(), []
         while (pod := self._waiting.take()) is not None:
-            if tried % _IN_A_ROW == 0:
-                await asyncio.sleep(0)
-            tried += 1
+            await slices.pause()
             if (decided := await self._try(pod)) is not None:
                 bindings.append(self._bind(pod, decided))
             if len(bindings) == _MAX_CONCURRENT:
