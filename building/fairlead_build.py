@@ -56,8 +56,8 @@ resources: catalogue context conversion gates go_values metadata registry rules
 resources/columns: cell_text model
 resources/core: config_maps
 resources/core/pods: annotations behaviour changes columns container_lists containers defaults
-resources/core/pods: difference environment go_text handlers mounts qos resources scheduling
-resources/core/pods: security spec template warnings windows
+resources/core/pods: difference environment go_text handlers mounts resources scheduling
+resources/core/pods: security spec warnings windows
 resources/core/volumes: __init__ paths projections references sources
 auth/authentication: tokens
 auth/authorization: node_graph pod_references requests

@@ -12,10 +12,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from support.admission import USER, World, refused
 
-from fairlead.admission.plugins.certificate_approval import APPROVAL, CertificateApproval
-from fairlead.admission.plugins.certificate_signing import STATUS, CertificateSigning
-from fairlead.admission.plugins.certificate_subject_restriction import CertificateSubjectRestriction
-from fairlead.admission.plugins.signer_rights import REQUESTS
+from fairlead.admission.plugins.certificates import (
+    APPROVAL,
+    REQUESTS,
+    STATUS,
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+)
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.base.errors import StatusError
 

@@ -9,10 +9,10 @@ from support.admission import PODS, World, pod, refused
 
 from fairlead.admission.plugins.node_restriction import (
     ACCOUNTS,
-    CLAIMS,
     CSI_NODES,
     LEASES,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
     NodeLabels,
     NodeRestriction,
 )
@@ -238,14 +238,20 @@ def test_claims() -> None:
     old: dict[str, Any] = {"metadata": {}, "spec": {}, "status": {"phase": "Bound"}}
     head = 'persistentvolumeclaims "a" is forbidden:'
     with refused(f"{head} may only update PVC status"):
-        world.update(plugin, CLAIMS, old, old, NODE)
+        world.update(plugin, PERSISTENT_VOLUME_CLAIMS, old, old, NODE)
     grown = {**old, "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
-    world.update(plugin, f"{CLAIMS}/status", old, grown, NODE)
+    world.update(plugin, f"{PERSISTENT_VOLUME_CLAIMS}/status", old, grown, NODE)
     with refused(
         f'{head} node "node1" is not allowed to update fields other than status.capacity and'
         " status.conditions"
     ):
-        world.update(plugin, f"{CLAIMS}/status", old, {**old, "status": {"phase": "Lost"}}, NODE)
+        world.update(
+            plugin,
+            f"{PERSISTENT_VOLUME_CLAIMS}/status",
+            old,
+            {**old, "status": {"phase": "Lost"}},
+            NODE,
+        )
 
 
 def _bound(**reference: Any) -> dict[str, Any]:

@@ -8,15 +8,14 @@ import pytest
 from support.admission import World, both_dialects, refused
 
 from fairlead.admission.plugin import Plugin
-from fairlead.admission.plugins.always import AlwaysAdmit, AlwaysDeny
-from fairlead.admission.plugins.default_ingress_class import DefaultIngressClass
-from fairlead.admission.plugins.default_storage_class import DefaultStorageClass
-from fairlead.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
-from fairlead.admission.plugins.namespace_auto_provision import NamespaceAutoProvision
-from fairlead.admission.plugins.namespace_exists import NamespaceExists
-from fairlead.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
-from fairlead.admission.plugins.storage_object_in_use_protection import StorageObjectInUseProtection
-from fairlead.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
+from fairlead.admission.plugins.default_classes import DefaultIngressClass, DefaultStorageClass
+from fairlead.admission.plugins.namespaces import NamespaceAutoProvision, NamespaceExists
+from fairlead.admission.plugins.optional import AlwaysAdmit, AlwaysDeny, DenyServiceExternalIPs
+from fairlead.admission.plugins.persistent_volumes import (
+    PersistentVolumeClaimResize,
+    StorageObjectInUseProtection,
+)
+from fairlead.admission.plugins.tolerations import TaintNodesByCondition
 from fairlead.base.dialect import KUBERNETES, Dialect
 
 NODES, CONFIG_MAPS, SERVICES = "core/v1/nodes", "core/v1/configmaps", "core/v1/services"

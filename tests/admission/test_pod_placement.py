@@ -11,9 +11,9 @@ from support.admission import NAMESPACE, PODS, World, both_dialects, pod, refuse
 
 from fairlead.admission.configuration import ConfigurationError, Section
 from fairlead.admission.plugins.default_toleration_seconds import default_tolerations
-from fairlead.admission.plugins.extended_resource_toleration import ExtendedResourceToleration
 from fairlead.admission.plugins.pod_node_selector import PodNodeSelector
 from fairlead.admission.plugins.pod_toleration_restriction import PodTolerationRestriction
+from fairlead.admission.plugins.tolerations import ExtendedResourceToleration
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 
 Object = dict[str, Any]

@@ -10,11 +10,13 @@ import pytest
 from support.admission import PODS, World, both_dialects, pod, refused
 from support.pace import in_time
 
-from fairlead.admission.plugins.always_pull_images import AlwaysPullImages
-from fairlead.admission.plugins.anti_affinity_topology import LimitPodHardAntiAffinityTopology
 from fairlead.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
+from fairlead.admission.plugins.optional import (
+    AlwaysPullImages,
+    LimitPodHardAntiAffinityTopology,
+    SecurityContextDeny,
+)
 from fairlead.admission.plugins.runtime_class import CLASSES, RuntimeClass
-from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
 from fairlead.admission.plugins.tolerations import Covering, merged
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.admission import World, both_dialects, refused
 
-from fairlead.admission.plugins.persistent_volume_label import VOLUMES, PersistentVolumeLabel
+from fairlead.admission.plugins.persistent_volumes import VOLUMES, PersistentVolumeLabel
 from fairlead.base.dialect import KUBERNETES, Dialect
 
 Object = dict[str, Any]

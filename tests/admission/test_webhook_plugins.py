@@ -15,11 +15,13 @@ from support.admission import NAMESPACE, USER, World, refused
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import UPDATE, Attributes
 from fairlead.admission.webhooks.configurations import Configurations
-from fairlead.admission.webhooks.mutating import MutatingAdmissionWebhook
-from fairlead.admission.webhooks.plugin import Means
+from fairlead.admission.webhooks.plugins import (
+    Means,
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionWebhook,
+)
 from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Patch
-from fairlead.admission.webhooks.validating import ValidatingAdmissionWebhook
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change

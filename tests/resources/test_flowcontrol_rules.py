@@ -16,7 +16,7 @@ from support.group_rules import (
 )
 
 from fairlead.codec.types.names import dns_label, dns_subdomain
-from fairlead.resources.flowcontrol.mandatory import FLOW_SCHEMAS, PRIORITY_LEVELS
+from fairlead.resources.flowcontrol.bootstrap import FLOW_SCHEMAS, PRIORITY_LEVELS
 
 SCHEMAS = "flowcontrol/v1beta2/flowschemas"
 LEVELS = "flowcontrol/v1beta2/prioritylevelconfigurations"

@@ -3,7 +3,7 @@
 - `chain`: runs the mutating steps, then the validating steps
 - `plugin`: the plugin interface, and a write as plugins see it
 - `catalogue`: the list of plugins, their order, and which are enabled
-- `plugins/`: one module per plugin
+- `plugins/`: the plugins
 - `webhooks/`: mutating and validating webhooks
 - `configuration`: `--admission-control-config-file`
 """

@@ -15,10 +15,10 @@ from fairlead.base.records import dataclass, field
 from fairlead.resources.registry import Resources
 
 if TYPE_CHECKING:  # plugins are imported lazily: when enabled and when a write needs them
-    from fairlead.admission.plugins.namespace_auto_provision import CreateNamespace
+    from fairlead.admission.plugins.certificates import Allowed
     from fairlead.admission.plugins.namespace_lifecycle import Find
+    from fairlead.admission.plugins.namespaces import CreateNamespace
     from fairlead.admission.plugins.owner_references import Decide
-    from fairlead.admission.plugins.signer_rights import Allowed
     from fairlead.admission.plugins.version_facts import FindCollection, FindNamespace
 
 logger = logging.getLogger("fairlead")
@@ -65,19 +65,17 @@ _REQUESTS = frozenset({"certificates/v1/certificatesigningrequests"})
 _OF_PODS = frozenset({_PODS})
 # All plugins in the order in which they run, independent of the order in the flags.
 _PLUGINS = {
-    "AlwaysAdmit": _Row("always"),
-    "NamespaceAutoProvision": _Row("namespace_auto_provision", "find create_namespace"),
+    "AlwaysAdmit": _Row("optional"),
+    "NamespaceAutoProvision": _Row("namespaces", "find create_namespace"),
     "NamespaceLifecycle": _Row("namespace_lifecycle", "dialect find", on=True),
-    "NamespaceExists": _Row("namespace_exists", "find"),
-    "SecurityContextDeny": _Row("security_context_deny"),
-    "LimitPodHardAntiAffinityTopology": _Row("anti_affinity_topology", "dialect"),
+    "NamespaceExists": _Row("namespaces", "find"),
+    "SecurityContextDeny": _Row("optional"),
+    "LimitPodHardAntiAffinityTopology": _Row("optional", "dialect"),
     "LimitRanger": _Row("limit_ranger", "dialect collection", frozenset({_PODS, _CLAIMS}), on=True),
     "ServiceAccount": _Row("service_account", "dialect find", _OF_PODS, on=True),
     "NodeRestriction": _Row("node_restriction", "dialect"),
-    "TaintNodesByCondition": _Row(
-        "taint_nodes_by_condition", "dialect", frozenset({"core/v1/nodes"}), on=True
-    ),
-    "AlwaysPullImages": _Row("always_pull_images"),
+    "TaintNodesByCondition": _Row("tolerations", "dialect", frozenset({"core/v1/nodes"}), on=True),
+    "AlwaysPullImages": _Row("optional"),
     "ImagePolicyWebhook": _Row(),
     "PodSecurity": _Row(on=True),
     "PodSecurityPolicy": _Row(),
@@ -90,38 +88,36 @@ _PLUGINS = {
         "pod_toleration_restriction", "dialect namespace types configuration"
     ),
     "EventRateLimit": _Row("event_rate_limit", "configuration"),
-    "ExtendedResourceToleration": _Row("extended_resource_toleration", "dialect"),
-    "PersistentVolumeLabel": _Row("persistent_volume_label", "dialect"),
+    "ExtendedResourceToleration": _Row("tolerations", "dialect"),
+    "PersistentVolumeLabel": _Row("persistent_volumes", "dialect"),
     "DefaultStorageClass": _Row(
-        "default_storage_class", "dialect collection", frozenset({_CLAIMS}), on=True
+        "default_classes", "dialect collection", frozenset({_CLAIMS}), on=True
     ),
     "StorageObjectInUseProtection": _Row(
-        "storage_object_in_use_protection",
+        "persistent_volumes",
         "dialect",
         frozenset({_CLAIMS, "core/v1/persistentvolumes"}),
         on=True,
     ),
     "OwnerReferencesPermissionEnforcement": _Row("owner_references", "dialect resources decide"),
     "PersistentVolumeClaimResize": _Row(
-        "persistent_volume_claim_resize", "dialect find", frozenset({_CLAIMS}), on=True
+        "persistent_volumes", "dialect find", frozenset({_CLAIMS}), on=True
     ),
     "RuntimeClass": _Row("runtime_class", "find", _OF_PODS, on=True),
-    "CertificateApproval": _Row("certificate_approval", "dialect allowed", _REQUESTS, on=True),
-    "CertificateSigning": _Row("certificate_signing", "dialect allowed", _REQUESTS, on=True),
-    "CertificateSubjectRestriction": _Row(
-        "certificate_subject_restriction", "dialect", _REQUESTS, on=True
-    ),
+    "CertificateApproval": _Row("certificates", "dialect allowed", _REQUESTS, on=True),
+    "CertificateSigning": _Row("certificates", "dialect allowed", _REQUESTS, on=True),
+    "CertificateSubjectRestriction": _Row("certificates", "dialect", _REQUESTS, on=True),
     "DefaultIngressClass": _Row(
-        "default_ingress_class",
+        "default_classes",
         "dialect collection",
         frozenset({"networking/v1/ingresses"}),
         on=True,
     ),
-    "DenyServiceExternalIPs": _Row("deny_service_external_ips"),
+    "DenyServiceExternalIPs": _Row("optional"),
     "MutatingAdmissionWebhook": _Row(on=True),
     "ValidatingAdmissionWebhook": _Row(on=True),
     "ResourceQuota": _Row("resource_quota", "dialect find collection configuration", on=True),
-    "AlwaysDeny": _Row("always"),
+    "AlwaysDeny": _Row("optional"),
 }
 ORDER = tuple(_PLUGINS)
 _ON = frozenset(name for name, row in _PLUGINS.items() if row.on)

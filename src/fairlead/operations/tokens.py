@@ -17,7 +17,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.managed_fields import set_entries, tracked_unstored
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.resources.authentication.reviews import check_token_request, check_token_review
+from fairlead.resources.authentication import check_token_request, check_token_review
 from fairlead.resources.causes import Causes, absent
 
 

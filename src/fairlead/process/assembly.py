@@ -45,11 +45,11 @@ from fairlead.process.controllers import ControllerManager
 from fairlead.process.data_directory import FileError
 from fairlead.process.first_objects import ReconciledObjects, create_first_objects, own_service
 from fairlead.resources.core.services.allocation import (
+    Claims,
     ServiceAllocators,
     parse_networks,
     parse_ports,
 )
-from fairlead.resources.core.services.claims import Claims
 from fairlead.resources.custom.definition import Converter
 from fairlead.resources.custom.registry import DEFINITIONS, Registry
 from fairlead.resources.gates import GateError, parse_gates

@@ -2,7 +2,7 @@
 
 - `registry`: the served resources, read from `resources.table`
 - `behaviour`, `catalogue`: the hooks of a kind, and which kind has which
-- a package for each group: rules, defaults, conversion and `columns`
+- a package for each group: rules, defaults, conversion and columns
 - `custom/`: custom resources, from a definition to a served resource
 - `causes`, `rules`, `metadata`, `conditions`: rules that many kinds share
 - `columns/`: the columns and cells of Tables

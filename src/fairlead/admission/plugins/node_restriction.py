@@ -7,13 +7,13 @@ from copy import deepcopy
 
 from fairlead.admission.plugin import CONNECT, CREATE, DELETE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error
-from fairlead.admission.plugins.node_pods import new_pod_error
 from fairlead.auth.authorization.node import node_name
+from fairlead.auth.authorization.pod_references import CLAIMS, CONFIG_MAPS, SECRETS, pod_references
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import ResourceRef, StatusError, not_found
 from fairlead.resources.core.pods.annotations import keys
 
-NODES, CLAIMS = "core/v1/nodes", "core/v1/persistentvolumeclaims"
+NODES, PERSISTENT_VOLUME_CLAIMS = "core/v1/nodes", "core/v1/persistentvolumeclaims"
 ACCOUNTS, LEASES = "core/v1/serviceaccounts", "coordination/v1/leases"
 CSI_NODES = "storage/v1/csinodes"
 
@@ -31,7 +31,7 @@ class NodeRestriction(PluginBase):
         self._rules: dict[str, Rule] = {
             PODS: self._pod,
             NODES: self._node,
-            CLAIMS: _claim,
+            PERSISTENT_VOLUME_CLAIMS: _claim,
             ACCOUNTS: _token,
             LEASES: self._lease,
             CSI_NODES: _csi_node,
@@ -266,3 +266,53 @@ def changed_labels(labels: Mapping[str, str] | None, old: Mapping[str, str] | No
     """The labels that were added, removed or changed."""
     after, before = labels or {}, old or {}
     return {name for name in {*after, *before} if after.get(name) != before.get(name)}
+
+
+# The pods that a node agent may create: mirror pods bound to its own node
+
+
+def new_pod_error(node: str, attributes: Attributes, mirror: str) -> str:
+    """Why the node may not create the pod; empty if it may. `mirror` is the annotation of mirror
+    pods."""
+    pod = attributes.value
+    assert pod is not None
+    if mirror not in (pod["metadata"].get("annotations") or {}):
+        return f'pod does not have "{mirror}" annotation, node "{node}" can only create mirror pods'
+    if pod["spec"].get("nodeName", "") != node:
+        return f'node "{node}" can only create pods with spec.nodeName set to itself'
+    return _owner_error(node, attributes, pod) or _reference_error(node, attributes, pod)
+
+
+def _owner_error(node: str, attributes: Attributes, pod: Object) -> str:
+    owners = pod["metadata"].get("ownerReferences") or []
+    head = f'node "{node}" can only create pods with'
+    if len(owners) > 1:
+        return f"{head} a single owner reference set to itself"
+    owner = owners[0] if owners else {}
+    if (owner.get("apiVersion"), owner.get("kind"), owner.get("name")) != ("v1", "Node", node):
+        return f"{head} an owner reference set to itself"
+    if not owner.get("controller"):
+        return f"{head} a controller owner reference set to itself"
+    if owner.get("blockOwnerDeletion"):
+        return f'node "{node}" must not set blockOwnerDeletion on an owner reference'
+    found = attributes.context.lookup("core/v1/nodes", "", node)
+    if found is None:
+        raise not_found(ResourceRef("", "node", node))
+    uid, given = found["metadata"]["uid"], owner.get("uid", "")
+    return f"node {node} UID mismatch: expected {given} got {uid}" if given != uid else ""
+
+
+def _reference_error(node: str, attributes: Attributes, pod: Object) -> str:
+    spec = pod["spec"]
+    head = f'node "{node}" can not create pods that reference'
+    if spec.get("serviceAccountName"):
+        return f"{head} a service account"
+    named = {"namespace": attributes.namespace, "name": attributes.name}
+    kinds = {kind for kind, _, _ in pod_references({"metadata": named, "spec": spec})}
+    # An ephemeral volume counts as a claim: the claim's name is built from the names of the pod and
+    # the volume, so a node could pick the claim of another pod and then read its volume and
+    # secrets.
+    for kind in (SECRETS, CONFIG_MAPS, CLAIMS):
+        if kind in kinds:
+            return f"{head} {kind}"
+    return ""

@@ -11,7 +11,7 @@ from fairlead.admission.plugins.base import (
     refusal,
     written_pod_spec,
 )
-from fairlead.admission.plugins.namespace_facts import NamespaceFacts
+from fairlead.admission.plugins.namespaces import NamespaceFacts
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError

@@ -16,7 +16,7 @@ from fairlead.admission.plugins.base import (
     written_pod_spec,
 )
 from fairlead.admission.plugins.default_toleration_seconds import default_tolerations
-from fairlead.admission.plugins.namespace_facts import NamespaceFacts
+from fairlead.admission.plugins.namespaces import NamespaceFacts
 from fairlead.admission.plugins.tolerations import Covering, identity, merged, taint_of
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.base.dialect import Dialect
@@ -25,7 +25,7 @@ from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import TypeProvider
 from fairlead.resources.causes import Causes
 from fairlead.resources.core.pods import NO_SCHEDULE
-from fairlead.resources.core.pods.qos import BEST_EFFORT, qos_class
+from fairlead.resources.core.pods.resources import BEST_EFFORT, qos_class
 from fairlead.resources.core.pods.scheduling import check_tolerations
 
 Tolerations = list[Object]

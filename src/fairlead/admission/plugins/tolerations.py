@@ -1,6 +1,7 @@
-"""Comparing and merging tolerations.
+"""Taints and tolerations: ExtendedResourceToleration, TaintNodesByCondition, and comparing and
+merging tolerations for other plugins.
 
-A client may send thousands, so lookups replace the comparison of all pairs.
+A client may send thousands of tolerations, so lookups replace the comparison of all pairs.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any
 
-from fairlead.admission.plugins.base import Object
-from fairlead.resources.core.pods import NO_EXECUTE
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
+from fairlead.admission.plugins.base import Object, PluginBase, written_pod_spec
+from fairlead.base.dialect import Dialect
+from fairlead.resources.core.pods import NO_EXECUTE, NO_SCHEDULE
+from fairlead.resources.core.pods.resources import is_extended
 
 _EXISTS = "Exists"
 _Slot = tuple[str, str, str | None]  # key, effect, and the value (None: any)
@@ -87,3 +91,60 @@ def taint_of(toleration: Object) -> tuple[str, str]:
 def _seconds(toleration: Object) -> float:
     given = toleration.get("tolerationSeconds")
     return inf if given is None else given
+
+
+class ExtendedResourceToleration(PluginBase):
+    """Adds tolerations for the taints of nodes dedicated to the extended resources that a pod
+    requests."""
+
+    name = "ExtendedResourceToleration"
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    def admit(self, attributes: Attributes) -> None:
+        spec = written_pod_spec(attributes, (CREATE, UPDATE))
+        if spec is None:
+            return
+        asked_for = self._asked_for(spec)
+        if asked_for:
+            given = spec.get("tolerations") or []
+            known = {taint_of(one) for one in given if one.get("operator", "") == "Exists"}
+            added = [
+                {"key": name, "operator": "Exists", "effect": NO_SCHEDULE}
+                for name in sorted(asked_for)
+                if (name, NO_SCHEDULE) not in known
+            ]
+            spec["tolerations"] = [*given, *added]
+
+    def _asked_for(self, spec: Object) -> set[str]:
+        """The extended resources that containers request."""
+        return {
+            name
+            for containers in ("containers", "initContainers")
+            for container in spec.get(containers) or ()
+            for name in (container.get("resources") or {}).get("requests") or ()
+            if is_extended(name, self._dialect)
+        }
+
+
+class TaintNodesByCondition(PluginBase):
+    """Taints a new node as not ready, until it is known to be ready."""
+
+    name = "TaintNodesByCondition"
+    concerns: frozenset[str] | None = frozenset({"core/v1/nodes"})
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._key = dialect.label("node.@/not-ready")
+
+    def admit(self, attributes: Attributes) -> None:
+        value = attributes.value
+        if attributes.resource.key != "core/v1/nodes" or attributes.operation != CREATE:
+            return
+        assert value is not None
+        spec = value.setdefault("spec", {})
+        taints = spec.get("taints") or []
+        if not any(
+            taint["key"] == self._key and taint["effect"] == NO_SCHEDULE for taint in taints
+        ):
+            spec["taints"] = [*taints, {"key": self._key, "effect": NO_SCHEDULE}]

@@ -7,8 +7,8 @@ from typing import Any
 
 from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
-from fairlead.resources.admissionregistration.review_versions import KNOWN
-from fairlead.resources.admissionregistration.side_effects import SAFE_EFFECTS
+from fairlead.resources.admissionregistration.client_config import KNOWN
+from fairlead.resources.admissionregistration.webhook_configurations import SAFE_EFFECTS
 from fairlead.resources.rules import selector_is_empty
 from fairlead.wire.outgoing.webhooks import Webhook
 

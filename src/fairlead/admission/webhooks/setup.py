@@ -8,11 +8,13 @@ from fairlead.admission.configuration import Configuration, Section
 from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.admission.webhooks.configurations import Configurations
-from fairlead.admission.webhooks.mutating import MutatingAdmissionWebhook
-from fairlead.admission.webhooks.plugin import Means
+from fairlead.admission.webhooks.plugins import (
+    Means,
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionWebhook,
+)
 from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Shapes
-from fairlead.admission.webhooks.validating import ValidatingAdmissionWebhook
 from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resources

@@ -15,7 +15,7 @@ from fairlead.api.routing import Target
 from fairlead.auth.authentication.user import User
 from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
-from fairlead.resources.flowcontrol.mandatory import FLOW_SCHEMAS, PRIORITY_LEVELS
+from fairlead.resources.flowcontrol.bootstrap import FLOW_SCHEMAS, PRIORITY_LEVELS
 from fairlead.storage.change import Change
 
 _CATCH_ALL = "catch-all"

@@ -8,7 +8,7 @@ from itertools import islice
 from fairlead.base.dialect import Dialect
 from fairlead.base.files import text_beside
 from fairlead.controllers.aggregation.registry import Extensions, Registration
-from fairlead.resources.custom.version_order import priority
+from fairlead.resources.custom.definition import priority
 from fairlead.resources.registry import GroupVersion, Resources
 
 # Priorities of custom groups: after all others; their versions are sorted by name.

@@ -19,8 +19,12 @@ from fairlead.fields.values import copied
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.resources.flowcontrol.mandatory import FLOW_SCHEMAS, PRIORITY_LEVELS, Spec
-from fairlead.resources.flowcontrol.suggested import suggested_objects
+from fairlead.resources.flowcontrol.bootstrap import (
+    FLOW_SCHEMAS,
+    PRIORITY_LEVELS,
+    Spec,
+    suggested_objects,
+)
 from fairlead.resources.gates import yes_or_no
 from fairlead.resources.storage.shared import same
 from fairlead.storage.change import Change

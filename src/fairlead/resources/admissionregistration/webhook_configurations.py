@@ -1,24 +1,30 @@
-"""The behaviour of ValidatingWebhookConfiguration and MutatingWebhookConfiguration."""
+"""The behaviour and columns of ValidatingWebhookConfiguration and MutatingWebhookConfiguration."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fairlead.base.records import dataclass
-from fairlead.resources.admissionregistration.client_config import check_client_config
-from fairlead.resources.admissionregistration.review_versions import (
+from fairlead.resources.admissionregistration.client_config import (
     KNOWN,
+    check_client_config,
     check_review_versions,
     knows_one,
 )
-from fairlead.resources.admissionregistration.side_effects import ALL_EFFECTS, SAFE_EFFECTS
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.columns.cell_text import count
+from fairlead.resources.columns.model import AGE, NAME, number, table
 from fairlead.resources.context import Context
 from fairlead.resources.go_values import go_list
 from fairlead.resources.networking.shared import check_full_name
 from fairlead.resources.rules import label_selector
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
+
+# The side effects that a webhook can declare.
+SAFE_EFFECTS = ("None", "NoneOnDryRun")
+ALL_EFFECTS = (*SAFE_EFFECTS, "Some", "Unknown")
+
 
 LONGEST_TIMEOUT = 30
 # The values of a webhook's policies.
@@ -187,3 +193,17 @@ def _check_resources(resources: list[str], path: str, causes: Causes) -> None:
 
 def _covered(by: str, name: str) -> str:
     return f"if '{by}' is present, must not specify {name}"
+
+
+# Columns of webhook configurations
+
+_WEBHOOKS = table(
+    NAME,
+    number("Webhooks", count("webhooks"), "Number of webhooks"),
+    AGE,
+)
+
+PRINTERS = {
+    "admissionregistration/v1/mutatingwebhookconfigurations": _WEBHOOKS,
+    "admissionregistration/v1/validatingwebhookconfigurations": _WEBHOOKS,
+}

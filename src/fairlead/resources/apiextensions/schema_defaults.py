@@ -1,4 +1,5 @@
-"""Checks that defaults are valid values of their own schemas."""
+"""Checks that defaults are valid values of their own schemas, and that schemas are not nested too
+deeply."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from fairlead.codec.types.json_numbers import plain
 from fairlead.codec.types.mismatch import source_text
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.names import path_segment
-from fairlead.resources.apiextensions.depth import inner_schemas
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.custom.schema.decode import DecoderBuilder
 from fairlead.resources.custom.schema.embedded import EmbeddedChecks
@@ -118,3 +118,39 @@ def check_embedded_metadata(metadata: dict[str, Any], path: str, causes: Causes)
     named = {**metadata, "name": metadata.get("name") or _SOME_NAME}
     namespaced = bool(metadata.get("namespace"))
     check_metadata(named, namespaced, path_segment, causes, path, qualified=False)
+
+
+# Limit of the nesting depth of schemas
+
+DEEPEST = 100
+
+_LISTS = ("allOf", "anyOf", "oneOf")
+_MAPS = ("properties", "patternProperties", "definitions", "dependencies")
+_ONES = ("not", "items", "additionalItems", "additionalProperties")
+
+
+def check_depth(schema: Schema, path: str, causes: Causes) -> bool:
+    """Whether the nested schemas are within the limit; adds causes if not. Their types must be
+    valid."""
+    before = len(causes)
+    _check(schema, path, causes, 0)
+    return len(causes) == before
+
+
+def _check(schema: Schema, path: str, causes: Causes, depth: int) -> None:
+    if depth > DEEPEST:
+        causes.invalid(path, "", f"must not have schemas more than {DEEPEST} deep")
+        return
+    for word, held in schema.items():
+        for inner, place in inner_schemas(word, held, f"{path}.{word}"):
+            if isinstance(inner, dict):
+                _check(inner, place, causes, depth + 1)
+
+
+def inner_schemas(word: str, held: Any, path: str) -> list[tuple[Any, str]]:
+    """The values under a keyword that may be schemas, with their paths."""
+    if word in _MAPS and isinstance(held, dict):
+        return [(inner, f"{path}[{name}]") for name, inner in held.items()]
+    if isinstance(held, list) and word in (*_LISTS, *_ONES):
+        return [(inner, f"{path}[{index}]") for index, inner in enumerate(held)]
+    return [(held, path)] if word in _ONES else []

@@ -7,9 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.base.budget import TimeLimitExceeded
-from fairlead.resources.apiextensions.depth import check_depth
 from fairlead.resources.apiextensions.openapi_rules import OpenAPIRules
-from fairlead.resources.apiextensions.schema_defaults import check_defaults
+from fairlead.resources.apiextensions.schema_defaults import check_defaults, check_depth
 from fairlead.resources.apiextensions.shown_schemas import shown_schema
 from fairlead.resources.apiextensions.structural import check_structural, without_structure
 from fairlead.resources.causes import Causes

@@ -11,6 +11,8 @@ from fairlead.codec.types.names import dns_1035_label, dns_subdomain, path_segme
 from fairlead.codec.types.times import now
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, quote
+from fairlead.resources.columns.cell_text import field, items
+from fairlead.resources.columns.model import AGE, NAME, table, text
 from fairlead.resources.context import Context
 from fairlead.resources.metadata import NameRule
 from fairlead.resources.rules import PORT_RANGE
@@ -109,3 +111,33 @@ def _check_trust(spec: dict[str, Any], causes: Causes) -> None:
     if blind and bundle:
         detail = "may not be true if caBundle is present"
         causes.invalid("spec.insecureSkipTLSVerify", blind, detail)
+
+
+# Columns of API services
+
+
+def _service(api_service: Object) -> str:
+    service = field(api_service, "spec.service")
+    if service is None:
+        return "Local"
+    return f"{service.get('namespace') or ''}/{service.get('name') or ''}"
+
+
+def _available(api_service: Object) -> str:
+    """The status of the condition, and its reason if it is not True."""
+    conditions = items(api_service, "status.conditions")
+    found = next((one for one in conditions if one.get("type") == "Available"), None)
+    if found is None:
+        return "Unknown"
+    state, reason = found.get("status") or "", found.get("reason")
+    return f"{state} ({reason})" if reason and state != "True" else state
+
+
+PRINTERS = {
+    "apiregistration/v1/apiservices": table(
+        NAME,
+        text("Service", _service, "Who serves the group version"),
+        text("Available", _available, "Whether it can be reached"),
+        AGE,
+    ),
+}

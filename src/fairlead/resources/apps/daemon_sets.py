@@ -28,7 +28,7 @@ from fairlead.resources.apps.templates import (
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.context import Context
-from fairlead.resources.core.pods.template import check_pod_template
+from fairlead.resources.core.pods.spec import check_pod_template
 from fairlead.resources.rules import label_selector, non_negative, selector_is_empty
 
 STRATEGIES = ["RollingUpdate", "OnDelete"]

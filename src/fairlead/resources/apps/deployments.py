@@ -1,4 +1,5 @@
-"""The behaviour of Deployment: replicas that are replaced in steps when their template changes."""
+"""The behaviour of Deployment, replicas that are replaced in steps when their template changes, and
+of ReplicaSet, a number of equal pods."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from fairlead.resources.context import Context
 from fairlead.resources.rules import non_negative
 
 DEFAULT_STEP = "25%"
-STATUS = StatusCounts(
+DEPLOYMENT_STATUS = StatusCounts(
     (
         "observedGeneration",
         "replicas",
@@ -78,7 +79,7 @@ class DeploymentBehaviour(TemplateBehaviour):
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
         super().check_subresource_update(subresource, value, old, causes, context)
-        STATUS.check(value["status"], causes)
+        DEPLOYMENT_STATUS.check(value["status"], causes)
         check_collision_count(value["status"], old["status"], causes)
 
 
@@ -105,3 +106,39 @@ def _check_steps(steps: Object, path: str, causes: Causes) -> None:
         detail = "may not be 0 when `maxSurge` is 0"
         causes.invalid(f"{path}.maxUnavailable", int_or_string_shown(unavailable), detail)
     check_at_most_hundred_percent(unavailable, f"{path}.maxUnavailable", causes)
+
+
+REPLICA_SET_STATUS = StatusCounts(
+    (
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+    ),
+    (
+        ("fullyLabeledReplicas", "replicas", "status.replicas"),
+        ("readyReplicas", "replicas", "status.replicas"),
+        ("availableReplicas", "replicas", "status.replicas"),
+        ("availableReplicas", "readyReplicas", "readyReplicas"),
+    ),
+)
+
+
+class ReplicaSetBehaviour(TemplateBehaviour):
+    looks_twice = True
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        spec = value["spec"]
+        for name in ("replicas", "minReadySeconds"):
+            non_negative(spec.get(name), f"spec.{name}", causes)
+        check_replicated(spec, causes, context)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_selector_kept(value, old, causes)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        super().check_subresource_update(subresource, value, old, causes, context)
+        REPLICA_SET_STATUS.check(value["status"], causes)

@@ -6,7 +6,7 @@ from fairlead.resources.apps.shared import selector_shown
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.core.pods.template import (
+from fairlead.resources.core.pods.spec import (
     check_pod_template,
     drop_disabled_pod_fields,
     fill_template_defaults,

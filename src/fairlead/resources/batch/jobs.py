@@ -7,8 +7,12 @@ from __future__ import annotations
 from fairlead.codec.types.names import dns_label
 from fairlead.resources.apps.shared import StatusCounts, selector_shown
 from fairlead.resources.apps.templates import TemplateBehaviour, selector_is_sound
-from fairlead.resources.batch.job_spec import check_job_spec, check_job_spec_change
-from fairlead.resources.batch.names import INDEXED, TRACKING
+from fairlead.resources.batch.job_spec import (
+    INDEXED,
+    TRACKING,
+    check_job_spec,
+    check_job_spec_change,
+)
 from fairlead.resources.batch.pod_failure_policy import fill_condition_defaults
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes

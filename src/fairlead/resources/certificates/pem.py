@@ -5,11 +5,11 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.base.records import dataclass
-from fairlead.resources.pem_text import pem_blocks
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
@@ -138,3 +138,27 @@ def _outer_error(der: bytes, name: str) -> str:
             f" stringType:0 timeType:0 set:false omitEmpty:false}} {name} @{header}"
         )
     return "asn1: syntax error: data truncated" if header + length > len(der) else ""
+
+
+# Finding PEM blocks in a text, in linear time for any input
+
+_BEGIN = re.compile(rb"^-----BEGIN ([^\r\n]*)-----[ \t\r]*\n", re.MULTILINE)
+_END = re.compile(rb"-----END ([^\r\n]*)-----[ \t\r]*$", re.MULTILINE)
+
+
+def pem_blocks(text: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the label and content of each block. A block ends at the next END line; if that has
+    another label the block is skipped. Text between blocks is ignored."""
+    ends = list(_END.finditer(text))
+    places = [end.start() for end in ends]
+    read_to = 0
+    for begin in _BEGIN.finditer(text):
+        if begin.start() < read_to:
+            continue
+        index = bisect_left(places, begin.end())
+        if index == len(ends):
+            return
+        end = ends[index]
+        if end[1] == begin[1]:
+            yield begin[1].decode(errors="replace"), text[begin.end() : end.start()]
+            read_to = end.end()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 
 from fairlead.codec.types.names import dns_label, dns_subdomain
 from fairlead.resources.behaviour import Object, keep
@@ -18,6 +19,8 @@ from fairlead.resources.certificates.conditions import (
     stamp,
 )
 from fairlead.resources.certificates.pem import certificate_error, request_error
+from fairlead.resources.columns.cell_text import NONE, duration_text, field, items
+from fairlead.resources.columns.model import AGE, NAME, table, text
 from fairlead.resources.context import Context
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
@@ -191,3 +194,34 @@ def _label_errors(text: str, rule: Callable[[str], list[str]]) -> Iterable[str]:
         if wrong:
             return [f"validating label {quote(label)}: {error}" for error in wrong]
     return []
+
+
+# Columns of certificate signing requests
+
+
+def _requested(request: Object) -> str:
+    seconds = field(request, "spec.expirationSeconds")
+    return NONE if seconds is None else duration_text(timedelta(seconds=seconds))
+
+
+def _condition(request: Object) -> str:
+    """The decision, whether signing failed, and whether a certificate was issued."""
+    states = {one.get("type") for one in items(request, "status.conditions")}
+    words = [next((word for word in ("Denied", "Approved") if word in states), "Pending")]
+    if "Failed" in states:
+        words.append("Failed")
+    if field(request, "status.certificate"):
+        words.append("Issued")
+    return ",".join(words)
+
+
+PRINTERS = {
+    "certificates/v1/certificatesigningrequests": table(
+        NAME,
+        AGE,
+        text("SignerName", "spec.signerName", "Signer that is asked", missing=NONE),
+        text("Requestor", "spec.username", "User that asks"),
+        text("RequestedDuration", _requested, "How long the certificate should be valid"),
+        text("Condition", _condition, "What became of the request"),
+    ),
+}

@@ -1,9 +1,10 @@
-"""The behaviour of Lease: which process leads, and until when."""
+"""The behaviour and columns of Lease: which process leads, and until when."""
 
 from __future__ import annotations
 
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.columns.model import AGE, NAME, table, text
 from fairlead.resources.context import Context
 from fairlead.resources.rules import non_negative, positive
 
@@ -15,3 +16,12 @@ class LeaseBehaviour(Behaviour):
         spec = value["spec"]
         positive(spec.get("leaseDurationSeconds"), "spec.leaseDurationSeconds", causes)
         non_negative(spec.get("leaseTransitions"), "spec.leaseTransitions", causes)
+
+
+PRINTERS = {
+    "coordination/v1/leases": table(
+        NAME,
+        text("Holder", "spec.holderIdentity", "Who holds the lease"),
+        AGE,
+    ),
+}

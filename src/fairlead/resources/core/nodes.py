@@ -1,4 +1,4 @@
-"""The behaviour of Node: a machine that runs pods, its capacity and its taints."""
+"""The behaviour of Node: a machine that runs pods, its capacity and its taints; its columns."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from typing import Any, Final
 
 import orjson
 
+from fairlead.base.dialect import Dialect
 from fairlead.codec.json_syntax import describe_json_error
 from fairlead.codec.types.mismatch import json_kind
-from fairlead.codec.types.names import dns_label, dns_subdomain
+from fairlead.codec.types.names import dns_label, dns_subdomain, label_value, qualified_name
 from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.columns.cell_text import NONE, UNKNOWN, field, items, mapping
+from fairlead.resources.columns.model import AGE, NAME, Field, Printer, Value, table, text
 from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import parse_network
-from fairlead.resources.core.annotated_lists import read_list
 from fairlead.resources.core.pods.resources import round_up_amounts
+from fairlead.resources.core.pods.scheduling import TAINT_EFFECTS
 from fairlead.resources.core.resource_names import check_amount
-from fairlead.resources.core.shared import go_text_fields
-from fairlead.resources.core.taints import check_taints
+from fairlead.resources.core.shared import duplicate, go_date, go_struct, go_text_fields, read_list
 from fairlead.resources.go_values import go_list_or_nil as go_list
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import config_key_errors
@@ -98,12 +100,12 @@ def _sync_ranges(spec: Object) -> None:
 
 def _check_resources(status: Object, causes: Causes, context: Context) -> None:
     for kind in ("capacity", "allocatable"):
-        for name, text in (status.get(kind) or {}).items():
-            check_amount(name, text, f"status.{kind}.{name}", causes, context.dialect)
+        for name, amount in (status.get(kind) or {}).items():
+            check_amount(name, amount, f"status.{kind}.{name}", causes, context.dialect)
 
 
 def _check_ranges(ranges: list[str], path: str, causes: Causes) -> None:
-    networks = [parse_network(text) for text in ranges]
+    networks = [parse_network(cidr) for cidr in ranges]
     for index, network in enumerate(networks):
         if network is None:
             causes.invalid(f"{path}[{index}]", go_list("string", ranges), "must be valid CIDR")
@@ -118,9 +120,9 @@ def _check_ranges(ranges: list[str], path: str, causes: Causes) -> None:
     if len(families) != 2 or len(ranges) > 2 or None in networks:
         detail = "may specify no more than one CIDR for each IP family"
         causes.invalid(path, go_list("string", ranges), detail)
-    for index, text in enumerate(ranges):
-        if text in ranges[:index]:
-            causes.duplicate(f"{path}[{index}]", text)
+    for index, cidr in enumerate(ranges):
+        if cidr in ranges[:index]:
+            causes.duplicate(f"{path}[{index}]", cidr)
 
 
 def _check_addresses(addresses: list[Object], causes: Causes) -> None:
@@ -265,3 +267,91 @@ def _misfit(found: Any) -> str:
 
 def _in_field(value: Any, field: str, kind: str) -> str:
     return f"json: cannot unmarshal {json_kind(value)} into Go struct field {field} of type {kind}"
+
+
+# Taints of nodes
+
+
+def check_taints(taints: list[Object] | None, list_path: str, causes: Causes) -> None:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints or ()):
+        path = f"{list_path}[{index}]"
+        key, value, effect = (taint.get(name, "") for name in ("key", "value", "effect"))
+        causes.invalid_each(f"{path}.key", key, qualified_name(key))
+        wrong = label_value(value)
+        if wrong:
+            causes.invalid(f"{path}.value", value, ";".join(wrong))
+        if not effect:
+            causes.required(f"{path}.effect")
+        elif effect not in TAINT_EFFECTS:
+            causes.unsupported(f"{path}.effect", effect, TAINT_EFFECTS)
+        if (key, effect) in seen:
+            detail = "taints must be unique by key and effect pair"
+            duplicate(path, _shown_taint(taint), detail, causes)
+        seen.add((key, effect))
+
+
+def _shown_taint(taint: Object) -> GoValue:
+    return go_struct(
+        "core.Taint",
+        {
+            "Key": quote(taint.get("key", "")),
+            "Value": quote(taint.get("value", "")),
+            "Effect": quote(taint.get("effect", "")),
+            "TimeAdded": go_date(taint.get("timeAdded")),
+        },
+    )
+
+
+# Columns of nodes
+
+
+def _status(node: Object) -> str:
+    words = {
+        one.get("type"): "Ready" if one.get("status") == "True" else "NotReady"
+        for one in items(node, "status.conditions")
+    }
+    word = words.get("Ready", "Unknown")
+    return f"{word},SchedulingDisabled" if field(node, "spec.unschedulable") else word
+
+
+def _address(kind: str) -> Value:
+    def cell(node: Object) -> str:
+        found = (one for one in items(node, "status.addresses") if one.get("type") == kind)
+        return next((str(one.get("address") or "") for one in found), NONE)
+
+    return cell
+
+
+def _roles(dialect: Dialect) -> Value:
+    prefix, label = dialect.label("node-role.@/"), dialect.label("@/role")
+
+    def cell(node: Object) -> str:
+        labels = mapping(node, "metadata.labels")
+        roles = {key.removeprefix(prefix) for key in labels if key.startswith(prefix)}
+        roles.add(labels.get(label, ""))
+        return ",".join(sorted(roles - {""})) or NONE
+
+    return cell
+
+
+def printers(dialect: Dialect) -> dict[str, Printer]:
+    """The printer of nodes; the labels of roles depend on the dialect."""
+
+    def told(name: str, key: str, description: str) -> Field:
+        return text(name, f"status.nodeInfo.{key}", description, missing=UNKNOWN, wide=True)
+
+    return {
+        "core/v1/nodes": table(
+            NAME,
+            text("Status", _status, "Whether the node is ready and open to pods"),
+            text("Roles", _roles(dialect), "Roles named by the node's labels"),
+            AGE,
+            text("Version", "status.nodeInfo.kubeletVersion", "Version of the node agent"),
+            text("Internal-IP", _address("InternalIP"), "Address inside the cluster", wide=True),
+            text("External-IP", _address("ExternalIP"), "Address from outside", wide=True),
+            told("OS-Image", "osImage", "Operating system"),
+            told("Kernel-Version", "kernelVersion", "Kernel"),
+            told("Container-Runtime", "containerRuntimeVersion", "What runs the containers"),
+        )
+    }

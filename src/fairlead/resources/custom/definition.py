@@ -6,6 +6,7 @@ stored definition and are compiled when the first object is read or written.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,7 +24,6 @@ from fairlead.resources.apiextensions.conditions import (
     is_true,
 )
 from fairlead.resources.custom.scale import ScalePaths
-from fairlead.resources.custom.version_order import priority
 from fairlead.resources.metadata import check_metadata
 from fairlead.storage.version import Version
 
@@ -247,3 +247,19 @@ def _identity(value: Object) -> str:
     """A string that identifies the spec and the accepted names of a definition."""
     metadata, names = value["metadata"], value["status"]["acceptedNames"]
     return f"{metadata['uid']} {metadata.get('generation', 0)} {names}"
+
+
+# The order of preference of versions
+
+_RELEASE = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?", re.ASCII)
+_STAGES = {None: 2, "beta": 1, "alpha": 0}
+
+
+def priority(version: str) -> tuple[object, ...]:
+    """Sort key by preference: stable versions before betas before alphas, newer before older, names
+    of another form last, in alphabetical order."""
+    found = _RELEASE.fullmatch(version)
+    if found is None:
+        return (1, version)
+    major, stage, minor = found.groups()
+    return (0, -_STAGES[stage], -int(major), -int(minor or 0))

@@ -8,9 +8,8 @@ from typing import Protocol
 
 from fairlead.codec.types.model import Object
 from fairlead.resources.custom.definition import DEFINITIONS as DEFINITIONS
-from fairlead.resources.custom.definition import Converter, CustomKind, Definition
+from fairlead.resources.custom.definition import Converter, CustomKind, Definition, priority
 from fairlead.resources.custom.resource import CustomResource
-from fairlead.resources.custom.version_order import priority
 from fairlead.resources.registry import GroupVersion, Resource, Resources
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection

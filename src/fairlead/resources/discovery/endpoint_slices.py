@@ -7,6 +7,8 @@ from typing import Any
 from fairlead.codec.types.names import dns_label, dns_subdomain, label_value, qualified_name
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.columns.cell_text import UNSET, items, shortened
+from fairlead.resources.columns.model import AGE, NAME, table, text
 from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import family_of, non_special_address
 from fairlead.resources.metadata import check_labels
@@ -140,3 +142,40 @@ def _check_ports(ports: list[dict[str, Any]], causes: Causes) -> None:
             causes.unsupported(f"{path}.protocol", protocol, PROTOCOLS)
         if application is not None:
             causes.invalid_each(f"{path}.appProtocol", application, qualified_name(application))
+
+
+# Columns of endpoint slices
+
+_SHOWN = 3
+
+
+def _slice_port(port: Object) -> str:
+    if port.get("port") is not None:
+        return str(port["port"])
+    name = port.get("name")
+    return "*" if name is None else name
+
+
+def _slice_ports(endpoint_slice: Object) -> str:
+    ports = [_slice_port(port) for port in items(endpoint_slice, "ports")]
+    return shortened(ports, _SHOWN) or UNSET
+
+
+def _slice_addresses(endpoint_slice: Object) -> str:
+    found = [
+        address
+        for endpoint in items(endpoint_slice, "endpoints")
+        for address in items(endpoint, "addresses")
+    ]
+    return shortened(found, _SHOWN) or UNSET
+
+
+PRINTERS = {
+    "discovery/v1/endpointslices": table(
+        NAME,
+        text("AddressType", "addressType", "What kind of addresses these are"),
+        text("Ports", _slice_ports, "Ports of every endpoint"),
+        text("Endpoints", _slice_addresses, "Addresses of the endpoints"),
+        AGE,
+    ),
+}

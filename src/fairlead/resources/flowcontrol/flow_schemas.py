@@ -7,7 +7,7 @@ from typing import Any
 from fairlead.codec.types.names import dns_label, dns_subdomain
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.core.shared import go_struct, go_structs
-from fairlead.resources.flowcontrol.mandatory import FLOW_SCHEMAS
+from fairlead.resources.flowcontrol.bootstrap import FLOW_SCHEMAS
 from fairlead.resources.flowcontrol.shared import FlowControlBehaviour
 from fairlead.resources.go_values import given_list, go_list
 from fairlead.resources.storage.shared import go_pointer

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.core.shared import go_struct
-from fairlead.resources.flowcontrol.mandatory import PRIORITY_LEVELS
+from fairlead.resources.flowcontrol.bootstrap import PRIORITY_LEVELS
 from fairlead.resources.flowcontrol.shared import FlowControlBehaviour
 from fairlead.resources.storage.shared import go_pointer
 

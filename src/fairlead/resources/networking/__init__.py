@@ -1,7 +1,7 @@
 """Kinds of the networking group."""
 
 BEHAVIOURS: dict[str, str] = {
-    "networking/v1/ingressclasses": "ingress_classes.IngressClassBehaviour",
+    "networking/v1/ingressclasses": "ingresses.IngressClassBehaviour",
     "networking/v1/ingresses": "ingresses.IngressBehaviour",
     "networking/v1/networkpolicies": "network_policies.NetworkPolicyBehaviour",
 }

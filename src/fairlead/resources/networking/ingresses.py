@@ -1,10 +1,11 @@
-"""The behaviour of Ingress: maps hosts and paths to backends."""
+"""The behaviour of Ingress, which maps hosts and paths to backends, and of IngressClass, which
+names the controller that serves the ingresses of a class."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fairlead.codec.types.names import dns_1035_label, dns_subdomain
+from fairlead.codec.types.names import dns_1035_label, dns_label, dns_subdomain
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
@@ -14,10 +15,11 @@ from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.networking.shared import (
     NOT_AN_IP,
     check_balancer_status,
+    check_prefixed_path,
     check_typed_reference,
     host_errors,
 )
-from fairlead.resources.rules import port_name, port_number
+from fairlead.resources.rules import immutable, port_name, port_number
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
@@ -147,3 +149,41 @@ def _check_tls(tls: dict[str, Any], path: str, causes: Causes, bad_secret_names:
 def _has_bad_secret_name(spec: dict[str, Any]) -> bool:
     names = (tls.get("secretName", "") for tls in spec.get("tls") or ())
     return any(name and dns_subdomain(name) for name in names)
+
+
+LONGEST_CONTROLLER = 250
+SCOPES = ("Cluster", "Namespace")
+
+
+class IngressClassBehaviour(OrderedBehaviour):
+    update_order = (Step.METADATA_CHANGE, Step.CHANGE, Step.METADATA, Step.RULES)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        spec = value["spec"]
+        controller = spec.get("controller", "")
+        if len(controller) > LONGEST_CONTROLLER:
+            causes.too_long("spec.controller", LONGEST_CONTROLLER)
+        check_prefixed_path(controller, "spec.controller", causes)
+        parameters = spec.get("parameters")
+        if parameters is not None:
+            check_typed_reference(parameters, "spec.parameters", causes)
+            _check_scope(parameters, "spec.parameters", causes)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        controller, before = (each["spec"].get("controller", "") for each in (value, old))
+        immutable(controller, before, "spec.controller", causes)
+
+
+def _check_scope(parameters: dict[str, Any], path: str, causes: Causes) -> None:
+    scope, namespace = parameters.get("scope"), parameters.get("namespace")
+    if scope is None:
+        causes.required(f"{path}.scope")
+    elif scope not in SCOPES:
+        causes.unsupported(f"{path}.scope", scope, SCOPES)
+    elif scope == "Cluster":
+        if namespace is not None:
+            causes.forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
+    elif namespace is None:
+        causes.required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
+    else:
+        causes.invalid_each(f"{path}.namespace", namespace, dns_label(namespace))

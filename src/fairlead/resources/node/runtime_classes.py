@@ -1,4 +1,5 @@
-"""The behaviour of RuntimeClass: the container runtime of pods, its overhead and its nodes."""
+"""The behaviour and columns of RuntimeClass: the container runtime of pods, its overhead and its
+nodes."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any
 from fairlead.codec.types.names import dns_label
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.columns.model import AGE, NAME, table, text
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.go_text import TOLERATION, go_struct
 from fairlead.resources.core.pods.resources import check_resources
@@ -53,3 +55,12 @@ def _check_tolerations(tolerations: list[dict[str, Any]], causes: Causes) -> Non
         if key in seen:
             causes.duplicate(f"{path}[{index}]", go_struct("Toleration", toleration, TOLERATION))
         seen.add(key)
+
+
+PRINTERS = {
+    "node/v1/runtimeclasses": table(
+        NAME,
+        text("Handler", "handler", "Handler that runs the pods"),
+        AGE,
+    ),
+}

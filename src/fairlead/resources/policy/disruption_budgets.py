@@ -7,6 +7,8 @@ from __future__ import annotations
 from fairlead.resources.apps.shared import check_at_most_hundred_percent, check_int_or_percent
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.columns.cell_text import field
+from fairlead.resources.columns.model import AGE, NAME, Value, number, table, text
 from fairlead.resources.conditions import check_conditions
 from fairlead.resources.context import Context
 from fairlead.resources.core.shared import go_struct
@@ -53,3 +55,22 @@ def _shown(spec: Object) -> GoValue:
         "MaxUnavailable": go_pointer(amount, spec.get("maxUnavailable")),
     }
     return go_struct("policy.PodDisruptionBudgetSpec", parts)
+
+
+def _amount(path: str) -> Value:
+    def cell(budget: Object) -> str:
+        value = field(budget, path)
+        return "N/A" if value is None else str(value)
+
+    return cell
+
+
+PRINTERS = {
+    "policy/v1/poddisruptionbudgets": table(
+        NAME,
+        text("Min Available", _amount("spec.minAvailable"), "Pods that must stay"),
+        text("Max Unavailable", _amount("spec.maxUnavailable"), "Pods that may be gone"),
+        number("Allowed Disruptions", "status.disruptionsAllowed", "Pods that may go now"),
+        AGE,
+    ),
+}

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.columns.cell_text import field, items, joined
+from fairlead.resources.columns.model import NAME, Value, table, text
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.security import PROC_MOUNTS
-from fairlead.resources.policy.profiles import check_profile_annotations
 
 ANY = "*"
 LONGEST_DRIVER_NAME = 63
@@ -264,3 +265,82 @@ def _check_names(names: Sequence[str], path: str, causes: Causes) -> None:
             causes.invalid(f"{path}[{index}]", name, detail)
     if len(names) > 1 and any(name.startswith("*") for name in names):
         causes.forbidden(f"{path}.items", "if '*' is present, must not specify other sysctls")
+
+
+# Annotations in which a PodSecurityPolicy names AppArmor and seccomp profiles
+
+APPARMOR = "apparmor.security.beta.@"
+SECCOMP = "seccomp.security.alpha.@"
+LOCAL = "localhost/"
+ANY_PROFILE = "*"
+
+
+def check_profile_annotations(
+    annotations: dict[str, str], causes: Causes, context: Context
+) -> None:
+    def given(name: str) -> tuple[str, str]:
+        key = context.dialect.label(name)
+        return f"metadata.annotations[{key}]", annotations.get(key, "")
+
+    path, profile = given(f"{APPARMOR}/defaultProfileName")
+    if profile and not _is_apparmor(profile):
+        causes.invalid(path, profile, f"invalid AppArmor profile name: {quote(profile)}")
+    path, profiles = given(f"{APPARMOR}/allowedProfileNames")
+    for profile in profiles.split(","):
+        if not _is_apparmor(profile):
+            causes.invalid(path, profiles, f"invalid AppArmor profile name: {quote(profile)}")
+    path, profile = given(f"{SECCOMP}/defaultProfileName")
+    if profile:
+        _check_seccomp(profile, path, causes)
+    path, profiles = given(f"{SECCOMP}/allowedProfileNames")
+    for profile in profiles.split(",") if profiles else ():
+        if profile != ANY_PROFILE:
+            _check_seccomp(profile, path, causes)
+
+
+def _is_apparmor(profile: str) -> bool:
+    return profile in ("", "runtime/default", "unconfined") or profile.startswith(LOCAL)
+
+
+def _check_seccomp(profile: str, path: str, causes: Causes) -> None:
+    if profile in ("runtime/default", "docker/default", "unconfined"):
+        return
+    if not profile.startswith(LOCAL):
+        causes.invalid(path, profile, "must be a valid seccomp profile")
+        return
+    file = profile.removeprefix(LOCAL)
+    if file.startswith("/"):
+        causes.invalid(path, file, "must be a relative path")
+    if ".." in file.split("/"):
+        causes.invalid(path, file, "must not contain '..'")
+
+
+# Columns of pod security policies
+
+
+def _list(path: str) -> Value:
+    return lambda policy: joined(items(policy, path))
+
+
+def _privileged(policy: Object) -> str:
+    return "true" if field(policy, "spec.privileged") else "false"
+
+
+PRINTERS = {
+    "policy/v1beta1/podsecuritypolicies": table(
+        NAME,
+        text("Priv", _privileged, "Whether pods may be privileged"),
+        text("Caps", _list("spec.allowedCapabilities"), "Capabilities pods may add"),
+        text("SELinux", "spec.seLinux.rule", "Rule for SELinux labels"),
+        text("RunAsUser", "spec.runAsUser.rule", "Rule for user ids"),
+        text("FsGroup", "spec.fsGroup.rule", "Rule for the group of volumes"),
+        text("SupGroup", "spec.supplementalGroups.rule", "Rule for further groups"),
+        text(
+            "ReadOnlyRootFs",
+            "spec.readOnlyRootFilesystem",
+            "Whether the root file system must be read-only",
+            missing=False,
+        ),
+        text("Volumes", _list("spec.volumes"), "Kinds of volume pods may use"),
+    ),
+}

@@ -1,9 +1,10 @@
-"""The behaviour of PriorityClass; the priority of a name is immutable."""
+"""The behaviour and columns of PriorityClass; the priority of a name is immutable."""
 
 from __future__ import annotations
 
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.columns.model import AGE, NAME, flag, number, table
 from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import immutable, one_of
@@ -56,3 +57,13 @@ def _system_class_error(name: str, priority: int, is_default: bool) -> str:
     if priority != wanted:
         return f"value of {name} PriorityClass must be {wanted}"
     return f"globalDefault of {name} PriorityClass must be false" if is_default else ""
+
+
+PRINTERS = {
+    "scheduling/v1/priorityclasses": table(
+        NAME,
+        number("Value", "value", "Higher goes first"),
+        flag("Global-Default", "globalDefault", "Whether pods without a class get this one"),
+        AGE,
+    ),
+}

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error, refusal
+from fairlead.admission.plugins.certificates import Allowed
 from fairlead.admission.plugins.pod_security_policy.defaults import fill
 from fairlead.admission.plugins.pod_security_policy.policy import SecurityPolicy, policies_of
 from fairlead.admission.plugins.pod_security_policy.rules import faults
-from fairlead.admission.plugins.signer_rights import Allowed
 from fairlead.admission.plugins.version_facts import FindCollection, PerCollectionCache
 from fairlead.auth.authentication.user import User, account_groups, account_user_name
 from fairlead.auth.authorization import attributes as questions

@@ -8,7 +8,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 from fairlead.resources.core.pods.annotations import DOCKER_DEFAULT, RUNTIME_DEFAULT
-from fairlead.resources.policy.profiles import ANY_PROFILE, APPARMOR, SECCOMP
+from fairlead.resources.policy.security_policies import ANY_PROFILE, APPARMOR, SECCOMP
 from fairlead.storage.version import Version
 
 ANY = "*"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fairlead.admission.plugins.base import Object
 from fairlead.resources.core.pods import PREFERRED, REQUIRED
-from fairlead.resources.core.pods.qos import BEST_EFFORT, qos_class
+from fairlead.resources.core.pods.resources import BEST_EFFORT, qos_class
 
 _AFFINITIES = ("podAffinity", "podAntiAffinity")
 

@@ -13,7 +13,7 @@ from fairlead.controllers.workloads import statuses
 from fairlead.controllers.workloads.jobs.failure_policy import FailurePolicy
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.operations.api import Object
-from fairlead.resources.batch.names import INDEXED, TRACKING
+from fairlead.resources.batch.job_spec import INDEXED, TRACKING
 
 COMPLETE, FAILED, FAILURE_TARGET, SUSPENDED = "Complete", "Failed", "FailureTarget", "Suspended"
 BY_POLICY = "PodFailurePolicy"

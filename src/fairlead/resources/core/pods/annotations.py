@@ -10,9 +10,9 @@ from typing import Final
 from fairlead.base.dialect import Dialect
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
-from fairlead.resources.core.annotated_lists import read_list
 from fairlead.resources.core.pods.container_lists import all_containers, containers_with_paths
 from fairlead.resources.core.pods.scheduling import check_tolerations
+from fairlead.resources.core.shared import read_list
 from fairlead.resources.core.volumes.paths import descending_path
 from fairlead.resources.rules import bounded_int
 

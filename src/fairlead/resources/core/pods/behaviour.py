@@ -28,7 +28,7 @@ from fairlead.resources.core.pods.defaults import (
     fill_spec_defaults,
 )
 from fairlead.resources.core.pods.go_text import go_pod_ip, go_pod_ips
-from fairlead.resources.core.pods.qos import qos_class
+from fairlead.resources.core.pods.resources import qos_class
 from fairlead.resources.core.pods.spec import check_spec
 from fairlead.resources.core.pods.warnings import warn_of_pod
 from fairlead.resources.metadata import check_metadata, check_metadata_update

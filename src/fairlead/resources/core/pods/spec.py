@@ -1,4 +1,4 @@
-"""Validation of a PodSpec, in the reference's order."""
+"""Validation of a PodSpec, in the reference's order, and of the pod templates in other kinds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import is_address
+from fairlead.resources.core.pods.annotations import (
+    check_pod_annotations,
+    check_seccomp_matches,
+    drop_init_annotations,
+)
 from fairlead.resources.core.pods.containers import (
     check_containers,
     check_ephemeral_containers,
     check_init_containers,
 )
+from fairlead.resources.core.pods.defaults import drop_disabled_fields, fill_spec_defaults
 from fairlead.resources.core.pods.resources import check_resources
 from fairlead.resources.core.pods.scheduling import (
     check_affinity,
@@ -27,13 +33,14 @@ from fairlead.resources.core.pods.scheduling import (
     check_tolerations,
 )
 from fairlead.resources.core.pods.security import check_pod_security
+from fairlead.resources.core.pods.warnings import warn_of_pod
 from fairlead.resources.core.pods.windows import (
     check_host_process,
     check_system,
     uses_windows_options,
 )
 from fairlead.resources.core.volumes import check_volumes
-from fairlead.resources.metadata import check_labels, go_strings
+from fairlead.resources.metadata import check_annotations, check_labels, go_strings
 from fairlead.resources.rules import one_of
 
 RESTART_POLICIES: Final[tuple[str, ...]] = ("Always", "OnFailure", "Never")
@@ -201,3 +208,42 @@ def check_host_aliases(aliases: list[Object], path: str, causes: Causes) -> None
             causes.invalid(f"{path}.ip", address, NOT_AN_ADDRESS)
         for name in alias.get("hostnames") or ():
             causes.invalid_each(f"{path}.hostnames", name, dns_subdomain(name))
+
+
+# Entry points for the kinds that contain pod specs and pod templates
+
+NO_EPHEMERAL = "ephemeral containers not allowed in pod template"
+
+
+def check_pod_template(template: Object, path: str, causes: Causes, context: Context) -> None:
+    """Check the labels, annotations and spec of a PodTemplateSpec at `path`."""
+    metadata, spec = template["metadata"], template["spec"]
+    annotations = metadata.get("annotations")
+    check_labels(metadata.get("labels"), f"{path}.labels", causes)
+    check_annotations(annotations, f"{path}.annotations", causes)
+    check_pod_annotations(annotations, spec, f"{path}.annotations", causes, context.dialect)
+    check_pod_spec(spec, f"{path}.spec", causes, context)
+    check_seccomp_matches(annotations, spec, f"{path}.spec", causes, context.dialect)
+    if spec.get("ephemeralContainers"):
+        causes.forbidden(f"{path}.spec.ephemeralContainers", NO_EPHEMERAL)
+
+
+def check_pod_spec(spec: Object, path: str, causes: Causes, context: Context) -> None:
+    """Check a PodSpec at `path`."""
+    check_spec(spec, "", path, causes, context)
+
+
+def fill_template_defaults(template: Object, context: Context) -> None:
+    """Set the defaults of a PodTemplateSpec that depend on other fields."""
+    fill_spec_defaults(template["spec"])
+    drop_init_annotations(template["metadata"], context.dialect)
+
+
+def drop_disabled_pod_fields(spec: Object, old_spec: Object | None, context: Context) -> None:
+    """Remove the fields of disabled features, unless the old spec uses them."""
+    drop_disabled_fields(spec, old_spec, context)
+
+
+def template_warnings(template: Object, path: str, context: Context) -> None:
+    """Report warnings about a PodTemplateSpec at `path`."""
+    warn_of_pod(template["spec"], template["metadata"], f"{path}.", context)

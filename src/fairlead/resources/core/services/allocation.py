@@ -3,7 +3,7 @@
 A server has one `ServiceAllocators`. A write reserves values in a `Reservation`. After the commit,
 `observe` assigns them to the service; if the write fails, the reservation is released. Committed
 services always win: `observe` follows the store, regardless of reservations. If several servers
-share the store, reserved values are also claimed in the store (`claims`).
+share the store, reserved values are also claimed in the store (`Claims`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from itertools import chain
 
 from fairlead.codec.types.model import Object as Object
 from fairlead.resources.core.addresses import Network, family_of, parse_address, parse_network
-from fairlead.resources.core.services.claims import Claims
 from fairlead.resources.core.services.fields import HEADLESS, addresses, needs_address, node_ports
+from fairlead.storage.backend import ConditionFailed
 from fairlead.storage.companion import Companion
+from fairlead.storage.store import Store
 
 DEFAULT_NETWORKS = "10.0.0.0/24"
 DEFAULT_PORTS = "30000-32767"
@@ -297,3 +298,37 @@ class Reservation:
         for pool, number in self._taken:
             pool.release(number, self)
         self._taken.clear()
+
+
+# Claims on addresses and ports, as keys in the store, for several servers on one store
+#
+# A reservation exists in the memory of one server; another server may choose the same value
+# before it sees the service. So the service and a key for the value are written in one commit:
+# of two servers that want a value, one finds its key changed. Keys are never deleted. A key
+# alone does not mean that a value is in use: a server that finds the value free among the
+# services may write its key again.
+
+CLAIMS = "fairlead/serviceclaims"
+
+
+class Claims:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._collection = store.collection(CLAIMS)
+
+    def of(self, names: Iterable[str]) -> list[Companion]:
+        """The companions to write with a service that takes these values."""
+        return [
+            Companion(
+                self._collection,
+                {"metadata": {"name": name}},
+                self._store.latest(self._collection, name),
+                name,
+            )
+            for name in names
+        ]
+
+
+def is_claimed(error: ConditionFailed) -> bool:
+    """Whether a write failed because another server allocated one of its values."""
+    return error.condition.resource == CLAIMS

@@ -18,8 +18,12 @@ from fairlead.codec.types.decode import Decode
 from fairlead.codec.types.model import Object, Struct
 from fairlead.resources.custom.schema.decode import DecoderBuilder, UnknownFields
 from fairlead.resources.custom.schema.defaults import Fill, filler_of
-from fairlead.resources.custom.schema.embedded import EmbeddedChecks, MetadataRules, Visit
-from fairlead.resources.custom.schema.embedded_defaults import prune_defaults
+from fairlead.resources.custom.schema.embedded import (
+    EmbeddedChecks,
+    MetadataRules,
+    Visit,
+    prune_defaults,
+)
 from fairlead.resources.custom.schema.list_types import repeats_check
 from fairlead.resources.custom.schema.markers import Schema, markers_of
 from fairlead.resources.custom.schema.problems import INVALID, Causes, Check, report

@@ -1,20 +1,21 @@
-"""PersistentVolumeLabel: labels a cloud volume with region and zone, and restricts it to nodes
-there.
-
-There is no cloud API to query. The location comes from the labels that the provisioner set, or from
-a zone in the volume's identifier. A cloud volume with neither is rejected, with the error for an
-unreachable cloud.
+"""Plugins for persistent volumes and claims: PersistentVolumeLabel, PersistentVolumeClaimResize and
+StorageObjectInUseProtection.
 """
 
 from __future__ import annotations
 
 import logging
 import re
+from decimal import Decimal
 from typing import NamedTuple
 
-from fairlead.admission.plugin import CREATE, Attributes
-from fairlead.admission.plugins.base import Object, PluginBase, mutation_error
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
+from fairlead.admission.plugins.base import Object, PluginBase, mutation_error, refusal
+from fairlead.admission.plugins.default_classes import CLAIMS, CLASSES
+from fairlead.admission.plugins.namespace_lifecycle import Find
 from fairlead.base.dialect import Dialect
+from fairlead.codec.types.quantity import quantity
+from fairlead.resources.core.persistent_volumes import CLASS_ANNOTATION
 
 logger = logging.getLogger("fairlead")
 
@@ -49,6 +50,13 @@ _CLOUDS = (
 
 
 class PersistentVolumeLabel(PluginBase):
+    """Labels a cloud volume with region and zone, and restricts it to nodes there.
+
+    There is no cloud API to query. The location comes from the labels that the provisioner set, or
+    from a zone in the volume's identifier. A cloud volume with neither is rejected, with the error
+    for an unreachable cloud.
+    """
+
     name = "PersistentVolumeLabel"
 
     def __init__(self, dialect: Dialect) -> None:
@@ -118,3 +126,76 @@ def _tie(spec: Object, requirements: list[Object]) -> None:
     required["nodeSelectorTerms"] = terms
     affinity["required"] = required
     spec["nodeAffinity"] = affinity
+
+
+_NOT_BOUND = "only bound persistent volume claims can be expanded"
+_NOT_GROWING = (
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc"
+    " must support resize"
+)
+
+
+class PersistentVolumeClaimResize(PluginBase):
+    """A claim may grow only if its class allows expansion."""
+
+    name = "PersistentVolumeClaimResize"
+    concerns: frozenset[str] | None = frozenset({CLAIMS})
+
+    def __init__(self, dialect: Dialect, find: Find) -> None:
+        self._find = find
+        self._class_annotation = dialect.label(CLASS_ANNOTATION)
+
+    def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.key != CLAIMS or attributes.operation != UPDATE:
+            return
+        value, old = attributes.value, attributes.old
+        assert value is not None
+        assert old is not None
+        if _size(value) <= _size(old):
+            return
+        if (old.get("status") or {}).get("phase") != "Bound":
+            raise refusal(attributes, _NOT_BOUND)
+        name = self._class_name(value)
+        if not name or name != self._class_name(old) or not self._grows(name):
+            raise refusal(attributes, _NOT_GROWING)
+
+    def _class_name(self, claim: Object) -> str:
+        annotations = claim["metadata"].get("annotations") or {}
+        named: str = annotations.get(
+            self._class_annotation, claim["spec"].get("storageClassName") or ""
+        )
+        return named
+
+    def _grows(self, name: str) -> bool:
+        entry = self._find(CLASSES, "", name)
+        return entry is not None and bool(entry.object().get("allowVolumeExpansion"))
+
+
+def _size(claim: Object) -> Decimal:
+    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+    return quantity(requests.get("storage", "0"))
+
+
+class StorageObjectInUseProtection(PluginBase):
+    """Adds the finalizer that delays the deletion of used volumes and claims."""
+
+    name = "StorageObjectInUseProtection"
+    concerns: frozenset[str] | None = frozenset(
+        {"core/v1/persistentvolumeclaims", "core/v1/persistentvolumes"}
+    )
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._finalizers = {
+            "core/v1/persistentvolumeclaims": dialect.pvc_protection,
+            "core/v1/persistentvolumes": dialect.pv_protection,
+        }
+
+    def admit(self, attributes: Attributes) -> None:
+        finalizer = self._finalizers.get(attributes.resource.key)
+        if finalizer is None or attributes.operation != CREATE:
+            return
+        assert attributes.value is not None
+        metadata = attributes.value["metadata"]
+        present = metadata.get("finalizers") or []
+        if finalizer not in present:
+            metadata["finalizers"] = [*present, finalizer]

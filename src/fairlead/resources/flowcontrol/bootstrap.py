@@ -1,13 +1,62 @@
-"""The flow schemas and priority levels that a new cluster gets, read from `suggested.table`, which
-describes its own format.
+"""The flow schemas and priority levels that a new cluster gets: the mandatory ones, and the
+suggested ones, read from `suggested.table`, which describes its own format.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairlead.base.dialect import Dialect
 from fairlead.base.files import text_beside
 from fairlead.base.records import dataclass, field
-from fairlead.resources.flowcontrol.mandatory import EVERYTHING, Spec
+
+Spec = dict[str, Any]
+
+EVERYTHING: Spec = {
+    "resourceRules": [
+        {
+            "verbs": ["*"],
+            "apiGroups": ["*"],
+            "resources": ["*"],
+            "clusterScope": True,
+            "namespaces": ["*"],
+        }
+    ],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+}
+
+
+def _groups(*names: str) -> list[Spec]:
+    return [{"kind": "Group", "group": {"name": name}} for name in names]
+
+
+# The mandatory objects, without which some requests would match none: their specs are immutable.
+FLOW_SCHEMAS: dict[str, Spec] = {
+    "exempt": {
+        "priorityLevelConfiguration": {"name": "exempt"},
+        "matchingPrecedence": 1,
+        "rules": [{"subjects": _groups("system:masters"), **EVERYTHING}],
+    },
+    "catch-all": {
+        "priorityLevelConfiguration": {"name": "catch-all"},
+        "matchingPrecedence": 10000,
+        "distinguisherMethod": {"type": "ByUser"},
+        "rules": [
+            {
+                "subjects": _groups("system:unauthenticated", "system:authenticated"),
+                **EVERYTHING,
+            }
+        ],
+    },
+}
+
+PRIORITY_LEVELS: dict[str, Spec] = {
+    "exempt": {"type": "Exempt"},
+    "catch-all": {
+        "type": "Limited",
+        "limited": {"assuredConcurrencyShares": 5, "limitResponse": {"type": "Reject"}},
+    },
+}
 
 
 @dataclass(slots=True)

@@ -1,4 +1,5 @@
-"""MutatingAdmissionWebhook: calls webhooks that may change a write, one after the other.
+"""The two webhook plugins. MutatingAdmissionWebhook calls webhooks that may change a write, one
+after the other; ValidatingAdmissionWebhook calls those that may reject it, all concurrently.
 
 If a webhook changes the object, the chain runs all mutating steps a second time. The second round
 calls the webhooks with `reinvocationPolicy: IfNeeded` that were called before the change.
@@ -6,16 +7,18 @@ calls the webhooks with `reinvocationPolicy: IfNeeded` that were called before t
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Any, NamedTuple
 
 import orjson
 
-from fairlead.admission.plugin import Attributes
-from fairlead.admission.webhooks.call import MUTATING, CallFailed, annotate
+from fairlead.admission.plugin import Attributes, PluginBase
+from fairlead.admission.plugins.version_facts import FindNamespace
+from fairlead.admission.webhooks.call import MUTATING, VALIDATING, Asking, CallFailed, annotate
+from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.match import Match, selects
-from fairlead.admission.webhooks.plugin import Means, WebhookPlugin
-from fairlead.admission.webhooks.reviews import JSON_PATCH, Answer
-from fairlead.admission.webhooks.shapes import Documents, ShapeError
+from fairlead.admission.webhooks.reviews import JSON_PATCH, Answer, Reviews
+from fairlead.admission.webhooks.shapes import Documents, ShapeError, Shapes
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import internal
@@ -25,6 +28,29 @@ from fairlead.codec.types.mismatch import json_kind
 from fairlead.codec.types.model import Object
 from fairlead.fields.errors import MalformedPatch, OperationFailed, TooManyOperations
 from fairlead.fields.json_patch import Operation, apply_json_patch, operations
+
+
+class Means(NamedTuple):
+    """The dependencies of a webhook plugin."""
+
+    configurations: Configurations
+    reviews: Reviews
+    shapes: Shapes
+    find: FindNamespace
+
+
+class WebhookPlugin(PluginBase):
+    """Handles the resources that its configurations match; `kind` is the type label in metrics."""
+
+    kind = ""
+
+    def __init__(self, means: Means) -> None:
+        self.concerns = self.depends_on_other_state = means.configurations
+        self._configurations = means.configurations
+        self._shapes = means.shapes
+        self._find = means.find
+        self._asking = Asking(self.kind, means.reviews)
+
 
 _MUTATION, _PATCH = "mutation.webhook.admission.@/", "patch.webhook.admission.@/"
 
@@ -159,3 +185,39 @@ def _json(value: Object) -> str:
 
 def _sorted_json(value: Object | None) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+_FAILED_OPEN = "failed-open.validating.webhook.admission.@/"
+
+
+class ValidatingAdmissionWebhook(WebhookPlugin):
+    name = "ValidatingAdmissionWebhook"
+    kind = VALIDATING
+
+    def __init__(self, dialect: Dialect, means: Means) -> None:
+        super().__init__(means)
+        self._failed_open = dialect.group_name(_FAILED_OPEN)
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Wait for all webhooks; of several errors, raise that of the first webhook in order."""
+        found = self._configurations.asked(attributes)
+        chosen = [match for match in found if selects(match.hook, attributes, self._find)]
+        if not chosen:
+            return
+        documents = Documents(self._shapes, attributes, is_final=True)
+        calls = [
+            self._asking.ask(
+                match, attributes, documents, _agree, f"{self._failed_open}round_0_index_{index}"
+            )
+            for index, match in enumerate(chosen)
+        ]
+        if len(calls) == 1:
+            await calls[0]
+            return
+        for outcome in await asyncio.gather(*calls, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+
+async def _agree(answer: Answer) -> bool:
+    return False

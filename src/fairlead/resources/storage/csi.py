@@ -1,0 +1,200 @@
+"""The behaviour of the CSI kinds: CSIDriver (what a volume driver requires of the cluster), CSINode
+(the drivers of a node) and CSIStorageCapacity (the capacity of a driver for a class)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.codec.types.names import dns_subdomain, qualified_name
+from fairlead.codec.types.quantity import quantity
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
+from fairlead.resources.core.pods.warnings import newer_node_label, warn_of_node_term
+from fairlead.resources.core.shared import go_struct
+from fairlead.resources.core.volumes.sources import csi_driver_name
+from fairlead.resources.go_values import go_list, go_selector
+from fairlead.resources.rules import (
+    IMMUTABLE,
+    NON_NEGATIVE,
+    immutable,
+    label_selector,
+    non_negative,
+)
+from fairlead.resources.storage.shared import OrderedBehaviour, Step, go_pointer, same
+
+SELINUX_GATE = "SELinuxMountReadWriteOncePod"
+FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
+LIFECYCLE_MODES = ("Persistent", "Ephemeral")
+SHORTEST_TOKEN = 600
+LONGEST_TOKEN = 2**32
+
+# A change of one of these fields increments the generation; other fields are immutable or do not
+# count.
+_COUNTED = ("tokenRequests", "requiresRepublish", "seLinuxMount")
+
+
+class CSIDriverBehaviour(OrderedBehaviour):
+    update_order = (Step.METADATA_CHANGE, Step.RULES, Step.CHANGE)
+
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        spec = value["spec"]
+        if not spec.get("volumeLifecycleModes"):
+            spec["volumeLifecycleModes"] = ["Persistent"]
+        if context.gates[SELINUX_GATE] and spec.get("seLinuxMount") is None:
+            spec["seLinuxMount"] = False
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        if not context.gates[SELINUX_GATE]:
+            value["spec"].pop("seLinuxMount", None)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        spec, before = value["spec"], old["spec"]
+        if not context.gates[SELINUX_GATE] and before.get("seLinuxMount") is None:
+            spec.pop("seLinuxMount", None)
+        if any(not same(spec.get(name), before.get(name)) for name in _COUNTED):
+            value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        spec = value["spec"]
+        policy = spec.get("fsGroupPolicy")
+        if policy is not None and policy not in FS_GROUP_POLICIES:
+            causes.unsupported("spec.fsGroupPolicy", policy, FS_GROUP_POLICIES)
+        _check_token_requests(spec.get("tokenRequests") or [], causes)
+        for mode in spec.get("volumeLifecycleModes") or ():
+            if mode not in LIFECYCLE_MODES:
+                causes.unsupported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        spec, before = value["spec"], old["spec"]
+        # The misspelled path is the reference's.
+        immutable(
+            spec.get("attachRequired"),
+            before.get("attachRequired"),
+            "spec.attachedRequired",
+            causes,
+        )
+        for name in ("fsGroupPolicy", "podInfoOnMount"):
+            immutable(spec.get(name), before.get(name), f"spec.{name}", causes)
+        modes = spec.get("volumeLifecycleModes")
+        if not same(modes, before.get("volumeLifecycleModes")):
+            shown = go_list("storage.VolumeLifecycleMode", modes)
+            causes.invalid("spec.volumeLifecycleModes", shown, IMMUTABLE)
+        _check_token_requests(spec.get("tokenRequests") or [], causes)
+
+
+def _check_token_requests(requests: list[dict[str, Any]], causes: Causes) -> None:
+    seen = set()
+    for index, request in enumerate(requests):
+        path = f"spec.tokenRequests[{index}]"
+        audience, seconds = request["audience"], request.get("expirationSeconds")
+        if audience in seen:
+            causes.duplicate(f"{path}.audience", audience)
+            continue
+        seen.add(audience)
+        check_token_lifetime(seconds, f"{path}.expirationSeconds", causes)
+
+
+def check_token_lifetime(seconds: int | None, path: str, causes: Causes) -> None:
+    """Check the lifetime of a requested service account token."""
+    if seconds is None:
+        return
+    if seconds < SHORTEST_TOKEN:
+        causes.invalid(path, seconds, "may not specify a duration less than 10 minutes")
+    if seconds > LONGEST_TOKEN:
+        causes.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
+
+
+# CSINode: the volume drivers of a node. The entry of a driver is immutable.
+
+LONGEST_NODE_ID = 256
+
+
+class CSINodeBehaviour(OrderedBehaviour):
+    update_order = (Step.METADATA, Step.RULES, Step.METADATA, Step.RULES, Step.CHANGE)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        seen: set[str] = set()
+        for index, driver in enumerate(value["spec"]["drivers"] or ()):
+            _check_driver(driver, seen, f"spec.drivers[{index}]", causes)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        named: dict[str, list[dict[str, Any]]] = {}
+        for driver in value["spec"]["drivers"] or ():
+            named.setdefault(driver["name"], []).append(driver)
+        for before in old["spec"]["drivers"] or ():
+            for driver in named.get(before["name"], ()):
+                if not same(driver, before):
+                    causes.invalid("CSINodeDriver", _shown(driver), IMMUTABLE)
+
+
+def _check_driver(driver: dict[str, Any], seen: set[str], path: str, causes: Causes) -> None:
+    csi_driver_name(driver["name"], f"{path}.name", causes)
+    node_id = driver["nodeID"]
+    if not node_id:
+        causes.required(f"{path}.nodeID")
+    if len(node_id) > LONGEST_NODE_ID:
+        causes.invalid(f"{path}.nodeID", node_id, f"must be {LONGEST_NODE_ID} characters or less")
+    allocatable = driver.get("allocatable") or {}
+    non_negative(allocatable.get("count"), f"{path}.allocatable.count", causes)
+    if driver["name"] in seen:
+        causes.duplicate(f"{path}.name", driver["name"])
+    seen.add(driver["name"])
+    _check_topology_keys(driver["topologyKeys"] or [], path, causes)
+
+
+def _check_topology_keys(keys: list[str], path: str, causes: Causes) -> None:
+    seen: set[str] = set()
+    for key in keys:
+        if not key:
+            causes.required(path)
+        if key in seen:
+            causes.duplicate(path, key)
+        seen.add(key)
+        causes.invalid_each(path, key, qualified_name(key))
+
+
+def _shown(driver: dict[str, Any]) -> GoValue:
+    return go_struct(
+        "storage.CSINodeDriver",
+        {
+            "Name": quote(driver["name"]),
+            "NodeID": quote(driver["nodeID"]),
+            "TopologyKeys": go_list("string", driver["topologyKeys"] or None),
+            "Allocatable": go_pointer("storage.VolumeNodeResources", driver.get("allocatable")),
+        },
+    )
+
+
+# CSIStorageCapacity: a driver's capacity for a class in a part of the cluster.
+
+
+class CSIStorageCapacityBehaviour(OrderedBehaviour):
+    update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        for _ in range(2):  # the reference checks twice and lists every cause twice
+            super().check_create(value, causes, context)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        label_selector(value.get("nodeTopology"), "nodeTopology", causes)
+        name = value["storageClassName"]
+        causes.invalid_each("storageClassName", name, dns_subdomain(name))
+        capacity = value.get("capacity")
+        if capacity is not None and quantity(capacity) < 0:
+            causes.invalid("capacity", capacity, NON_NEGATIVE)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        topology = value.get("nodeTopology")
+        if not same(topology, old.get("nodeTopology")):
+            shown = None if topology is None else go_selector(topology)
+            causes.invalid("nodeTopology", shown, IMMUTABLE)
+        name = "storageClassName"
+        immutable(value[name], old[name], name, causes)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        topology = value.get("nodeTopology") or {}
+        warn_of_node_term(topology, "nodeTopology", context)
+        for key in topology.get("matchLabels") or ():
+            if newer := newer_node_label(key, context.dialect):
+                context.warn(f"nodeTopology.matchLabels.{key}: {newer}")
