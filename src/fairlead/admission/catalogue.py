@@ -174,13 +174,13 @@ def _made(name: str, dialect: Dialect, needs: Needs) -> Plugin | LazyPlugin | No
 
 
 def _made_by_row(name: str, row: _Row, dialect: Dialect, needs: Needs) -> Plugin:
-    given = {
+    values = {
         "dialect": dialect,
         "configuration": needs.configuration.of(name),
         "types": needs.resources.types,
     }
     words = row.made_of.split()
-    parts = (given[word] if word in given else getattr(needs, word) for word in words)
+    parts = (values[word] if word in values else getattr(needs, word) for word in words)
     module = import_module(f"fairlead.admission.plugins.{row.module}")
     plugin: Plugin = getattr(module, name)(*parts)
     return plugin
@@ -192,11 +192,11 @@ def on_by_default(dialect: Dialect) -> frozenset[str]:
 
 def switched_on(dialect: Dialect, enabled: str, disabled: str) -> list[str]:
     """The names of the enabled plugins, in order; raises PluginNameError."""
-    wanted, unwanted = _names(ENABLE_FLAG, enabled), _names(DISABLE_FLAG, disabled)
-    both = [name for name in ORDER if name in wanted & unwanted]
+    enable, unwanted = _names(ENABLE_FLAG, enabled), _names(DISABLE_FLAG, disabled)
+    both = [name for name in ORDER if name in enable & unwanted]
     if both:
         raise PluginNameError(f"{', '.join(both)} in both --{ENABLE_FLAG} and --{DISABLE_FLAG}")
-    chosen = (on_by_default(dialect) | wanted) - unwanted
+    chosen = (on_by_default(dialect) | enable) - unwanted
     return [name for name in ORDER if name in chosen]
 
 
@@ -218,9 +218,9 @@ def build_plugins(
     asked_for = _names(ENABLE_FLAG, enabled)
     plugins: list[Plugin | LazyPlugin] = []
     for name in switched_on(dialect, enabled, disabled):
-        made = _made(name, dialect, needs)
-        if made is not None:
-            plugins.append(made)
+        plugin = _made(name, dialect, needs)
+        if plugin is not None:
+            plugins.append(plugin)
         elif name in asked_for:
             logger.warning("--%s: %s is not implemented and has no effect", ENABLE_FLAG, name)
     return plugins

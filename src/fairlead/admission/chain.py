@@ -76,8 +76,8 @@ class Chain:
 
     def forget(self) -> None:
         """Drop the cached steps, because the resources of a plugin changed."""
-        for known in (self._admit, self._validate, self._alone):
-            known.clear()
+        for steps in (self._admit, self._validate, self._alone):
+            steps.clear()
 
     def updates_are_cacheable(self, resource: Resource) -> bool:
         """Whether the decision on an update depends only on the update and its user."""
@@ -85,7 +85,7 @@ class Chain:
         alone = self._alone.get(key)
         if alone is None:
             by_more = (plugin.depends_on_other_state for plugin in self._concerned(key))
-            alone = self._alone[key] = not any(key in found or "*" in found for found in by_more)
+            alone = self._alone[key] = not any(key in keys or "*" in keys for keys in by_more)
         return alone
 
     async def admit(self, attributes: Attributes) -> None:
@@ -106,16 +106,16 @@ class Chain:
         key = attributes.resource.main.key, attributes.operation
         steps = self._validate.get(key)
         if steps is None:
-            found = self._concerned(key[0])
-            taking = (p for p in found if type(p).validate is not PluginBase.validate)
+            plugins = self._concerned(key[0])
+            taking = (p for p in plugins if type(p).validate is not PluginBase.validate)
             steps = _Steps(VALIDATE, key[1], [(plugin.name, plugin.validate) for plugin in taking])
             self._validate[key] = steps
         if steps.steps:
             await steps.take(attributes)
 
     def _concerned(self, key: str) -> list[Plugin]:
-        found = (p for p in self.plugins if p.concerns is None or key in p.concerns)
-        return [p.made if isinstance(p, LazyPlugin) else p for p in found]
+        plugins = (p for p in self.plugins if p.concerns is None or key in p.concerns)
+        return [p.made if isinstance(p, LazyPlugin) else p for p in plugins]
 
     async def close(self) -> None:
         for plugin in self.plugins:

@@ -110,23 +110,25 @@ class Configuration:
         return self.sections.get(plugin)
 
 
-def read_configuration(path: Path, types: BuiltinTypes, known: tuple[str, ...]) -> Configuration:
-    """Read the file and the files it references. `known` are the names of all plugins. Raises
-    ConfigurationError."""
+def read_configuration(
+    path: Path, types: BuiltinTypes, known_plugins: tuple[str, ...]
+) -> Configuration:
+    """Read the file and the files it references. `known_plugins` are the names of all plugins.
+    Raises ConfigurationError."""
     reader = _Reader(types)
     listed = reader.section(_FILE, Section(_load(path), path))
-    found: dict[str, Section] = {}
+    sections: dict[str, Section] = {}
     for index, entry in enumerate(listed.value.get("plugins") or ()):
         place = Section(entry, path, f"plugins[{index}]")
         name = entry.get("name", "")
-        if name not in known:
+        if name not in known_plugins:
             raise place.error("name", f'unknown plugin "{name}"')
-        if name in found:
+        if name in sections:
             raise place.error("name", f"{name} is configured twice")
-        given = _given(place)
-        if given is not None:
-            found[name] = reader.section(_form(name, given), given)
-    return Configuration(found)
+        version_kind = _given(place)
+        if version_kind is not None:
+            sections[name] = reader.section(_form(name, version_kind), version_kind)
+    return Configuration(sections)
 
 
 def _given(entry: Section) -> Section | None:
@@ -174,41 +176,43 @@ class _Reader:
         self._dialect = types.dialect
         self._structs = _structs(types)
 
-    def section(self, form: _Form, given: Section) -> Section:
+    def section(self, form: _Form, section: Section) -> Section:
         """Decode a document by its format; raises ConfigurationError."""
-        document = given.value
+        document = section.value
         if not isinstance(document, dict):
-            raise given.error("", "is not a mapping of fields")
+            raise section.error("", "is not a mapping of fields")
         document = dict(document)
         if form.names:
-            self._check_kind(form, given, document)
-        return Section(self._decoded(form, given, document), given.file, given.place)
+            self._check_kind(form, section, document)
+        return Section(self._decoded(form, section, document), section.file, section.place)
 
-    def _check_kind(self, form: _Form, given: Section, document: Object) -> None:
+    def _check_kind(self, form: _Form, section: Section, document: Object) -> None:
         version, kind = document.pop("apiVersion", None), document.pop("kind", None)
         names = [(self._dialect.group_name(name), word) for name, word in form.names]
         versions = [name for name, _ in names]
         if version not in versions:
-            raise given.error(
+            raise section.error(
                 "apiVersion", f"{_shown(version)} is not known, only {', '.join(versions)}"
             )
-        wanted = dict(names)[version]
-        if kind != wanted:
-            raise given.error("kind", f"{_shown(kind)} is not known in {version}, only {wanted}")
+        expected = dict(names)[version]
+        if kind != expected:
+            raise section.error(
+                "kind", f"{_shown(kind)} is not known in {version}, only {expected}"
+            )
         if version != versions[0]:
-            place = f"{given.place}.apiVersion".strip(".")
-            said = "--%s: %s: %s: %s is deprecated; use %s"
-            logger.warning(said, FLAG, given.file, place, version, versions[0])
+            place = f"{section.place}.apiVersion".strip(".")
+            message = "--%s: %s: %s: %s is deprecated; use %s"
+            logger.warning(message, FLAG, section.file, place, version, versions[0])
 
-    def _decoded(self, form: _Form, given: Section, document: Object) -> Object:
+    def _decoded(self, form: _Form, section: Section, document: Object) -> Object:
         struct = self._structs[form.type]
         unknown: list[str] = []
         try:
             value: Object = decoder(struct)(document, unknown)
         except DecodeError as error:
-            raise given.error(".".join(reversed(error.fields)), _reason(error)) from None
+            raise section.error(".".join(reversed(error.fields)), _reason(error)) from None
         if unknown:
-            raise given.error(unknown_paths(struct, document)[0], "unknown field")
+            raise section.error(unknown_paths(struct, document)[0], "unknown field")
         return value
 
 
@@ -217,8 +221,8 @@ def _shown(value: Any) -> str:
 
 
 def _reason(error: DecodeError) -> str:
-    got, _, _ = str(error.args[0]).partition(" of type ")
-    return f"is of type {got}, not {error.wanted}" if error.wanted else str(error)
+    value, _, _ = str(error.args[0]).partition(" of type ")
+    return f"is of type {value}, not {error.wanted}" if error.wanted else str(error)
 
 
 @cache

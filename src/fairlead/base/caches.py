@@ -98,21 +98,21 @@ def remembered(
 
     def decorate(function: Callable[[Text], V]) -> Callable[[Text], V]:
         name = function.__name__.lstrip("_").replace("_", " ")
-        kept: BoundedCache[Text, V] = BoundedCache(
+        cache: BoundedCache[Text, V] = BoundedCache(
             most, longest=longest, per_byte=per_byte, name=name
         )
-        get = kept.get
+        get = cache.get
 
         def known(text: Text) -> V:
-            found: V = get(text, _MISSING)
-            if found is _MISSING:
-                found = function(text)
-                kept.keep(text, found, len(text))
-            return found
+            value: V = get(text, _MISSING)
+            if value is _MISSING:
+                value = function(text)
+                cache.keep(text, value, len(text))
+            return value
 
         known.__doc__, known.__name__ = function.__doc__, function.__name__
         known.__wrapped__ = function  # type: ignore[attr-defined]
-        known.kept = kept  # type: ignore[attr-defined]
+        known.kept = cache  # type: ignore[attr-defined]
         return known
 
     return decorate
@@ -164,13 +164,13 @@ def cache_sizes() -> dict[str, CacheSize]:
     """Return the size and the limit of every cache of this process, by name."""
     with _registering:
         caches = list(_caches)
-        found = {"shapes of objects": CacheSize(_held.number, _held.bytes, MAX_SHAPE_BYTES)}
+        sizes = {"shapes of objects": CacheSize(_held.number, _held.bytes, MAX_SHAPE_BYTES)}
     for cache in caches:
-        entries, size, most = found.get(cache.name, CacheSize())
-        found[cache.name] = CacheSize(
+        entries, size, most = sizes.get(cache.name, CacheSize())
+        sizes[cache.name] = CacheSize(
             entries + len(cache), size + cache.bytes, most + cache.most_bytes
         )
-    return found
+    return sizes
 
 
 class _Held:

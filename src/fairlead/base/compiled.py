@@ -21,5 +21,5 @@ _ONE = "fairlead.codec.types.decode"
 
 def is_compiled() -> bool:
     """Find the module's file, without importing it."""
-    found = find_spec(_ONE)
-    return found is not None and not str(found.origin).endswith(".py")
+    spec = find_spec(_ONE)
+    return spec is not None and not str(spec.origin).endswith(".py")

@@ -359,4 +359,4 @@ KUBERNETES = Dialect(
 DIALECTS = {dialect.name: dialect for dialect in (CLUSTER, KUBERNETES)}
 
 # Every switch by its name, in the order of definition.
-SWITCHES = {name: one for name, one in vars(Dialect).items() if isinstance(one, Switch)}
+SWITCHES = {name: switch for name, switch in vars(Dialect).items() if isinstance(switch, Switch)}

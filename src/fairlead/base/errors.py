@@ -246,8 +246,8 @@ class TooManyCauses(StatusError):
     without the name."""
 
     def __init__(self, causes: Any) -> None:
-        found = invalid(ResourceRef("", ""), causes)
-        super().__init__(found.code, found.reason, found.message, details=found.details)
+        error = invalid(ResourceRef("", ""), causes)
+        super().__init__(error.code, error.reason, error.message, details=error.details)
         self.causes = causes
 
 
@@ -261,12 +261,12 @@ def too_many_requests(message: str, retry_after: int = 1) -> StatusError:
     )
 
 
-def too_large_resource_version(wanted: int, current: int) -> StatusError:
+def too_large_resource_version(requested: int, current: int) -> StatusError:
     cause = Cause("ResourceVersionTooLarge", "Too large resource version")
     return StatusError(
         504,
         "Timeout",
-        f"Timeout: Too large resource version: {wanted}, current: {current}",
+        f"Timeout: Too large resource version: {requested}, current: {current}",
         details={"causes": [cause.as_dict()], "retryAfterSeconds": 1},
         retry_after=1,
     )

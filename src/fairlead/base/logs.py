@@ -64,7 +64,7 @@ class JsonLines(logging.Formatter):
     one string in it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told: dict[str, Field] = {
+        fields: dict[str, Field] = {
             "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -72,11 +72,13 @@ class JsonLines(logging.Formatter):
             **getattr(record, _FIELDS, {}),
         }
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
+            fields["traceback"] = self.formatException(record.exc_info)
         try:
-            return orjson.dumps(told).decode()
+            return orjson.dumps(fields).decode()
         except orjson.JSONEncodeError:  # e.g. an unpaired surrogate
-            return orjson.dumps({name: _encodable(value) for name, value in told.items()}).decode()
+            return orjson.dumps(
+                {name: _encodable(value) for name, value in fields.items()}
+            ).decode()
 
 
 def _encodable(value: Field) -> Field:
@@ -128,12 +130,12 @@ class Tally:
         self,
         logger: logging.Logger,
         level: int,
-        what: str,
+        source: str,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._logger = logger
         self._level = level
-        self._what = what
+        self._what = source
         self._clock = clock
         self._more: dict[str, int] = {}
         self._until: dict[str, float] = {}

@@ -43,13 +43,13 @@ def compiled(pattern: str) -> Any:
 def matcher(pattern: str) -> Callable[[str], bool]:
     """Return a function that searches a text for the pattern. An invalid pattern matches nothing.
     Compiled on first use."""
-    found: Callable[[str], bool] | None = None
+    search: Callable[[str], bool] | None = None
 
     def matches(text: str) -> bool:
-        nonlocal found
-        if found is None:
-            found = searcher(pattern)
-        return found(text)
+        nonlocal search
+        if search is None:
+            search = searcher(pattern)
+        return search(text)
 
     return matches
 
@@ -73,7 +73,7 @@ def searcher(pattern: str) -> Callable[[str], bool]:
     return lambda text: match(text) is not None or search(text) is not None
 
 
-def _explained(said: object) -> str:
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-    what, _, where = text.partition(": ")
-    return f"error parsing regexp: {_WORDS.get(what, what)}: `{where[:_LONGEST_SHOWN]}`"
+def _explained(error: object) -> str:
+    text = error.decode("utf-8", "replace") if isinstance(error, bytes) else str(error)
+    message, _, where = text.partition(": ")
+    return f"error parsing regexp: {_WORDS.get(message, message)}: `{where[:_LONGEST_SHOWN]}`"

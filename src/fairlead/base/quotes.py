@@ -27,6 +27,6 @@ class _Escapes(dict[int, str]):
 
 _ESCAPES = _Escapes(
     {code: chr(code) if 0x20 <= code < 0x7F else f"\\x{code:02x}" for code in range(0x80)}
-    | {7 + at: f"\\{letter}" for at, letter in enumerate("abtnvfr")}
+    | {7 + index: f"\\{letter}" for index, letter in enumerate("abtnvfr")}
     | {ord(letter): f"\\{letter}" for letter in '"\\'}
 )

@@ -89,11 +89,11 @@ def parse_yaml(raw: bytes) -> tuple[Any, list[str]]:
 
 def not_an_object(value: Any) -> str:
     """The message for a document that is not an object where an object is required."""
-    wanted = (
+    go_type = (
         'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
         ' "json:\\"kind,omitempty\\"" }'
     )
-    return f"json: cannot unmarshal {json_kind(value)} into Go value of type {wanted}"
+    return f"json: cannot unmarshal {json_kind(value)} into Go value of type {go_type}"
 
 
 def summary(raw: bytes) -> str:

@@ -56,7 +56,7 @@ def _invalid(why: str) -> ContinuationError:
 
 def _decoded(text: str) -> bytes:
     clean = text.replace("\n", "").replace("\r", "")
-    wrong = next((at for at, letter in enumerate(clean) if letter not in _LETTERS), None)
+    wrong = next((index for index, letter in enumerate(clean) if letter not in _LETTERS), None)
     if wrong is None and len(clean) % 4 == 1:
         wrong = len(clean) - 1
     if wrong is not None:
@@ -74,9 +74,9 @@ def _parsed(raw: bytes) -> dict[str, Any]:
     wrong = f"json: cannot unmarshal {json_kind(value)} into Go"
     if not isinstance(value, dict):
         raise _invalid(f"{wrong} value of type storage.continueToken")
-    for name, (wanted, word) in _TYPES.items():
+    for name, (type_name, word) in _TYPES.items():
         item = value.get(name)
-        if item is not None and item.__class__ is not wanted:
+        if item is not None and item.__class__ is not type_name:
             shown = f"number {item}" if isinstance(item, float) else json_kind(item)
             place = f"struct field continueToken.{name} of type {word}"
             raise _invalid(f"json: cannot unmarshal {shown} into Go {place}")

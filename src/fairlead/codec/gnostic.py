@@ -76,10 +76,10 @@ class Messages:
 
     def form(self, form: str) -> Encode:
         """The encoder of a length-delimited value."""
-        known = self._forms.get(form)
-        if known is None:
-            known = self._forms[form] = self._made(form)
-        return known
+        encoder = self._forms.get(form)
+        if encoder is None:
+            encoder = self._forms[form] = self._made(form)
+        return encoder
 
     def _made(self, form: str) -> Encode:
         if form[0] == "{":
@@ -104,17 +104,17 @@ class Messages:
     def _field(self, form: str, number: int) -> Encode:
         """The encoder of a field, including its key."""
         if form[0] == "[":
-            one = self._form_later(form[1:-1])
+            encode_item = self._form_later(form[1:-1])
             head = key(number, BYTES)
-            return lambda value: b"".join(delimited(head, one(item)) for item in value)
+            return lambda value: b"".join(delimited(head, encode_item(item)) for item in value)
         if form in ("bool", "int64"):
             head = key(number, VARINT)
             return lambda value: head + varint(int(value))
         if form == "double":
             head = key(number, FIXED64)
             return lambda value: head + double_bytes(float(value))
-        head, whole = key(number, BYTES), self._form_later(form)
-        return lambda value: delimited(head, whole(value))
+        head, encode_whole = key(number, BYTES), self._form_later(form)
+        return lambda value: delimited(head, encode_whole(value))
 
     def _form_later(self, form: str) -> Encode:
         """Looks up an encoder on first use, because messages may contain themselves."""
@@ -122,16 +122,16 @@ class Messages:
 
 
 def _read(text: str) -> dict[str, dict[str, tuple[str, int]]]:
-    found: dict[str, dict[str, tuple[str, int]]] = {}
+    table: dict[str, dict[str, tuple[str, int]]] = {}
     rows: dict[str, tuple[str, int]] = {}
     for line in text.strip().splitlines():
         if line[0] != " ":
-            rows = found[line] = {}
+            rows = table[line] = {}
             continue
         for entry in line.strip().rstrip(",").split(", "):
             name, form, number = entry.split()
             rows[name] = (form, int(number))
-    return found
+    return table
 
 
 def part(number: int, body: bytes) -> bytes:

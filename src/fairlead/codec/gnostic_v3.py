@@ -70,7 +70,7 @@ def _paths(value: Mapping[str, Any]) -> bytes:
 
 
 def _responses(value: Mapping[str, Any]) -> bytes:
-    by_code = {code: one for code, one in value.items() if code != "default"}
+    by_code = {code: response for code, response in value.items() if code != "default"}
     default = part(1, _response(value["default"])) if "default" in value else b""
     return default + pairs(2, by_code, _response)
 

@@ -107,12 +107,12 @@ def fast_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
         or raw[5] > 0x7F
     ):
         return None
-    at = raw[5] + 6
+    offset = raw[5] + 6
     end = len(raw) - len(EMPTY_TAIL)
-    if at + 1 >= end or raw[at] != _SECOND[0]:
+    if offset + 1 >= end or raw[offset] != _SECOND[0]:
         return None
-    size, start = long_varint(raw, at + 1)
-    return (*_type_meta(raw[6:at]), raw[start:end]) if start + size == end else None
+    size, start = long_varint(raw, offset + 1)
+    return (*_type_meta(raw[6:offset]), raw[start:end]) if start + size == end else None
 
 
 @remembered(512)
@@ -183,14 +183,14 @@ def content_type(raw: bytes) -> str:
     if the content has an encoding."""
     if fast_envelope(raw):
         return ""
-    found: dict[int, bytes] = {}
+    values: dict[int, bytes] = {}
     try:
         for number, _, value in fields(raw[len(MAGIC) :]):
             if number in (_ENCODING, _TYPE) and isinstance(value, bytes):
-                found[number] = value
+                values[number] = value
     except WireError as error:
         raise ProtobufError(str(error)) from None
-    encoding = found.get(_ENCODING, b"").decode(errors="replace")
+    encoding = values.get(_ENCODING, b"").decode(errors="replace")
     if encoding:
         raise ProtobufError(f'the content encoding "{encoding}" is not known')
-    return found.get(_TYPE, b"").decode(errors="replace")
+    return values.get(_TYPE, b"").decode(errors="replace")

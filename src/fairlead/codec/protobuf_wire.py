@@ -49,76 +49,76 @@ def delimited(field_key: bytes, body: bytes) -> bytes:
 
 def fields(raw: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     """Yields the fields of a message: number, wire type, and value as an integer or bytes."""
-    at, end = 0, len(raw)
-    while at < end:
-        number, wire_type, value, at = field_at(raw, at)
+    offset, end = 0, len(raw)
+    while offset < end:
+        number, wire_type, value, offset = field_at(raw, offset)
         yield number, wire_type, value
 
 
-def field_at(raw: bytes, at: int) -> tuple[int, int, int | bytes, int]:
+def field_at(raw: bytes, offset: int) -> tuple[int, int, int | bytes, int]:
     """The field at an offset, and the offset after it."""
-    number, wire_type, start, at = field_bounds(raw, at, len(raw))
+    number, wire_type, start, offset = field_bounds(raw, offset, len(raw))
     if wire_type == VARINT:
-        return number, wire_type, long_varint(raw, start)[0], at
-    return number, wire_type, raw[start:at], at
+        return number, wire_type, long_varint(raw, start)[0], offset
+    return number, wire_type, raw[start:offset], offset
 
 
-def field_bounds(raw: bytes, at: int, end: int) -> tuple[int, int, int, int]:
+def field_bounds(raw: bytes, offset: int, end: int) -> tuple[int, int, int, int]:
     """The number and wire type of the field at an offset, the offset of its content, and the offset
     after it, at most `end`. Keys and sizes of one byte, the usual case, are read in place."""
-    head = raw[at]
-    at += 1
+    head = raw[offset]
+    offset += 1
     if head > 0x7F:
-        head, at = long_varint(raw, at - 1)
+        head, offset = long_varint(raw, offset - 1)
     wire_type = head & 7
     if wire_type == VARINT:
-        start = at
-        at = long_varint(raw, at)[1]
+        start = offset
+        offset = long_varint(raw, offset)[1]
     else:
         if wire_type == BYTES:
-            size = raw[at] if at < end else 0x80
-            at += 1
+            size = raw[offset] if offset < end else 0x80
+            offset += 1
             if size > 0x7F:
-                size, at = long_varint(raw, at - 1)
+                size, offset = long_varint(raw, offset - 1)
         elif wire_type in (FIXED64, FIXED32):
             size = 8 if wire_type == FIXED64 else 4
         else:
             raise WireError(f"proto: illegal wireType {wire_type}")
-        start, at = at, at + size
-    if at > end:
+        start, offset = offset, offset + size
+    if offset > end:
         raise WireError("unexpected EOF")
     if head < 8:
         raise WireError("proto: illegal tag 0")
-    return head >> 3, wire_type, start, at
+    return head >> 3, wire_type, start, offset
 
 
 def packed(raw: bytes) -> Iterator[int]:
     """The numbers of a packed repeated field."""
-    at = 0
-    while at < len(raw):
-        value, at = long_varint(raw, at)
+    offset = 0
+    while offset < len(raw):
+        value, offset = long_varint(raw, offset)
         yield value
 
 
-def long_varint(raw: bytes, at: int) -> tuple[int, int]:
+def long_varint(raw: bytes, offset: int) -> tuple[int, int]:
     """The varint at an offset, and the offset after it."""
-    if at < len(raw) and raw[at] < 0x80:
-        return raw[at], at + 1
+    if offset < len(raw) and raw[offset] < 0x80:
+        return raw[offset], offset + 1
     result = shift = 0
     while True:
-        if at >= len(raw) or shift > 63:
-            raise WireError("unexpected EOF" if at >= len(raw) else "proto: integer overflow")
-        byte = raw[at]
-        at += 1
+        if offset >= len(raw) or shift > 63:
+            raise WireError("unexpected EOF" if offset >= len(raw) else "proto: integer overflow")
+        byte = raw[offset]
+        offset += 1
         result |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return result & (1 << 64) - 1, at
+            return result & (1 << 64) - 1, offset
         shift += 7
 
 
-def sized_end(raw: bytes, at: int) -> int:
-    """The offset after a length-delimited value whose size is at `at`."""
-    size, start = long_varint(raw, at)
+def sized_end(raw: bytes, offset: int) -> int:
+    """The offset after a length-delimited value whose size is at `offset`."""
+    size, start = long_varint(raw, offset)
     return start + size
 
 

@@ -16,12 +16,12 @@ _TEXT = Scalar("string")
 def strict_problems(raw: bytes, struct: Struct) -> list[str]:
     """The fields of an object that its type does not have, and duplicate fields. Does not descend
     into unknown fields, nor report them as duplicates."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for problem in _problems(struct, parse_with_duplicates(raw), []):
-        found[problem] = None
-        if len(found) == MAX_FOUND:
+        paths[problem] = None
+        if len(paths) == MAX_FOUND:
             break
-    return list(found)
+    return list(paths)
 
 
 def _problems(node: Type, value: Any, way: list[str]) -> Iterator[str]:

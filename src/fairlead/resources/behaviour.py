@@ -111,9 +111,9 @@ class Behaviour:
         """Change an accepted object to the form in which reading it from the store returns it.
         `applied`: the object is the result of a server-side apply."""
 
-    def grace_period(self, value: Object, wanted: int | None) -> int | None:
+    def grace_period(self, value: Object, requested: int | None) -> int | None:
         """Seconds between the delete request and the removal; None if the kind has no grace period.
-        `wanted` is the client's value."""
+        `requested` is the client's value."""
         return None
 
     def before_delete(self, name: str, propagation: str, context: Context) -> str:

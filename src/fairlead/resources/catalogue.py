@@ -18,13 +18,13 @@ def behaviour_of(resource: Resource) -> Behaviour:
     if resource.make_behaviour is not None:
         return resource.make_behaviour(resource)
     package = f"{__package__}.{resource.group_version.short}"
-    known: dict[str, str] = import_module(package).BEHAVIOURS if find_spec(package) else {}
-    where = known.get(resource.key)
+    behaviours: dict[str, str] = import_module(package).BEHAVIOURS if find_spec(package) else {}
+    where = behaviours.get(resource.key)
     if where is None:
         return Behaviour(resource)
     module, _, name = where.rpartition(".")
-    made: Behaviour = getattr(import_module(f"{package}.{module}"), name)(resource)
-    return made
+    behaviour: Behaviour = getattr(import_module(f"{package}.{module}"), name)(resource)
+    return behaviour
 
 
 # Selectable names that differ from the path of the field; the first path that is set counts.
@@ -47,14 +47,14 @@ def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str
     ]
 
     def select(value: dict[str, Any]) -> Mapping[str, str]:
-        found: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for name, parent, leaf, unset in rows:  # a later path that is set overrides
             holder = value.get(parent) if parent else value
             read = holder.get(leaf) if holder else None
             if read.__class__ is not str:
                 read = "" if read is None else _text(read)
-            found[name] = read or found.get(name) or unset
-        return found
+            fields[name] = read or fields.get(name) or unset
+        return fields
 
     return select
 

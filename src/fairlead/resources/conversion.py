@@ -37,7 +37,7 @@ def from_stored(resource: Resource, value: Object) -> Object:
     return _converter(_OUTWARD, resource)(value, resource.dialect)
 
 
-def _converter(known: dict[str, Convert], resource: Resource) -> Convert:
-    if resource.key not in known:
+def _converter(converters: dict[str, Convert], resource: Resource) -> Convert:
+    if resource.key not in converters:
         import_module(f"{__package__}.{resource.group_version.short}")
-    return known[resource.key]
+    return converters[resource.key]

@@ -52,14 +52,14 @@ def go_time(text: str | None) -> GoValue:
 def given_map(value: Mapping[str, Any], name: str) -> Mapping[str, str] | None:
     """The map in a field as the client sent it. Decoding drops empty maps but records their names
     in `empty`."""
-    found: Mapping[str, str] | None = value.get(name)
-    return {} if found is None and name in getattr(value, "empty", ()) else found
+    entries: Mapping[str, str] | None = value.get(name)
+    return {} if entries is None and name in getattr(value, "empty", ()) else entries
 
 
 def given_list(value: Mapping[str, Any], name: str) -> list[Any] | None:
     """The list in a field as the client sent it, see `given_map`."""
-    found: list[Any] | None = value.get(name)
-    return [] if found is None and name in getattr(value, "empty", ()) else found
+    entries: list[Any] | None = value.get(name)
+    return [] if entries is None and name in getattr(value, "empty", ()) else entries
 
 
 def _rule(rule: Mapping[str, Any]) -> str:

@@ -76,14 +76,14 @@ def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None
     call this for one object: metadata that passed is not checked again."""
     if causes.sound is metadata:
         return
-    found = len(causes)
+    before = len(causes)
     if labels := metadata.get("labels"):
         check_labels(labels, f"{path}.labels", causes)
     if annotations := metadata.get("annotations"):
         check_annotations(annotations, f"{path}.annotations", causes)
     if references := metadata.get("ownerReferences"):
         check_owner_references(references, f"{path}.ownerReferences", causes)
-    if len(causes) == found:
+    if len(causes) == before:
         causes.sound = metadata
 
 
@@ -281,8 +281,10 @@ def _check_new_finalizers(
     metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str
 ) -> None:
     """An object that is being deleted must not get new finalizers."""
-    known = set(old.get("finalizers") or ())
-    added = sorted({name for name in metadata.get("finalizers") or () if name not in known})
+    old_finalizers = set(old.get("finalizers") or ())
+    added = sorted(
+        {name for name in metadata.get("finalizers") or () if name not in old_finalizers}
+    )
     if added:
         causes.forbidden(
             f"{path}.finalizers",

@@ -238,10 +238,10 @@ class Resources:
             return None
         full = words[1] if len(words) > 1 else short
         group = "" if full == "-" else self.dialect.group_name(full)
-        made = GroupVersion(short, group, version)
-        self.groups.setdefault(group, {})[version] = made
-        self._api_versions[made.table_name] = made.api_version
-        return made
+        group_version = GroupVersion(short, group, version)
+        self.groups.setdefault(group, {})[version] = group_version
+        self._api_versions[group_version.table_name] = group_version.api_version
+        return group_version
 
     def _add(self, group_version: GroupVersion, words: list[str]) -> None:
         name, kind, *rest = words
@@ -254,33 +254,35 @@ class Resources:
     def add(self, resource: Resource) -> None:
         """Serve a resource, and its group and version if they are new. A subresource is added to
         its parent."""
-        found = resource.group_version
+        group_version = resource.group_version
         self.generation += 1
         self._by_key[resource.key] = resource
         if resource.parent is not None:
             resource.parent.subresources[resource.subresource] = resource
             return
-        self.groups.setdefault(found.group, {}).setdefault(found.version, found)
-        self._api_versions[found.table_name] = found.api_version
-        found.resources[resource.name] = resource
+        self.groups.setdefault(group_version.group, {}).setdefault(
+            group_version.version, group_version
+        )
+        self._api_versions[group_version.table_name] = group_version.api_version
+        group_version.resources[resource.name] = resource
 
     def remove(self, resource: Resource) -> None:
         """Stop serving a resource, and its version and group if they become empty. The server
         itself can still find the resource by its key as long as objects are stored."""
-        found = resource.group_version
+        group_version = resource.group_version
         self.generation += 1
-        del found.resources[resource.name]
-        if not found.resources:
-            versions = self.groups[found.group]
-            del versions[found.version]
+        del group_version.resources[resource.name]
+        if not group_version.resources:
+            versions = self.groups[group_version.group]
+            del versions[group_version.version]
             if not versions:
-                del self.groups[found.group]
+                del self.groups[group_version.group]
 
     def know(self, resource: Resource) -> None:
         """Make a resource available to `named`, whether or not it is served."""
         self._by_key[resource.key] = resource
-        found = resource.group_version
-        self._api_versions[found.table_name] = found.api_version
+        group_version = resource.group_version
+        self._api_versions[group_version.table_name] = group_version.api_version
 
     def forget(self, resource: Resource) -> None:
         self._by_key.pop(resource.key, None)
@@ -297,10 +299,10 @@ class Resources:
         """The resources whose objects can be deleted, each in its stored version."""
         return [
             resource
-            for found in self.group_versions()
-            for resource in found.resources.values()
+            for group_version in self.group_versions()
+            for resource in group_version.resources.values()
             if "delete" in resource.verbs
-            and resource.stored_version == found.table_name
+            and resource.stored_version == group_version.table_name
             and not resource.is_repeated
         ]
 
@@ -310,11 +312,11 @@ class Resources:
 
     def find(self, group: str, version: str, name: str) -> Resource | None:
         """A resource by group, version and name; `name` may be `resource/subresource`."""
-        found = self.groups.get(group, {}).get(version)
-        if found is None:
+        group_version = self.groups.get(group, {}).get(version)
+        if group_version is None:
             return None
         top, slash, subresource = name.partition("/")
-        resource = found.resources.get(top)
+        resource = group_version.resources.get(top)
         if resource is None or not slash:
             return resource
         return resource.subresources.get(subresource)
@@ -322,8 +324,8 @@ class Resources:
     def of_kind(self, api_version: str, kind: str) -> list[Resource]:
         """The resources whose objects have this apiVersion and kind."""
         group, _, version = api_version.rpartition("/")
-        found = self.groups.get(group, {}).get(version)
-        listed = found.resources.values() if found is not None else ()
+        group_version = self.groups.get(group, {}).get(version)
+        listed = group_version.resources.values() if group_version is not None else ()
         return [resource for resource in listed if resource.kind == kind]
 
     def touch(self) -> None:
@@ -334,8 +336,8 @@ class Resources:
         """Whether a group consists of custom resources only."""
         return all(
             resource.custom is not None
-            for found in self.groups.get(group, {}).values()
-            for resource in found.resources.values()
+            for group_version in self.groups.get(group, {}).values()
+            for resource in group_version.resources.values()
         )
 
     def serves(self, key: str) -> bool:
@@ -348,10 +350,12 @@ class Resources:
         group, _, version = api_version.rpartition("/")
         if group == self.dialect.meta_group or (kind == "Status" and api_version == "v1"):
             return self.types.group_version("meta/v1").get(kind)
-        found = self.groups.get(group, {}).get(version)
-        if found is None or "." in found.short:  # groups of definitions are not in the tables
+        group_version = self.groups.get(group, {}).get(version)
+        if (
+            group_version is None or "." in group_version.short
+        ):  # groups of definitions are not in the tables
             return None
-        return self.types.group_version(found.table_name).get(kind)
+        return self.types.group_version(group_version.table_name).get(kind)
 
     def api_version_of(self, table_name: str) -> str:
         """The full apiVersion of a group-version in our tables, e.g. `policy/v1`; it need not be

@@ -23,18 +23,20 @@ def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
     if pairs == [("api/all", False)]:
         raise RuntimeConfigError("invalid key with only api/all=false")
     rank = {"api/all": 0, **dict.fromkeys(_STAGES, 1)}
-    enabled = dict.fromkeys((found.api_version for found in resources.group_versions()), True)
+    enabled = dict.fromkeys(
+        (group_version.api_version for group_version in resources.group_versions()), True
+    )
     sent_only = resources.dialect.group_name(_SENT_ONLY)
     enabled[sent_only] = False
     single: dict[str, set[str]] = {}
     for key, value in sorted(pairs, key=lambda pair: rank.get(pair[0], 2 + pair[0].count("/"))):
         _set(resources, enabled, single, key, value)
-    for found in list(resources.group_versions()):
-        wanted = single.get(found.api_version)
-        if wanted is None:
-            wanted = _served(found, enabled)
-        for resource in list(found.resources.values()):
-            if resource.name not in wanted:
+    for served_version in list(resources.group_versions()):
+        serve = single.get(served_version.api_version)
+        if serve is None:
+            serve = _served(served_version, enabled)
+        for resource in list(served_version.resources.values()):
+            if resource.name not in serve:
                 resources.remove(resource)
     if enabled[sent_only]:
         resources.sent_only.add(sent_only)
@@ -75,16 +77,16 @@ def _set_resource(
     value: bool,
 ) -> None:
     api_version, _, name = key.rpartition("/")
-    for found in resources.group_versions():
-        if found.api_version == api_version and name in found.resources:
-            chosen = single.setdefault(api_version, _served(found, enabled))
+    for group_version in resources.group_versions():
+        if group_version.api_version == api_version and name in group_version.resources:
+            chosen = single.setdefault(api_version, _served(group_version, enabled))
             chosen.add(name) if value else chosen.discard(name)
             return
     raise RuntimeConfigError(f"unknown api group, version or resource: {key}")
 
 
-def _served(found: GroupVersion, enabled: dict[str, bool]) -> set[str]:
-    return set(found.resources) if enabled[found.api_version] else set()
+def _served(group_version: GroupVersion, enabled: dict[str, bool]) -> set[str]:
+    return set(group_version.resources) if enabled[group_version.api_version] else set()
 
 
 def _stage(version: str) -> str:

@@ -52,8 +52,8 @@ def default_names(annotations: tuple[str, ...]) -> Callable[[Iterable[Version]],
         marked: list[tuple[str, str]] = []
         for entry in entries:
             metadata = entry.object()["metadata"]
-            given = metadata.get("annotations") or {}
-            if any(given.get(name) == "true" for name in annotations):
+            present = metadata.get("annotations") or {}
+            if any(present.get(name) == "true" for name in annotations):
                 marked.append((metadata["creationTimestamp"], entry.name))
         marked.sort(key=lambda pair: pair[1])
         marked.sort(key=lambda pair: pair[0], reverse=True)

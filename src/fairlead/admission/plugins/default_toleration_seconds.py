@@ -35,14 +35,16 @@ class DefaultTolerationSeconds(PluginBase):
         spec = written_pod_spec(attributes, (CREATE, UPDATE))
         if spec is None:
             return
-        given = spec.get("tolerations") or []
+        tolerations = spec.get("tolerations") or []
         tolerated = {
             toleration.get("key", "")
-            for toleration in given
+            for toleration in tolerations
             if toleration.get("effect", "") in ("", NO_EXECUTE)
         }
         if "" in tolerated:
             return
-        added = [dict(one) for one in self._defaults if one["key"] not in tolerated]
+        added = [
+            dict(toleration) for toleration in self._defaults if toleration["key"] not in tolerated
+        ]
         if added:
-            spec["tolerations"] = [*given, *added]
+            spec["tolerations"] = [*tolerations, *added]

@@ -85,10 +85,10 @@ class EventRateLimit(PluginBase):
 
 
 def _limits(section: Section, clock: Clock) -> Iterator[tuple[str, _Buckets]]:
-    given = section.value.get("limits") or []
-    if not given:
+    entries = section.value.get("limits") or []
+    if not entries:
         raise section.error("limits", "must not be empty")
-    for index, limit in enumerate(given):
+    for index, limit in enumerate(entries):
         _check(section, limit, f"limits[{index}]")
         most = limit.get("cacheSize") or _USUAL_NUMBER
         yield limit["type"], _Buckets(limit["qps"], limit["burst"], most, clock)

@@ -96,9 +96,11 @@ class ImagePolicyWebhook(PluginBase):
     def _spec(self, attributes: Attributes, pod: Object) -> Object:
         ephemeral = attributes.resource.key == EPHEMERAL_CONTAINERS
         lists = ("ephemeralContainers",) if ephemeral else ("containers", "initContainers")
-        containers = [one for name in lists for one in pod["spec"].get(name) or ()]
+        containers = [container for name in lists for container in pod["spec"].get(name) or ()]
         annotations = pod["metadata"].get("annotations") or {}
-        spec: Object = {"containers": [{"image": one.get("image", "")} for one in containers]}
+        spec: Object = {
+            "containers": [{"image": container.get("image", "")} for container in containers]
+        }
         forwarded = {name: annotations[name] for name in annotations if self._forwarded in name}
         if forwarded:
             spec["annotations"] = forwarded
@@ -107,9 +109,9 @@ class ImagePolicyWebhook(PluginBase):
     async def _answer(self, spec: Object) -> _Answer:
         raw = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
         key = blake2b(raw, digest_size=32).digest()
-        kept = self._kept.get(key)
-        if kept is not None and time() < kept[0]:
-            return kept[1]
+        cached = self._kept.get(key)
+        if cached is not None and time() < cached[0]:
+            return cached[1]
         review = {
             "kind": _KIND,
             "apiVersion": self._api_version,
@@ -164,15 +166,15 @@ class _Duration(NamedTuple):
     usual: float
 
     def seconds(self, section: Section, name: str) -> float:
-        given: int = section.value["imagePolicy"].get(name, 0)
-        if given == 0:
+        value: int = section.value["imagePolicy"].get(name, 0)
+        if value == 0:
             return self.usual
-        if given == -1:
+        if value == -1:
             return 0.0
-        if not 0 < given * self.unit <= self.most:
-            said = f"{given} is neither -1 nor between 1 and {self.most / self.unit:.0f}"
-            raise section.error(f"imagePolicy.{name}", said)
-        return given * self.unit
+        if not 0 < value * self.unit <= self.most:
+            problem = f"{value} is neither -1 nor between 1 and {self.most / self.unit:.0f}"
+            raise section.error(f"imagePolicy.{name}", problem)
+        return value * self.unit
 
 
 _HALF_AN_HOUR, _FIVE_MINUTES = 1800.0, 300.0

@@ -99,26 +99,26 @@ def _bounds(amounts: Mapping[str, str] | None) -> _Bounds:
     return tuple((name, amount(text)) for name, text in sorted((amounts or {}).items()))
 
 
-async def pod_violations(found: Range, spec: Object) -> list[str]:
+async def pod_violations(limit_range: Range, spec: Object) -> list[str]:
     """The violations of a pod; cached if there are none."""
-    key = found.passed.key(demands(spec))
-    if found.passed.get(key):
+    key = limit_range.passed.key(demands(spec))
+    if limit_range.passed.get(key):
         return []
-    wrong = await budget.run(0, _distinct, found, spec)
+    wrong = await budget.run(0, _distinct, limit_range, spec)
     if not wrong:
-        found.passed.keep(key, True)
+        limit_range.passed.keep(key, True)
     return wrong
 
 
-def _distinct(found: Range, spec: Object) -> list[str]:
-    return list(dict.fromkeys(_pod_violations(found, spec)))
+def _distinct(limit_range: Range, spec: Object) -> list[str]:
+    return list(dict.fromkeys(_pod_violations(limit_range, spec)))
 
 
-def _pod_violations(found: Range, spec: Object) -> Iterator[str]:
+def _pod_violations(limit_range: Range, spec: Object) -> Iterator[str]:
     """Check each container, and the totals of the pod."""
     containers = [_resources(container) for container in spec["containers"]]
     initial = [_resources(container) for container in spec.get("initContainers") or ()]
-    for limit in found.bounds:
+    for limit in limit_range.bounds:
         if limit.type == "Container":
             for requests, limits in (*containers, *initial):
                 yield from limit.violations(requests, limits)
@@ -126,16 +126,16 @@ def _pod_violations(found: Range, spec: Object) -> Iterator[str]:
             yield from limit.violations(*_of_pod(containers, initial))
 
 
-async def claim_violations(found: Range, spec: Object) -> list[str]:
+async def claim_violations(limit_range: Range, spec: Object) -> list[str]:
     """The violations of a claim."""
-    return await budget.run(0, _claim_violations, found, spec)
+    return await budget.run(0, _claim_violations, limit_range, spec)
 
 
-def _claim_violations(found: Range, spec: Object) -> list[str]:
+def _claim_violations(limit_range: Range, spec: Object) -> list[str]:
     requests = (spec.get("resources") or {}).get("requests") or {}
     return [
         wrong
-        for limit in found.bounds
+        for limit in limit_range.bounds
         if limit.type == "PersistentVolumeClaim"
         for wrong in limit.claim_violations(requests)
     ]
@@ -150,8 +150,12 @@ def _resources(container: Object) -> _Resources:
 
 
 def _of_pod(containers: list[_Resources], initial: list[_Resources]) -> _Resources:
-    requests = _highest(_sums([one[0] for one in containers]), (one[0] for one in initial))
-    limits = _highest(_sums([one[1] for one in containers]), (one[1] for one in initial))
+    requests = _highest(
+        _sums([amounts[0] for amounts in containers]), (amounts[0] for amounts in initial)
+    )
+    limits = _highest(
+        _sums([amounts[1] for amounts in containers]), (amounts[1] for amounts in initial)
+    )
     return requests, limits
 
 

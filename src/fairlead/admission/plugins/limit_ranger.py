@@ -52,12 +52,12 @@ class LimitRanger(PluginBase):
             ranges = self._usual
         if ranges:
             pod = attributes.value
-            given = await budget.run(0, _given, ranges, pod["spec"])
-            for resources, field, amounts in given.amounts:
+            defaults = await budget.run(0, _given, ranges, pod["spec"])
+            for resources, field, amounts in defaults.amounts:
                 resources[field] = amounts
-            if given.told:
+            if defaults.told:
                 annotations = pod["metadata"].get("annotations") or {}
-                annotations[self._annotation] = f"LimitRanger plugin set: {given.told}"
+                annotations[self._annotation] = f"LimitRanger plugin set: {defaults.told}"
                 pod["metadata"]["annotations"] = annotations
 
     async def validate(self, attributes: Attributes) -> None:
@@ -71,26 +71,26 @@ class LimitRanger(PluginBase):
         assert value is not None
         if attributes.old is not None and attributes.old["metadata"].get("deletionTimestamp"):
             return
-        for found in await self._of(attributes.namespace):
-            wrong = await find(found, value["spec"])
+        for limit_range in await self._of(attributes.namespace):
+            wrong = await find(limit_range, value["spec"])
             if wrong:
-                said = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
-                raise refusal(attributes, said)
+                message = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
+                raise refusal(attributes, message)
 
     async def _of(self, namespace: str) -> Sequence[Range]:
         if self._ranges.last_revision != self._revision:
             self._revision = self._ranges.last_revision
             self._of_namespaces.clear()
-        known = self._of_namespaces.get(namespace)
-        if known is None:
+        cached = self._of_namespaces.get(namespace)
+        if cached is None:
             revision = self._revision
             current = self._ranges.current(namespace)
-            known = tuple([await self._facts.of_large(entry) for entry in current])
+            cached = tuple([await self._facts.of_large(entry) for entry in current])
             if revision == self._ranges.last_revision:
                 if len(self._of_namespaces) >= MAX_KEPT:
                     self._of_namespaces.clear()
-                self._of_namespaces[namespace] = known
-        return known
+                self._of_namespaces[namespace] = cached
+        return cached
 
 
 class _Given(NamedTuple):
@@ -104,24 +104,27 @@ class _Given(NamedTuple):
 def _given(ranges: Sequence[Range], spec: Object) -> _Given:
     """Compute the missing defaults of containers, range by range. Does not modify the pod."""
     amounts: dict[tuple[int, str], tuple[Object, str, Texts]] = {}
-    said = ""
-    for found in ranges:
-        told: list[str] = []
+    annotation = ""
+    for limit_range in ranges:
+        notes: list[str] = []
         for container, word in _containers(spec):
             resources = container["resources"]
-            for kind, defaults in (("request", found.requests), ("limit", found.limits)):
+            for kind, defaults in (
+                ("request", limit_range.requests),
+                ("limit", limit_range.limits),
+            ):
                 budget.spend(1 + len(defaults) // _NAMES_A_STEP)
                 field = f"{kind}s"
                 place = id(resources), field
-                _, _, known = amounts.get(place) or (None, "", resources.get(field) or {})
-                missing = {name: text for name, text in defaults if name not in known}
+                _, _, present = amounts.get(place) or (None, "", resources.get(field) or {})
+                missing = {name: text for name, text in defaults if name not in present}
                 if missing:
                     names = ", ".join(missing)
                     budget.make(2 * len(names) + _BYTES_AN_AMOUNT * len(missing))
-                    amounts[place] = resources, field, {**known, **missing}
-                    told.append(f"{names} {kind} for {word} {container['name']}")
-        said = "; ".join(told) or said
-    return _Given(list(amounts.values()), said)
+                    amounts[place] = resources, field, {**present, **missing}
+                    notes.append(f"{names} {kind} for {word} {container['name']}")
+        annotation = "; ".join(notes) or annotation
+    return _Given(list(amounts.values()), annotation)
 
 
 def _containers(spec: Object) -> Iterator[tuple[Object, str]]:

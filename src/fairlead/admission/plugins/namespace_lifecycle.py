@@ -37,12 +37,12 @@ class NamespaceLifecycle(PluginBase):
 
     def _check_alive(self, attributes: Attributes) -> None:
         namespace = attributes.namespace
-        found = self._find("core/v1/namespaces", "", namespace)
-        if found is None:
+        entry = self._find("core/v1/namespaces", "", namespace)
+        if entry is None:
             raise not_found(ResourceRef("", "namespaces", namespace))
-        unchanged = Precondition("core/namespaces", namespace, found.revision)
+        unchanged = Precondition("core/namespaces", namespace, entry.revision)
         attributes.context.requires.append(unchanged)
-        if found.fields["status.phase"] == "Terminating":
+        if entry.fields["status.phase"] == "Terminating":
             cause = Cause(
                 "NamespaceTerminating",
                 f"namespace {namespace} is being terminated",

@@ -295,11 +295,15 @@ def _owner_error(node: str, attributes: Attributes, pod: Object) -> str:
         return f"{head} a controller owner reference set to itself"
     if owner.get("blockOwnerDeletion"):
         return f'node "{node}" must not set blockOwnerDeletion on an owner reference'
-    found = attributes.context.lookup("core/v1/nodes", "", node)
-    if found is None:
+    stored = attributes.context.lookup("core/v1/nodes", "", node)
+    if stored is None:
         raise not_found(ResourceRef("", "node", node))
-    uid, given = found["metadata"]["uid"], owner.get("uid", "")
-    return f"node {node} UID mismatch: expected {given} got {uid}" if given != uid else ""
+    uid, expected_uid = stored["metadata"]["uid"], owner.get("uid", "")
+    return (
+        f"node {node} UID mismatch: expected {expected_uid} got {uid}"
+        if expected_uid != uid
+        else ""
+    )
 
 
 def _reference_error(node: str, attributes: Attributes, pod: Object) -> str:

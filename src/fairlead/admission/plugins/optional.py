@@ -122,9 +122,9 @@ class SecurityContextDeny(PluginBase):
             return
         if attributes.operation not in (CREATE, UPDATE):
             return
-        found = _elevated(value["spec"])
-        if found:
-            raise refusal(attributes, f"{found} is forbidden")
+        field = _elevated(value["spec"])
+        if field:
+            raise refusal(attributes, f"{field} is forbidden")
 
 
 def _elevated(spec: Object) -> str:

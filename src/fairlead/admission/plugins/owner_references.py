@@ -63,15 +63,15 @@ class OwnerReferencesPermissionEnforcement(PluginBase):
         """The permissions needed to block an owner's deletion, one for each resource of its
         kind."""
         api_version, kind = reference["apiVersion"], reference["kind"]
-        found = self._resources.of_kind(api_version, kind)
-        if not found:
+        candidates = self._resources.of_kind(api_version, kind)
+        if not candidates:
             raise refusal(
                 attributes,
                 "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for"
                 f" APIVersion {api_version} Kind {kind}: no matches for kind"
                 f' "{kind}" in version "{api_version}"',
             )
-        for resource in found:
+        for resource in candidates:
             yield questions.Attributes(
                 attributes.user,
                 "update",

@@ -82,10 +82,10 @@ class PersistentVolumeLabel(PluginBase):
         missing."""
         if self._provisioned_by not in (metadata.get("annotations") or {}):
             return None
-        given = metadata.get("labels") or {}
+        labels = metadata.get("labels") or {}
         for pair in self._labels:
-            if all(name in given for name in pair):
-                return {name: given[name] for name in pair}
+            if all(name in labels for name in pair):
+                return {name: labels[name] for name in pair}
         return None
 
     def _found(self, attributes: Attributes, spec: Object) -> dict[str, str]:
@@ -118,8 +118,10 @@ def _tie(spec: Object, requirements: list[Object]) -> None:
     affinity = dict(spec.get("nodeAffinity") or {})
     required = dict(affinity.get("required") or {})
     terms = [dict(term) for term in required.get("nodeSelectorTerms") or [{}]]
-    given = {one["key"] for term in terms for one in term.get("matchExpressions") or ()}
-    if any(one["key"] in given for one in requirements):
+    present = {
+        requirement["key"] for term in terms for requirement in term.get("matchExpressions") or ()
+    }
+    if any(requirement["key"] in present for requirement in requirements):
         return
     for term in terms:
         term["matchExpressions"] = [*(term.get("matchExpressions") or ()), *requirements]

@@ -50,8 +50,8 @@ def _add(totals: Totals, amounts: Mapping[str, str] | None) -> None:
         return
     budget.spend(_STEPS_A_NAME * len(amounts))
     for name, text in amounts.items():
-        found, known = amount(text), totals.get(name)
-        totals[name] = found if known is None else known.plus(found)
+        value, total = amount(text), totals.get(name)
+        totals[name] = value if total is None else total.plus(value)
 
 
 def _raise(totals: Totals, amounts: Mapping[str, str] | None) -> None:
@@ -59,6 +59,6 @@ def _raise(totals: Totals, amounts: Mapping[str, str] | None) -> None:
         return
     budget.spend(_STEPS_A_NAME * len(amounts))
     for name, text in amounts.items():
-        found, known = amount(text), totals.get(name)
-        if known is None or found.value > known.value:
-            totals[name] = found
+        value, total = amount(text), totals.get(name)
+        if total is None or value.value > total.value:
+            totals[name] = value

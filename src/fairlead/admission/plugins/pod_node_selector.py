@@ -52,11 +52,11 @@ class PodNodeSelector(PluginBase):
         spec = written_pod_spec(attributes, (CREATE,))
         if spec is None:
             return
-        wanted = self._wanted(attributes)
-        given = spec.get("nodeSelector") or {}
-        if _contradict(wanted, given):
+        wanted_labels = self._wanted(attributes)
+        node_selector = spec.get("nodeSelector") or {}
+        if _contradict(wanted_labels, node_selector):
             raise mutation_error(attributes, _CONFLICT)
-        selector = {**wanted, **given}
+        selector = {**wanted_labels, **node_selector}
         if not self._allows(attributes.namespace, selector):
             raise mutation_error(attributes, _NOT_ALLOWED)
         if selector:
@@ -73,10 +73,10 @@ class PodNodeSelector(PluginBase):
             raise refusal(attributes, _NOT_ALLOWED)
 
     def _wanted(self, attributes: Attributes) -> Labels:
-        found = self._selectors.of(attributes.namespace)
-        if isinstance(found, SelectorError):
-            raise _unreadable(attributes, found)
-        return found
+        selector = self._selectors.of(attributes.namespace)
+        if isinstance(selector, SelectorError):
+            raise _unreadable(attributes, selector)
+        return selector
 
     def _allows(self, namespace: str, selector: Labels) -> bool:
         allowed = self._allowed.get(namespace)
@@ -89,36 +89,36 @@ class SelectorError(ValueError):
 
 def parse_selector(text: str) -> Labels:
     """Parse `a=b,c=d`; raises SelectorError."""
-    found: Labels = {}
+    labels: Labels = {}
     for part in text.split(",") if text else ():
         pair = part.split("=")
         if len(pair) != 2:
             raise SelectorError(f"invalid selector: [{' '.join(pair)}]")
         key, value = pair[0].strip(), pair[1].strip()
-        for what, word, wrong in (
+        for noun, word, wrong in (
             ("label key", key, qualified_name(key)),
             ("label value", value, label_value(value)),
         ):
             if wrong:
-                raise SelectorError(f'invalid {what} "{word}": {"; ".join(wrong)}')
-        found[key] = value
-    return found
+                raise SelectorError(f'invalid {noun} "{word}": {"; ".join(wrong)}')
+        labels[key] = value
+    return labels
 
 
 def _settings(section: Section | None) -> dict[str, Labels]:
-    found: dict[str, Labels] = {}
-    given = section.value.get(_SETTINGS) if section is not None else None
-    for name, text in (given or {}).items():
+    selectors: dict[str, Labels] = {}
+    entries = section.value.get(_SETTINGS) if section is not None else None
+    for name, text in (entries or {}).items():
         assert section is not None
         try:
-            found[name] = parse_selector(text)
+            selectors[name] = parse_selector(text)
         except SelectorError as error:
             raise section.error(f"{_SETTINGS}.{name}", str(error)) from None
-    return found
+    return selectors
 
 
-def _contradict(one: Labels, other: Labels) -> bool:
-    return any(other.get(key, value) != value for key, value in one.items())
+def _contradict(left: Labels, other: Labels) -> bool:
+    return any(other.get(key, value) != value for key, value in left.items())
 
 
 def _unreadable(attributes: Attributes, error: SelectorError) -> StatusError:

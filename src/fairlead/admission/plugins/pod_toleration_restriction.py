@@ -86,7 +86,7 @@ class PodTolerationRestriction(PluginBase):
             listed = orjson.loads(text)
             if not isinstance(listed, list):
                 return [] if listed is None else f"annotation {name} is not a list"
-            return [self._decode(one, []) for one in listed]
+            return [self._decode(item, []) for item in listed]
         except (orjson.JSONDecodeError, DecodeError) as error:
             return f"annotation {name} cannot be read: {error}"
 
@@ -97,7 +97,7 @@ class PodTolerationRestriction(PluginBase):
         added: Tolerations = []
         if attributes.operation == CREATE:
             wish = self._wishes.of(attributes.namespace).defaults
-            added = [dict(one) for one in _readable(attributes, wish, self._defaults)]
+            added = [dict(toleration) for toleration in _readable(attributes, wish, self._defaults)]
             if self._refuses_conflicts and self._conflict(added, spec.get("tolerations") or []):
                 raise mutation_error(attributes, _CONFLICT)
         if qos_class(spec) != BEST_EFFORT:
@@ -113,22 +113,25 @@ class PodTolerationRestriction(PluginBase):
             raise refusal(attributes, _NOT_ALLOWED)
 
     def _allows(self, attributes: Attributes, spec: Object) -> bool:
-        given = spec.get("tolerations")
-        if not given:
+        tolerations = spec.get("tolerations")
+        if not tolerations:
             return True
         wish = self._wishes.of(attributes.namespace).allowed
         allowed = _readable(attributes, wish, self._allowed)
         if not allowed:
             return True
-        judged = [one for one in given if one not in self._unjudged]
+        judged = [toleration for toleration in tolerations if toleration not in self._unjudged]
         return all(map(Covering(allowed).covers, judged))
 
-    def _conflict(self, defaults: Tolerations, given: Tolerations) -> bool:
+    def _conflict(self, defaults: Tolerations, requested: Tolerations) -> bool:
         """Whether the pod and the defaults have different tolerations for the same taint. The
         tolerations that DefaultTolerationSeconds adds do not count."""
-        wishes = [one for one in given if one not in self._usual]
+        wishes = [toleration for toleration in requested if toleration not in self._usual]
         taints, same = set(map(taint_of, wishes)), set(map(identity, wishes))
-        return any(taint_of(one) in taints and identity(one) not in same for one in defaults)
+        return any(
+            taint_of(toleration) in taints and identity(toleration) not in same
+            for toleration in defaults
+        )
 
 
 def _readable(
@@ -140,10 +143,10 @@ def _readable(
 
 
 def _settings(section: Section | None, name: str) -> Tolerations:
-    given: Tolerations = (section.value.get(name) if section is not None else None) or []
+    tolerations: Tolerations = (section.value.get(name) if section is not None else None) or []
     causes = Causes()
-    check_tolerations(given, name, causes)
+    check_tolerations(tolerations, name, causes)
     if causes:
         assert section is not None
         raise section.error(causes[0].field, causes[0].message)
-    return given
+    return tolerations

@@ -38,8 +38,10 @@ def _class_of(entry: Version) -> _Class:
 def _default_class(entries: Iterable[Version]) -> _Class | None:
     """The default class; of several, which only a race can create, the one with the lowest
     priority."""
-    defaults = [found for found in map(_class_of, entries) if found.is_default]
-    return min(defaults, key=lambda found: found.priority, default=None)
+    defaults = [
+        priority_class for priority_class in map(_class_of, entries) if priority_class.is_default
+    ]
+    return min(defaults, key=lambda priority_class: priority_class.priority, default=None)
 
 
 class Priority(PluginBase):
@@ -62,25 +64,25 @@ class Priority(PluginBase):
             _keep(spec, attributes.old["spec"])
 
     def _resolve(self, attributes: Attributes, spec: Object) -> None:
-        found = self._class(attributes, spec)
-        given = spec.get("priority")
-        if given is not None and given != found.priority:
+        priority_class = self._class(attributes, spec)
+        value = spec.get("priority")
+        if value is not None and value != priority_class.priority:
             raise mutation_error(
                 attributes,
-                f"the integer value of priority ({given}) must not be provided in pod spec;"
-                f" priority admission controller computed {found.priority} from the given"
+                f"the integer value of priority ({value}) must not be provided in pod spec;"
+                f" priority admission controller computed {priority_class.priority} from the given"
                 " PriorityClass name",
             )
-        spec["priority"] = found.priority
+        spec["priority"] = priority_class.priority
         policy = spec.get("preemptionPolicy")
-        if policy is not None and policy != found.policy:
+        if policy is not None and policy != priority_class.policy:
             raise mutation_error(
                 attributes,
                 f"the string value of PreemptionPolicy ({policy}) must not be provided in pod"
-                f" spec; priority admission controller computed {found.policy} from the given"
-                " PriorityClass name",
+                f" spec; priority admission controller computed {priority_class.policy} from the"
+                " given PriorityClass name",
             )
-        spec["preemptionPolicy"] = found.policy
+        spec["preemptionPolicy"] = priority_class.policy
 
     def _class(self, attributes: Attributes, spec: Object) -> _Class:
         name = spec.get("priorityClassName", "")

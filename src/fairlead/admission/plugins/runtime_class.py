@@ -34,11 +34,11 @@ class RuntimeClass(PluginBase):
             return
         assert attributes.value is not None
         spec = attributes.value["spec"]
-        found = self._class(attributes, spec)
-        if found.get("overhead") is not None:
-            _set_overhead(attributes, spec, found["overhead"].get("podFixed"))
-        if found.get("scheduling") is not None:
-            _set_scheduling(attributes, spec, found["scheduling"])
+        runtime_class = self._class(attributes, spec)
+        if runtime_class.get("overhead") is not None:
+            _set_overhead(attributes, spec, runtime_class["overhead"].get("podFixed"))
+        if runtime_class.get("scheduling") is not None:
+            _set_scheduling(attributes, spec, runtime_class["scheduling"])
 
     def validate(self, attributes: Attributes) -> None:
         if attributes.resource.key != PODS or attributes.operation != CREATE:
@@ -46,11 +46,11 @@ class RuntimeClass(PluginBase):
         assert attributes.value is not None
         spec = attributes.value["spec"]
         overhead = self._class(attributes, spec).get("overhead")
-        given = spec.get("overhead")
+        pod_overhead = spec.get("overhead")
         if overhead is None:
-            if given is not None:
+            if pod_overhead is not None:
                 raise refusal(attributes, _UNKNOWN_OVERHEAD)
-        elif not same_quantities(given, overhead.get("podFixed")):
+        elif not same_quantities(pod_overhead, overhead.get("podFixed")):
             raise refusal(attributes, _OTHER_OVERHEAD)
 
     def _class(self, attributes: Attributes, spec: Object) -> Object:
@@ -65,11 +65,11 @@ class RuntimeClass(PluginBase):
 
 
 def _set_overhead(attributes: Attributes, spec: Object, fixed: Object | None) -> None:
-    given = spec.get("overhead")
-    if given is not None and not same_quantities(given, fixed):
+    overhead = spec.get("overhead")
+    if overhead is not None and not same_quantities(overhead, fixed):
         raise mutation_error(attributes, _OTHER_OVERHEAD)
     # In a later round it is the value set here.
-    if given is not None and not attributes.round and _refuses_any(attributes):
+    if overhead is not None and not attributes.round and _refuses_any(attributes):
         raise mutation_error(attributes, _OWN_OVERHEAD)
     if fixed:
         spec["overhead"] = dict(fixed)
@@ -82,12 +82,12 @@ def _refuses_any(attributes: Attributes) -> bool:
 def _set_scheduling(attributes: Attributes, spec: Object, scheduling: Object) -> None:
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
-        given = selector.setdefault(key, value)
-        if given != value:
+        present = selector.setdefault(key, value)
+        if present != value:
             raise mutation_error(
                 attributes,
                 f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value};"
-                f" pod.spec.nodeSelector[{key}] = {given}",
+                f" pod.spec.nodeSelector[{key}] = {present}",
             )
     if selector:
         spec["nodeSelector"] = selector

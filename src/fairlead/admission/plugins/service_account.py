@@ -74,8 +74,8 @@ class ServiceAccount(PluginBase):
         name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = self._known(attributes, name) or await self._account(attributes, name)
-        wanted = spec.get("automountServiceAccountToken")
-        if account.automount if wanted is None else wanted:
+        automount = spec.get("automountServiceAccountToken")
+        if account.automount if automount is None else automount:
             self._token_volume.mount(spec)
         if not spec.get("imagePullSecrets") and account.pull_secrets:
             spec["imagePullSecrets"] = [{"name": secret} for secret in account.pull_secrets]

@@ -24,10 +24,10 @@ class Covering:
     """A set of tolerations that answers whether it covers another toleration."""
 
     def __init__(self, tolerations: Iterable[Object]) -> None:
-        given = list(tolerations)
-        self._identical = set(map(identity, given))
+        listed = list(tolerations)
+        self._identical = set(map(identity, listed))
         self._wide = _Wide()
-        for toleration in given:
+        for toleration in listed:
             self._wide.add(toleration)
 
     def covers(self, toleration: Object) -> bool:
@@ -70,10 +70,10 @@ def merged(first: list[Object], second: list[Object]) -> list[Object]:
         if not later.covers(toleration):
             needed.append(toleration)
         later.add(toleration)
-    kept, result = _Wide(), []
+    earlier, result = _Wide(), []
     for toleration in reversed(needed):
-        if not kept.covers(toleration):
-            kept.add(toleration)
+        if not earlier.covers(toleration):
+            earlier.add(toleration)
             result.append(toleration)
     return result
 
@@ -89,8 +89,8 @@ def taint_of(toleration: Object) -> tuple[str, str]:
 
 
 def _seconds(toleration: Object) -> float:
-    given = toleration.get("tolerationSeconds")
-    return inf if given is None else given
+    seconds = toleration.get("tolerationSeconds")
+    return inf if seconds is None else seconds
 
 
 class ExtendedResourceToleration(PluginBase):
@@ -108,14 +108,18 @@ class ExtendedResourceToleration(PluginBase):
             return
         asked_for = self._asked_for(spec)
         if asked_for:
-            given = spec.get("tolerations") or []
-            known = {taint_of(one) for one in given if one.get("operator", "") == "Exists"}
+            tolerations = spec.get("tolerations") or []
+            tolerated = {
+                taint_of(toleration)
+                for toleration in tolerations
+                if toleration.get("operator", "") == "Exists"
+            }
             added = [
                 {"key": name, "operator": "Exists", "effect": NO_SCHEDULE}
                 for name in sorted(asked_for)
-                if (name, NO_SCHEDULE) not in known
+                if (name, NO_SCHEDULE) not in tolerated
             ]
-            spec["tolerations"] = [*given, *added]
+            spec["tolerations"] = [*tolerations, *added]
 
     def _asked_for(self, spec: Object) -> set[str]:
         """The extended resources that containers request."""

@@ -27,16 +27,16 @@ class PerObjectCache(Generic[Fact]):
         self._known: dict[str, tuple[int, Fact]] = {}
 
     def of(self, entry: Version) -> Fact:
-        known = self._known.get(entry.key)
-        if known is not None and known[0] == entry.revision:
-            return known[1]
+        cached = self._known.get(entry.key)
+        if cached is not None and cached[0] == entry.revision:
+            return cached[1]
         return self._keep(entry, self._work_out(entry))
 
     async def of_large(self, entry: Version) -> Fact:
         """The same for objects that may be large: offloaded to a thread if so."""
-        known = self._known.get(entry.key)
-        if known is not None and known[0] == entry.revision:
-            return known[1]
+        cached = self._known.get(entry.key)
+        if cached is not None and cached[0] == entry.revision:
+            return cached[1]
         return self._keep(entry, await budget.run(len(entry.body or b""), self._work_out, entry))
 
     def _keep(self, entry: Version, fact: Fact) -> Fact:

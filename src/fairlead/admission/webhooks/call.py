@@ -116,8 +116,10 @@ class Asking:
         except InvalidAnswer as error:
             raise CallFailed(f"received invalid webhook response: {error}", 503) from None
         if answer.annotations:
-            told = await budget.run(len(content), _annotations, hook.name, answer.annotations)
-            for key, text in told.items():
+            audit_annotations = await budget.run(
+                len(content), _annotations, hook.name, answer.annotations
+            )
+            for key, text in audit_annotations.items():
                 attributes.context.annotations.setdefault(key, text)
         for text in answer.warnings:
             attributes.context.warn(text[:_LONGEST_WARNING])
@@ -153,9 +155,9 @@ def annotate(context: Context, key: str, text: str) -> None:
         context.annotations.setdefault(key, text)
 
 
-def _annotations(hook_name: str, given: Mapping[str, str]) -> dict[str, str]:
+def _annotations(hook_name: str, annotations: Mapping[str, str]) -> dict[str, str]:
     """The audit annotations of a webhook that have well-formed keys."""
-    named = ((f"{hook_name}/{key}", text) for key, text in given.items())
+    named = ((f"{hook_name}/{key}", text) for key, text in annotations.items())
     return {key: text for key, text in named if not qualified_name(key)}
 
 
@@ -163,13 +165,13 @@ def _denied(name: str, status: Object) -> _Denied:
     """Convert the status in a webhook's denial to the client's error."""
     message = f'admission webhook "{name}" denied the request'
     reason: str = status.get("reason", "")
-    said = status.get("message") or reason
+    explanation = status.get("message") or reason
     code: int = max(status.get("code", 0), 400)
     details: Object | None = status.get("details")
     error = StatusError(
         code if code <= _LARGEST_CODE else 500,
         reason,
-        f"{message}: {said}" if said else f"{message} without explanation",
+        f"{message}: {explanation}" if explanation else f"{message} without explanation",
         details=details,
         retry_after=(details or {}).get("retryAfterSeconds") or None,
     )

@@ -60,8 +60,8 @@ class Configurations:
             return False
         if is_exempt(resource):
             return False
-        found = [resource, *equivalents(self._resources, resource)]
-        names = {(one.group, one.name) for one in found}
+        resources = [resource, *equivalents(self._resources, resource)]
+        names = {(candidate.group, candidate.name) for candidate in resources}
         return any(may_match(hook, names) for hook in self._hooks)
 
     def asked(self, attributes: Attributes) -> Sequence[Match]:
@@ -73,18 +73,18 @@ class Configurations:
             self._generation = self._resources.generation
             self._matches.clear()
         key = resource.key, operation
-        found = self._matches.get(key)
-        if found is None:
-            found = self._matches[key] = self._worked_out(resource, operation)
-        return found
+        matches = self._matches.get(key)
+        if matches is None:
+            matches = self._matches[key] = self._worked_out(resource, operation)
+        return matches
 
     def _worked_out(self, resource: Resource, operation: str) -> Sequence[Match]:
         if is_exempt(resource):
             return ()
         others = equivalents(self._resources, resource)
-        found = []
+        matches = []
         for index, hook in enumerate(self._hooks):
             named = matched(hook, resource, others, operation)
             if named is not None:
-                found.append(Match(hook, index, named))
-        return found
+                matches.append(Match(hook, index, named))
+        return matches

@@ -60,11 +60,11 @@ def hooks_of(configuration: Object, make: MakeWebhook) -> list[Hook]:
     """The webhooks of a stored configuration, in order."""
     name = configuration["metadata"]["name"]
     seen: dict[str, int] = {}
-    found = []
+    hooks = []
     for webhook in configuration.get("webhooks") or ():
         count = seen[webhook["name"]] = seen.get(webhook["name"], -1) + 1
-        found.append(_hook(name, webhook, f"{name}/{webhook['name']}/{count}", make))
-    return found
+        hooks.append(_hook(name, webhook, f"{name}/{webhook['name']}/{count}", make))
+    return hooks
 
 
 def _hook(configuration: str, webhook: Object, uid: str, make: MakeWebhook) -> Hook:

@@ -40,18 +40,24 @@ def equivalents(resources: Resources, resource: Resource) -> list[Resource]:
     main = resource.main
     if main.custom is not None:
         served = resources.groups.get(main.group, {}).values()
-        found = [one.resources[main.name] for one in served if main.name in one.resources]
+        candidates = [
+            version.resources[main.name] for version in served if main.name in version.resources
+        ]
     else:
         stored = resources.stored_as(main)
-        found = [
-            one
+        candidates = [
+            candidate
             for group_version in resources.group_versions()
-            for one in group_version.resources.values()
-            if one.custom is None and resources.stored_as(one) == stored
+            for candidate in group_version.resources.values()
+            if candidate.custom is None and resources.stored_as(candidate) == stored
         ]
     if resource.subresource:
-        found = [one.subresources[resource.subresource] for one in found if _has_sub(one, resource)]
-    return [one for one in found if one is not resource]
+        candidates = [
+            candidate.subresources[resource.subresource]
+            for candidate in candidates
+            if _has_sub(candidate, resource)
+        ]
+    return [candidate for candidate in candidates if candidate is not resource]
 
 
 def _has_sub(main: Resource, resource: Resource) -> bool:
@@ -68,7 +74,13 @@ def matched(
     if hook.is_exact:
         return None
     return next(
-        (found for rule in hook.rules for found in others if _names(rule, operation, found)), None
+        (
+            candidate
+            for rule in hook.rules
+            for candidate in others
+            if _names(rule, operation, candidate)
+        ),
+        None,
     )
 
 
@@ -76,7 +88,8 @@ def may_match(hook: Hook, names: Collection[tuple[str, str]]) -> bool:
     """Whether a webhook has rules for one of these groups and resource names, regardless of version
     and operation."""
     return any(
-        _has(rule.groups, group) and any(wanted in (ANY, name) for wanted, _ in rule.resources)
+        _has(rule.groups, group)
+        and any(rule_name in (ANY, name) for rule_name, _ in rule.resources)
         for rule in hook.rules
         for group, name in names
     )
@@ -90,14 +103,14 @@ def _names(rule: Rule, operation: str, resource: Resource) -> bool:
         and _has(rule.versions, main.group_version.version)
         and rule.scope in (ANY, "Namespaced" if main.namespaced else "Cluster")
         and any(
-            wanted in (ANY, main.name) and wanted_sub in (ANY, sub)
-            for wanted, wanted_sub in rule.resources
+            rule_name in (ANY, main.name) and wanted_sub in (ANY, sub)
+            for rule_name, wanted_sub in rule.resources
         )
     )
 
 
-def _has(wanted: frozenset[str], name: str) -> bool:
-    return name in wanted or ANY in wanted
+def _has(names: frozenset[str], name: str) -> bool:
+    return name in names or ANY in names
 
 
 def namespace_of(attributes: Attributes) -> str:
@@ -127,10 +140,10 @@ def _namespace_labels(
     if is_namespace and written and attributes.value is not None:
         return attributes.value["metadata"].get("labels") or {}
     name = namespace_of(attributes)
-    found = find(name)
-    if found is None:
+    entry = find(name)
+    if entry is None:
         raise not_found(ResourceRef("", "namespaces", name))
-    return dict(found.labels)
+    return dict(entry.labels)
 
 
 def _selects_object(selector: Object, attributes: Attributes) -> bool:

@@ -114,24 +114,24 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             patch = await budget.run(size, _patch_of, match, attributes, answer)
             if patch:
                 changed = await self._apply(match, documents, patch, size)
-                told = {**_named(match), "patch": patch, "patchType": JSON_PATCH}
-                annotate(attributes.context, f"{self._patch}{place}", _json(told))
+                annotation = {**_named(match), "patch": patch, "patchType": JSON_PATCH}
+                annotate(attributes.context, f"{self._patch}{place}", _json(annotation))
             return changed
 
         try:
             failed_open = f"failed-open.{self._mutation}{place}"
             return await self._asking.ask(match, attributes, documents, use, failed_open)
         finally:
-            told = {**_named(match), "mutated": changed}
-            annotate(attributes.context, f"{self._mutation}{place}", _json(told))
+            details = {**_named(match), "mutated": changed}
+            annotate(attributes.context, f"{self._mutation}{place}", _json(details))
 
     async def _apply(
         self, match: Match, documents: Documents, patch: list[Operation], size: int
     ) -> bool:
         """`size` is that of the received patch."""
 
-        def patched(found: Object) -> Object:
-            own: Object = orjson.loads(orjson.dumps(found))  # the cheapest copy
+        def patched(current: Object) -> Object:
+            own: Object = orjson.loads(orjson.dumps(current))  # the cheapest copy
             return apply_json_patch(own, patch, in_place=True)
 
         try:
@@ -146,10 +146,10 @@ def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Oper
         return []
     budget.make(len(answer.patch))  # the object may grow by this much
     try:
-        found = operations(_document(answer.patch))
+        patch_operations = operations(_document(answer.patch))
     except (BodyError, MalformedPatch, TooManyOperations) as error:
         raise internal(str(error)) from None
-    if not found:
+    if not patch_operations:
         return []
     if attributes.value is None:
         raise internal(
@@ -158,21 +158,23 @@ def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Oper
         )
     if answer.patch_type != JSON_PATCH:
         raise CallFailed(f'unsupported patch type "{answer.patch_type}"')
-    return found
+    return patch_operations
 
 
 def _document(patch: bytes) -> Any:
     """Parse a JSON patch; raises BodyError."""
-    found = parse_json(patch)
-    wrong = found if found is not None and not isinstance(found, list) else None
-    wanted = "Patch"
-    if isinstance(found, list):
-        wrong = next((one for one in found if one is not None and not isinstance(one, dict)), None)
-        wanted = "Operation"
+    document = parse_json(patch)
+    wrong = document if document is not None and not isinstance(document, list) else None
+    go_type = "Patch"
+    if isinstance(document, list):
+        wrong = next(
+            (item for item in document if item is not None and not isinstance(item, dict)), None
+        )
+        go_type = "Operation"
     if wrong is not None:
-        what = f"cannot unmarshal {json_kind(wrong)} into Go value of type jsonpatch.{wanted}"
-        raise BodyError(f"json: {what}")
-    return found
+        problem = f"cannot unmarshal {json_kind(wrong)} into Go value of type jsonpatch.{go_type}"
+        raise BodyError(f"json: {problem}")
+    return document
 
 
 def _named(match: Match) -> Object:
@@ -200,8 +202,8 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
 
     async def validate(self, attributes: Attributes) -> None:
         """Wait for all webhooks; of several errors, raise that of the first webhook in order."""
-        found = self._configurations.asked(attributes)
-        chosen = [match for match in found if selects(match.hook, attributes, self._find)]
+        matches = self._configurations.asked(attributes)
+        chosen = [match for match in matches if selects(match.hook, attributes, self._find)]
         if not chosen:
             return
         documents = Documents(self._shapes, attributes, is_final=True)

@@ -93,8 +93,8 @@ class Reviews:
     def _user(self, user: User) -> bytes:
         """The encoded user; caches the last one, since repeated writes pass the same User
         object."""
-        known, shown = self._last_user
-        if known is not user:
+        last, shown = self._last_user
+        if last is not user:
             shown = dumps(_user(user))
             self._last_user = user, shown
         return shown
@@ -142,15 +142,15 @@ class Reviews:
         )
 
     def _check(self, review: Object, response: Object, uid: str) -> None:
-        given = response.get("uid", "")
-        if given != uid:
-            raise InvalidAnswer(f'expected response.uid="{uid}", got "{given}"')
+        received = response.get("uid", "")
+        if received != uid:
+            raise InvalidAnswer(f'expected response.uid="{uid}", got "{received}"')
         api_version, kind = review.get("apiVersion", ""), review.get("kind", "")
-        wanted = f"{self._group}/v1"
-        if (api_version, kind) != (wanted, KIND):
+        expected = f"{self._group}/v1"
+        if (api_version, kind) != (expected, KIND):
             shown = api_version if "/" in api_version else f"/{api_version}"
             raise InvalidAnswer(
-                f"expected webhook response of {wanted}, Kind={KIND}, got {shown}, Kind={kind}"
+                f"expected webhook response of {expected}, Kind={KIND}, got {shown}, Kind={kind}"
             )
 
     @cached_property
@@ -192,17 +192,21 @@ def _named(name: str, value: str) -> Object:
 
 
 def _resource(resource: Resource) -> Object:
-    found = resource.group_version
-    return {"group": found.group, "version": found.version, "resource": resource.main.name}
+    group_version = resource.group_version
+    return {
+        "group": group_version.group,
+        "version": group_version.version,
+        "resource": resource.main.name,
+    }
 
 
 def _user(user: User) -> Object:
-    found: dict[str, Any] = {**_named("username", user.name), **_named("uid", user.uid)}
+    fields: dict[str, Any] = {**_named("username", user.name), **_named("uid", user.uid)}
     if user.groups:
-        found["groups"] = user.groups
+        fields["groups"] = user.groups
     if user.extra:
-        found["extra"] = dict(user.extra)
-    return found
+        fields["extra"] = dict(user.extra)
+    return fields
 
 
 def _patch(response: Object) -> bytes:

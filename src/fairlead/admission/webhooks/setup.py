@@ -48,28 +48,30 @@ class Surroundings:
 
 
 def webhook_plugins(
-    given: Surroundings, configuration: Configuration, wanted: Collection[str]
+    surroundings: Surroundings, configuration: Configuration, enabled: Collection[str]
 ) -> dict[str, Plugin]:
     """The enabled plugins among the two, by name; raises ConfigurationError."""
-    reviews = Reviews(given.resources)
-    made: dict[str, Plugin] = {}
+    reviews = Reviews(surroundings.resources)
+    plugins: dict[str, Plugin] = {}
     for key, plugin in _PLUGINS.items():
-        if plugin.name not in wanted:
+        if plugin.name not in enabled:
             continue
         users = _credentials(configuration.of(plugin.name))
-        followed = _followed(given, key, users)
-        means = Means(followed, reviews, given.shapes, given.find)
-        made[plugin.name] = plugin(given.resources.dialect, means)
-    return made
+        followed = _followed(surroundings, key, users)
+        means = Means(followed, reviews, surroundings.shapes, surroundings.find)
+        plugins[plugin.name] = plugin(surroundings.resources.dialect, means)
+    return plugins
 
 
-def _followed(given: Surroundings, key: str, users: HostCredentials) -> Configurations:
+def _followed(surroundings: Surroundings, key: str, users: HostCredentials) -> Configurations:
     def webhook(client_config: Object) -> Webhook:
-        return given.webhooks.webhook(client_config, users)
+        return surroundings.webhooks.webhook(client_config, users)
 
-    found = Configurations(given.resources, webhook, given.on_change, given.is_serving)
-    given.follow(key, found.changed)
-    return found
+    configurations = Configurations(
+        surroundings.resources, webhook, surroundings.on_change, surroundings.is_serving
+    )
+    surroundings.follow(key, configurations.changed)
+    return configurations
 
 
 def _credentials(section: Section | None) -> HostCredentials:

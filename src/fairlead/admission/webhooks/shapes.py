@@ -72,13 +72,13 @@ class Documents:
         attributes = self._attributes
         if attributes.value is None:
             return None
-        made = self._new.get(resource.key)
-        if made is None:
-            made = await self._shapes.shown(attributes, attributes.value, resource)
+        document = self._new.get(resource.key)
+        if document is None:
+            document = await self._shapes.shown(attributes, attributes.value, resource)
             if self._is_final and attributes.operation == UPDATE:
-                made = self._at_version(made)
-            self._new[resource.key] = made
-        return made
+                document = self._at_version(document)
+            self._new[resource.key] = document
+        return document
 
     def _at_version(self, shown: Object) -> Object:
         """Set the resourceVersion of the replaced object on an update."""

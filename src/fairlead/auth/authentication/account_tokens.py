@@ -72,8 +72,8 @@ class TokenIssuer:
         return sign(claims, self.keys.signing)
 
     def _is_transitional(self, lifetime: int, audiences: Sequence[str]) -> bool:
-        ours = bool(audiences) and set(audiences) <= set(self.audiences)
-        return self.extends and lifetime == _TRANSITION_SECONDS and ours
+        is_own = bool(audiences) and set(audiences) <= set(self.audiences)
+        return self.extends and lifetime == _TRANSITION_SECONDS and is_own
 
     def legacy(self, account: Object, secret_name: str) -> str:
         """Issue the token for a Secret; valid while the Secret holds it."""

@@ -89,18 +89,18 @@ class Authorities:
     def subject(self, chain: Chain) -> Subject:
         """The subject of a client's chain; raises Untrusted. The result is cached, except for the
         validity period, which is checked on every call."""
-        found = self._kept.get(chain)
-        if found is None:
-            found = self._judge(chain)
+        cached = self._kept.get(chain)
+        if cached is None:
+            cached = self._judge(chain)
             if len(self._kept) >= _MAX_KEPT:
                 self._kept.clear()
-            self._kept[chain] = found
-        if isinstance(found, Untrusted):
-            raise Untrusted(str(found))
+            self._kept[chain] = cached
+        if isinstance(cached, Untrusted):
+            raise Untrusted(str(cached))
         now = time()
-        if not found.start <= now <= found.end:
+        if not cached.start <= now <= cached.end:
             raise Untrusted("the certificate has expired or is not yet valid")
-        return found
+        return cached
 
     def _judge(self, chain: Chain) -> Subject | Untrusted:
         from cryptography import x509
@@ -171,9 +171,9 @@ def _path(
         return None
     for issuer in others:
         if issuer not in path and _issued(issuer, last, len(path) - 1):
-            found = _path([*path, issuer], others, trusted)
-            if found is not None:
-                return found
+            rest_of_path = _path([*path, issuer], others, trusted)
+            if rest_of_path is not None:
+                return rest_of_path
     return None
 
 

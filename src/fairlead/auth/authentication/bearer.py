@@ -57,12 +57,12 @@ class BearerTokens:
         key = _key(request)
         if key is None:
             return None
-        known = self.cache.grant(key)
-        if known is not None:
-            if known.on_use is not None:
-                known.on_use.used(request)
-                request.impersonation = known.impersonation
-            return known.user
+        cached = self.cache.grant(key)
+        if cached is not None:
+            if cached.on_use is not None:
+                cached.on_use.used(request)
+                request.impersonation = cached.impersonation
+            return cached.user
         header = request.header(b"authorization")
         token, spaced = bearer_token(header)
         if not token:

@@ -32,10 +32,10 @@ class BootstrapTokens:
         self._own_audiences = own_audiences
         self._lookup = lookup
 
-    async def check(self, token: str, wanted: Audiences) -> Grant | None:
+    async def check(self, token: str, wanted_audiences: Audiences) -> Grant | None:
         match = _TOKEN.match(token)
-        found = common(wanted, self._own_audiences)
-        if match is None or (wanted and not found):
+        shared = common(wanted_audiences, self._own_audiences)
+        if match is None or (wanted_audiences and not shared):
             return None
         identifier, secret_part = match.groups()
         name = NAME_PREFIX + identifier
@@ -54,7 +54,7 @@ class BootstrapTokens:
         if data.get("usage-bootstrap-authentication") != "true":
             return None
         user = with_authenticated_group(User(USER_PREFIX + identifier, "", groups))
-        return Grant(user, found, until, ((SECRETS, f"{self._namespace}/{name}"),))
+        return Grant(user, shared, until, ((SECRETS, f"{self._namespace}/{name}"),))
 
 
 def _data(secret: Object) -> dict[str, str]:

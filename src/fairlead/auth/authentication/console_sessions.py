@@ -92,28 +92,28 @@ class ConsoleSessions:
     def open(self, code: str) -> Session | None:
         """Exchange an unused, valid code for a session. Raises TooManyHandouts."""
         taken = self._codes.take(code)
-        found = self._standing("", taken) if taken is not None else None
-        if taken is None or found is None:
+        session = self._standing("", taken) if taken is not None else None
+        if taken is None or session is None:
             return None
-        expires = min(time() + SESSION_SECONDS, found.ends)
-        secret = self._sessions.hand_out(found.user.name, taken.content, expires)
-        return replace(found, token=f"{PREFIX}{secret}", expires=expires)
+        expires = min(time() + SESSION_SECONDS, session.ends)
+        secret = self._sessions.hand_out(session.user.name, taken.content, expires)
+        return replace(session, token=f"{PREFIX}{secret}", expires=expires)
 
     def find(self, token: str) -> Session | None:
         """The session of a valid token, else None."""
         if not token.startswith(PREFIX):
             return None
-        found = self._sessions.find(_secret(token))
-        return self._standing(token, found) if found is not None else None
+        handout = self._sessions.find(_secret(token))
+        return self._standing(token, handout) if handout is not None else None
 
-    def _standing(self, token: str, found: Handout) -> Session | None:
+    def _standing(self, token: str, handout: Handout) -> Session | None:
         """Decode a stored session; None if a dependency changed."""
         try:
-            session = _read(token, found)
+            session = _read(token, handout)
         except ValueError:  # the machine stopped before the file was flushed
             return None
-        stands = all(state and self._state(anchor) == state for anchor, state in session.anchors)
-        return session if stands else None
+        is_valid = all(state and self._state(anchor) == state for anchor, state in session.anchors)
+        return session if is_valid else None
 
     def renew(self, session: Session) -> Session | None:
         """Extend a session; None if it was ended meanwhile."""
@@ -125,17 +125,17 @@ class ConsoleSessions:
     def end(self, token: str) -> None:
         self._sessions.end(_secret(token))
 
-    async def check(self, token: str, wanted: Audiences) -> Grant | None:
+    async def check(self, token: str, wanted_audiences: Audiences) -> Grant | None:
         """Implements TokenMethod."""
         if not token.startswith(PREFIX):
             return None
-        session, found = self.find(token), common(wanted, self._audiences)
-        if session is None or not found:
+        session, shared = self.find(token), common(wanted_audiences, self._audiences)
+        if session is None or not shared:
             raise Rejected(_ENDED)
         anchors = tuple(anchor for anchor, _ in session.anchors)
         use = _Use(self._sessions.following(_secret(token)))
         impersonation = session.impersonation
-        return Grant(session.user, found, session.expires, anchors, use, impersonation)
+        return Grant(session.user, shared, session.expires, anchors, use, impersonation)
 
     def _state(self, anchor: Anchor) -> str:
         """The state of an anchor that must stay the same for tokens to remain valid; empty if it is
@@ -175,17 +175,19 @@ def _written(user: User) -> dict[str, Any]:
     return {"name": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
 
 
-def _written_impersonation(one: Impersonation) -> dict[str, Any]:
-    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in one.headers]
-    return {"impersonator": _written(one.impersonator), "headers": headers}
+def _written_impersonation(impersonation: Impersonation) -> dict[str, Any]:
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in impersonation.headers
+    ]
+    return {"impersonator": _written(impersonation.impersonator), "headers": headers}
 
 
-def _read(token: str, found: Handout) -> Session:
-    value = json.loads(found.content)
+def _read(token: str, handout: Handout) -> Session:
+    value = json.loads(handout.content)
     anchors = tuple(((resource, key), state) for resource, key, state in value["anchors"])
     impersonation = _read_impersonation(value) if "impersonator" in value else None
     user = _user(value["user"])
-    return Session(token, user, found.until, value["ends"], anchors, impersonation)
+    return Session(token, user, handout.until, value["ends"], anchors, impersonation)
 
 
 def _read_impersonation(value: dict[str, Any]) -> Impersonation:

@@ -197,12 +197,12 @@ def _token_file(path: Path | None, audiences: Audiences) -> StaticTokens | None:
 
 def _keys(options: argparse.Namespace, own_key: Path) -> KeyRing:
     """The keys of service account tokens. The server's own key file is loaded lazily."""
-    given = options.service_account_signing_key_file
+    signing_key_file = options.service_account_signing_key_file
     files = options.service_account_key_file
     if not files and options.tls_private_key_file is not None:
         files = [options.tls_private_key_file]
-    ring = KeyRing(given or own_key, files)
-    if given or files:
+    ring = KeyRing(signing_key_file or own_key, files)
+    if signing_key_file or files:
         try:
             ring.load()
         except KeyFileError as error:

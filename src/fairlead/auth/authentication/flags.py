@@ -12,10 +12,10 @@ VERSIONS = ("v1beta1", "v1")
 
 
 def boolean(text: str) -> bool:
-    found = yes_or_no(text)
-    if found is None:
+    value = yes_or_no(text)
+    if value is None:
         raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
-    return found
+    return value
 
 
 def listed(text: str) -> list[str]:

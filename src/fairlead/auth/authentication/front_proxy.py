@@ -47,8 +47,8 @@ class FrontProxy:
 
     def _named_user(self, headers: list[tuple[bytes, bytes]]) -> User | None:
         name = ""
-        for wanted in self._user_headers:
-            first = next((value for key, value in headers if key == wanted), b"")
+        for user_header in self._user_headers:
+            first = next((value for key, value in headers if key == user_header), b"")
             if first:
                 name = _text(first)
                 break
@@ -56,20 +56,20 @@ class FrontProxy:
             return None
         groups = [
             _text(value)
-            for wanted in self._group_headers
+            for header in self._group_headers
             for key, value in headers
-            if key == wanted and value
+            if key == header and value
         ]
         return with_authenticated_group(User(name, "", tuple(groups), self._extra(headers)))
 
     def _extra(self, headers: list[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
+        extra: dict[str, tuple[str, ...]] = {}
         for prefix in self._extra_prefixes:
             for key, value in headers:
                 if key.startswith(prefix):
                     name = _text(unquote_to_bytes(key[len(prefix) :]))
-                    found[name] = (*found.get(name, ()), _text(value))
-        return found
+                    extra[name] = (*extra.get(name, ()), _text(value))
+        return extra
 
 
 def _text(raw: bytes) -> str:

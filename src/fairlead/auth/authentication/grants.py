@@ -22,9 +22,9 @@ _MAX_BYTES = 16 * 1024 * 1024
 _LONGEST_GRANT = 16 * 1024  # bytes of a user with all groups
 
 
-def common(listed: Iterable[str], known: Audiences) -> Audiences:
+def common(listed: Iterable[str], accepted: Audiences) -> Audiences:
     """The listed audiences that are known, in the order of the list."""
-    return tuple(audience for audience in listed if audience in known)
+    return tuple(audience for audience in listed if audience in accepted)
 
 
 @dataclass(frozen=True, slots=True)

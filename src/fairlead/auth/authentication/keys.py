@@ -84,13 +84,13 @@ def public_key(key: object) -> PublicKey:
 
 def load_public_keys(path: Path) -> list[PublicKey]:
     """Load the public keys from a PEM file of public keys, private keys or certificates."""
-    found = []
+    keys = []
     for label, block in _blocks(path):
         if label != b"EC PARAMETERS":
-            found.append(_from_block(label, block, path))
-    if not found:
+            keys.append(_from_block(label, block, path))
+    if not keys:
         raise KeyFileError(f"{path} holds no PEM key")
-    return found
+    return keys
 
 
 def load_signing_key(path: Path) -> SigningKey:

@@ -29,13 +29,13 @@ class ClaimRules:
     groups_array_only: bool = True
 
 
-def username_prefix(given: str, claim: str, issuer: str) -> str:
+def username_prefix(prefix: str, claim: str, issuer: str) -> str:
     """The prefix of user names: the configured one, none for `-`, and by default the issuer unless
     names are email addresses."""
-    if given == "-":
+    if prefix == "-":
         return ""
-    if given or claim == "email":
-        return given
+    if prefix or claim == "email":
+        return prefix
     return f"{issuer}#"
 
 
@@ -47,10 +47,14 @@ class OidcTokens:
         self._tokens = IssuedTokens(provider, rules.client_id)
         self._groups_elsewhere = DistributedClaim(rules.groups_claim, self._tokens)
 
-    async def check(self, token: str, wanted: Audiences) -> Grant | None:
+    async def check(self, token: str, wanted_audiences: Audiences) -> Grant | None:
         read = unverified(token)
-        found = common(wanted, self._own_audiences)
-        if read is None or read[1].get("iss") != self.provider.issuer or (wanted and not found):
+        shared = common(wanted_audiences, self._own_audiences)
+        if (
+            read is None
+            or read[1].get("iss") != self.provider.issuer
+            or (wanted_audiences and not shared)
+        ):
             return None
         try:
             claims, end = await self._tokens.check(token)
@@ -61,7 +65,7 @@ class OidcTokens:
             user = self._user(claims)
         except BadToken as error:
             raise Rejected(f"oidc: {error}") from None
-        return Grant(user, found, min(end, time() + _LONGEST_KEPT))
+        return Grant(user, shared, min(end, time() + _LONGEST_KEPT))
 
     async def close(self) -> None:
         await self.provider.close()
@@ -120,10 +124,10 @@ class DistributedClaim:
         if self._claim not in names:
             return None
         endpoint, access_token = self._source(claims, names[self._claim])
-        found, end = await self._signed(await self._fetch(endpoint, access_token))
-        if self._claim not in found:
+        fetched_claims, end = await self._signed(await self._fetch(endpoint, access_token))
+        if self._claim not in fetched_claims:
             raise BadToken(f"the distributed claim {self._claim} is not where it should be")
-        return {**claims, self._claim: found[self._claim]}, end
+        return {**claims, self._claim: fetched_claims[self._claim]}, end
 
     def _source(self, claims: Claims, name: object) -> tuple[str, str]:
         sources = claims.get(_SOURCES)
@@ -155,10 +159,10 @@ class DistributedClaim:
         own = self._own
         if issuer == own.provider.issuer:
             return own
-        found = self._others.get(issuer)
-        if found is None:
+        tokens = self._others.get(issuer)
+        if tokens is None:
             if len(self._others) >= _MAX_ISSUERS:
                 raise BadToken("distributed claims come from too many issuers")
             other = own.provider.like(issuer)
-            found = self._others[issuer] = IssuedTokens(other, own.client_id)
-        return found
+            tokens = self._others[issuer] = IssuedTokens(other, own.client_id)
+        return tokens

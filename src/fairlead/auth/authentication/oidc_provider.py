@@ -87,12 +87,12 @@ class Provider:
 
     async def keys(self, key_id: object) -> list[ProviderKey]:
         """The keys that match a key id. Fetches the keys again for an unknown id."""
-        found = self._matching(key_id)
-        if not found:
+        matching = self._matching(key_id)
+        if not matching:
             return await self.newer_keys(key_id)
         if monotonic() - self._fetched > _OLDEST_KEYS and monotonic() - self._tried > _RETRY:
             self._refresh()
-        return found
+        return matching
 
     async def newer_keys(self, key_id: object) -> list[ProviderKey]:
         """The same after another fetch; at most one per second, with a bounded wait."""
@@ -165,8 +165,8 @@ class Provider:
 def _usable_keys(document: dict[str, Any]) -> list[ProviderKey]:
     """The usable public signing keys of a key set."""
     listed = document.get("keys")
-    found = [_usable_key(value) for value in listed] if isinstance(listed, list) else []
-    usable = [key for key in found if key is not None]
+    keys = [_usable_key(value) for value in listed] if isinstance(listed, list) else []
+    usable = [key for key in keys if key is not None]
     if not usable:
         raise ProviderError("the provider publishes no key that can be used")
     return usable

@@ -101,7 +101,7 @@ class ServiceAccountTokens:
         self._lookup = lookup
         self._look_up_legacy = look_up_legacy
 
-    async def check(self, token: str, wanted: Audiences) -> Grant | None:
+    async def check(self, token: str, wanted_audiences: Audiences) -> Grant | None:
         read = unverified(token)
         if read is None:
             return None
@@ -114,25 +114,25 @@ class ServiceAccountTokens:
             return None
         try:
             claims = verified_by_any(token, header.get("kid"), self._keys.public)
-            found = self._audiences(claims, wanted)
+            shared = self._audiences(claims, wanted_audiences)
             until = _check_times(claims)
         except BadToken as error:
             raise Rejected(str(error), kinds=[_BAD_TOKEN]) from None
         if legacy:
-            return self._legacy(token, claims, found, until)
-        return self._bound(claims, found, until)
+            return self._legacy(token, claims, shared, until)
+        return self._bound(claims, shared, until)
 
-    def _audiences(self, claims: Claims, wanted: Audiences) -> Audiences:
+    def _audiences(self, claims: Claims, wanted_audiences: Audiences) -> Audiences:
         offered = audiences(claims) or self._own_audiences
-        found = common(wanted, offered)
-        if not found and self._own_audiences:
+        shared = common(wanted_audiences, offered)
+        if not shared and self._own_audiences:
             raise BadToken(
                 f"token audiences {_quoted(offered)} is invalid for the target audiences"
-                f" {_quoted(wanted)}"
+                f" {_quoted(wanted_audiences)}"
             )
-        return found
+        return shared
 
-    def _bound(self, claims: Claims, found: Audiences, until: float) -> Grant:
+    def _bound(self, claims: Claims, audiences: Audiences, until: float) -> Grant:
         own = _mapping(claims.get(self._names.bound))
         namespace = _text(own.get("namespace"))
         account = _mapping(own.get("serviceaccount"))
@@ -147,7 +147,7 @@ class ServiceAccountTokens:
                 ends.append(self._check_bound(resource, kind, namespace, ref))
                 anchors.append((resource, f"{namespace}/{ref['name']}"))
         user = self._user(namespace, name, uid, _mapping(own.get("pod")))
-        return Grant(user, found, min(ends), tuple(anchors), self._stale(claims, own))
+        return Grant(user, audiences, min(ends), tuple(anchors), self._stale(claims, own))
 
     def _stale(self, claims: Claims, own: Claims) -> Remarks | None:
         """The audit annotation for tokens that should have been renewed."""
@@ -161,7 +161,7 @@ class ServiceAccountTokens:
         text = f"subject: {subject}, seconds after warning threshold: "
         return Remarks(self._names.stale_note, text, since)
 
-    def _legacy(self, token: str, claims: Claims, found: Audiences, until: float) -> Grant:
+    def _legacy(self, token: str, claims: Claims, shared: Audiences, until: float) -> Grant:
         names = self._names
         subject = _text(claims.get("sub"))
         namespace, secret_name, name, uid = (
@@ -184,14 +184,14 @@ class ServiceAccountTokens:
         if not audiences(claims):
             remarks = Remarks(names.legacy_note, subject)
         if not self._look_up_legacy:
-            return Grant(user, found, until, (), remarks)
+            return Grant(user, shared, until, (), remarks)
         self._check_copy(namespace, secret_name, token)
         until = min(until, self._check_account(namespace, name, uid))
         anchors: tuple[Anchor, ...] = (
             (SECRETS, f"{namespace}/{secret_name}"),
             (ACCOUNTS, f"{namespace}/{name}"),
         )
-        return Grant(user, found, until, anchors, remarks)
+        return Grant(user, shared, until, anchors, remarks)
 
     def _check_account(self, namespace: str, name: str, uid: str) -> float:
         """Check that the account exists; returns when it ends, as far as is known."""
@@ -226,8 +226,8 @@ class ServiceAccountTokens:
         secret = self._lookup(SECRETS, namespace, name)
         if secret is None or secret["metadata"].get("deletionTimestamp"):
             raise Rejected(_INVALIDATED)
-        kept = b64decode((secret.get("data") or {}).get("token", ""))
-        if not hmac.compare_digest(kept, token.encode()):
+        stored = b64decode((secret.get("data") or {}).get("token", ""))
+        if not hmac.compare_digest(stored, token.encode()):
             raise Rejected("service account token does not match server's copy")
 
     def _user(self, namespace: str, name: str, uid: str, pod: Claims) -> User:

@@ -66,10 +66,10 @@ class StaticTokens:
         user = self._users.get(token)
         if user is None:
             return None
-        found = common(audiences, self._own_audiences)
-        if audiences and not found:
+        shared = common(audiences, self._own_audiences)
+        if audiences and not shared:
             return None
-        return Grant(user, found, anchors=((TOKEN_FILE, _hash(token)),))
+        return Grant(user, shared, anchors=((TOKEN_FILE, _hash(token)),))
 
     def line(self, hashed: str) -> str:
         """The hash of the user of a token, given the token's hash; empty if there is none. The file

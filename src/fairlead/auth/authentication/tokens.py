@@ -72,8 +72,8 @@ def verified(token: str, key: Any, algorithms: Sequence[str]) -> Claims:
     from jwt.exceptions import PyJWTError
 
     try:
-        found = library().decode_complete(token, key, algorithms=list(algorithms))
-        claims = orjson.loads(found["payload"])
+        decoded = library().decode_complete(token, key, algorithms=list(algorithms))
+        claims = orjson.loads(decoded["payload"])
     except (PyJWTError, ValueError, TypeError):
         # The reference's message, which reviews show.
         raise BadToken("square/go-jose: error in cryptographic primitive") from None
@@ -109,6 +109,6 @@ def audiences(claims: Claims) -> tuple[str, ...]:
     """The audience claim, a string or a list; raises BadToken."""
     value = claims.get("aud")
     listed = [value] if isinstance(value, str) else value or []
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
         raise BadToken("the claim aud is neither text nor a list of texts")
     return tuple(listed)

@@ -53,37 +53,37 @@ class TokenWebhook:
         )
         self._asking: dict[_Key, asyncio.Task[Grant | None]] = {}
 
-    async def check(self, token: str, wanted: Audiences) -> Grant | None:
-        key = (hashed(token), wanted)
-        known = self._verdicts.get(key)
-        if known is not None:
-            if time() < known.until:
-                return known.grant
+    async def check(self, token: str, wanted_audiences: Audiences) -> Grant | None:
+        key = (hashed(token), wanted_audiences)
+        cached = self._verdicts.get(key)
+        if cached is not None:
+            if time() < cached.until:
+                return cached.grant
             self._verdicts.drop(key)
         asking = self._asking.get(key)
         if asking is None:
-            asking = asyncio.create_task(self._reviewed(key, token, wanted))
+            asking = asyncio.create_task(self._reviewed(key, token, wanted_audiences))
             self._asking[key] = asking
             asking.add_done_callback(lambda _: self._asking.pop(key, None))
         return await asyncio.shield(asking)
 
-    async def _reviewed(self, key: _Key, token: str, wanted: Audiences) -> Grant | None:
-        status = await self._ask(token, wanted)
-        grant = self._grant(status, wanted)
+    async def _reviewed(self, key: _Key, token: str, wanted_audiences: Audiences) -> Grant | None:
+        status = await self._ask(token, wanted_audiences)
+        grant = self._grant(status, wanted_audiences)
         error = status.get("error")
         if grant is None and isinstance(error, str) and error:
             shown = _without(token, error)
             raise Rejected(shown, message=shown, kinds=["the token webhook refuses a token"])
         if self._keep > 0:
             verdict = _Verdict(grant, time() + self._keep)
-            length = sum(map(len, wanted)) + (user_bytes(grant.user) if grant else 0)
+            length = sum(map(len, wanted_audiences)) + (user_bytes(grant.user) if grant else 0)
             self._verdicts.keep(key, verdict, length)
         return grant
 
-    async def _ask(self, token: str, wanted: Audiences) -> dict[str, Any]:
+    async def _ask(self, token: str, wanted_audiences: Audiences) -> dict[str, Any]:
         spec: dict[str, Any] = {"token": token.encode("latin-1").decode(errors="replace")}
-        if wanted:
-            spec["audiences"] = list(wanted)
+        if wanted_audiences:
+            spec["audiences"] = list(wanted_audiences)
         review = {
             "kind": "TokenReview",
             "apiVersion": self._api_version,
@@ -103,16 +103,18 @@ class TokenWebhook:
         status = answer.get("status")
         return status if isinstance(status, dict) else {}
 
-    def _grant(self, status: dict[str, Any], wanted: Audiences) -> Grant | None:
-        found: Audiences = ()
-        if wanted:
-            found = common(_texts(status.get("audiences")) or self._own_audiences, wanted)
-            if not found:
+    def _grant(self, status: dict[str, Any], wanted_audiences: Audiences) -> Grant | None:
+        shared: Audiences = ()
+        if wanted_audiences:
+            shared = common(
+                _texts(status.get("audiences")) or self._own_audiences, wanted_audiences
+            )
+            if not shared:
                 return None
         if status.get("authenticated") is not True:
             return None
         user = _user(status.get("user"))
-        return Grant(user, found, time() + self._keep)
+        return Grant(user, shared, time() + self._keep)
 
 
 def _without(token: str, text: str) -> str:
@@ -138,4 +140,4 @@ def _user(value: object) -> User:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

@@ -24,8 +24,8 @@ def offers_in(value: bytes) -> list[str]:
 
 def without_tokens(value: bytes) -> bytes:
     """The header without tokens, for forwarding."""
-    kept = [offer for offer in offers_in(value) if not offer.startswith(_TOKENS)]
-    return ",".join(kept).encode("latin-1")
+    remaining = [offer for offer in offers_in(value) if not offer.startswith(_TOKENS)]
+    return ",".join(remaining).encode("latin-1")
 
 
 def _is_websocket(request: Credentials) -> bool:
@@ -56,10 +56,10 @@ class WebSocketTokens:
             return None
         values = [value for name, value in request.raw_headers if name == PROTOCOLS]
         offers = [offer for value in values for offer in offers_in(value)]
-        found = [offer for offer in offers if offer.startswith(self._prefix)]
-        if len(found) > 1:
+        tokens = [offer for offer in offers if offer.startswith(self._prefix)]
+        if len(tokens) > 1:
             raise Rejected("multiple base64.bearer.authorization tokens specified")
-        token = _decoded(found[0].removeprefix(self._prefix)) if found else ""
+        token = _decoded(tokens[0].removeprefix(self._prefix)) if tokens else ""
         if not token:
             return None
         if len(offers) == 1:  # the response must select one of them, and not the token

@@ -85,12 +85,12 @@ class Abac(ImmediateMode):
         return _NO_POLICY
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
-        found = UserRules()
+        rules = UserRules()
         for policy in self._policies:
             if not policy.is_for(user) or policy.namespace not in (ALL, namespace):
                 continue
             if policy.resource:
-                found.resource_rules.append(
+                rules.resource_rules.append(
                     {
                         "verbs": policy.verbs,
                         "apiGroups": [policy.api_group],
@@ -98,8 +98,8 @@ class Abac(ImmediateMode):
                     }
                 )
             if policy.path:
-                found.path_rules.append({"verbs": policy.verbs, "nonResourceURLs": [policy.path]})
-        return found
+                rules.path_rules.append({"verbs": policy.verbs, "nonResourceURLs": [policy.path]})
+        return rules
 
 
 def read_policy_file(path: Path, dialect: Dialect) -> list[Policy]:

@@ -114,13 +114,13 @@ def forbidden_message(attributes: Attributes, reason: str = "") -> str:
 
 
 def _cannot(attributes: Attributes) -> str:
-    who = f"User {quote(attributes.user.name)} cannot {attributes.verb}"
+    subject = f"User {quote(attributes.user.name)} cannot {attributes.verb}"
     if not attributes.is_resource:
-        return f"{who} path {quote(attributes.path)}"
-    what = f"resource {quote(attributes.full_resource)} in API group {quote(attributes.group)}"
+        return f"{subject} path {quote(attributes.path)}"
+    target = f"resource {quote(attributes.full_resource)} in API group {quote(attributes.group)}"
     if attributes.namespace:
-        return f"{who} {what} in the namespace {quote(attributes.namespace)}"
-    return f"{who} {what} at the cluster scope"
+        return f"{subject} {target} in the namespace {quote(attributes.namespace)}"
+    return f"{subject} {target} at the cluster scope"
 
 
 class Refused(StatusError):
@@ -128,8 +128,13 @@ class Refused(StatusError):
 
     def __init__(self, attributes: Attributes, decision: Decision, why: str) -> None:
         ref = ResourceRef(attributes.group, attributes.resource, attributes.name)
-        told = forbidden(ref, why)
-        super().__init__(told.code, told.reason, told.message, details=told.details)
+        status_error = forbidden(ref, why)
+        super().__init__(
+            status_error.code,
+            status_error.reason,
+            status_error.message,
+            details=status_error.details,
+        )
         self.attributes = attributes
         self.decision = decision
 

@@ -116,9 +116,9 @@ class Scope:
     def grants(self, user: User) -> list[Grants]:
         """The grants of the user's name and of each of its groups."""
         groups = self._groups
-        found = [self._users[user.name]] if user.name in self._users else []
-        found += [groups[group] for group in user.groups if group in groups]
-        return found
+        bindings = [self._users[user.name]] if user.name in self._users else []
+        bindings += [groups[group] for group in user.groups if group in groups]
+        return bindings
 
 
 # Subscribing authorization to the objects it depends on.

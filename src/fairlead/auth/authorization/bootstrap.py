@@ -95,7 +95,7 @@ class _Reader:
 
     def _fill_in(self, text: str) -> str:
         text = self._dialect.group_name(text)
-        return re.sub(r"\{([a-z-]+)\}", lambda found: self._words[found[1]], text)
+        return re.sub(r"\{([a-z-]+)\}", lambda match: self._words[match[1]], text)
 
     def _open(self, words: list[str]) -> Object:
         kind, name, *marks = words

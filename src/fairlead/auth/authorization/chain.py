@@ -72,9 +72,9 @@ class Authorizer:
         return self._kept.get((user.name, user.groups, attributes[1:]))
 
     async def authorize(self, attributes: Attributes) -> Decision:
-        found = self.decide_cached(attributes)
-        if found is not None:
-            return found
+        cached = self.decide_cached(attributes)
+        if cached is not None:
+            return cached
         epoch = self._epoch.count
         decision = await self._ask(attributes)
         if decision.lasting and epoch == self._epoch.count:
@@ -119,7 +119,7 @@ class Authorizer:
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
         """The rules of a user in a namespace, in the order of the modes."""
-        found = UserRules()
+        rules = UserRules()
         for mode in self._modes:
-            found.add(mode.rules_for(user, namespace))
-        return found
+            rules.add(mode.rules_for(user, namespace))
+        return rules

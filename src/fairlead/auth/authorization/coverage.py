@@ -46,7 +46,7 @@ class _Comparison:
             owned = self._owned.rules_on(resource)
             for group in groups:
                 self._spend(1 + len(owned))
-                fitting = [one for one in owned if one.groups is None or group in one.groups]
+                fitting = [rule for rule in owned if rule.groups is None or group in rule.groups]
                 for name in names:
                     self._spend(1 + len(fitting))
                     left = _uncovered(verbs, fitting, name)
@@ -76,10 +76,10 @@ def _uncovered(verbs: list[str], owned: list[ResourceRule], name: str | None) ->
     return verbs
 
 
-def missing_rules(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def missing_rules(owned: Iterable[Rule], wanted_rules: Iterable[Rule]) -> list[Rule]:
     """The first 1000 parts of the wanted rules that no owned rule covers; raises TooManyRules."""
     comparison = _Comparison(owned)
-    for rule in wanted:
+    for rule in wanted_rules:
         comparison.look_for(rule)
     return comparison.missing
 
@@ -91,18 +91,18 @@ def atoms(rules: Iterable[Rule]) -> list[Rule]:
 
 def compact(rules: Sequence[Rule]) -> list[Rule]:
     """Merge rules that differ only in the verbs."""
-    kept: list[Rule] = []
+    compacted: list[Rule] = []
     merged: dict[tuple[str, ...], Rule] = {}
     for rule in rules:
         if rule.get("nonResourceURLs"):
-            kept.append(rule)
+            compacted.append(rule)
             continue
         key = (*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ()))
         if key in merged:
             merged[key]["verbs"] += rule["verbs"]
         else:
             merged[key] = {**rule, "verbs": list(rule["verbs"])}
-    return kept + list(merged.values())
+    return compacted + list(merged.values())
 
 
 def described(rule: Rule) -> str:

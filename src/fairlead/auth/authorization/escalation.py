@@ -76,20 +76,20 @@ class EscalationGuard:
             return
         if resource == "roles" and not namespace:
             raise bad_request("Namespace parameter required.")
-        found = find_role((namespace if resource == "roles" else "", name))
-        if found is None:
+        stored_role = find_role((namespace if resource == "roles" else "", name))
+        if stored_role is None:
             raise absent(ResourceRef(ref.group, resource, name))
-        missing = self._missing(user, namespace, found.get("rules") or [])
+        missing = self._missing(user, namespace, stored_role.get("rules") or [])
         if missing:
             raise forbidden(ref, missing)
 
-    def _missing(self, user: User, namespace: str, wanted: list[Rule]) -> str:
+    def _missing(self, user: User, namespace: str, wanted_rules: list[Rule]) -> str:
         """The message about wanted rules that the user does not hold; empty if all are held."""
-        held = self._rbac.held_rules(user, namespace, once=True)
-        if not held.is_complete:
+        held_rules = self._rbac.held_rules(user, namespace, once=True)
+        if not held_rules.is_complete:
             return f"user {quote(user.name)} has too many rules to compare"
         try:
-            missing = missing_rules(held.rules, wanted)
+            missing = missing_rules(held_rules.rules, wanted_rules)
         except TooManyRules:
             return "one of the rules grants too many permissions to check each of them"
         if not missing:
@@ -99,8 +99,8 @@ class EscalationGuard:
             f"user {quote(user.name)} (groups={quoted_list(user.groups)}) is attempting to grant"
             f" RBAC permissions not currently held:\n{listed}"
         )
-        if held.dangling:
-            text += f"; resolution errors: [{self._rbac.dangling_errors(held.dangling)}]"
+        if held_rules.dangling:
+            text += f"; resolution errors: [{self._rbac.dangling_errors(held_rules.dangling)}]"
         return text
 
 

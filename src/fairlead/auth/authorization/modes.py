@@ -32,7 +32,7 @@ def parse_modes(text: str) -> tuple[str, ...]:
 
 def check_files(modes: tuple[str, ...], policy_file: bool, webhook_config: bool) -> None:
     """Check that each mode has the file it needs, and that no file is given without its mode."""
-    for mode, given, what, flag in (
+    for mode, value, noun, flag in (
         (ABAC, policy_file, "authorization policy file", "--authorization-policy-file"),
         (
             WEBHOOK,
@@ -41,9 +41,9 @@ def check_files(modes: tuple[str, ...], policy_file: bool, webhook_config: bool)
             "--authorization-webhook-config-file",
         ),
     ):
-        if mode in modes and not given:
-            raise ModeError(f"authorization-mode {mode}'s {what} not passed")
-        if given and mode not in modes:
+        if mode in modes and not value:
+            raise ModeError(f"authorization-mode {mode}'s {noun} not passed")
+        if value and mode not in modes:
             raise ModeError(f"cannot specify {flag} without mode {mode}")
 
 

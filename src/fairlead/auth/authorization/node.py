@@ -120,11 +120,11 @@ class Node(ImmediateMode):
             return _no("cannot authorize CSINode subresources")
         return self._own(node, attributes, "CSINode")
 
-    def _own(self, node: str, attributes: Attributes, what: str) -> Decision:
+    def _own(self, node: str, attributes: Attributes, resource_text: str) -> Decision:
         """Allow only objects with the node's name. A create has no name here; admission checks
         it."""
         if attributes.verb != "create" and attributes.name != node:
-            return _no(f"can only access {what} with the same name as the requesting node")
+            return _no(f"can only access {resource_text} with the same name as the requesting node")
         return _YES
 
     def rules_for(self, user: User, namespace: str) -> UserRules:

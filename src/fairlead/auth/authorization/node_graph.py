@@ -63,18 +63,18 @@ class NodeGraph:
         return nodes is not None and node in nodes
 
     def _pod_changed(self, change: Change) -> None:
-        known = self._pods.get(change.key)
+        old = self._pods.get(change.key)
         pod = change.after
         node = node_of(pod)
-        if not node and known is None:
+        if not node and old is None:
             return
         # The references of a scheduled pod are immutable while it is the same pod.
-        if pod is not None and known is not None and known.node == node and not change.added:
+        if pod is not None and old is not None and old.node == node and not change.added:
             return
-        if known is not None:
+        if old is not None:
             del self._pods[change.key]
-            for vertex in known.references:
-                self._count(vertex, known.node, -1)
+            for vertex in old.references:
+                self._count(vertex, old.node, -1)
         if pod is not None and node:
             self._add_pod(change.key, node, pod.object())
 
@@ -108,13 +108,13 @@ class NodeGraph:
 
     def _volume_changed(self, change: Change) -> None:
         name = change.name
-        known = self._volumes.get(name)
-        if known is not None:
-            self._count_for_claim(name, known.claim, -1)
+        old = self._volumes.get(name)
+        if old is not None:
+            self._count_for_claim(name, old.claim, -1)
             del self._volumes[name]
-            self._bound[known.claim].discard(name)
-            if not self._bound[known.claim]:
-                del self._bound[known.claim]
+            self._bound[old.claim].discard(name)
+            if not self._bound[old.claim]:
+                del self._bound[old.claim]
         value = change.after.object() if change.after is not None else None
         claim = volume_claim(value) if value is not None else None
         if value is not None and claim is not None:
@@ -128,9 +128,9 @@ class NodeGraph:
 
     def _attachment_changed(self, change: Change) -> None:
         name = change.name
-        known = self._attachments.pop(name, None)
-        if known is not None:
-            self._count((ATTACHMENTS, "", name), known, -1)
+        old = self._attachments.pop(name, None)
+        if old is not None:
+            self._count((ATTACHMENTS, "", name), old, -1)
         node = change.after.object()["spec"].get("nodeName", "") if change.after is not None else ""
         if node:
             self._attachments[name] = node

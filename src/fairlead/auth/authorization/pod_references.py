@@ -58,11 +58,13 @@ def pod_references(pod: Object) -> set[Vertex]:
     """All objects that the pod's node needs to read for it."""
     spec, metadata = pod["spec"], pod["metadata"]
     namespace = metadata["namespace"]
-    found = {(kind, namespace, name) for kind, name in _pod_names(spec, metadata["name"]) if name}
+    references = {
+        (kind, namespace, name) for kind, name in _pod_names(spec, metadata["name"]) if name
+    }
     account = spec.get("serviceAccountName")
     if account:
-        found.add((ACCOUNTS, namespace, account))
-    return found
+        references.add((ACCOUNTS, namespace, account))
+    return references
 
 
 def _pod_names(spec: Object, pod_name: str) -> Iterator[tuple[str, str]]:
@@ -87,10 +89,10 @@ def _container_names(container: Object) -> Iterator[tuple[str, str]]:
 
 def _volume_names(volume: Object, pod_name: str) -> Iterator[tuple[str, str]]:
     for source, (reference, name) in _POD_VOLUME_SECRETS.items():
-        found = volume.get(source)
-        if found:
-            held = (found.get(reference) or {}) if reference else found
-            yield SECRETS, held.get(name, "")
+        source_value = volume.get(source)
+        if source_value:
+            holder = (source_value.get(reference) or {}) if reference else source_value
+            yield SECRETS, holder.get(name, "")
     if volume.get("configMap"):
         yield CONFIG_MAPS, volume["configMap"].get("name", "")
     for projection in (volume.get("projected") or {}).get("sources") or ():
@@ -115,13 +117,13 @@ def volume_secrets(volume: Object) -> set[Vertex]:
     are in the claim's namespace."""
     spec = volume["spec"]
     fallback = (spec.get("claimRef") or {}).get("namespace", "")
-    found: set[Vertex] = set()
+    secrets: set[Vertex] = set()
     azure = spec.get("azureFile")
     if azure and azure.get("secretName"):
-        found.add((SECRETS, azure.get("secretNamespace") or fallback, azure["secretName"]))
+        secrets.add((SECRETS, azure.get("secretNamespace") or fallback, azure["secretName"]))
     for source, fields in _VOLUME_SECRETS.items():
         for field in fields:
             reference = (spec.get(source) or {}).get(field)
             if reference and reference.get("name"):
-                found.add((SECRETS, reference.get("namespace") or fallback, reference["name"]))
-    return found
+                secrets.add((SECRETS, reference.get("namespace") or fallback, reference["name"]))
+    return secrets

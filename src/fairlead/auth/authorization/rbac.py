@@ -128,24 +128,24 @@ class Rbac(ImmediateMode):
                 if once and binding.role in seen:
                     continue
                 seen.add(binding.role)
-                found = self._roles.get(binding.role)
-                if found is None:
+                role = self._roles.get(binding.role)
+                if role is None:
                     dangling.append(binding)
-                elif len(rules) + len(found.rules) > _MAX_HELD:
+                elif len(rules) + len(role.rules) > _MAX_HELD:
                     return HeldRules(rules, dangling, is_complete=False)
                 else:
-                    rules += found.rules
+                    rules += role.rules
         return HeldRules(rules, dangling)
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
-        held = self.held_rules(user, namespace)
-        errors = [self._missing(binding) for binding in held.dangling]
-        if not held.is_complete:
+        held_rules = self.held_rules(user, namespace)
+        errors = [self._missing(binding) for binding in held_rules.dangling]
+        if not held_rules.is_complete:
             errors.append(f"there are more than {_MAX_HELD} rules")
         return UserRules(
-            [_part(rule, _RESOURCE_PARTS) for rule in held.rules if rule.get("resources")],
-            [_part(rule, _PATH_PARTS) for rule in held.rules if rule.get("nonResourceURLs")],
-            incomplete=not held.is_complete,
+            [_part(rule, _RESOURCE_PARTS) for rule in held_rules.rules if rule.get("resources")],
+            [_part(rule, _PATH_PARTS) for rule in held_rules.rules if rule.get("nonResourceURLs")],
+            incomplete=not held_rules.is_complete,
             errors=errors,
         )
 

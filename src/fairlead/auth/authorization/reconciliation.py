@@ -44,88 +44,92 @@ async def reconcile_bootstrap_objects(
     object whose autoupdate annotation is `false` is left unchanged. All writes run concurrently, so
     that they share commits."""
     every = bootstrap_objects(dialect, gates)
-    wanted = [(key, value) for key, value in every if objects.serves(key)]
-    wanted = [(key, _as_split(dialect, objects, key, value)) for key, value in wanted]
-    await asyncio.gather(*(_reconcile(dialect, objects, key, value) for key, value in wanted))
+    objects_to_write = [(key, value) for key, value in every if objects.serves(key)]
+    objects_to_write = [
+        (key, _as_split(dialect, objects, key, value)) for key, value in objects_to_write
+    ]
+    await asyncio.gather(
+        *(_reconcile(dialect, objects, key, value) for key, value in objects_to_write)
+    )
 
 
-def _as_split(dialect: Dialect, objects: Objects, key: str, wanted: Object) -> Object:
+def _as_split(dialect: Dialect, objects: Objects, key: str, desired: Object) -> Object:
     """A missing binding, with the labels, annotations and subjects of the binding it was split
     from."""
-    name = wanted["metadata"]["name"]
+    name = desired["metadata"]["name"]
     if key != CLUSTER_ROLE_BINDINGS or name not in _SPLIT_FROM or objects.find(key, "", name):
-        return wanted
+        return desired
     source = objects.find(key, "", _SPLIT_FROM[name])
     if source is None:
-        return wanted
+        return desired
     metadata: Object = {"name": name}
     for field in ("labels", "annotations"):
         metadata[field] = source["metadata"].get(field) or {}
-    split: Object = {"metadata": metadata, "roleRef": wanted["roleRef"]}
+    split: Object = {"metadata": metadata, "roleRef": desired["roleRef"]}
     if source.get("subjects"):
         split["subjects"] = source["subjects"]
-    return split if _is_left_alone(dialect, split) else completed(key, wanted, split)
+    return split if _is_left_alone(dialect, split) else completed(key, desired, split)
 
 
-def _is_left_alone(dialect: Dialect, found: Object) -> bool:
-    annotations = found["metadata"].get("annotations") or {}
+def _is_left_alone(dialect: Dialect, existing: Object) -> bool:
+    annotations = existing["metadata"].get("annotations") or {}
     return bool(annotations.get(autoupdate_annotation(dialect)) == "false")
 
 
-async def _reconcile(dialect: Dialect, objects: Objects, key: str, wanted: Object) -> None:
+async def _reconcile(dialect: Dialect, objects: Objects, key: str, desired: Object) -> None:
     """Reconcile one object; retries on Conflict, since another server may do the same."""
     for _ in range(_ATTEMPTS - 1):
         try:
-            return await _reconcile_once(dialect, objects, key, copied(wanted))
+            return await _reconcile_once(dialect, objects, key, copied(desired))
         except StatusError as error:
             if error.code != 409:
                 raise
-    await _reconcile_once(dialect, objects, key, wanted)
+    await _reconcile_once(dialect, objects, key, desired)
 
 
-async def _reconcile_once(dialect: Dialect, objects: Objects, key: str, wanted: Object) -> None:
-    metadata = wanted["metadata"]
+async def _reconcile_once(dialect: Dialect, objects: Objects, key: str, desired: Object) -> None:
+    metadata = desired["metadata"]
     namespace, name = metadata.get("namespace", ""), metadata["name"]
-    found = objects.find(key, namespace, name)
-    if found is None:
-        await objects.create(key, wanted)
+    existing = objects.find(key, namespace, name)
+    if existing is None:
+        await objects.create(key, desired)
         return
-    if _is_left_alone(dialect, found):
+    if _is_left_alone(dialect, existing):
         return
-    if "roleRef" in wanted and found["roleRef"] != wanted["roleRef"]:
+    if "roleRef" in desired and existing["roleRef"] != desired["roleRef"]:
         await objects.delete(key, namespace, name)
-        await objects.create(key, wanted)
+        await objects.create(key, desired)
         return
-    better = completed(key, wanted, found)
-    if better != found:
+    better = completed(key, desired, existing)
+    if better != existing:
         await objects.replace(key, better)
 
 
-def completed(key: str, wanted: Object, found: Object) -> Object:
-    """The existing object with the missing parts of the wanted one added."""
-    better: Object = copied(found)
+def completed(key: str, desired: Object, existing: Object) -> Object:
+    """The existing object with the missing parts of the desired one added."""
+    better: Object = copied(existing)
     for name in ("labels", "annotations"):
-        existing = found["metadata"].get(name) or {}
-        better["metadata"][name] = {**wanted["metadata"][name], **existing}
+        present = existing["metadata"].get(name) or {}
+        better["metadata"][name] = {**desired["metadata"][name], **present}
     if key not in (ROLES, CLUSTER_ROLES):
-        _append(better, "subjects", _absent(wanted.get("subjects"), found.get("subjects")))
-    elif "aggregationRule" in wanted:
-        _complete_selectors(better, wanted)
-    elif not found.get("aggregationRule"):
-        missing = atoms(missing_rules(found.get("rules") or (), wanted["rules"] or ()))
+        _append(better, "subjects", _absent(desired.get("subjects"), existing.get("subjects")))
+    elif "aggregationRule" in desired:
+        _complete_selectors(better, desired)
+    elif not existing.get("aggregationRule"):
+        missing = atoms(missing_rules(existing.get("rules") or (), desired["rules"] or ()))
         _append(better, "rules", missing)
     return better
 
 
-def _complete_selectors(better: Object, wanted: Object) -> None:
+def _complete_selectors(better: Object, desired: Object) -> None:
     aggregation = better.setdefault("aggregationRule", {})
-    selectors = wanted["aggregationRule"]["clusterRoleSelectors"]
+    selectors = desired["aggregationRule"]["clusterRoleSelectors"]
     absent = _absent(selectors, aggregation.get("clusterRoleSelectors"))
     _append(aggregation, "clusterRoleSelectors", absent)
 
 
-def _absent(wanted: list[Any] | None, found: list[Any] | None) -> list[Any]:
-    return [item for item in wanted or () if item not in (found or ())]
+def _absent(desired: list[Any] | None, existing: list[Any] | None) -> list[Any]:
+    return [item for item in desired or () if item not in (existing or ())]
 
 
 def _append(value: Object, name: str, items: list[Any]) -> None:

@@ -89,9 +89,9 @@ class CompiledRules:
         by_resource = self._by_resource
         verb, group, resources, name = asked[:4]
         for resource in resources:
-            found = by_resource.get(resource)
-            if found is not None:
-                for verbs, groups, names in found:
+            rules = by_resource.get(resource)
+            if rules is not None:
+                for verbs, groups, names in rules:
                     if (
                         (verbs is None or verb in verbs)
                         and (groups is None or group in groups)
@@ -123,16 +123,16 @@ class CompiledRules:
 
 def without_partial_wildcards(rules: Iterable[Rule]) -> list[Rule]:
     """Drop paths such as `/met*`: a wildcard may only replace the whole last segment."""
-    found = []
+    result = []
     for rule in rules:
         paths = rule.get("nonResourceURLs") or ()
-        whole = [path for path in paths if not _is_partial(path)]
-        if len(whole) < len(paths):
+        whole_paths = [path for path in paths if not _is_partial(path)]
+        if len(whole_paths) < len(paths):
             rule = {name: item for name, item in rule.items() if name != "nonResourceURLs"}
-            if whole:
-                rule["nonResourceURLs"] = whole
-        found.append(rule)
-    return found
+            if whole_paths:
+                rule["nonResourceURLs"] = whole_paths
+        result.append(rule)
+    return result
 
 
 def _is_partial(path: str) -> bool:
@@ -141,5 +141,5 @@ def _is_partial(path: str) -> bool:
 
 def _any_or_set(values: list[str] | None) -> frozenset[str] | None:
     """None if the values contain the wildcard, else a set."""
-    found = frozenset(values or ())
-    return None if ALL in found else found
+    names = frozenset(values or ())
+    return None if ALL in names else names

@@ -58,9 +58,9 @@ class Webhook:
     async def authorize(self, attributes: Attributes) -> Decision:
         spec = self._spec(attributes)
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
-        kept = self._kept.get(key)
-        if kept is not None and time() < kept[0]:
-            return kept[1]
+        cached = self._kept.get(key)
+        if cached is not None and time() < cached[0]:
+            return cached[1]
         try:
             decision = await self._ask(spec)
         except CallError as error:

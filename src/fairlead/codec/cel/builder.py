@@ -41,8 +41,8 @@ class Builder:
 
     def _slot(self, name: str) -> int | None:
         plain = name.removeprefix(".")
-        for known, slot in reversed(self._scopes):
-            if known == plain:
+        for variable, slot in reversed(self._scopes):
+            if variable == plain:
                 self.used.add(plain)
                 return slot
         return None
@@ -201,22 +201,26 @@ def _entry(operand: Run, field: str) -> Run:
 
 def _mapping(runs: list[tuple[Run, Run]]) -> Run:
     def make(frame: Frame) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for key_of, value_of in runs:
             key = key_of(frame)
             if type(key) not in _KEYS:
                 raise EvaluationError("unsupported key type")
-            if key in found and type(key) is not _class_in(found, key):
+            if key in entries and type(key) is not _class_in(entries, key):
                 raise EvaluationError("unsupported key type")  # 1 and true, or 1 and 1u
-            found[key] = value_of(frame)  # the last value of a repeated key wins
-        return found
+            entries[key] = value_of(frame)  # the last value of a repeated key wins
+        return entries
 
     return make
 
 
 def _class_in(entries: dict[Any, Any], key: Any) -> type:
     """The class of the present key that equals this one."""
-    return str if type(key) is str else next(type(known) for known in entries if known == key)
+    return (
+        str
+        if type(key) is str
+        else next(type(entry_key) for entry_key in entries if entry_key == key)
+    )
 
 
 _KEYS = frozenset((bool, int, UInt, str, float, type(None)))

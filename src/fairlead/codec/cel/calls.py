@@ -86,19 +86,19 @@ def call(function: str, node: Call, arguments: list[Code], equalities: Equalitie
     if function in _EQUALITIES:
         return Code(_equality(function, types, runs, equalities), cost)
     classes = tuple(class_of(type_) for type_ in types)
-    found = implementation(function, classes)
+    target = implementation(function, classes)
     if function == "_[_]" and _is_data(types[0]):
-        found = data_item if classes[0] is list else data_entry
+        target = data_item if classes[0] is list else data_entry
     if function in REGEXES and arguments[1].constant and type(arguments[1].value) is str:
-        found = _with_pattern(function, arguments[1].value)
+        target = _with_pattern(function, arguments[1].value)
     if function == "@in" and isinstance(types[1], ListType):
         return Code(_in_list(types[1], runs, equalities), cost)
-    if function == "_+_" and (found is None or list in classes):
+    if function == "_+_" and (target is None or list in classes):
         return Code(_addition(types[0], runs), cost)
     price = cost_of(function, classes[0])
-    if found is None:
+    if target is None:
         return Code(_dispatched(function, runs, price), cost)
-    return Code(_direct(function, found, runs, price), cost)
+    return Code(_direct(function, target, runs, price), cost)
 
 
 def _is_data(type_: Type) -> bool:
@@ -106,40 +106,42 @@ def _is_data(type_: Type) -> bool:
     return isinstance(type_, ListType | MapType) and type_.most is not None
 
 
-def _direct(function: str, found: Implementation, runs: list[Run], price: Cost | None) -> Run:
+def _direct(
+    function: str, implementation: Implementation, runs: list[Run], price: Cost | None
+) -> Run:
     """A call with a known implementation. Data may still be null, whatever its declared type."""
     if price is not None:
-        return _priced(function, found, runs, price)
+        return _priced(function, implementation, runs, price)
     if len(runs) != 2:
-        return _direct_of_many(function, found, runs)
+        return _direct_of_many(function, implementation, runs)
     left_of, right_of = runs
 
     def call_directly(frame: Frame) -> Any:
         left, right = left_of(frame), right_of(frame)
         try:
-            return found(left, right)
+            return implementation(left, right)
         except (AttributeError, TypeError):
             raise refusal(function, [left, right]) from None
 
     return call_directly
 
 
-def _direct_of_many(function: str, found: Implementation, runs: list[Run]) -> Run:
+def _direct_of_many(function: str, implementation: Implementation, runs: list[Run]) -> Run:
     def call_directly(frame: Frame) -> Any:
         values = [run(frame) for run in runs]
         try:
-            return found(*values)
+            return implementation(*values)
         except (AttributeError, TypeError):
             raise refusal(function, values) from None
 
     return call_directly
 
 
-def _priced(function: str, found: Implementation, runs: list[Run], price: Cost) -> Run:
+def _priced(function: str, implementation: Implementation, runs: list[Run], price: Cost) -> Run:
     def call_and_charge(frame: Frame) -> Any:
         values = [run(frame) for run in runs]
         try:
-            result = found(*values)
+            result = implementation(*values)
         except (AttributeError, TypeError):
             raise refusal(function, values) from None
         charge(frame, price(*values, result) - 1)
@@ -196,34 +198,34 @@ def _equality(function: str, types: list[Type], runs: list[Run], equalities: Equ
     if kind is other and kind not in (None, list, dict, str, bytes):
         compare = _EQUALITIES[function]
         return lambda frame: compare(left(frame), right(frame))
-    wanted = function == "_==_"
+    expected = function == "_==_"
     if kind is str and other is str:
-        return _string_equality(left, right, wanted)
+        return _string_equality(left, right, expected)
     type_ = types[1] if types[0] == DYN else types[0]
     same = equality(type_, equalities)
     price = cost_of(function, None)
     assert price is not None
 
     def compare_any(frame: Frame) -> bool:
-        one, two = left(frame), right(frame)
-        check = same if type(one) is type(two) else equal
-        charge(frame, price(one, two, None) - 1)
-        return check(one, two, frame) is wanted
+        left_value, two = left(frame), right(frame)
+        check = same if type(left_value) is type(two) else equal
+        charge(frame, price(left_value, two, None) - 1)
+        return check(left_value, two, frame) is expected
 
     return compare_any
 
 
-def _string_equality(left: Run, right: Run, wanted: bool) -> Run:
+def _string_equality(left: Run, right: Run, expected: bool) -> Run:
     def compare(frame: Frame) -> bool:
-        one, two = left(frame), right(frame)
-        if one is None or two is None:
-            return (one is two) is wanted
-        shorter = min(len(one), len(two))
+        left_value, two = left(frame), right(frame)
+        if left_value is None or two is None:
+            return (left_value is two) is expected
+        shorter = min(len(left_value), len(two))
         if not 0 < shorter <= 10:
             frame[BUDGET] -= tenth(shorter) - 1
             if frame[BUDGET] < 0:
                 raise CostExceeded
-        return (one == two) is wanted
+        return (left_value == two) is expected
 
     return compare
 

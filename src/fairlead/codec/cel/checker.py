@@ -90,11 +90,11 @@ class _Checker:
         if self._depth > DEEPEST:
             raise _TooDeep
         check: Any = _CHECKS[type(node)]
-        found: Type = check(self, node)
-        node.type = found
+        type_: Type = check(self, node)
+        node.type = type_
         self.checked.append(node)
         self._depth -= 1
-        return found
+        return type_
 
     def _report(self, node: Node, message: str) -> Type:
         self.problems.append(Problem(node.place, message))
@@ -104,10 +104,10 @@ class _Checker:
         return _LITERALS[type(node.value)]
 
     def _name(self, node: Name) -> Type:
-        found = self._declared(node.name)
-        if found is None:
+        type_ = self._declared(node.name)
+        if type_ is None:
             return self._report(node, _undeclared(node.name))
-        return found
+        return type_
 
     def _declared(self, name: str) -> Type | None:
         plain = name.removeprefix(".")
@@ -119,12 +119,12 @@ class _Checker:
 
     def _select(self, node: Select) -> Type:
         qualified = None if node.test else _qualified(node)
-        if qualified and (found := self._declared(qualified)) is not None:
+        if qualified and (type_ := self._declared(qualified)) is not None:
             node.name = qualified
-            return found
+            return type_
         operand = self.unification.resolved(self._check(node.operand))
-        found = self._field(node, operand)
-        return BOOL if node.test and found is not ERROR else found
+        type_ = self._field(node, operand)
+        return BOOL if node.test and type_ is not ERROR else type_
 
     def _field(self, node: Select, operand: Type) -> Type:
         if isinstance(operand, ObjectType):
@@ -177,14 +177,14 @@ class _Checker:
                 continue
             if is_compound and isinstance(overload.types[0], Scalar):
                 continue  # cannot match; skips most overloads
-            wanted = self.unification.instantiate((*overload.types, overload.result))
-            if not self.unification.assign(types, wanted[:-1]):
+            instance = self.unification.instantiate((*overload.types, overload.result))
+            if not self.unification.assign(types, instance[:-1]):
                 continue
             node.overloads.append(overload)
-            found = self.unification.resolved(wanted[-1])
+            overload_result = self.unification.resolved(instance[-1])
             if isinstance(overload.result, TypeOf):
-                found = TypeOf(types[0])
-            result = found if result is None or result == found else DYN
+                overload_result = TypeOf(types[0])
+            result = overload_result if result is None or result == overload_result else DYN
         if result is None:
             return self._no_overload(node.place, node.function, types, node.method)
         left = self.unification.resolved(types[0])
@@ -238,20 +238,20 @@ class _Checker:
             key = DYN  # fails at evaluation; keeps types from growing on both sides
         return MapType(key or fresh(), value or fresh())
 
-    def _joined(self, node: Node, before: Type | None, found: Type) -> Type:
+    def _joined(self, node: Node, before: Type | None, inner: Type) -> Type:
         if before is None or before == UNTYPED:
-            return found
-        joined = self.unification.join(before, found)
+            return inner
+        joined = self.unification.join(before, inner)
         if joined is None:
-            return self._report(node, f"expected type '{before}' but found '{found}'")
+            return self._report(node, f"expected type '{before}' but found '{inner}'")
         return joined
 
     def _message(self, node: Message) -> Type:
-        found = self._declared(node.name)
-        if isinstance(found, TypeOf):
-            return self._report(node, f"'{found.of}' is not a message type")
-        if found is not None:
-            return self._report(node, f"'{found}({_described(found)})' is not a type")
+        type_ = self._declared(node.name)
+        if isinstance(type_, TypeOf):
+            return self._report(node, f"'{type_.of}' is not a message type")
+        if type_ is not None:
+            return self._report(node, f"'{type_}({_described(type_)})' is not a type")
         self._report(node, _undeclared(node.name))
         return UNTYPED
 
@@ -287,15 +287,15 @@ class _Checker:
             " (must be list, map, or dynamic)",
         )
 
-    def _condition(self, node: Loop, found: Type, step: tuple[Type, Type]) -> None:
+    def _condition(self, node: Loop, type_: Type, step: tuple[Type, Type]) -> None:
         """Report a condition that is not a boolean, by the operator that the macro passes it to."""
-        if self.unification.assign([found], [BOOL]):
+        if self.unification.assign([type_], [BOOL]):
             return
         operator = _QUANTIFIERS.get(node.macro)
         if operator is not None:
-            self._no_overload(node.place, operator, [BOOL, found])
+            self._no_overload(node.place, operator, [BOOL, type_])
         else:
-            self._no_overload(node.place, "_?_:_", [found, *step])
+            self._no_overload(node.place, "_?_:_", [type_, *step])
 
 
 _QUANTIFIERS = {"all": "_&&_", "exists": "_||_"}

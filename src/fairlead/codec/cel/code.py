@@ -133,9 +133,9 @@ def read_as(get: Run, kind: type | None, read: Callable[[Any], Any], many: bool)
 
     def get_many(frame: Frame) -> Any:
         value = get(frame)
-        known = frame[READ].get(id(value))
-        if known is None:
-            known = frame[READ][id(value)] = read(value)
-        return known
+        cached = frame[READ].get(id(value))
+        if cached is None:
+            cached = frame[READ][id(value)] = read(value)
+        return cached
 
     return get_many if many else get_read

@@ -61,8 +61,8 @@ def _whole(value: float, kind: str) -> int:
 
 def unconvertible(value: Any, function: str) -> EvaluationError:
     """The error for a value that a conversion does not support."""
-    wanted = _TARGETS.get(function, function)
-    return EvaluationError(f"type conversion error from '{type_name(value)}' to '{wanted}'")
+    target = _TARGETS.get(function, function)
+    return EvaluationError(f"type conversion error from '{type_name(value)}' to '{target}'")
 
 
 def _parsed_int(text: str) -> int:
@@ -127,10 +127,10 @@ def show_double(value: float) -> str:
 
 def _shortest(value: float) -> tuple[str, int]:
     mantissa, _, exponent = f"{abs(value)!r}".partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    lead = len(whole + fraction) - len(digits)
-    scale = len(whole) - lead - 1 + int(exponent or 0)
+    integer, _, fraction = mantissa.partition(".")
+    digits = (integer + fraction).lstrip("0")
+    lead = len(integer + fraction) - len(digits)
+    scale = len(integer) - lead - 1 + int(exponent or 0)
     return digits.rstrip("0") or "0", scale if digits.strip("0") else 0
 
 

@@ -100,12 +100,12 @@ COSTS: dict[str, Cost | dict[type, Cost]] = {
 def cost_of(function: str, kind: type | None) -> Cost | None:
     """The cost function of a call by the class of its first argument (None: unknown before the
     evaluation); takes arguments and result. Returns None if the cost is 1."""
-    found = COSTS.get(function)
-    if not isinstance(found, dict):
-        return found
+    cost = COSTS.get(function)
+    if not isinstance(cost, dict):
+        return cost
     if kind is not None:
-        return found.get(kind)
-    return _by_class(found)
+        return cost.get(kind)
+    return _by_class(cost)
 
 
 def _by_class(costs: dict[type, Cost]) -> Cost:

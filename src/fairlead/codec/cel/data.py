@@ -112,12 +112,12 @@ def _converts(type_: Type) -> bool:
     return type_ in _READERS
 
 
-def _wrong(wanted: str, data: Any) -> Any:
-    raise EvaluationError(f"invalid data, expected {wanted}, got {type(data).__name__}")
+def _wrong(expected: str, data: Any) -> Any:
+    raise EvaluationError(f"invalid data, expected {expected}, got {type(data).__name__}")
 
 
-def _refuse(wanted: str) -> Reader:
-    return lambda data: _wrong(wanted, data)
+def _refuse(expected: str) -> Reader:
+    return lambda data: _wrong(expected, data)
 
 
 def _text(data: Any) -> str:

@@ -113,14 +113,14 @@ def _methods() -> Iterable[tuple[str, tuple[Type, ...], Type]]:
 
 
 def _table() -> dict[str, tuple[Overload, ...]]:
-    found: dict[str, list[Overload]] = {}
+    table: dict[str, list[Overload]] = {}
     for name, types, result in _operators():
-        found.setdefault(name, []).append(Overload(types, result))
+        table.setdefault(name, []).append(Overload(types, result))
     for name, types, result in _CONVERSIONS:
-        found.setdefault(name, []).extend(Overload((type_,), result) for type_ in types)
+        table.setdefault(name, []).extend(Overload((type_,), result) for type_ in types)
     for name, types, result in _methods():
-        found.setdefault(name, []).append(Overload(types, result, method=True))
-    return {name: tuple(overloads) for name, overloads in found.items()}
+        table.setdefault(name, []).append(Overload(types, result, method=True))
+    return {name: tuple(overloads) for name, overloads in table.items()}
 
 
 FUNCTIONS = _table()
@@ -138,24 +138,26 @@ def _exact() -> dict[tuple[str, bool, tuple[Type, ...]], Overload]:
 
 def _open_types() -> dict[tuple[str, bool], int]:
     """The number of type parameters in all overloads of a function."""
-    found: dict[tuple[str, bool], int] = {}
+    numbers: dict[tuple[str, bool], int] = {}
     for name, overloads in FUNCTIONS.items():
         for overload in overloads:
             key = name, overload.method
-            found[key] = found.get(key, 0) + len(unknowns_in((*overload.types, overload.result)))
-    return found
+            numbers[key] = numbers.get(key, 0) + len(
+                unknowns_in((*overload.types, overload.result))
+            )
+    return numbers
 
 
 def unknowns_in(types: Iterable[Type]) -> set[Unknown]:
-    found: set[Unknown] = set()
+    unknowns: set[Unknown] = set()
     for type_ in types:
         if isinstance(type_, Unknown):
-            found.add(type_)
+            unknowns.add(type_)
         elif isinstance(type_, ListType):
-            found |= unknowns_in((type_.element,))
+            unknowns |= unknowns_in((type_.element,))
         elif isinstance(type_, MapType):
-            found |= unknowns_in((type_.key, type_.value))
-    return found
+            unknowns |= unknowns_in((type_.key, type_.value))
+    return unknowns
 
 
 EXACT, OPEN_TYPES = _exact(), _open_types()

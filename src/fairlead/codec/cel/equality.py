@@ -16,28 +16,28 @@ Equality = Callable[[Any, Any, Frame], bool]
 Equalities = dict[str, Equality | None]
 
 
-def equality(type_: Type, known: Equalities) -> Equality:
-    """The comparison for values of a type; `known` caches those of objects by their names."""
-    return _special(type_, known) or equal
+def equality(type_: Type, cache: Equalities) -> Equality:
+    """The comparison for values of a type; `cache` caches those of objects by their names."""
+    return _special(type_, cache) or equal
 
 
-def _special(type_: Type, known: Equalities) -> Equality | None:
+def _special(type_: Type, cache: Equalities) -> Equality | None:
     """A comparison specific to the type; None if plain equality applies."""
     if isinstance(type_, ListType):
-        return _list_equality(type_, known)
+        return _list_equality(type_, cache)
     if isinstance(type_, MapType):
-        inner = _special(type_.value, known)
+        inner = _special(type_.value, cache)
         return _map_equality(inner) if inner else None
     if isinstance(type_, ObjectType):
-        if type_.name not in known:
-            known[type_.name] = None
-            known[type_.name] = _object_equality(type_, known)
-        return known[type_.name]
+        if type_.name not in cache:
+            cache[type_.name] = None
+            cache[type_.name] = _object_equality(type_, cache)
+        return cache[type_.name]
     return None
 
 
-def _list_equality(type_: ListType, known: Equalities) -> Equality | None:
-    inner = _special(type_.element, known)
+def _list_equality(type_: ListType, cache: Equalities) -> Equality | None:
+    inner = _special(type_.element, cache)
     same = inner or equal
     if type_.keys is not None:
         keys = type_.keys
@@ -47,9 +47,9 @@ def _list_equality(type_: ListType, known: Equalities) -> Equality | None:
                 return left is right
             if len(left) != len(right):
                 return False
-            found = _Index(right, keys, frame)
+            index = _Index(right, keys, frame)
             return all(
-                (other := found.get(item)) is not _MISSING and same(item, other, frame)
+                (other := index.get(item)) is not _MISSING and same(item, other, frame)
                 for item in left
             )
 
@@ -85,15 +85,15 @@ def _map_equality(same: Equality) -> Equality:
 _Fields = dict[str, tuple[type | None, Callable[[Any], Any], Equality]]
 
 
-def _fields(type_: ObjectType, known: Equalities) -> _Fields:
+def _fields(type_: ObjectType, cache: Equalities) -> _Fields:
     """How the fields of an object are converted and compared, by their keys in the data."""
     return {
-        type_.properties.get(name, name): (*reader(declared), _special(declared, known) or equal)
+        type_.properties.get(name, name): (*reader(declared), _special(declared, cache) or equal)
         for name, declared in type_.fields.items()
     }
 
 
-def _object_equality(type_: ObjectType, known: Equalities) -> Equality:
+def _object_equality(type_: ObjectType, cache: Equalities) -> Equality:
     fields: _Fields = {}
 
     def same(left: dict[str, Any] | None, right: dict[str, Any] | None, frame: Frame) -> bool:
@@ -105,7 +105,7 @@ def _object_equality(type_: ObjectType, known: Equalities) -> Equality:
             return False
         work(frame, len(left))
         if not fields:  # on first use: most programs never compare objects
-            fields.update(_fields(type_, known))
+            fields.update(_fields(type_, cache))
         for name, value in left.items():
             other = right.get(name)
             if name in fields:

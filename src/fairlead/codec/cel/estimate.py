@@ -97,8 +97,8 @@ class _Estimator:
 
     def part(self, node: Node) -> _Part:
         estimate: Any = _ESTIMATES[type(node)]
-        found: _Part = estimate(self, node)
-        return found
+        result: _Part = estimate(self, node)
+        return result
 
     def _size(self, part: _Part) -> Estimate:
         if part.size is not None:
@@ -136,8 +136,8 @@ class _Estimator:
         return self._variable(node, node.name.removeprefix("."))
 
     def _variable(self, node: Node, name: str) -> _Part:
-        for known, over in reversed(self._ranges):
-            if known == name:
+        for variable, over in reversed(self._ranges):
+            if variable == name:
                 return _Part(fixed(1), node.type, _variable_path(over))
         return _Part(fixed(1), node.type, _extended(None, name))
 
@@ -230,10 +230,10 @@ def _size_of(declared: Type) -> Estimate:
 
 
 def _sum(parts: Sequence[Estimate]) -> Estimate:
-    found = NOTHING
+    total = NOTHING
     for part in parts:
-        found = found.plus(part)
-    return found
+        total = total.plus(part)
+    return total
 
 
 _ESTIMATES = {

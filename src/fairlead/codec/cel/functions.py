@@ -19,20 +19,20 @@ Implementation = Callable[..., Any]
 
 
 def _moments() -> Implementations:
-    found: Implementations = {}
+    result: Implementations = {}
     for name, part in TIMESTAMP_PARTS.items():
-        found[name] = {(Timestamp,): part, (Timestamp, str): part}
+        result[name] = {(Timestamp,): part, (Timestamp, str): part}
     for name, part in DURATION_PARTS.items():
-        found.setdefault(name, {})[(Duration,)] = part
-    return found
+        result.setdefault(name, {})[(Duration,)] = part
+    return result
 
 
 def _all() -> Implementations:
-    found: Implementations = {"_+_": {(list, list): lambda left, right: left + right}}
+    result: Implementations = {"_+_": {(list, list): lambda left, right: left + right}}
     for table in (OPERATORS, CONVERSIONS, STRINGS, LISTS, REGEXES, URLS, _moments()):
         for name, overloads in table.items():
-            found.setdefault(name, {}).update(overloads)
-    return found
+            result.setdefault(name, {}).update(overloads)
+    return result
 
 
 _FUNCTIONS = _all()
@@ -76,21 +76,21 @@ def _search(function: str, classes: tuple[type | None, ...]) -> Implementation |
 def _matching(
     overloads: dict[tuple[type, ...], Implementation], classes: tuple[type | None, ...]
 ) -> Implementation | None:
-    for signature, found in overloads.items():
+    for signature, candidate in overloads.items():
         if len(signature) == len(classes) and all(
-            wanted is object or wanted is given
-            for wanted, given in zip(signature, classes, strict=True)
+            expected is object or expected is actual
+            for expected, actual in zip(signature, classes, strict=True)
         ):
-            return found
+            return candidate
     return None
 
 
 def dispatch(function: str, values: list[Any], frame: Frame) -> Any:
     """Call a function whose argument classes are known only at evaluation."""
     classes = tuple(map(type, values))
-    found = implementation(function, classes)
-    if found is not None:
-        return found(*values)
+    run = implementation(function, classes)
+    if run is not None:
+        return run(*values)
     comparing = _matching(COMPARING.get(function, {}), classes)
     if comparing is None:
         raise refusal(function, values)

@@ -39,7 +39,7 @@ _BODIES = {
 
 def tokens(text: str, problems: list[Problem]) -> list[Token]:
     """The tokens, ended by one of kind END; invalid characters are reported and skipped."""
-    found: list[Token] = []
+    result: list[Token] = []
     place, length = 0, len(text)
     while place < length and len(problems) < MAX_SHOWN:
         match = _TOKEN.match(text, place)
@@ -61,10 +61,10 @@ def tokens(text: str, problems: list[Problem]) -> list[Token]:
             body = text[place:end]
             if kind == "operator" or (kind == "IDENTIFIER" and body in _WORDS):
                 kind = body
-            found.append(Token(kind, body, place))
+            result.append(Token(kind, body, place))
         place = end
-    found.append(Token(END, END, length))
-    return found
+    result.append(Token(END, END, length))
+    return result
 
 
 def _string_end(text: str, match: re.Match[str]) -> int:

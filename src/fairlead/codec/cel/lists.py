@@ -57,7 +57,7 @@ def total(items: list[Any], nothing: Any) -> Any:
 
 
 def _index_of(frame: Frame, items: list[Any], value: Any) -> int:
-    return next((place for place, known in enumerate(items) if equal(known, value, frame)), -1)
+    return next((place for place, item in enumerate(items) if equal(item, value, frame)), -1)
 
 
 def _last_index_of(frame: Frame, items: list[Any], value: Any) -> int:

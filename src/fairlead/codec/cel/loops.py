@@ -17,10 +17,10 @@ FIXED = {"all": _RESULT, "exists": _RESULT, "exists_one": 2, "filter": _RESULT, 
 
 def _range(over: Run) -> Callable[[Frame], Collection[Any]]:
     def elements(frame: Frame) -> Collection[Any]:
-        found = over(frame)
-        if type(found) is list or type(found) is dict:
-            return found
-        raise EvaluationError(f"got '{class_name(found)}', expected iterable type")
+        collection = over(frame)
+        if type(collection) is list or type(collection) is dict:
+            return collection
+        raise EvaluationError(f"got '{class_name(collection)}', expected iterable type")
 
     return elements
 
@@ -61,14 +61,14 @@ def exists_one(over: Run, slot: int, condition: Run, cost: int) -> Run:
     elements = _range(over)
 
     def count(frame: Frame) -> bool:
-        found = 0
+        number = 0
         items = elements(frame)
         for frame[slot] in items:
             charge(frame, cost)
             if _holds(condition(frame)):
                 charge(frame, _COUNTED)
-                found += 1
-        return found == 1
+                number += 1
+        return number == 1
 
     return count
 
@@ -80,14 +80,14 @@ def collect(
     elements = _range(over)
 
     def gather(frame: Frame) -> list[Any]:
-        found: list[Any] = []
+        gathered: list[Any] = []
         items = elements(frame)
         for frame[slot] in items:
             charge(frame, cost)
             if condition is None or _holds(condition(frame)):
                 charge(frame, transform_cost)
-                found.append(transform(frame))
-        return found
+                gathered.append(transform(frame))
+        return gathered
 
     return gather
 

@@ -79,11 +79,11 @@ class _Stop(Exception):
 
 
 class _Parser:
-    def __init__(self, found: list[Token], problems: list[Problem]) -> None:
-        self._tokens = found
+    def __init__(self, token_list: list[Token], problems: list[Problem]) -> None:
+        self._tokens = token_list
         self._at = 0
         self._depth = 0
-        self.token = found[0]
+        self.token = token_list[0]
         self._problems = problems
 
     def _next(self) -> Token:
@@ -233,39 +233,39 @@ class _Parser:
             return call
 
     def _arguments(self) -> list[Node]:
-        found: list[Node] = []
+        arguments: list[Node] = []
         if self.token.kind != ")":
-            found.append(self.expression())
+            arguments.append(self.expression())
             while self.token.kind == ",":
                 self._next()
-                found.append(self.expression())
+                arguments.append(self.expression())
         self._expect(")", *_AFTER_OPERAND, ",")
-        return found
+        return arguments
 
     def _items(self, end: str) -> list[Node]:
-        found: list[Node] = []
+        items: list[Node] = []
         while self.token.kind != end:
-            if self.token.kind == "," and not found:
+            if self.token.kind == "," and not items:
                 self._next()
                 break
-            found.append(self.expression())
+            items.append(self.expression())
             if self.token.kind != ",":
                 break
             self._next()
         self._expect(end, *_AFTER_OPERAND, ",")
-        return found
+        return items
 
     def _entries(self) -> list[tuple[Node, Node]]:
-        found: list[tuple[Node, Node]] = []
+        entries: list[tuple[Node, Node]] = []
         while self.token.kind != "}":
             key = self.expression()
             self._expect(":", *_AFTER_OPERAND)
-            found.append((key, self.expression()))
+            entries.append((key, self.expression()))
             if self.token.kind != ",":
                 break
             self._next()
         self._expect("}", *_AFTER_OPERAND, ",")
-        return found
+        return entries
 
 
 def _join(operands: list[Node], operator: Token) -> None:

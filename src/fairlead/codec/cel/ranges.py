@@ -37,8 +37,8 @@ def fixed(value: int) -> Estimate:
 
 
 def _scaled(value: int, factor: float) -> int:
-    found = math.ceil(float(value) * factor)
-    return min(found, MOST)
+    scaled = math.ceil(float(value) * factor)
+    return min(scaled, MOST)
 
 
 NOTHING = Estimate(0, 0)
@@ -60,13 +60,13 @@ def call_cost(
     rule = _RULES.get(function)
     if rule is not None:
         return rule(sizes), None
-    cost, made = Estimate(MOST, 0), None
+    cost, result = Estimate(MOST, 0), None
     for overload in call.overloads:  # several if types are unknown
         own, size = _overload_cost(function, overload, sizes)
         cost = cost.union(own)
         if size is not None:
-            made = size if made is None else made.union(size)
-    return cost, made
+            result = size if result is None else result.union(size)
+    return cost, result
 
 
 def _overload_cost(
@@ -76,10 +76,10 @@ def _overload_cost(
     if function in _EQUALITIES or (function in _ORDERS and first in _TEXT):
         return _compared(sizes), None
     if function == "_+_":
-        made = sizes[0].plus(sizes[1])
+        joined = sizes[0].plus(sizes[1])
         if isinstance(first, ListType):
-            return fixed(1), made
-        return (made.scaled(PER_CHARACTER), made) if first in _TEXT else (fixed(1), None)
+            return fixed(1), joined
+        return (joined.scaled(PER_CHARACTER), joined) if first in _TEXT else (fixed(1), None)
     if function in ("bytes", "string") and overload.result in _TEXT and first in _TEXT:
         return (sizes[0].scaled(PER_CHARACTER) if first != overload.result else fixed(1)), None
     if function == "@in" and isinstance(last, ListType):
@@ -106,11 +106,11 @@ def _traversal(call: Call, size: Estimate, elements: Estimate | None) -> Estimat
 
 def _join(sizes: Sizes, elements: Estimate | None) -> Estimate:
     count = sizes[0]
-    made = count.times(elements or NOTHING)
+    size = count.times(elements or NOTHING)
     if len(sizes) > 1:
         between = Estimate(max(count.least - 1, 0), max(count.most - 1, 0))
-        made = made.plus(sizes[1].times(between))
-    return made.scaled(PER_CHARACTER)
+        size = size.plus(sizes[1].times(between))
+    return size.scaled(PER_CHARACTER)
 
 
 def _pattern(sizes: Sizes) -> Estimate:

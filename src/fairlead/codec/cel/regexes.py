@@ -35,23 +35,23 @@ def _matches(expression: Any, text: str) -> bool:
 
 
 def _find(expression: Any, text: str) -> str:
-    found = expression.search(text)
-    return found.group() if found else ""
+    match = expression.search(text)
+    return match.group() if match else ""
 
 
 def _find_all(expression: Any, text: str, count: int = -1) -> list[str]:
     """All matches, except empty ones directly after another match."""
-    found: list[str] = []
+    matches: list[str] = []
     end = -1
     if count == 0:
-        return found
+        return matches
     for match in expression.finditer(text):
         if match.end() > match.start() or match.start() != end:
-            found.append(match.group())
-            if len(found) == count:
+            matches.append(match.group())
+            if len(matches) == count:
                 break
         end = match.end()
-    return found
+    return matches
 
 
 _SEARCHES: dict[str, Callable[..., Any]] = {

@@ -53,8 +53,8 @@ def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     if count == 0 or old == new:
         return text
     if len(new) > len(old):
-        found = text.count(old) if count < 0 else min(count, text.count(old))
-        if len(text) + found * (len(new) - len(old)) > LONGEST_RESULT:
+        occurrences = text.count(old) if count < 0 else min(count, text.count(old))
+        if len(text) + occurrences * (len(new) - len(old)) > LONGEST_RESULT:
             raise CostExceeded
     return text.replace(old, new, count)
 

@@ -54,10 +54,10 @@ class Unification:
             return MapType(self._replaced(type_.key, new), self._replaced(type_.value, new))
         return type_
 
-    def assign(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
+    def assign(self, actual: Sequence[Type], expected: Sequence[Type]) -> bool:
         """Whether the given types are assignable to the wanted ones; if not, undoes bindings."""
         self._learnt.clear()
-        if len(wanted) == len(given) and all(map(self._assign, given, wanted)):
+        if len(expected) == len(actual) and all(map(self._assign, actual, expected)):
             return True
         for unknown, before in reversed(self._learnt):
             if before is None:
@@ -66,52 +66,54 @@ class Unification:
                 self._known[unknown] = before
         return False
 
-    def _assign(self, given: Type, wanted: Type) -> bool:
-        given, wanted = self._last(given), self._last(wanted)
-        if given is wanted:
+    def _assign(self, actual: Type, expected: Type) -> bool:
+        actual, expected = self._last(actual), self._last(expected)
+        if actual is expected:
             return True
-        if isinstance(wanted, Unknown):
-            is_valid, was_known = self._substitute(given, wanted)
+        if isinstance(expected, Unknown):
+            is_valid, was_known = self._substitute(actual, expected)
             if is_valid or was_known:
                 return is_valid
-        if isinstance(given, Unknown):
-            return self._substitute(wanted, given)[0]
-        if DYN in (wanted, given) or ERROR in (wanted, given):
+        if isinstance(actual, Unknown):
+            return self._substitute(expected, actual)[0]
+        if DYN in (expected, actual) or ERROR in (expected, actual):
             return True
-        if given == NULL:
-            return isinstance(wanted, ObjectType) or wanted in _NULLABLE
-        if isinstance(given, ListType) and isinstance(wanted, ListType):
-            return self._assign(given.element, wanted.element)
-        if isinstance(given, MapType) and isinstance(wanted, MapType):
-            return self._assign(given.key, wanted.key) and self._assign(given.value, wanted.value)
-        if isinstance(given, TypeOf) and isinstance(wanted, TypeOf):
+        if actual == NULL:
+            return isinstance(expected, ObjectType) or expected in _NULLABLE
+        if isinstance(actual, ListType) and isinstance(expected, ListType):
+            return self._assign(actual.element, expected.element)
+        if isinstance(actual, MapType) and isinstance(expected, MapType):
+            return self._assign(actual.key, expected.key) and self._assign(
+                actual.value, expected.value
+            )
+        if isinstance(actual, TypeOf) and isinstance(expected, TypeOf):
             return True
-        return given == wanted
+        return actual == expected
 
     def _substitute(self, type_: Type, unknown: Unknown) -> tuple[bool, bool]:
         """Whether a variable can be bound to a type, and whether it was bound before. A bound
         variable is rebound to the more general one of the two types."""
         if type_ == unknown:
             return True, True
-        known = self._known.get(unknown)
-        if known is None:
+        assigned = self._known.get(unknown)
+        if assigned is None:
             is_free = not self._occurs(unknown, type_)
             if is_free:
                 self._set(unknown, type_)
             return is_free, False
-        if known is type_:
+        if assigned is type_:
             return True, True
-        if not self._assign(type_, known):
+        if not self._assign(type_, assigned):
             return False, True
-        general = type_ if _is_as_general(type_, known) else known
-        if general is not known and not self._occurs(unknown, general):
+        general = type_ if _is_as_general(type_, assigned) else assigned
+        if general is not assigned and not self._occurs(unknown, general):
             self._set(unknown, general)
         return True, True
 
-    def join(self, one: Type, other: Type) -> Type | None:
+    def join(self, type_: Type, other: Type) -> Type | None:
         """The common type of two types, as of elements of a list; None if they are incompatible."""
-        if self.assign([one], [other]):
-            return one if _is_as_general(one, other) else other
+        if self.assign([type_], [other]):
+            return type_ if _is_as_general(type_, other) else other
         return None
 
     def _set(self, unknown: Unknown, type_: Type) -> None:
@@ -131,11 +133,11 @@ class Unification:
         as it is. Shortens long chains."""
         passed: list[Unknown] = []
         while isinstance(type_, Unknown):
-            known = self._known.get(type_)
-            if not isinstance(known, Unknown):
+            assigned = self._known.get(type_)
+            if not isinstance(assigned, Unknown):
                 break
             passed.append(type_)
-            type_ = known
+            type_ = assigned
         for unknown in passed[:-1]:
             self._set(unknown, type_)
         return type_
@@ -162,16 +164,16 @@ class Unification:
         return type_
 
 
-def _is_as_general(one: Type, other: Type) -> bool:
+def _is_as_general(type_: Type, other: Type) -> bool:
     """Whether a type is at least as general as another type that is compatible with it."""
-    if one is other or one == DYN or isinstance(one, Unknown):
+    if type_ is other or type_ == DYN or isinstance(type_, Unknown):
         return True
     if other == DYN or isinstance(other, Unknown):
         return False
-    if isinstance(one, ListType) and isinstance(other, ListType):
-        return _is_as_general(one.element, other.element)
-    if isinstance(one, MapType) and isinstance(other, MapType):
-        return _is_as_general(one.key, other.key) and _is_as_general(one.value, other.value)
-    if isinstance(one, TypeOf) and isinstance(other, TypeOf):
+    if isinstance(type_, ListType) and isinstance(other, ListType):
+        return _is_as_general(type_.element, other.element)
+    if isinstance(type_, MapType) and isinstance(other, MapType):
+        return _is_as_general(type_.key, other.key) and _is_as_general(type_.value, other.value)
+    if isinstance(type_, TypeOf) and isinstance(other, TypeOf):
         return True
-    return one == other
+    return type_ == other

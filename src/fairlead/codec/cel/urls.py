@@ -60,8 +60,8 @@ def parse(text: str) -> Url:
 
 
 def _host(authority: str) -> str:
-    user, at, host = authority.rpartition("@")
-    if at and not _USER.fullmatch(user):
+    user, separator, host = authority.rpartition("@")
+    if separator and not _USER.fullmatch(user):
         raise UrlError("net/url: invalid userinfo")
     if host.startswith("["):
         inside, bracket, port = host.rpartition("]")
@@ -120,13 +120,13 @@ def _escaped_path(url: Url) -> str:
 
 
 def _query(url: Url) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    parameters: dict[str, list[str]] = {}
     for pair in url.query.split("&"):
         if not pair or ";" in pair or _BAD_ESCAPE.search(pair):
             continue
         name, _, value = pair.replace("+", " ").partition("=")
-        found.setdefault(unquote(name), []).append(unquote(value))
-    return found
+        parameters.setdefault(unquote(name), []).append(unquote(value))
+    return parameters
 
 
 URLS: Implementations = {

@@ -171,7 +171,7 @@ def has_key(entries: dict[Any, Any], key: Any) -> bool:
         return True
     # In Python true equals 1; in CEL it does not. No map has keys of both kinds.
     is_bool = type(key) is bool
-    others = (known for known in entries if type(known) is not str)
+    others = (other for other in entries if type(other) is not str)
     return (type(next(others, key)) is bool) is is_bool
 
 

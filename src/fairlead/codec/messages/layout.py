@@ -76,22 +76,22 @@ class Message:
 
 def message_of(struct: Struct, decodes: bool) -> Message:
     name = "protobuf decoder" if decodes else "protobuf reader"
-    found: Message | None = struct.walkers.get(name)
-    if found is None:
-        found = struct.walkers[name] = Message(struct, decodes)
-    return found
+    message: Message | None = struct.walkers.get(name)
+    if message is None:
+        message = struct.walkers[name] = Message(struct, decodes)
+    return message
 
 
 def know(message: Message) -> None:
     """Build the layout of a message from its struct."""
     decodes = message.decodes
     message.numbered = {part.number: _part(part, decodes) for part in by_number(message.struct)}
-    known = {
+    parts = {
         number << 3 | part.wire_type: part
         for number, part in message.numbered.items()
         if part.form != FIXED
     }
-    message.parts = [known.get(head) for head in range(max(known, default=0) + 1)]
+    message.parts = [parts.get(head) for head in range(max(parts, default=0) + 1)]
     if decodes:
         message.always = required_fields(message.struct)
     message.is_known = True
@@ -99,34 +99,34 @@ def know(message: Message) -> None:
 
 def _part(part: Field | Embedded, decodes: bool) -> Part:
     if isinstance(part, Embedded):
-        made = Part(part.name, EMBEDDED, BYTES)
-        made.message = message_of(part.struct, decodes)
-        return made
+        result = Part(part.name, EMBEDDED, BYTES)
+        result.message = message_of(part.struct, decodes)
+        return result
     node = part.type
     element = node.element if isinstance(node, (ListOf, MapOf)) else node
     alternatives = alternatives_of(part)
     if isinstance(element, Struct) or alternatives is not None:
         struct = element if alternatives is None else alternatives.struct
         assert isinstance(struct, Struct)
-        made = Part(part.name, STRUCT_ENTRY if isinstance(node, MapOf) else STRUCT, BYTES)
-        made.is_list = isinstance(node, ListOf)
-        made.message = message_of(struct, decodes)
-        made.alternatives = alternatives
+        result = Part(part.name, STRUCT_ENTRY if isinstance(node, MapOf) else STRUCT, BYTES)
+        result.is_list = isinstance(node, ListOf)
+        result.message = message_of(struct, decodes)
+        result.alternatives = alternatives
     elif not isinstance(element, Scalar):
         raise NoMessage("a list or map inside another has no protobuf form")
     elif isinstance(node, MapOf):
-        made = Part(part.name, _ENTRIES.get(element.name, ENTRY), BYTES)
-        made.item_wire_type = SCALARS[element.name].wire_type
-        made.read = _scalar_reader(element, decodes)
+        result = Part(part.name, _ENTRIES.get(element.name, ENTRY), BYTES)
+        result.item_wire_type = SCALARS[element.name].wire_type
+        result.read = _scalar_reader(element, decodes)
     else:
-        made = Part(part.name, _form(element), SCALARS[element.name].wire_type)
-        made.is_list = isinstance(node, ListOf)
-        made.drops_zero = _drops_zero(part)
-        made.read = _scalar_reader(element, decodes)
+        result = Part(part.name, _form(element), SCALARS[element.name].wire_type)
+        result.is_list = isinstance(node, ListOf)
+        result.drops_zero = _drops_zero(part)
+        result.read = _scalar_reader(element, decodes)
     if decodes and not isinstance(element, Struct) and element != Scalar("string"):
-        made.decoder = decoder_for(element)
-        made.drops_empty = isinstance(node, Scalar) and drops_zero(part)
-    return made
+        result.decoder = decoder_for(element)
+        result.drops_empty = isinstance(node, Scalar) and drops_zero(part)
+    return result
 
 
 def _form(element: Scalar) -> int:

@@ -82,7 +82,9 @@ def _unexpected_end() -> WireError:
 _UNCOUNTED: Final = Found([])  # never read: all fields of a message are known
 
 
-def _read(message: Message, raw: bytes, at: int, end: int, out: dict[str, Any], depth: int) -> None:
+def _read(
+    message: Message, raw: bytes, offset: int, end: int, out: dict[str, Any], depth: int
+) -> None:
     """Read the message between two offsets into an object."""
     if depth > _DEEPEST:
         raise TooDeep
@@ -92,23 +94,23 @@ def _read(message: Message, raw: bytes, at: int, end: int, out: dict[str, Any], 
     parts = message.parts
     most = len(parts)
     last = 0  # the largest field key so far: fields mostly come in the order of their numbers
-    while at < end:
-        head = raw[at]
-        at += 1
+    while offset < end:
+        head = raw[offset]
+        offset += 1
         if head > 0x7F:
-            head, at = long_varint(raw, at - 1)
+            head, offset = long_varint(raw, offset - 1)
         part = parts[head] if head < most else None
         if part is None:
-            at = _passed(message, raw, at, end, head, out)
+            offset = _passed(message, raw, offset, end, head, out)
             continue
-        size = raw[at]  # or the value, if the field is a number
-        at += 1
+        size = raw[offset]  # or the value, if the field is a number
+        offset += 1
         if size > 0x7F:
-            if raw[at] < 0x80:
-                size = size & 0x7F | raw[at] << 7
-                at += 1
+            if raw[offset] < 0x80:
+                size = size & 0x7F | raw[offset] << 7
+                offset += 1
             else:
-                size, at = long_varint(raw, at - 1)
+                size, offset = long_varint(raw, offset - 1)
         if not size and part.drops_zero:
             if head <= last and part.name in out:
                 del out[part.name]
@@ -118,46 +120,48 @@ def _read(message: Message, raw: bytes, at: int, end: int, out: dict[str, Any], 
         if part.form <= BOOL:
             _put_number(part, size, out)
             continue
-        start = at
-        at += size
-        if at > end:
+        start = offset
+        offset += size
+        if offset > end:
             raise _unexpected_end()
         if part.form == TEXT and not part.is_list:  # the usual case
-            out[part.name] = _text(raw, start, at)
+            out[part.name] = _text(raw, start, offset)
         else:
-            _put_content(part, raw, start, at, out, depth)
-    if at != end:
+            _put_content(part, raw, start, offset, out, depth)
+    if offset != end:
         raise _unexpected_end()
 
 
-def _passed(message: Message, raw: bytes, at: int, end: int, head: int, out: dict[str, Any]) -> int:
+def _passed(
+    message: Message, raw: bytes, offset: int, end: int, head: int, out: dict[str, Any]
+) -> int:
     """Skip an unknown field, or read one in another encoding. Returns the offset after it."""
-    start, wire_type = at, head & 7
+    start, wire_type = offset, head & 7
     if wire_type == VARINT:
-        at = long_varint(raw, at)[1]
+        offset = long_varint(raw, offset)[1]
     elif wire_type == BYTES:
-        size, start = long_varint(raw, at)
-        at = start + size
+        size, start = long_varint(raw, offset)
+        offset = start + size
     elif wire_type in (FIXED64, FIXED32):
-        at += 8 if wire_type == FIXED64 else 4
+        offset += 8 if wire_type == FIXED64 else 4
     else:
         raise WireError(f"proto: illegal wireType {wire_type}")
-    if at > end:
+    if offset > end:
         raise _unexpected_end()
     if head < 8:
         raise WireError("proto: illegal tag 0")
     part = message.numbered.get(head >> 3)
     if part is None:
-        return at
+        return offset
     if part.form == FIXED and wire_type == FIXED64:
         assert part.read is not None
-        _put(part, part.read(raw[start:at]), out)
+        _put(part, part.read(raw[start:offset]), out)
     elif part.form <= BOOL and part.is_list and wire_type == BYTES:
-        for number in packed(raw[start:at]):
+        for number in packed(raw[start:offset]):
             _put_number(part, number, out)
     else:
         raise WireError(f"proto: wrong wireType = {wire_type} for field {part.name}")
-    return at
+    return offset
 
 
 def _text(raw: bytes, start: int, end: int) -> str:
@@ -192,10 +196,10 @@ def _put_number(part: Part, number: int, out: dict[str, Any]) -> None:
 
 def _items(part: Part, out: dict[str, Any]) -> list[Any]:
     """The list of a repeated field."""
-    found: list[Any] | None = out.get(part.name)
-    if found is None:
-        found = out[part.name] = []
-    return found
+    items: list[Any] | None = out.get(part.name)
+    if items is None:
+        items = out[part.name] = []
+    return items
 
 
 def _put_content(
@@ -241,8 +245,8 @@ def _put_entry(
     is_text = part.form in (TEXT_ENTRY, QUANTITY_ENTRY)
     if is_text and end - start > 3 and raw[start] == _FIRST:
         # The usual encoding: the name, then the value.
-        size, at = long_varint(raw, start + 1)
-        behind = at + size
+        size, offset = long_varint(raw, start + 1)
+        behind = offset + size
         if behind < end - 1 and raw[behind] == _SECOND:
             length, item = long_varint(raw, behind + 1)
             ends = item + length == end
@@ -250,7 +254,7 @@ def _put_entry(
                 ends = length > 1 and raw[item] == _FIRST and raw[item + 1] == length - 2 < 0x80
                 item += 2
             if ends:
-                _put_value(part, entries, _name(raw[at:behind]), _text(raw, item, end))
+                _put_value(part, entries, _name(raw[offset:behind]), _text(raw, item, end))
                 return
     name, first, last = _entry(part, raw, start, end)
     if part.form == STRUCT_ENTRY:
@@ -282,15 +286,15 @@ def _entry(part: Part, raw: bytes, start: int, end: int) -> tuple[str, int, int]
     wire_type = part.item_wire_type
     name = b""
     first = last = end
-    at = start
-    while at < end:
-        number, found, begin, at = field_bounds(raw, at, end)
-        if number in (1, 2) and found != (BYTES if number == 1 else wire_type):
-            raise WireError(f"proto: wrong wireType = {found} for an entry of {part.name}")
+    offset = start
+    while offset < end:
+        number, actual, begin, offset = field_bounds(raw, offset, end)
+        if number in (1, 2) and actual != (BYTES if number == 1 else wire_type):
+            raise WireError(f"proto: wrong wireType = {actual} for an entry of {part.name}")
         if number == 1:
-            name = raw[begin:at]
+            name = raw[begin:offset]
         elif number == 2:
-            first, last = begin, at
+            first, last = begin, offset
     return _name(name), first, last
 
 

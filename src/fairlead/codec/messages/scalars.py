@@ -71,10 +71,10 @@ def _timestamp(moment: datetime, nanos: int) -> bytes:
 
 
 def _moment(raw: bytes) -> datetime | None:
-    found = {number: value for number, _, value in fields(raw)}
-    if not found:
+    values = {number: value for number, _, value in fields(raw)}
+    if not values:
         return None
-    seconds, nanos = found.get(1, 0), found.get(2, 0)
+    seconds, nanos = values.get(1, 0), values.get(2, 0)
     if isinstance(seconds, bytes) or isinstance(nanos, bytes):
         raise WireError("wrong wireType for a timestamp")
     try:
@@ -106,11 +106,11 @@ def _read_int_or_string(raw: bytes) -> int | str:
         number, end = long_varint(raw, 3)
         if end == len(raw) - 2:
             return signed(number)
-    found = {number: value for number, _, value in fields(raw)}
-    if found.get(1):
-        text = found.get(3, b"")
+    values = {number: value for number, _, value in fields(raw)}
+    if values.get(1):
+        text = values.get(3, b"")
         return _read_text(text) if isinstance(text, bytes) else ""
-    value = found.get(2, 0)
+    value = values.get(2, 0)
     return signed(value) if isinstance(value, int) else 0
 
 

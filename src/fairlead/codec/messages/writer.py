@@ -121,17 +121,17 @@ class _Part:
 
 
 def _message_of(struct: Struct) -> _Message:
-    found: _Message | None = struct.walkers.get("protobuf writer")
-    if found is None:
-        found = struct.walkers["protobuf writer"] = _Message(struct)
-    return found
+    message: _Message | None = struct.walkers.get("protobuf writer")
+    if message is None:
+        message = struct.walkers["protobuf writer"] = _Message(struct)
+    return message
 
 
 def _part(part: Field | Embedded) -> _Part:
     if isinstance(part, Embedded):
-        made = _Part(part.name, _EMBEDDED, key(part.number, BYTES))
-        made.message = _message_of(part.struct)
-        return made
+        result = _Part(part.name, _EMBEDDED, key(part.number, BYTES))
+        result.message = _message_of(part.struct)
+        return result
     node = part.type
     if isinstance(node, ListOf):
         return _list_part(part, node.element)
@@ -140,19 +140,19 @@ def _part(part: Field | Embedded) -> _Part:
         form = _MANY
         if isinstance(node.element, Scalar) and part.message is None:
             form = _MAPS.get(node.element.name, _MANY)
-        made = _Part(part.name, form, key(part.number, BYTES))
-        made.write = _map_field(part.number, wire_type, write)
-        return made
+        result = _Part(part.name, form, key(part.number, BYTES))
+        result.write = _map_field(part.number, wire_type, write)
+        return result
     if part.message is not None:
-        made = _Part(part.name, _SIZED, key(part.number, BYTES))
-        made.write = write
-        return made
+        result = _Part(part.name, _SIZED, key(part.number, BYTES))
+        result.write = write
+        return result
     if isinstance(node, Struct):
-        made = _Part(part.name, _STRUCT, key(part.number, BYTES))
-        made.message = _message_of(node)
+        result = _Part(part.name, _STRUCT, key(part.number, BYTES))
+        result.message = _message_of(node)
         if part.presence in _ALWAYS_THERE:
-            made.absent = delimited(made.key, _written(made.message, _EMPTY))
-        return made
+            result.absent = delimited(result.key, _written(result.message, _EMPTY))
+        return result
     return _scalar_part(part, node)
 
 
@@ -166,12 +166,12 @@ def _list_part(field: Field, element: Type) -> _Part:
         form = _STRUCTS
     elif _is_text(element):
         form = _TEXTS
-    made = _Part(field.name, form, key(field.number, BYTES))
+    result = _Part(field.name, form, key(field.number, BYTES))
     if isinstance(element, Struct):
-        made.message = _message_of(element)
+        result.message = _message_of(element)
     elif form == _MANY:
-        made.write = _list_field(field.number, element)
-    return made
+        result.write = _list_field(field.number, element)
+    return result
 
 
 def _scalar_part(field: Field, node: Scalar) -> _Part:
@@ -183,12 +183,12 @@ def _scalar_part(field: Field, node: Scalar) -> _Part:
         form = _BOOL
     elif node.name in _NUMBERS:
         form = _NUMBER
-    made = _Part(field.name, form, key(field.number, scalar.wire_type))
-    made.write = scalar.write if form == _SIZED else _one_field(field.number, node)
+    result = _Part(field.name, form, key(field.number, scalar.wire_type))
+    result.write = scalar.write if form == _SIZED else _one_field(field.number, node)
     if scalar.zero is not None and field.presence in _ALWAYS_THERE:
         is_sized = scalar.wire_type == BYTES
-        made.absent = delimited(made.key, scalar.zero) if is_sized else made.key + scalar.zero
-    return made
+        result.absent = delimited(result.key, scalar.zero) if is_sized else result.key + scalar.zero
+    return result
 
 
 def _written(message: _Message, value: dict[str, Any]) -> bytes:
@@ -220,19 +220,19 @@ def _write(message: _Message, value: dict[str, Any], out: list[bytes]) -> int:
             assert part.message is not None
             size += _write_message(part, part.message, value, out)
             continue
-        found: Any = value.get(part.name)
-        if found is None:
+        item: Any = value.get(part.name)
+        if item is None:
             if part.absent:
                 out.append(part.absent)
                 size += len(part.absent)
         elif form == _TEXT:
-            text: str = found
+            text: str = item
             size += _write_content(part, text.encode(), out)
         elif form == _STRUCT:
             assert part.message is not None
-            size += _write_message(part, part.message, found, out)
+            size += _write_message(part, part.message, item, out)
         else:
-            size += _write_other(part, found, out)
+            size += _write_other(part, item, out)
     return size
 
 
@@ -260,39 +260,39 @@ def _write_content(part: _Part, body: bytes, out: list[bytes]) -> int:
     return len(head) + size
 
 
-def _write_other(part: _Part, found: Any, out: list[bytes]) -> int:
+def _write_other(part: _Part, value: Any, out: list[bytes]) -> int:
     """Append a field of one of the less common forms."""
     form = part.form
     size = 0
-    whole = b""
+    encoded = b""
     if form == _BOOL:
-        whole = part.heads[1 if found else 0]
+        encoded = part.heads[1 if value else 0]
     elif form == _NUMBER:
-        number: int = found
-        whole = part.heads[number] if 0 <= number < 0x80 else part.key + varint(number)
+        number: int = value
+        encoded = part.heads[number] if 0 <= number < 0x80 else part.key + varint(number)
     elif form == _SIZED:
         assert part.write is not None
-        return _write_content(part, part.write(found), out)
+        return _write_content(part, part.write(value), out)
     elif form == _STRUCTS:
         assert part.message is not None
-        for item in found:
+        for item in value:
             size += _write_message(part, part.message, item or _EMPTY, out)
         return size
     elif form == _TEXTS:
-        texts: list[str] = found
+        texts: list[str] = value
         for text in texts:
             size += _write_content(part, text.encode(), out)
         return size
     elif form in (_TEXT_MAP, _QUANTITY_MAP):
-        entries: dict[str, Any] = found
+        entries: dict[str, Any] = value
         for name in sorted(entries):
             size += _write_content(part, _entry(name, entries[name], form), out)
         return size
-    elif form == _WHOLE or found:
+    elif form == _WHOLE or value:
         assert part.write is not None
-        whole = part.write(found)
-    out.append(whole)
-    return len(whole)
+        encoded = part.write(value)
+    out.append(encoded)
+    return len(encoded)
 
 
 def _entry(name: str, value: str | None, form: int) -> bytes:
@@ -338,8 +338,8 @@ def _one_field(number: int, node: Type) -> Write:
 
 
 def _list_field(number: int, element: Type) -> Write:
-    one = _one_field(number, element)
-    return lambda value: b"".join([one(item) for item in value])
+    write_item = _one_field(number, element)
+    return lambda value: b"".join([write_item(item) for item in value])
 
 
 def _map_field(number: int, wire_type: int, write: Write) -> Write:

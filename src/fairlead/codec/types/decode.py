@@ -26,9 +26,9 @@ class _Called(Decoder):
     def __init__(self, function: Decode) -> None:
         self.function = function
 
-    def decode(self, value: Any, found: Found) -> Any:
-        found.uncounted = True
-        return self.function(value, found.unknown)
+    def decode(self, value: Any, notes: Found) -> Any:
+        notes.uncounted = True
+        return self.function(value, notes.unknown)
 
 
 def zero(node: Type) -> Any:
@@ -51,18 +51,18 @@ class _List(Decoder):
         self.element = decoder_for(node.element)
         self.text_only = node.element == Scalar("string")
 
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if type(value) is not list:
             raise mismatch(value, type_name(self.node), "slice")
         if self.text_only and _are_texts(value):
-            found.texts += len(value)
+            notes.texts += len(value)
             return value
         element, out = self.element, []
         for item in value:
             if item is None:
                 out.append(_empty_item(self.node.element))
             else:
-                out.append(element.decode(item, found))
+                out.append(element.decode(item, notes))
         return out
 
 
@@ -76,12 +76,12 @@ class _Map(Decoder):
         self.element = element or decoder_for(node.element)
         self.text_only = node.element == Scalar("string")
 
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if type(value) is not dict:
             raise mismatch(value, type_name(self.node), "map")
-        found.texts += len(value)
+        notes.texts += len(value)
         if self.text_only and _has_texts(value):
-            found.texts += len(value)
+            notes.texts += len(value)
             return value
         element = self.element
         out: dict[Any, Any] = {}
@@ -89,7 +89,7 @@ class _Map(Decoder):
             if item is None:
                 out[key] = _empty_item(self.node.element)
             else:
-                out[key] = element.decode(item, found)
+                out[key] = element.decode(item, notes)
         return out
 
 
@@ -105,8 +105,8 @@ class _Either(Decoder):
         self.alternatives = Alternatives(struct)
         self.fields = decoder_for(struct)
 
-    def decode(self, value: Any, found: Found) -> Any:
-        found.uncounted = True
+    def decode(self, value: Any, notes: Found) -> Any:
+        notes.uncounted = True
         spread = self.alternatives.spread(value)
         if not spread and self.alternatives.switch:
             raise DecodeError("boolean or JSON schema expected")
@@ -134,16 +134,16 @@ def decoder_for(node: Type) -> Decoder:
         return _List(node)
     if isinstance(node, MapOf):
         return _Map(node)
-    found = decoder(node)
-    return found if isinstance(found, Decoder) else _Called(found)
+    inner = decoder(node)
+    return inner if isinstance(inner, Decoder) else _Called(inner)
 
 
 def decoder(struct: Struct) -> Decode:
     """The decoder of a struct, built once."""
-    found: Decode | None = struct.walkers.get("decode")
-    if found is None:
-        found = struct.walkers["decode"] = _Fields(struct)
-    return found
+    decode: Decode | None = struct.walkers.get("decode")
+    if decode is None:
+        decode = struct.walkers["decode"] = _Fields(struct)
+    return decode
 
 
 def decode_counting(struct: Struct, value: Any, unknown: list[str]) -> tuple[Any, int]:
@@ -152,9 +152,9 @@ def decode_counting(struct: Struct, value: Any, unknown: list[str]) -> tuple[Any
     decode = decoder(struct)
     if not isinstance(decode, Decoder):
         return decode(value, unknown), UNCOUNTED
-    found = Found(unknown)
-    made = decode.decode(value, found)
-    return made, UNCOUNTED if found.uncounted else found.texts
+    notes = Found(unknown)
+    decoded = decode.decode(value, notes)
+    return decoded, UNCOUNTED if notes.uncounted else notes.texts
 
 
 # Types that parse their JSON themselves.
@@ -184,8 +184,8 @@ def first_unreadable(node: Type, value: Any) -> DecodeError | None:
         items = list(value.values()) if isinstance(value, dict) else []
     else:
         items = value if isinstance(value, list) else []
-    found = (first_unreadable(node.element, item) for item in items)
-    return next((unread for unread in found if unread is not None), None)
+    problems = (first_unreadable(node.element, item) for item in items)
+    return next((unread for unread in problems if unread is not None), None)
 
 
 # Values that are stored unchanged: strings, booleans and 32-bit integers. All others go to the
@@ -307,7 +307,7 @@ class _Fields(Decoder):
             self.rows["metadata"].decoder = decoder
         self.ready = True
 
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if not self.ready:
             self.prepare()
         if not isinstance(value, dict):
@@ -318,28 +318,28 @@ class _Fields(Decoder):
         for key, item in value.items():
             row = rows.get(key)
             if row is None:
-                found.uncounted = True
+                notes.uncounted = True
                 if self.struct.preserve_unknown:
                     out[key] = item
                 else:
-                    found.unknown.append(key)
+                    notes.unknown.append(key)
             elif not _is_kept(row.kept, item):
                 if item is not None:
-                    out = self.take(row, item, out, found)
+                    out = self.take(row, item, out, notes)
             else:
                 if row.kept == _TEXT:
                     texts += 1
                 if item or not row.drops_zero:
                     out[row.name] = item
-        found.texts += texts
+        notes.texts += texts
         fill(self.always, out)
         return out
 
-    def take(self, row: _Row, item: Any, out: dict[str, Any], found: Found) -> dict[str, Any]:
+    def take(self, row: _Row, item: Any, out: dict[str, Any], notes: Found) -> dict[str, Any]:
         """Decode a field into the struct. Returns the struct, or a `Remembering` copy of it if a
         dropped empty map or list must be recorded."""
         try:
-            item = row.decoder.decode(item, found)
+            item = row.decoder.decode(item, notes)
         except DecodeError as error:
             error.at(self.struct, row.name)
             raise
@@ -350,13 +350,13 @@ class _Fields(Decoder):
         return out
 
 
-def _is_kept(kept: int, item: Any) -> bool:
+def _is_kept(mode: int, item: Any) -> bool:
     """Whether a value has the form that its field stores unchanged."""
-    if kept == _TEXT:
+    if mode == _TEXT:
         return type(item) is str
-    if kept == _NUMBER:
+    if mode == _NUMBER:
         return type(item) is int and -(2**31) <= item < 2**31
-    return kept == _SWITCH and type(item) is bool
+    return mode == _SWITCH and type(item) is bool
 
 
 MAX_UNKNOWN = 100  # fields whose paths are reported
@@ -366,8 +366,8 @@ _LONGEST_PATH = 1024
 def unknown_paths(node: Type, value: Any, *, sort_keys: bool = False) -> list[str]:
     """The paths of the first fields in a value that its type does not have, in document order or
     sorted by key."""
-    found = islice(_unknown(node, value, [], sort_keys), MAX_UNKNOWN)
-    return [path for _, path in found]
+    paths = islice(_unknown(node, value, [], sort_keys), MAX_UNKNOWN)
+    return [path for _, path in paths]
 
 
 def unknown_paths_of_custom(struct: Struct, value: dict[str, Any]) -> list[str]:
@@ -450,27 +450,27 @@ class Alternatives:
 
     def spread(self, value: Any) -> Object:
         """The value as an object of the struct; empty if it has none of the types."""
-        made: Object = {}
+        spread_value: Object = {}
         if isinstance(value, dict):
             if self._object:
-                made[self._object] = value
+                spread_value[self._object] = value
             if self.switch:
-                made[self.switch] = True
+                spread_value[self.switch] = True
         elif isinstance(value, list):
             if self._list:
-                made[self._list] = value
+                spread_value[self._list] = value
         elif self.switch and isinstance(value, bool):
-            made[self.switch] = value
-        return made
+            spread_value[self.switch] = value
+        return spread_value
 
-    def gathered(self, found: Object) -> Any:
+    def gathered(self, value: Object) -> Any:
         """The value that an object of the struct represents."""
-        if self._list and found.get(self._list):
-            return found[self._list]
-        if self._object in found:
-            return found[self._object]
+        if self._list and value.get(self._list):
+            return value[self._list]
+        if self._object in value:
+            return value[self._object]
         if self.switch:
-            return bool(found.get(self.switch))
+            return bool(value.get(self.switch))
         return None
 
 

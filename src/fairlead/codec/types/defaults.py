@@ -23,8 +23,8 @@ def filler(struct: Struct) -> Fill | None:
     walkers = struct.walkers
     if "defaults" not in walkers:
         walkers["defaults"] = _Fields(struct) if _any(struct) else None
-    found: Fill | None = walkers["defaults"]
-    return found
+    fill: Fill | None = walkers["defaults"]
+    return fill
 
 
 def _any(root: Struct) -> bool:
@@ -76,8 +76,8 @@ class _Values(Filler):
 
 def _filler_for(node: Type) -> Filler | None:
     if isinstance(node, Struct):
-        found = filler(node)
-        return found if found is None or isinstance(found, Filler) else _Called(found)
+        fill = filler(node)
+        return fill if fill is None or isinstance(fill, Filler) else _Called(fill)
     if isinstance(node, (ListOf, MapOf)):
         inner = _filler_for(node.element)
         if inner is not None:
@@ -117,8 +117,8 @@ class _Fields(Filler):
         """Called on first use, because types may refer to themselves; in any thread."""
         fields = self.struct.fields.values()
         self.constants = [_Constant(field) for field in fields if field.default is not None]
-        found = [(sys.intern(field.name), _filler_for(field.type)) for field in fields]
-        self.nested = {name: inner for name, inner in found if inner is not None}
+        fillers = [(sys.intern(field.name), _filler_for(field.type)) for field in fields]
+        self.nested = {name: inner for name, inner in fillers if inner is not None}
         self.ready = True
 
     def fill(self, value: Any) -> None:
@@ -138,6 +138,6 @@ class _Fields(Filler):
                     inner.fill(child)
         else:
             for name, child in fields.items():
-                found = nested.get(name)
-                if found is not None and child is not None:
-                    found.fill(child)
+                filler_of = nested.get(name)
+                if filler_of is not None and child is not None:
+                    filler_of.fill(child)

@@ -70,22 +70,22 @@ class Texts:
             if name in block.fields:
                 return block.fields[name]
         for part in struct.embedded.values():
-            if name in part.struct.fields and (found := self.of_field(part.struct, name)):
-                return found
+            if name in part.struct.fields and (description := self.of_field(part.struct, name)):
+                return description
         return ""
 
     def _of(self, group_version: str, name: str) -> list[_Block]:
         """All blocks for a type, the most specific first."""
         key = (group_version, name)
-        found = self._blocks.get(key)
-        if found is None:
+        block = self._blocks.get(key)
+        if block is None:
             table = self._table(group_version)
-            found = table.blocks(name)
+            block = table.blocks(name)
             for other in (*table.likes, COMMON):
                 if other != group_version:
-                    found = found + self._table(other).blocks(name)
-            self._blocks[key] = found
-        return found
+                    block = block + self._table(other).blocks(name)
+            self._blocks[key] = block
+        return block
 
     def _table(self, group_version: str) -> _Table:
         table = self._tables.get(group_version)
@@ -102,15 +102,15 @@ def parse_texts(text: str) -> _Table:
     table = _Table()
     block = _Block((), "")
     for line in text.splitlines():
-        head, _, said = line.strip().partition(" ")
+        head, _, rest = line.strip().partition(" ")
         if not head or head == "#":
             continue
         if line[0] == " ":
-            block.fields[head] = said.strip()
+            block.fields[head] = rest.strip()
         elif head == "like":
-            table.likes.append(said.strip())
+            table.likes.append(rest.strip())
         else:
-            block = _Block(tuple(head.split("|")), said.strip())
+            block = _Block(tuple(head.split("|")), rest.strip())
             if head.isalnum():
                 table.exact[head] = block
             else:

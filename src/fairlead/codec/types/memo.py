@@ -46,9 +46,9 @@ class ContentCache(Generic[T]):
     def get(self, key: bytes | None) -> T | None:
         if key is None:
             return None
-        found = self._kept.get(key)
-        self._missed = self._missed + 1 if found is None else 0
-        return found
+        cached = self._kept.get(key)
+        self._missed = self._missed + 1 if cached is None else 0
+        return cached
 
     def keep(self, key: bytes | None, value: T) -> None:
         if key is not None:

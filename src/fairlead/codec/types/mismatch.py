@@ -34,17 +34,17 @@ class DecodeError(ValueError):
         self.fields.append(field)
 
     def _name_type(self, struct: Struct, field: str) -> None:
-        got, _, wanted = self._message.partition(" of type ")
+        actual, _, expected = self._message.partition(" of type ")
         named = type_name_of(struct, field) if self._wants_place else None
         if named is None:
             return
         node = struct.fields[field].type
-        if isinstance(node, (ListOf, MapOf)) and wanted != type_name(node):
+        if isinstance(node, (ListOf, MapOf)) and expected != type_name(node):
             prefix = "[]" if isinstance(node, ListOf) else "map[string]"
-            if not named.startswith(prefix) or wanted != type_name(node.element):
+            if not named.startswith(prefix) or expected != type_name(node.element):
                 return  # the name is that of the container, but the value is an element
             named = named.removeprefix(prefix)
-        self._message = f"{got} of type {named}"
+        self._message = f"{actual} of type {named}"
 
     @property
     def wanted(self) -> str:
@@ -54,11 +54,11 @@ class DecodeError(ValueError):
     def __str__(self) -> str:
         if not self._wants_place:
             return self._message
-        got, _, wanted = self._message.partition(" of type ")
+        actual, _, expected = self._message.partition(" of type ")
         place = f"Go struct field {self.struct}.{'.'.join(reversed(self.fields))}"
         if not self.struct:
-            return f"json: cannot unmarshal {got} into Go value of type {wanted}"
-        return f"json: cannot unmarshal {got} into {place} of type {wanted}"
+            return f"json: cannot unmarshal {actual} into Go value of type {expected}"
+        return f"json: cannot unmarshal {actual} into {place} of type {expected}"
 
 
 class Number(float):
@@ -67,15 +67,15 @@ class Number(float):
     text: str
 
     def __new__(cls, text: str) -> Number:
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
+        result = super().__new__(cls, text)
+        result.text = text
+        return result
 
 
-def mismatch(value: Any, wanted: str, form: str = "scalar") -> DecodeError:
+def mismatch(value: Any, expected: str, form: str = "scalar") -> DecodeError:
     """The error for a value of another form than the expected one: scalar, text (for types that are
     parsed from text), slice, map or struct."""
-    error = DecodeError(f"{json_kind(value)} of type {wanted}", wants_place=True)
+    error = DecodeError(f"{json_kind(value)} of type {expected}", wants_place=True)
     error.value, error.form = value, form
     return error
 
@@ -83,18 +83,18 @@ def mismatch(value: Any, wanted: str, form: str = "scalar") -> DecodeError:
 def conversion_error(error: DecodeError) -> str:
     """The message for the same error if the value comes from a merge instead of from text."""
     kind = _VALUE_KINDS.get(type(error.value), "float64")
-    got, _, wanted = error.args[0].partition(" of type ")
+    actual, _, expected = error.args[0].partition(" of type ")
     match error.form:
         case "map" | "slice":
             return f"cannot restore {error.form} from {kind}"
         case "struct":
             return f"cannot restore struct from: {kind}"
         case "scalar":
-            if (kind, wanted) in _CONVERTIBLE:
+            if (kind, expected) in _CONVERTIBLE:
                 return f"cannot convert {kind} to {error.wanted}"
-            return f"unrecognized type: {wanted}"
+            return f"unrecognized type: {expected}"
         case "text":
-            return f"json: cannot unmarshal {got} into Go value of type {wanted}"
+            return f"json: cannot unmarshal {actual} into Go value of type {expected}"
     return str(error)
 
 

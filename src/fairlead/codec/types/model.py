@@ -119,16 +119,16 @@ def names_in(value: Object) -> tuple[str, ...]:
 def at(struct: Struct, path: str) -> Field:
     """The field at a dotted path through structs, lists and maps, e.g. `spec.containers.image`."""
     current: Type = struct
-    found: Field | None = None
+    field: Field | None = None
     for name in path.split("."):
         while isinstance(current, (ListOf, MapOf)):
             current = current.element
         if not isinstance(current, Struct):
             raise KeyError(path)
-        found = current.fields[name]
-        current = found.type
-    assert found is not None
-    return found
+        field = current.fields[name]
+        current = field.type
+    assert field is not None
+    return field
 
 
 def structs(root: Type) -> Iterator[Struct]:
@@ -147,10 +147,10 @@ def structs(root: Type) -> Iterator[Struct]:
 
 def recurs(struct: Struct) -> bool:
     """`contains_itself`, cached."""
-    known: bool | None = struct.walkers.get("recurs")
-    if known is None:
-        known = struct.walkers["recurs"] = contains_itself(struct)
-    return known
+    cached: bool | None = struct.walkers.get("recurs")
+    if cached is None:
+        cached = struct.walkers["recurs"] = contains_itself(struct)
+    return cached
 
 
 def contains_itself(root: Struct) -> bool:
@@ -165,8 +165,8 @@ def contains_itself(root: Struct) -> bool:
         if id(node) in around:
             return True
         inner = around | {id(node)}
-        found = any(recurs(item.type, inner) for item in node.fields.values())
+        result = any(recurs(item.type, inner) for item in node.fields.values())
         done.add(id(node))
-        return found
+        return result
 
     return recurs(root, frozenset())

@@ -13,9 +13,9 @@ _LABEL_VALUE = rf"({_QUALIFIED})?"
 SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # for generated names; no vowels, so no words
 
 
-def _regex_error(what: str, pattern: str, *examples: str) -> str:
+def _regex_error(noun: str, pattern: str, *examples: str) -> str:
     shown = "".join(f"'{example}',  or " for example in examples[:-1]) + f"'{examples[-1]}'"
-    return f"{what} (e.g. {shown}, regex used for validation is '{pattern}')"
+    return f"{noun} (e.g. {shown}, regex used for validation is '{pattern}')"
 
 
 _SUBDOMAIN_ERROR: Final = _regex_error(

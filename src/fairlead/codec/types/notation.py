@@ -61,7 +61,7 @@ class Structs(Mapping[str, Struct]):
         self._own: dict[str, Struct] = {}
         self._alike: list[Mapping[str, Struct]] = []
         self._scan(text)
-        for kind in [one for one in self._own.values() if one.is_kind]:
+        for kind in [struct for struct in self._own.values() if struct.is_kind]:
             self._add_collection(kind)
 
     def _scan(self, text: str) -> None:
@@ -86,8 +86,8 @@ class Structs(Mapping[str, Struct]):
         name = f"{kind.name}List"
         if name in self:
             return
-        made = self._own[name] = Struct(name, self.group_version)
-        _add_type_meta(made)
+        struct = self._own[name] = Struct(name, self.group_version)
+        _add_type_meta(struct)
         self.unread[name] = [f" metadata {LIST_META} 1", f" items [{kind.name}]! 2"]
 
     def __getitem__(self, name: str) -> Struct:
@@ -169,11 +169,11 @@ class _Reading:
         table = self._table
         group_version, _, short = name.rpartition(".")
         is_own = group_version in ("", table.group_version)
-        found = table if is_own else table.load(group_version)
+        target = table if is_own else table.load(group_version)
         try:
-            if not isinstance(found, Structs):
-                return found[short]
-            where, struct = found.place(short)
+            if not isinstance(target, Structs):
+                return target[short]
+            where, struct = target.place(short)
         except KeyError:
             raise NotationError(f"{table.group_version}: no type {name}") from None
         if isinstance(where, Structs):
@@ -190,49 +190,49 @@ class _Reading:
     def _field(self, name: str, text: str, number: str, marks: list[str]) -> Field:
         bare = text.rstrip("?!")
         text, presence = bare, Presence(text[len(bare) :])
-        made = Field(name, self._type(text), presence, int(number) if number != "-" else 0)
+        field = Field(name, self._type(text), presence, int(number) if number != "-" else 0)
         for mark in marks:
             word, _, value = mark.partition("=")
             if word == "message":
-                made.message = self._struct(value)
+                field.message = self._struct(value)
             else:
-                _MARKS[word](made, value)
-        _derive_list_kind(made, marks)
-        return made
+                _MARKS[word](field, value)
+        _derive_list_kind(field, marks)
+        return field
 
 
-def _list_mark(made: Field, value: str) -> None:
+def _list_mark(field: Field, value: str) -> None:
     kind, _, keys = value.partition(":")
-    if isinstance(made.type, ListOf):
-        made.type.kind = kind
-        made.type.keys = tuple(keys.split(",")) if keys else ()
+    if isinstance(field.type, ListOf):
+        field.type.kind = kind
+        field.type.keys = tuple(keys.split(",")) if keys else ()
 
 
-def _map_mark(made: Field, value: str) -> None:
-    if isinstance(made.type, MapOf):
-        made.type.atomic = value == "atomic"
+def _map_mark(field: Field, value: str) -> None:
+    if isinstance(field.type, MapOf):
+        field.type.atomic = value == "atomic"
     else:
-        made.granular = value == "granular"
+        field.granular = value == "granular"
 
 
-def _merge_mark(made: Field, value: str) -> None:
-    made.merge, made.merge_key = True, value
+def _merge_mark(field: Field, value: str) -> None:
+    field.merge, field.merge_key = True, value
 
 
-def _default_mark(made: Field, value: str) -> None:
-    made.default = parse_value(value)
+def _default_mark(field: Field, value: str) -> None:
+    field.default = parse_value(value)
 
 
-def _enum_mark(made: Field, value: str) -> None:
-    made.enum = tuple(value.split("|"))
+def _enum_mark(field: Field, value: str) -> None:
+    field.enum = tuple(value.split("|"))
 
 
-def _retain_mark(made: Field, _: str) -> None:
-    made.retain_keys = True
+def _retain_mark(field: Field, _: str) -> None:
+    field.retain_keys = True
 
 
-def _replace_mark(made: Field, _: str) -> None:
-    made.replace = True
+def _replace_mark(field: Field, _: str) -> None:
+    field.replace = True
 
 
 _MARKS: dict[str, Callable[[Field, str], None]] = {
@@ -246,11 +246,11 @@ _MARKS: dict[str, Callable[[Field, str], None]] = {
 }
 
 
-def _derive_list_kind(made: Field, marks: list[str]) -> None:
+def _derive_list_kind(field: Field, marks: list[str]) -> None:
     """Without a `list` mark, `merge` makes a list a map list by its merge key, or else a set."""
-    if isinstance(made.type, ListOf) and made.merge and not any(m[:5] == "list=" for m in marks):
-        made.type.kind = "map" if made.merge_key else "set"
-        made.type.keys = (made.merge_key,) if made.merge_key else ()
+    if isinstance(field.type, ListOf) and field.merge and not any(m[:5] == "list=" for m in marks):
+        field.type.kind = "map" if field.merge_key else "set"
+        field.type.keys = (field.merge_key,) if field.merge_key else ()
 
 
 def parse_value(text: str) -> Any:

@@ -131,12 +131,12 @@ def _has_largest_suffix(text: str, cut: int) -> bool:
     return cut < 3 or text[cut - 3 : cut] != "000"
 
 
-def is_less(one: str, other: str) -> bool:
+def is_less(left: str, other: str) -> bool:
     """Whether a quantity is less than another; raises QuantityError."""
-    cut, beside = _simple_digits(one), _simple_digits(other)
-    if not cut or not beside or one[cut:] != other[beside:]:
-        return quantity(one) < quantity(other)
-    return one < other if cut == beside else cut < beside
+    cut, beside = _simple_digits(left), _simple_digits(other)
+    if not cut or not beside or left[cut:] != other[beside:]:
+        return quantity(left) < quantity(other)
+    return left < other if cut == beside else cut < beside
 
 
 @remembered(4096, longest=64)
@@ -163,8 +163,8 @@ def quantity_digits(text: str) -> tuple[str, int, str]:
     match = _PATTERN.match(text)
     if match is None:
         raise QuantityError(FORMAT_ERROR)
-    whole, _, part = match[2].partition(".")
-    digits, suffix = (whole.lstrip("0") or "0") + part, match[3]
+    integer, _, part = match[2].partition(".")
+    digits, suffix = (integer.lstrip("0") or "0") + part, match[3]
     if suffix in _BINARY:
         return digits, -1 if part else 3 * _BINARY[suffix], "binary"
     if suffix in _DECIMAL:

@@ -33,11 +33,11 @@ Find = Callable[[Any, str, list[str]], None]
 def missing_paths(struct: Struct, value: Any, *, in_message: bool = False) -> list[str]:
     """The paths of required fields that a body omits; null counts as given. Lists in a protobuf
     message are not checked: an empty list is written by omitting it."""
-    found: list[str] = []
+    paths: list[str] = []
     finder = _finder(struct, in_message)
     if finder is not None:
-        finder(value, "", found)
-    return found
+        finder(value, "", paths)
+    return paths
 
 
 def _finder(struct: Struct, in_message: bool) -> Find | None:
@@ -45,21 +45,21 @@ def _finder(struct: Struct, in_message: bool) -> Find | None:
     walkers = struct.walkers
     name = "required in messages" if in_message else "required"
     if name not in walkers:
-        is_strict = any(_needed(one, in_message) for one in structs(struct))
+        is_strict = any(_needed(inner, in_message) for inner in structs(struct))
         walkers[name] = _of_struct(struct, in_message) if is_strict else None
-    found: Find | None = walkers[name]
-    return found
+    find: Find | None = walkers[name]
+    return find
 
 
 def _needed(struct: Struct, in_message: bool) -> tuple[str, ...]:
     if struct.name not in _STRICT.get(struct.group_version, ()):
         return ()
     return tuple(
-        one.name
-        for one in struct.fields.values()
-        if one.required
-        and one.name not in _OPTIONAL
-        and not (in_message and isinstance(one.type, ListOf))
+        field.name
+        for field in struct.fields.values()
+        if field.required
+        and field.name not in _OPTIONAL
+        and not (in_message and isinstance(field.type, ListOf))
     )
 
 
@@ -67,21 +67,21 @@ def _of_struct(struct: Struct, in_message: bool) -> Find:
     needed = _needed(struct, in_message)
     inner: list[tuple[str, Find]] | None = None
 
-    def find(value: Any, path: str, found: list[str]) -> None:
+    def find(value: Any, path: str, paths: list[str]) -> None:
         nonlocal inner
         if inner is None:  # on first use: a type may contain itself
             inner = [
                 (name, finder)
-                for name, one in struct.fields.items()
-                if (finder := _of_type(one.type, in_message)) is not None
+                for name, field in struct.fields.items()
+                if (finder := _of_type(field.type, in_message)) is not None
             ]
         if not isinstance(value, dict):
             return
-        found += [f"{path}{name}" for name in needed if name not in value]
+        paths += [f"{path}{name}" for name in needed if name not in value]
         for name, finder in inner:
             item = value.get(name)
             if item is not None:
-                finder(item, f"{path}{name}", found)
+                finder(item, f"{path}{name}", paths)
 
     return find
 
@@ -93,14 +93,14 @@ def _of_type(node: Type, in_message: bool) -> Find | None:
     if finder is None:
         return None
     if not isinstance(node, (ListOf, MapOf)):
-        return lambda value, path, found: finder(value, f"{path}.", found)
+        return lambda value, path, paths: finder(value, f"{path}.", paths)
 
-    def find(value: Any, path: str, found: list[str]) -> None:
+    def find(value: Any, path: str, paths: list[str]) -> None:
         if while_list and isinstance(value, list):
             for index, item in enumerate(value):
-                finder(item, f"{path}[{index}].", found)
+                finder(item, f"{path}[{index}].", paths)
         elif isinstance(value, dict):
             for key, item in value.items():
-                finder(item, f"{path}[{key}].", found)
+                finder(item, f"{path}[{key}].", paths)
 
     return find

@@ -33,20 +33,20 @@ class Decoder:
     def __call__(self, value: Any, unknown: list[str]) -> Any:
         return self.decode(value, Found(unknown))
 
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         raise NotImplementedError
 
 
 class _String(Decoder):
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if type(value) is str:
-            found.texts += 1
+            notes.texts += 1
             return value
         raise mismatch(value, "string")
 
 
 class _Bool(Decoder):
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if type(value) is bool:
             return value
         raise mismatch(value, "bool")
@@ -61,7 +61,7 @@ class _Int(Decoder):
         self.form = form
         self.limit = _INT_LIMITS[name]
 
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if type(value) is int and -self.limit <= value < self.limit:
             return value
         if isinstance(value, (int, float)) and type(value) is not bool:
@@ -74,19 +74,19 @@ class _Int(Decoder):
 
 
 class _Double(Decoder):
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if isinstance(value, (int, float)) and type(value) is not bool:
             return value
         raise mismatch(value, "float64")
 
 
 class _Bytes(Decoder):
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if type(value) is list:
             return base64.b64encode(bytes(_byte(item) for item in value)).decode()
         if type(value) is not str:
             raise mismatch(value, "[]uint8", "slice")
-        found.texts += 1
+        notes.texts += 1
         try:
             return canonical_base64(value)
         except Base64Error as error:
@@ -106,10 +106,10 @@ def _byte(value: Any) -> int:
 
 
 class _Time(Decoder):
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if type(value) is not str:
             raise mismatch(value, "string", "text")
-        found.texts += 1
+        notes.texts += 1
         try:
             return self.canonical(value)
         except times.TimeError as error:
@@ -125,13 +125,13 @@ class _MicroTime(_Time):
 
 
 class _Quantity(Decoder):
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if type(value) is not str:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise DecodeError(quantity.FORMAT_ERROR)
             value = value.text if isinstance(value, Number) else str(value)
         else:
-            found.texts += 1
+            notes.texts += 1
         try:
             return quantity.canonical(value)
         except quantity.QuantityError as error:
@@ -139,16 +139,16 @@ class _Quantity(Decoder):
 
 
 class _IntOrString(_Int):
-    def decode(self, value: Any, found: Found) -> Any:
+    def decode(self, value: Any, notes: Found) -> Any:
         if type(value) is str:
-            found.texts += 1
+            notes.texts += 1
             return value
-        return super().decode(value, found)
+        return super().decode(value, notes)
 
 
 class _Raw(Decoder):
-    def decode(self, value: Any, found: Found) -> Any:
-        found.uncounted = True
+    def decode(self, value: Any, notes: Found) -> Any:
+        notes.uncounted = True
         return value
 
 
@@ -220,7 +220,7 @@ def _wrong_at(text: str) -> int:
 def _wrong_padding(text: str, index: int, place: int) -> int:
     if place < 2:
         return index
-    rest = [at for at in range(index + 1, len(text)) if text[at] not in "\r\n"]
+    rest = [position for position in range(index + 1, len(text)) if text[position] not in "\r\n"]
     if place == 2:
         if not rest:
             return len(text)

@@ -55,9 +55,9 @@ def canonical_time(text: str) -> str:
 
 def canonical_micro_time(text: str) -> str:
     if not _MICRO.match(text):
-        rest, wanted = _unlike_micro(text)
+        rest, micro = _unlike_micro(text)
         raise TimeError(
-            f'parsing time "{text}" as "{_MICRO_LAYOUT}": cannot parse "{rest}" as "{wanted}"'
+            f'parsing time "{text}" as "{_MICRO_LAYOUT}": cannot parse "{rest}" as "{micro}"'
         )
     return format_micro_time(parse_time(text))
 
@@ -98,7 +98,7 @@ def new_uid() -> str:
     except IndexError:
         many = os.urandom(16 * _AT_ONCE).hex()
         digits = many[:32]
-        _drawn.extend(many[at : at + 32] for at in range(32, len(many), 32))
+        _drawn.extend(many[start : start + 32] for start in range(32, len(many), 32))
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 

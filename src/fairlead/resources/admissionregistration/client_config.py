@@ -121,12 +121,12 @@ def read_url(text: str) -> Url:
 
 
 def _read_authority(authority: str) -> tuple[str | None, str]:
-    user, at, host = authority.rpartition("@")
+    user, separator, host = authority.rpartition("@")
     _check_host(host)
     if not _USER.match(user):
         raise NoUrl("net/url: invalid userinfo")
     _check_escapes(user)
-    return (user if at else None), host
+    return (user if separator else None), host
 
 
 def _check_host(host: str) -> None:
@@ -165,9 +165,15 @@ def knows_one(versions: Iterable[str] | None) -> bool:
 
 
 def check_review_versions(
-    versions: list[str] | None, path: str, causes: Causes, *, missing: str, known: bool = True
+    versions: list[str] | None,
+    path: str,
+    causes: Causes,
+    *,
+    missing: str,
+    require_known: bool = True,
 ) -> None:
-    """`missing` is the message if there are none. `known`: require a version that we can send."""
+    """`missing` is the message if there are none. `require_known`: one must be a version that we
+    can send."""
     if not versions:
         causes.required(path, missing)
         return
@@ -179,6 +185,6 @@ def check_review_versions(
         else:
             seen.add(version)
             causes.invalid_each(here, version, dns_1035_label(version))
-    if known and not knows_one(versions):
+    if require_known and not knows_one(versions):
         detail = f"must include at least one of {', '.join(KNOWN)}"
         causes.invalid(path, go_list("string", versions), detail)

@@ -86,7 +86,7 @@ def _check_webhooks(
             f"{path}.admissionReviewVersions",
             causes,
             missing=f"must specify one of {', '.join(KNOWN)}",
-            known=strictness.known_version,
+            require_known=strictness.known_version,
         )
         if strictness.unique_names and name and name in seen:
             causes.duplicate(f"{path}.name", name)
@@ -151,12 +151,12 @@ def check_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
         causes.unsupported(f"{path}.scope", scope, SCOPES)
 
 
-def _check_list(values: list[str], path: str, what: str, element: str, causes: Causes) -> None:
+def _check_list(values: list[str], path: str, noun: str, element: str, causes: Causes) -> None:
     """At least one entry, and `*` only alone."""
     if not values:
         causes.required(path)
     if len(values) > 1 and "*" in values:
-        detail = f"if '*' is present, must not specify other {what}"
+        detail = f"if '*' is present, must not specify other {noun}"
         causes.invalid(path, go_list(element, values), detail)
 
 

@@ -13,12 +13,12 @@ APPROVED = "KubernetesAPIApprovalPolicyConformant"
 
 def condition_of(value: Object, kind: str) -> Object | None:
     listed = value["status"]["conditions"] or ()
-    return next((found for found in listed if found["type"] == kind), None)
+    return next((condition for condition in listed if condition["type"] == kind), None)
 
 
 def is_true(value: Object, kind: str) -> bool:
-    found = condition_of(value, kind)
-    return found is not None and found["status"] == "True"
+    condition = condition_of(value, kind)
+    return condition is not None and condition["status"] == "True"
 
 
 def condition(kind: str, status: bool, reason: str, message: str) -> Object:
@@ -31,22 +31,22 @@ def condition(kind: str, status: bool, reason: str, message: str) -> Object:
     }
 
 
-def set_condition(value: Object, wanted: Object) -> None:
+def set_condition(value: Object, new: Object) -> None:
     """Set a condition. A condition whose status does not change keeps its time. The status and its
     list are replaced, not changed in place."""
     listed = list(value["status"]["conditions"] or ())
-    old = condition_of(value, wanted["type"])
+    old = condition_of(value, new["type"])
     if old is None:
-        listed.append(wanted)
+        listed.append(new)
     else:
-        if old["status"] == wanted["status"]:
-            wanted = {**wanted, "lastTransitionTime": old["lastTransitionTime"]}
-        listed[listed.index(old)] = wanted
+        if old["status"] == new["status"]:
+            new = {**new, "lastTransitionTime": old["lastTransitionTime"]}
+        listed[listed.index(old)] = new
     value["status"] = {**value["status"], "conditions": listed}
 
 
 def drop_condition(value: Object, kind: str) -> None:
     listed = value["status"]["conditions"] or ()
-    if any(found["type"] == kind for found in listed):
-        left = [found for found in listed if found["type"] != kind]
+    if any(condition["type"] == kind for condition in listed):
+        left = [condition for condition in listed if condition["type"] != kind]
         value["status"] = {**value["status"], "conditions": left}

@@ -47,11 +47,11 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
 
     def name_rule_of(self, value: Object) -> NameRule:
         spec = value["spec"]
-        wanted = f"{spec['names']['plural']}.{spec['group']}"
+        expected = f"{spec['names']['plural']}.{spec['group']}"
 
         def rule(name: str) -> list[str]:
             wrong = dns_subdomain(name)
-            if name != wanted:
+            if name != expected:
                 wrong.append('must be spec.names.plural+"."+spec.group')
             return wrong
 
@@ -90,9 +90,9 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
             return
         metadata["generation"] -= 1  # undo the increment: deletion does not change the spec
         metadata.pop("deletionGracePeriodSeconds", None)
-        held = metadata.get("finalizers") or []
+        finalizers = metadata.get("finalizers") or []
         cleanup = context.dialect.group_name(CLEANUP)
-        metadata["finalizers"] = held if cleanup in held else [*held, cleanup]
+        metadata["finalizers"] = finalizers if cleanup in finalizers else [*finalizers, cleanup]
         message = (
             "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
         )
@@ -196,14 +196,14 @@ def _check_schemas_given(versions: list[dict[str, Any]], causes: Causes) -> None
 
 
 def _check_version(
-    version: dict[str, Any], whole: dict[str, Any], path: str, causes: Causes, context: Context
+    version: dict[str, Any], stored: dict[str, Any], path: str, causes: Causes, context: Context
 ) -> None:
-    """Check the fields of a version that are not hoisted; `whole` is the complete version."""
+    """Check the fields of a version that are not hoisted; `stored` is the complete version."""
     wrong = dns_1035_label(version["name"])
     if wrong:
         causes.invalid(f"{path}.name", version["name"], ",".join(wrong))
     check_deprecation(version, path, causes)
-    enabled = status_enabled(whole)
+    enabled = status_enabled(stored)
     check_schema(version.get("schema"), enabled, f"{path}.schema", causes, context)
     check_subresources(version.get("subresources"), f"{path}.subresources", causes)
     columns = version.get("additionalPrinterColumns")
@@ -301,7 +301,7 @@ def hoist(versions: list[Spec]) -> Hoisted:
         if versions and all(v.get(field) == versions[0].get(field) for v in versions)
     ]
     top = {field: versions[0].get(field) for field in shared}
-    rest = [{name: held for name, held in v.items() if name not in shared} for v in versions]
+    rest = [{name: item for name, item in v.items() if name not in shared} for v in versions]
     return Hoisted(top, rest)
 
 
@@ -384,6 +384,6 @@ def check_conversion(
         causes.required(f"{_PATH}.webhookClientConfig", detail)
     else:
         check_client_config(config, f"{_PATH}.webhookClientConfig", causes)
-    known = old is None or knows_one(review_versions(old))
+    was_known = old is None or knows_one(review_versions(old))
     path = f"{_PATH}.conversionReviewVersions"
-    check_review_versions(versions, path, causes, missing="", known=known)
+    check_review_versions(versions, path, causes, missing="", require_known=was_known)

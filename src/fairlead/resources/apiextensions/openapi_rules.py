@@ -99,8 +99,8 @@ class OpenAPIRules:
             causes.forbidden(f"{path}.default", f"must not be set {place.no_defaults}".rstrip())
         empty = getattr(schema, "empty", ())
         for word in ("id", "additionalItems", "patternProperties", "definitions", "dependencies"):
-            held = {} if word in empty else schema.get(word)
-            if held or (held is not None and word in ("additionalItems", "dependencies")):
+            value = {} if word in empty else schema.get(word)
+            if value or (value is not None and word in ("additionalItems", "dependencies")):
                 causes.forbidden(f"{path}.{word}", f"{word} is not supported")
         if schema.get("$ref") is not None:
             causes.forbidden(f"{path}.$ref", "$ref is not supported")
@@ -178,14 +178,14 @@ class OpenAPIRules:
         if list_type in ("set", "map"):
             self._check_key_values(schema, path)
 
-    def _check_type(self, schema: Schema, wanted: str, marker: str, path: str) -> bool:
+    def _check_type(self, schema: Schema, type_name: str, marker: str, path: str) -> bool:
         kind = schema.get("type") or ""
-        detail = f"must be {wanted} if {marker} is specified"
+        detail = f"must be {type_name} if {marker} is specified"
         if not kind:
             self._causes.required(f"{path}.type", detail)
-        elif kind != wanted:
+        elif kind != type_name:
             self._causes.invalid(f"{path}.type", kind, detail)
-        return kind == wanted
+        return kind == type_name
 
     def _check_set(self, schema: Schema, path: str) -> None:
         """The items of a set must be atomic: each has a single owner."""
@@ -241,29 +241,33 @@ class OpenAPIRules:
             causes.forbidden(f"{path}.items.nullable", detail)
         properties, required = items.get("properties") or {}, items.get("required") or ()
         for key in schema.get(markers.list_keys) or () if list_type == "map" else ():
-            found = properties.get(key)
-            if found is None:
+            key_schema = properties.get(key)
+            if key_schema is None:
                 continue
             where = f"{path}.items.properties[{key}]"
-            what = f"this property is in {markers.list_keys}"
-            if key not in required and found.get("default") is None:
-                detail = f"{what}, so it must have a default or be a required property"
+            reason = f"this property is in {markers.list_keys}"
+            if key not in required and key_schema.get("default") is None:
+                detail = f"{reason}, so it must have a default or be a required property"
                 causes.required(f"{where}.default", detail)
-            if found.get("nullable"):
-                causes.forbidden(f"{where}.nullable", f"{what}, so it cannot be nullable")
+            if key_schema.get("nullable"):
+                causes.forbidden(f"{where}.nullable", f"{reason}, so it cannot be nullable")
 
     def _check_rule_texts(self, rules: list[Schema], path: str) -> None:
         for index, rule in enumerate(rules):
-            here, text, said = f"{path}[{index}]", rule.get("rule") or "", rule.get("message") or ""
+            here, text, message = (
+                f"{path}[{index}]",
+                rule.get("rule") or "",
+                rule.get("message") or "",
+            )
             if not text.strip():
                 self._causes.required(f"{here}.rule", "rule is not specified")
-            elif said and not said.strip():
+            elif message and not message.strip():
                 detail = "message must be non-empty if specified"
-                self._causes.invalid(f"{here}.message", said, detail)
-            elif _has_lines(said.strip()):
+                self._causes.invalid(f"{here}.message", message, detail)
+            elif _has_lines(message.strip()):
                 detail = "message must not contain line breaks"
-                self._causes.invalid(f"{here}.message", said, detail)
-            elif _has_lines(text.strip()) and not said.strip():
+                self._causes.invalid(f"{here}.message", message, detail)
+            elif _has_lines(text.strip()) and not message.strip():
                 detail = "message must be specified if rule contains line breaks"
                 self._causes.required(f"{here}.message", detail)
 

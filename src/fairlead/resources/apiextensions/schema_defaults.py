@@ -34,8 +34,8 @@ def _metadata() -> Struct:
 def check_defaults(schema: Schema, path: str, markers: Markers, causes: Causes) -> bool:
     """Whether all defaults are valid; adds causes if not."""
     before = len(causes)
-    found = _Defaults(markers, causes)
-    found.check({**schema, markers.embedded: True}, path, False)
+    visitor = _Defaults(markers, causes)
+    visitor.check({**schema, markers.embedded: True}, path, False)
     return len(causes) == before
 
 
@@ -44,11 +44,11 @@ def has_default(schema: Schema) -> bool:
     limited."""
     ahead = [schema]
     while ahead:
-        one = ahead.pop()
-        if one.get("default") is not None:
+        current = ahead.pop()
+        if current.get("default") is not None:
             return True
-        for word, held in one.items():
-            inside = (inner for inner, _ in inner_schemas(word, held, ""))
+        for word, value in current.items():
+            inside = (inner for inner, _ in inner_schemas(word, value, ""))
             ahead += [inner for inner in inside if isinstance(inner, dict)]
     return False
 
@@ -100,12 +100,12 @@ class _Defaults:
         visit = EmbeddedChecks(self._markers, _metadata(), check_embedded_metadata).of(schema)
         if visit is not None:
             visit(default, path, self._causes)
-        found = len(self._causes) > before
-        if visit is not None and not found:
+        invalid = len(self._causes) > before
+        if visit is not None and not invalid:
             decode = DecoderBuilder(self._markers, _metadata()).of(schema)
             assert decode is not None
             schema["default"] = decode(default, [])  # drops unknown metadata fields
-        return found
+        return invalid
 
 
 # Metadata of embedded objects
@@ -141,16 +141,16 @@ def _check(schema: Schema, path: str, causes: Causes, depth: int) -> None:
     if depth > DEEPEST:
         causes.invalid(path, "", f"must not have schemas more than {DEEPEST} deep")
         return
-    for word, held in schema.items():
-        for inner, place in inner_schemas(word, held, f"{path}.{word}"):
+    for word, value in schema.items():
+        for inner, place in inner_schemas(word, value, f"{path}.{word}"):
             if isinstance(inner, dict):
                 _check(inner, place, causes, depth + 1)
 
 
-def inner_schemas(word: str, held: Any, path: str) -> list[tuple[Any, str]]:
+def inner_schemas(word: str, value: Any, path: str) -> list[tuple[Any, str]]:
     """The values under a keyword that may be schemas, with their paths."""
-    if word in _MAPS and isinstance(held, dict):
-        return [(inner, f"{path}[{name}]") for name, inner in held.items()]
-    if isinstance(held, list) and word in (*_LISTS, *_ONES):
-        return [(inner, f"{path}[{index}]") for index, inner in enumerate(held)]
-    return [(held, path)] if word in _ONES else []
+    if word in _MAPS and isinstance(value, dict):
+        return [(inner, f"{path}[{name}]") for name, inner in value.items()]
+    if isinstance(value, list) and word in (*_LISTS, *_ONES):
+        return [(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
+    return [(value, path)] if word in _ONES else []

@@ -58,8 +58,8 @@ class RuleChecks:
                 text = _too_expensive("estimated rule cost", cost, MAX_OF_A_RULE)
                 self._found.forbidden(here, text)
             if uncorrelatable and program.uses("oldSelf"):
-                what = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
-                self._found.invalid(here, rule["rule"], f"{what} {uncorrelatable}")
+                detail = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
+                self._found.invalid(here, rule["rule"], f"{detail} {uncorrelatable}")
 
     def tell(self, path: str, causes: Causes) -> None:
         """Add all errors to `causes`; `path` is that of the whole schema."""
@@ -71,20 +71,22 @@ class RuleChecks:
         total = min(sum(cost for cost, _ in self._costs), _MOST)
         if total <= MAX_OF_A_SCHEMA:
             return
-        expensive = [one for one in self._costs if one[0] >= MAX_OF_A_SCHEMA // 100]
-        for _, place in sorted(expensive, key=lambda one: -one[0])[:_NAMED]:
+        expensive = [cost for cost in self._costs if cost[0] >= MAX_OF_A_SCHEMA // 100]
+        for _, place in sorted(expensive, key=lambda cost: -cost[0])[:_NAMED]:
             causes.forbidden(place, _CONTRIBUTED)
-        what = f"{self._markers.validations} estimated rule cost total for entire OpenAPIv3 schema"
-        causes.forbidden(path, _too_expensive(what, total, MAX_OF_A_SCHEMA))
+        subject = (
+            f"{self._markers.validations} estimated rule cost total for entire OpenAPIv3 schema"
+        )
+        causes.forbidden(path, _too_expensive(subject, total, MAX_OF_A_SCHEMA))
 
 
-def _too_expensive(what: str, cost: int, limit: int) -> str:
+def _too_expensive(subject: str, cost: int, limit: int) -> str:
     factor = cost / limit
     if factor > 100:
         shown = "more than 100x"
     else:
         shown = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
-    return f"{what} exceeds budget by factor of {shown} {_HOW}"
+    return f"{subject} exceeds budget by factor of {shown} {_HOW}"
 
 
 def _shown(rule: dict[str, Any]) -> GoValue:

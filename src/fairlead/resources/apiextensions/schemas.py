@@ -90,16 +90,16 @@ def _check_root(schema: dict[str, Any], path: str, causes: Causes, context: Cont
     `$schema` and `$ref` come before the type, all others after it."""
     kind = schema.get("type", "")
     allowed = {context.dialect.marked(name) for name in ALLOWED_AT_ROOT}
-    given = {name for name, held in schema.items() if _is_given(name, held)}
-    given.update(getattr(schema, "empty", ()))  # empty lists and maps in the request
-    given -= allowed
-    if kind not in ("", "object") and not {"id", "$schema", "$ref"}.intersection(given):
+    keywords = {name for name, value in schema.items() if _is_given(name, value)}
+    keywords.update(getattr(schema, "empty", ()))  # empty lists and maps in the request
+    keywords -= allowed
+    if kind not in ("", "object") and not {"id", "$schema", "$ref"}.intersection(keywords):
         detail = (
             'only "object" is allowed as the type at the root of the schema if the status'
             " subresource is enabled"
         )
         causes.invalid(f"{path}.type", kind, detail)
-    elif given:
+    elif keywords:
         names = " ".join(ALLOWED_AT_ROOT.values())
         detail = (
             f"only [{names}] fields are allowed at the root of the schema if the status"
@@ -108,9 +108,9 @@ def _check_root(schema: dict[str, Any], path: str, causes: Causes, context: Cont
         causes.invalid(path, shown_schema(schema, context.dialect.marked), detail)
 
 
-def _is_given(name: str, held: Any) -> bool:
+def _is_given(name: str, value: Any) -> bool:
     """Whether a keyword is set. A limit of 0 is set, and so are an empty schema and the schema
     false."""
     if name in ("$ref", "additionalItems", "additionalProperties"):
-        return held is not None
-    return held is not None and held is not False and held != ""
+        return value is not None
+    return value is not None and value is not False and value != ""

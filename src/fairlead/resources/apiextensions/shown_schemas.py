@@ -29,15 +29,15 @@ def shown_schema(schema: Schema, marked: Callable[[str], str]) -> GoValue:
 
 def _count(schema: Schema) -> int:
     """The number of schemas to print; stops counting above the limit."""
-    waiting, found = [schema], 0
-    while waiting and found <= MAX_SHOWN:
-        held = waiting.pop()
-        found += 1
+    waiting, count = [schema], 0
+    while waiting and count <= MAX_SHOWN:
+        current = waiting.pop()
+        count += 1
         for name in _HOLDERS:
-            waiting += held.get(name) or ()
+            waiting += current.get(name) or ()
         for name in _MAPS:
-            waiting += (held.get(name) or {}).values()
-    return found
+            waiting += (current.get(name) or {}).values()
+    return count
 
 
 def _flag(value: Any) -> str:
@@ -96,7 +96,7 @@ def _dependency(value: Any) -> str:
 
 class _Shown:
     def __init__(self, marked: Callable[[str], str]) -> None:
-        decimal, whole = _pointer("float64"), _pointer("int64")
+        decimal, integer = _pointer("float64"), _pointer("int64")
         json, bool_or_schema = _pointer(f"{PACKAGE}.JSON"), f"{PACKAGE}.JSONSchemaPropsOrBool"
         fields: dict[str, tuple[str, Callable[[Any], str]]] = {
             "ID": ("id", _text),
@@ -112,16 +112,16 @@ class _Shown:
             "ExclusiveMaximum": ("exclusiveMaximum", _flag),
             "Minimum": ("minimum", decimal),
             "ExclusiveMinimum": ("exclusiveMinimum", _flag),
-            "MaxLength": ("maxLength", whole),
-            "MinLength": ("minLength", whole),
+            "MaxLength": ("maxLength", integer),
+            "MinLength": ("minLength", integer),
             "Pattern": ("pattern", _text),
-            "MaxItems": ("maxItems", whole),
-            "MinItems": ("minItems", whole),
+            "MaxItems": ("maxItems", integer),
+            "MinItems": ("minItems", integer),
             "UniqueItems": ("uniqueItems", _flag),
             "MultipleOf": ("multipleOf", decimal),
             "Enum": ("enum", _values),
-            "MaxProperties": ("maxProperties", whole),
-            "MinProperties": ("minProperties", whole),
+            "MaxProperties": ("maxProperties", integer),
+            "MinProperties": ("minProperties", integer),
             "Required": ("required", _texts),
             "Items": ("items", _pointer(f"{PACKAGE}.JSONSchemaPropsOrArray")),
             "AllOf": ("allOf", self._several),
@@ -144,13 +144,13 @@ class _Shown:
             "XMapType": ("x-@-map-type", _pointer("string")),
             "XValidations": ("x-@-validations", _rules),
         }
-        self._fields = {name: (marked(ours), show) for name, (ours, show) in fields.items()}
+        self._fields = {name: (marked(keyword), show) for name, (keyword, show) in fields.items()}
 
     def schema(self, schema: Schema) -> GoValue:
         empty = getattr(schema, "empty", ())  # empty lists and maps in the request
         shown = {
-            name: show([] if ours in empty else schema.get(ours))
-            for name, (ours, show) in self._fields.items()
+            name: show([] if keyword in empty else schema.get(keyword))
+            for name, (keyword, show) in self._fields.items()
         }
         return go_struct(KIND, shown)
 

@@ -42,30 +42,32 @@ def without_structure(schema: Schema, markers: Markers) -> str:
     if isinstance(schema.get("items"), list):
         return "items"
     for inner in _inner(schema):
-        if found := without_structure(inner, markers):
-            return found
+        if missing := without_structure(inner, markers):
+            return missing
     return ""
 
 
 def _inner(schema: Schema) -> list[Schema]:
     """The schemas nested directly in a schema."""
-    listed = [one for word in ("allOf", "anyOf", "oneOf") for one in schema.get(word) or ()]
+    listed = [inner for word in ("allOf", "anyOf", "oneOf") for inner in schema.get(word) or ()]
     ones = [schema.get("not"), items_schema(schema), values_schema(schema)]
     return [
         *(schema.get("properties") or {}).values(),
         *listed,
-        *(one for one in ones if one is not None),
+        *(inner for inner in ones if inner is not None),
     ]
 
 
 def check_structural(schema: Schema, path: str, markers: Markers, causes: Causes) -> bool:
     """Whether a schema is structural; if not, adds causes sorted by their text."""
-    found = _Structural(markers)
-    found.check(schema, ROOT, path)
-    found.check_complete(schema, path)
-    for cause in sorted(found.causes, key=lambda one: f"{one.field}: {one.message}"):
+    structural = _Structural(markers)
+    structural.check(schema, ROOT, path)
+    structural.check_complete(schema, path)
+    for cause in sorted(
+        structural.causes, key=lambda problem: f"{problem.field}: {problem.message}"
+    ):
         causes.append(cause)
-    return not found.causes
+    return not structural.causes
 
 
 class _Structural:
@@ -132,17 +134,17 @@ class _Structural:
         """Of apiVersion, kind and metadata, a schema may only restrict `name` and
         `generateName`."""
         properties = schema.get("properties") or {}
-        wanted = {"kind": "string", "apiVersion": "string", "metadata": "object"}
-        for name, kind in wanted.items():
-            found = properties[name].get("type") or "" if name in properties else kind
-            if is_object and found != kind:
+        expected_types = {"kind": "string", "apiVersion": "string", "metadata": "object"}
+        for name, kind in expected_types.items():
+            actual = properties[name].get("type") or "" if name in properties else kind
+            if is_object and actual != kind:
                 place = f"{path}.properties[{name}].type"
-                self.causes.invalid(place, found, f"must be {kind}")
+                self.causes.invalid(place, actual, f"must be {kind}")
         metadata = properties.get("metadata")
         if level != ROOT or metadata is None:
             return
         names = (metadata.get("properties") or {}).keys()
-        others = {word for word, held in metadata.items() if held}
+        others = {word for word, item in metadata.items() if item}
         others -= {"type", "properties", "default"}
         if not names <= {"name", "generateName"} or others:
             self.causes.forbidden(f"{path}.properties[metadata]", ONLY_NAMES)
@@ -175,8 +177,8 @@ class _Structural:
         for name, inner in properties.items():
             self._check_nested(inner, f"{path}.properties[{name}]")
         for word, detail in self._forbidden().items():
-            held = schema.get(word)
-            if held or (held is not None and detail == _UNDEFINED):
+            nested = schema.get(word)
+            if nested or (nested is not None and detail == _UNDEFINED):
                 self.causes.forbidden(f"{path}.{word}", detail)
         if "metadata" in properties:
             detail = "must not be specified in a nested context"
@@ -204,25 +206,29 @@ class _Structural:
         """Fields in `allOf` and the like must also be declared outside of them."""
         self._complete_conditions(schema, schema, path, path)
 
-    def _complete_conditions(self, condition: Schema, schema: Schema, path: str, at: str) -> None:
+    def _complete_conditions(
+        self, condition: Schema, schema: Schema, path: str, defined_in: str
+    ) -> None:
         if condition.get("not") is not None:
-            self._complete(condition["not"], schema, path, f"{at}.not")
+            self._complete(condition["not"], schema, path, f"{defined_in}.not")
         for word in ("allOf", "anyOf", "oneOf"):
             for index, inner in enumerate(condition.get(word) or ()):
-                self._complete(inner, schema, path, f"{at}.{word}[{index}]")
+                self._complete(inner, schema, path, f"{defined_in}.{word}[{index}]")
 
-    def _complete(self, condition: Schema, schema: Schema | None, path: str, at: str) -> None:
+    def _complete(
+        self, condition: Schema, schema: Schema | None, path: str, defined_in: str
+    ) -> None:
         if schema is None:
-            self.causes.required(path, f"because it is defined in {at}")
+            self.causes.required(path, f"because it is defined in {defined_in}")
             return
-        self._complete_conditions(condition, schema, path, at)
+        self._complete_conditions(condition, schema, path, defined_in)
         items = items_schema(condition)
         if items is not None:
-            self._complete(items, items_schema(schema), f"{path}.items", f"{at}.items")
-        known: dict[str, Any] = schema.get("properties") or {}
+            self._complete(items, items_schema(schema), f"{path}.items", f"{defined_in}.items")
+        properties: dict[str, Any] = schema.get("properties") or {}
         for name, inner in (condition.get("properties") or {}).items():
             place = f"properties[{name}]"
-            self._complete(inner, known.get(name), f"{path}.{place}", f"{at}.{place}")
+            self._complete(inner, properties.get(name), f"{path}.{place}", f"{defined_in}.{place}")
 
 
 def _exceptions(schema: Schema) -> tuple[bool, bool]:

@@ -40,10 +40,10 @@ def _warning_errors(warning: str, deprecated: bool) -> list[str]:
         wrong.append("must not be an empty string")
     for index, letter in enumerate(warning):
         if not letter.isprintable():
-            at = len(warning[:index].encode())
+            position = len(warning[:index].encode())
             wrong.append(
                 "must only contain printable UTF-8 characters; non-printable character found at"
-                f" index {at}"
+                f" index {position}"
             )
             break
     return wrong

@@ -31,13 +31,13 @@ class APIServiceBehaviour(OrderedBehaviour):
 
     def name_rule_of(self, value: Object) -> NameRule:
         spec = value["spec"]
-        wanted = f"{spec.get('version', '')}.{spec.get('group', '')}"
+        expected = f"{spec.get('version', '')}.{spec.get('group', '')}"
 
         def rule(name: str) -> list[str]:
             wrong = path_segment(name)
-            if wrong or name == wanted:
+            if wrong or name == expected:
                 return wrong
-            return [f'must be `spec.version+"."+spec.group`: {quote(wanted)}']
+            return [f'must be `spec.version+"."+spec.group`: {quote(expected)}']
 
         return rule
 
@@ -126,10 +126,12 @@ def _service(api_service: Object) -> str:
 def _available(api_service: Object) -> str:
     """The status of the condition, and its reason if it is not True."""
     conditions = items(api_service, "status.conditions")
-    found = next((one for one in conditions if one.get("type") == "Available"), None)
-    if found is None:
+    available = next(
+        (condition for condition in conditions if condition.get("type") == "Available"), None
+    )
+    if available is None:
         return "Unknown"
-    state, reason = found.get("status") or "", found.get("reason")
+    state, reason = available.get("status") or "", available.get("reason")
     return f"{state} ({reason})" if reason and state != "True" else state
 
 

@@ -12,7 +12,7 @@ _CONTAINERS = containers("spec.template.spec")
 def _controller(revision: Object) -> str:
     """The owner that controls the revision, as `kind.group/name`."""
     owners = items(revision, "metadata.ownerReferences")
-    owner = next((one for one in owners if one.get("controller")), None)
+    owner = next((owner for owner in owners if owner.get("controller")), None)
     if owner is None:
         return NONE
     group = str(owner.get("apiVersion") or "").rpartition("/")[0]

@@ -26,10 +26,10 @@ class TemplateBehaviour(Behaviour):
     looks_twice = False  # an update also runs all checks of a create, as the causes show
 
     def template(self, value: Object) -> Object:
-        found = value
+        node = value
         for step in self.template_path.split("."):
-            found = found[step]
-        return found
+            node = node[step]
+        return node
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         fill_template_defaults(self.template(value), context)

@@ -76,7 +76,7 @@ def _check_metadata(
     metadata: dict[str, Any], allowed: tuple[str, ...], detail: str, causes: Causes
 ) -> None:
     ignored = ("managedFields", *allowed)
-    if any(held for name, held in metadata.items() if name not in ignored):
+    if any(item for name, item in metadata.items() if name not in ignored):
         causes.invalid("metadata", _shown_metadata(metadata), detail)
 
 

@@ -83,8 +83,8 @@ def _annotations(context: Context) -> tuple[str, ...]:
 
 
 def _filled(rules: Object | None, defaults: Object) -> Object:
-    given = {name: item for name, item in (rules or {}).items() if item is not None}
-    return {**deepcopy(defaults), **given}
+    settings = {name: item for name, item in (rules or {}).items() if item is not None}
+    return {**deepcopy(defaults), **settings}
 
 
 def _drop_empty_value(metric: Object) -> None:

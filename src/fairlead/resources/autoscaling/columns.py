@@ -98,12 +98,12 @@ def _targets(scaler: Object) -> str:
 def _old_metrics(scaler: Object, annotation: str, part: str, keys: dict[str, str]) -> list[Object]:
     """The metrics in the annotations of v1, in the form of v2."""
     try:
-        found = json.loads(mapping(scaler, "metadata.annotations").get(annotation) or "[]")
+        parsed = json.loads(mapping(scaler, "metadata.annotations").get(annotation) or "[]")
     except ValueError:
         return []
-    if not isinstance(found, list):
+    if not isinstance(parsed, list):
         return []
-    return [_later_metric(one, part, keys) for one in found if isinstance(one, dict)]
+    return [_later_metric(metric, part, keys) for metric in parsed if isinstance(metric, dict)]
 
 
 def _later_metric(metric: Object, part: str, keys: dict[str, str]) -> Object:

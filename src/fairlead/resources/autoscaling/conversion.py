@@ -48,9 +48,9 @@ _POLICY_FIELDS = ("type", "value", "periodSeconds")
 def drop_annotations(metadata: Object, names: Iterable[str]) -> None:
     """Remove the annotations that only have a meaning in v1."""
     annotations, dropped = metadata.get("annotations") or {}, set(names)
-    kept = {key: text for key, text in annotations.items() if key not in dropped}
-    if kept:
-        metadata["annotations"] = kept
+    remaining = {key: text for key, text in annotations.items() if key not in dropped}
+    if remaining:
+        metadata["annotations"] = remaining
     else:
         metadata.pop("annotations", None)
 
@@ -125,13 +125,13 @@ def _carried(spec: Object, status: Object) -> dict[str, Any]:
         {name: item.get(name) for name in _CONDITION_FIELDS if name in item}
         for item in status.get("conditions") or ()
     ]
-    made = {
+    carried = {
         METRICS: flat(metrics, SPECS),
         BEHAVIOR: _titled_behavior(behavior) if behavior is not None else None,
         CURRENT_METRICS: flat(status.get("currentMetrics") or (), STATUSES),
         CONDITIONS: conditions,
     }
-    return {name: item for name, item in made.items() if item}
+    return {name: item for name, item in carried.items() if item}
 
 
 def _encoded(value: Any) -> str:
@@ -139,21 +139,21 @@ def _encoded(value: Any) -> str:
 
 
 def _spec_to_v1(spec: Object) -> Object:
-    made = {name: spec[name] for name in _SPEC_FIELDS if name in spec}
+    converted = {name: spec[name] for name in _SPEC_FIELDS if name in spec}
     for metric in filter(is_cpu_target, spec.get("metrics") or ()):
-        made["targetCPUUtilizationPercentage"] = _utilization(metric)
+        converted["targetCPUUtilizationPercentage"] = _utilization(metric)
         break
-    return made
+    return converted
 
 
 def _status_to_v1(status: Object) -> Object:
-    made: Object = {"currentReplicas": 0, "desiredReplicas": 0}
-    made.update((name, status[name]) for name in _STATUS_FIELDS if name in status)
+    converted: Object = {"currentReplicas": 0, "desiredReplicas": 0}
+    converted.update((name, status[name]) for name in _STATUS_FIELDS if name in status)
     for metric in filter(is_cpu, status.get("currentMetrics") or ()):
         utilization = (metric["resource"].get("current") or {}).get("averageUtilization")
         if utilization is not None:
-            made["currentCPUUtilizationPercentage"] = utilization
-    return made
+            converted["currentCPUUtilizationPercentage"] = utilization
+    return converted
 
 
 def from_v1(value: Object, dialect: Dialect) -> Object:
@@ -168,16 +168,16 @@ Carried = dict[str, str | None]
 
 
 def _spec_from_v1(spec: Object | None, carried: Carried) -> Object:
-    made = {name: spec[name] for name in _SPEC_FIELDS if name in spec} if spec else {}
+    converted = {name: spec[name] for name in _SPEC_FIELDS if name in spec} if spec else {}
     metrics = _metrics("MetricSpec", carried[METRICS], SPECS) or []
     percentage = spec.get("targetCPUUtilizationPercentage") if spec else None
     if percentage is not None:
         metrics.append(_cpu_target(percentage))
-    made["metrics"] = metrics or deepcopy(DEFAULT_METRICS)
+    converted["metrics"] = metrics or deepcopy(DEFAULT_METRICS)
     behavior = _plain_behavior(_decoded(carried[BEHAVIOR]))
     if behavior:
-        made["behavior"] = behavior
-    return made
+        converted["behavior"] = behavior
+    return converted
 
 
 def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
@@ -185,16 +185,16 @@ def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
     conditions = _typed("HorizontalPodAutoscalerCondition", _decoded_list(carried[CONDITIONS]))
     if status is None and not current and not conditions:
         return None
-    made = {name: status[name] for name in _STATUS_FIELDS if name in status} if status else {}
-    if not made.get("currentReplicas"):
-        made.pop("currentReplicas", None)
+    converted = {name: status[name] for name in _STATUS_FIELDS if name in status} if status else {}
+    if not converted.get("currentReplicas"):
+        converted.pop("currentReplicas", None)
     percentage = status.get("currentCPUUtilizationPercentage") if status else None
     if percentage is not None and current is None:
         current = [_cpu_metric("current", {"averageUtilization": percentage})]
-    made["currentMetrics"] = current or None
+    converted["currentMetrics"] = current or None
     if conditions:
-        made["conditions"] = conditions
-    return made
+        converted["conditions"] = conditions
+    return converted
 
 
 def _decoded(text: str | None) -> Any:
@@ -248,36 +248,36 @@ def _titled(value: Object, names: Iterable[str]) -> Object:
 
 
 def _titled_behavior(behavior: Object) -> Object:
-    made: Object = {}
+    titled: Object = {}
     for name in ("scaleUp", "scaleDown"):
         rules = behavior.get(name)
-        made[_title(name)] = _titled(rules, _RULE_FIELDS) if rules is not None else None
+        titled[_title(name)] = _titled(rules, _RULE_FIELDS) if rules is not None else None
         if rules is not None and rules.get("policies") is not None:
             policies = [_titled(policy, _POLICY_FIELDS) for policy in rules["policies"]]
-            made[_title(name)]["Policies"] = policies
-    return made
+            titled[_title(name)]["Policies"] = policies
+    return titled
 
 
 def _plain(value: Any, names: Iterable[str]) -> Any:
     """The known fields of an object, in any capitalization; null is an empty object."""
     if value is not None and not isinstance(value, dict):
         return value
-    known = {name.lower(): name for name in names}
+    spellings = {name.lower(): name for name in names}
     return {
-        known[key.lower()]: item
+        spellings[key.lower()]: item
         for key, item in (value or {}).items()
-        if key.lower() in known and item is not None
+        if key.lower() in spellings and item is not None
     }
 
 
 def _plain_behavior(value: Any) -> Object | None:
-    made = _plain(value, ("scaleUp", "scaleDown"))
-    for name in made if isinstance(made, dict) else ():
-        rules = made[name] = _plain(made[name], _RULE_FIELDS)
+    fields = _plain(value, ("scaleUp", "scaleDown"))
+    for name in fields if isinstance(fields, dict) else ():
+        rules = fields[name] = _plain(fields[name], _RULE_FIELDS)
         if isinstance(rules, dict) and isinstance(rules.get("policies"), list):
             rules["policies"] = [_plain(policy, _POLICY_FIELDS) for policy in rules["policies"]]
-    found = _typed("HorizontalPodAutoscalerBehavior", [made] if made else [])
-    return found[0] if found else None
+    typed = _typed("HorizontalPodAutoscalerBehavior", [fields] if fields else [])
+    return typed[0] if typed else None
 
 
 def settled(value: Object) -> None:

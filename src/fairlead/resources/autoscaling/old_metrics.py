@@ -78,21 +78,21 @@ STATUSES: Rows = {
 
 def flat(metrics: Iterable[Object], sources: Rows) -> list[Object]:
     """Metrics of v2 in the flat form."""
-    made = []
+    result = []
     for metric in metrics:
-        one: Object = {"type": metric.get("type", "")}
+        flat_metric: Object = {"type": metric.get("type", "")}
         for name, rows in sources.items():
             if metric.get(name) is not None:
-                one[name] = _flat_source(metric[name], rows)
-        made.append(one)
-    return made
+                flat_metric[name] = _flat_source(metric[name], rows)
+        result.append(flat_metric)
+    return result
 
 
 def _flat_source(source: Object, rows: tuple[Row, ...]) -> Object:
-    found = ((row, _read(source, row.place)) for row in rows)
+    pairs = ((row, _read(source, row.place)) for row in rows)
     return {
         row.flat: row.zero if value is None else value
-        for row, value in found
+        for row, value in pairs
         if value is not None or row.zero is not None
     }
 
@@ -105,15 +105,17 @@ def _read(value: Any, place: tuple[str, ...]) -> Any:
 
 def full(metrics: Iterable[Object], sources: Rows) -> list[Object]:
     """Metrics of the flat form in the form of v2."""
-    made = []
+    result = []
     for metric in map(_folded, metrics):
-        one: Object = {"type": metric.get("type", "")}
+        full_metric: Object = {"type": metric.get("type", "")}
         for name, rows in sources.items():
             source = _folded(metric.get(name.lower()))
             if source is not None:
-                one[name] = _full_source(name, source, rows) if isinstance(source, dict) else source
-        made.append(one)
-    return made
+                full_metric[name] = (
+                    _full_source(name, source, rows) if isinstance(source, dict) else source
+                )
+        result.append(full_metric)
+    return result
 
 
 def _folded(value: Any) -> Any:
@@ -124,16 +126,16 @@ def _folded(value: Any) -> Any:
 
 
 def _full_source(name: str, source: Object, rows: tuple[Row, ...]) -> Object:
-    made: Object = {}
+    result: Object = {}
     for row in rows:
         value = source.get(row.flat.lower())
         value = row.zero if value is None else value
         if value is not None:
-            _write(made, row.place, value)
+            _write(result, row.place, value)
     if rows in SPECS.values():
-        target = made.setdefault("target", {})
+        target = result.setdefault("target", {})
         target["type"] = _target_type(name, target)
-    return made
+    return result
 
 
 def _write(value: Object, place: tuple[str, ...], item: Any) -> None:

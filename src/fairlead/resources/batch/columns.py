@@ -20,9 +20,9 @@ from fairlead.resources.columns.workloads import containers, selector
 
 def _completions(job: Object) -> str:
     succeeded = field(job, "status.succeeded") or 0
-    wanted = field(job, "spec.completions")
-    if wanted is not None:
-        return f"{succeeded}/{wanted}"
+    completions = field(job, "spec.completions")
+    if completions is not None:
+        return f"{succeeded}/{completions}"
     parallel = field(job, "spec.parallelism") or 0
     return f"{succeeded}/1 of {parallel}" if parallel > 1 else f"{succeeded}/1"
 

@@ -103,13 +103,13 @@ def _check_kept(spec: Object, old: Object, name: str, causes: Causes) -> None:
         causes.invalid(f"spec.{name}", UNSET if value is None else value, IMMUTABLE)
 
 
-def rescheduled(old: Object, wanted: Object) -> Object:
+def rescheduled(old: Object, new: Object) -> Object:
     """The old template with the scheduling directives of the wanted template: node affinity, node
     selector, tolerations, labels and annotations."""
-    made = deepcopy(old)
+    result = deepcopy(old)
     for name in ("annotations", "labels"):
-        keep(made["metadata"], wanted["metadata"], name)
-    spec, wanted_spec = made["spec"], wanted["spec"]
+        keep(result["metadata"], new["metadata"], name)
+    spec, wanted_spec = result["spec"], new["spec"]
     for name in ("nodeSelector", "tolerations"):
         keep(spec, wanted_spec, name)
     affinity, wanted_affinity = spec.get("affinity"), wanted_spec.get("affinity")
@@ -120,4 +120,4 @@ def rescheduled(old: Object, wanted: Object) -> Object:
             spec["affinity"] = merged
         else:
             spec.pop("affinity", None)
-    return made
+    return result

@@ -158,11 +158,11 @@ def _check_generated_selector(value: Object, causes: Causes) -> None:
     if not expected[UID_LABEL]:
         causes.required("metadata.uid")
     labels = spec["template"]["metadata"].get("labels")
-    for key, wanted in expected.items():
-        path, detail = f"spec.template.metadata.labels[{key}]", f"must be '{wanted}'"
+    for key, label in expected.items():
+        path, detail = f"spec.template.metadata.labels[{key}]", f"must be '{label}'"
         if key not in (labels or {}):
             causes.required(path, detail)
-        elif labels[key] != wanted:
+        elif labels[key] != label:
             causes.invalid(path, go_map(labels), detail)
     if selector_is_sound(selector) and not selector_matches(selector, expected):
         causes.invalid("spec.selector", selector_shown(selector), "`selector` not auto-generated")

@@ -49,18 +49,18 @@ def last_time(schedule: Schedule, after: datetime, until: datetime) -> datetime 
         return after.replace(microsecond=0) + count * schedule.interval if count > 0 else None
     for window in _WINDOWS:
         start = max(after, until - window)
-        found = next_time(schedule, start)
-        if found is not None and found <= until:
-            return _last_from(schedule, found, until)
+        first = next_time(schedule, start)
+        if first is not None and first <= until:
+            return _last_from(schedule, first, until)
         if start == after:
             break
     return None
 
 
-def _last_from(schedule: Schedule, found: datetime, until: datetime) -> datetime:
-    while (later := next_time(schedule, found)) is not None and later <= until:
-        found = later
-    return found
+def _last_from(schedule: Schedule, last: datetime, until: datetime) -> datetime:
+    while (later := next_time(schedule, last)) is not None and later <= until:
+        last = later
+    return last
 
 
 def _zone(name: str) -> tzinfo | None:

@@ -60,8 +60,8 @@ def _check_choice(value: str, choices: tuple[str, ...], path: str, causes: Cause
 
 
 def _check_exit_codes(codes: Object, path: str, names: set[str], causes: Causes) -> None:
-    operator, given = codes["operator"], given_list(codes, "values")
-    values = given or []
+    operator, exit_codes = codes["operator"], given_list(codes, "values")
+    values = exit_codes or []
     _check_choice(operator, OPERATORS, f"{path}.operator", causes)
     name = codes.get("containerName")
     if name is not None and name not in names:
@@ -69,7 +69,7 @@ def _check_exit_codes(codes: Object, path: str, names: set[str], causes: Causes)
         causes.invalid(f"{path}.containerName", name, detail)
     place = f"{path}.values"
     if not values:
-        causes.invalid(place, _codes_shown(given), "at least one value is required")
+        causes.invalid(place, _codes_shown(exit_codes), "at least one value is required")
     elif len(values) > MAX_EXIT_CODES:
         causes.too_many(place, len(values), MAX_EXIT_CODES)
     seen: set[int] = set()

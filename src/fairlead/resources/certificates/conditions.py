@@ -59,9 +59,9 @@ def keep_approval(value: Object, old: Object) -> None:
     for kind in (APPROVED, DENIED):
         before = of_type(old, kind)
         if len(before) == len(of_type(value, kind)):
-            kept = iter(before)
+            approvals = iter(before)
             value["status"]["conditions"] = [
-                next(kept) if condition["type"] == kind else condition
+                next(approvals) if condition["type"] == kind else condition
                 for condition in conditions_of(value)
             ]
     if not conditions_of(value):

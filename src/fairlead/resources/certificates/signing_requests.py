@@ -78,7 +78,7 @@ class CertificateSigningRequestBehaviour(OrderedBehaviour):
             return
         stamp(value, old)
         conditions = conditions_of(value)
-        status = {name: held for name, held in old["status"].items() if name != "conditions"}
+        status = {name: item for name, item in old["status"].items() if name != "conditions"}
         value["status"] = {"conditions": conditions, **status} if conditions else status
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
@@ -112,11 +112,16 @@ def _write_down_who_asks(spec: Object, context: Context) -> None:
     for name in ("username", "uid", "groups", "extra"):
         spec.pop(name, None)
     user = context.user
-    who: Object = {"username": context.user_name}
+    requester: Object = {"username": context.user_name}
     if user is not None:
         extra = {key: list(values) for key, values in user.extra.items()}
-        who = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
-    spec.update({name: held for name, held in who.items() if held})
+        requester = {
+            "username": user.name,
+            "uid": user.uid,
+            "groups": list(user.groups),
+            "extra": extra,
+        }
+    spec.update({name: item for name, item in requester.items() if item})
 
 
 def _certificate(value: Object) -> str:
@@ -206,7 +211,7 @@ def _requested(request: Object) -> str:
 
 def _condition(request: Object) -> str:
     """The decision, whether signing failed, and whether a certificate was issued."""
-    states = {one.get("type") for one in items(request, "status.conditions")}
+    states = {condition.get("type") for condition in items(request, "status.conditions")}
     words = [next((word for word in ("Denied", "Approved") if word in states), "Pending")]
     if "Failed" in states:
         words.append("Failed")

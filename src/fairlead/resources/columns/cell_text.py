@@ -121,5 +121,5 @@ def joined(entries: Iterable[Any], separator: str = ",") -> str:
 def load_balancer_text(status: Any) -> str:
     """The distinct addresses of a load balancer, sorted."""
     points = items(status, "ingress")
-    found = {point.get("ip") or point.get("hostname") for point in points}
-    return ",".join(sorted(address for address in found if address))
+    addresses = {point.get("ip") or point.get("hostname") for point in points}
+    return ",".join(sorted(address for address in addresses if address))

@@ -50,8 +50,8 @@ class Printer:
 
     def cells(self, obj: Object, now: datetime) -> list[Any]:
         """The cells of an object at a time."""
-        at = instant(now)
-        return [one.at(at) if isinstance(one, Age) else one for one in self.values(obj)]
+        moment = instant(now)
+        return [cell.at(moment) if isinstance(cell, Age) else cell for cell in self.values(obj)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,12 @@ def table(
     order: Callable[[Object], Any] | None = None,
 ) -> Printer:
     """The printer of these fields."""
-    makers = tuple(one.value for one in fields)
+    makers = tuple(entry.value for entry in fields)
 
     def values(obj: Object) -> list[Any]:
         return [maker(obj) for maker in makers]
 
-    return Printer(tuple(one.column for one in fields), values, conditions, order)
+    return Printer(tuple(entry.column for entry in fields), values, conditions, order)
 
 
 def _value(value: str | Value, missing: Any) -> Value:
@@ -107,8 +107,8 @@ def _value(value: str | Value, missing: Any) -> Value:
     path = value
 
     def found_at(obj: Object) -> Any:
-        found = field(obj, path)
-        return missing if found is None or found == "" else found
+        value = field(obj, path)
+        return missing if value is None or value == "" else value
 
     return found_at
 

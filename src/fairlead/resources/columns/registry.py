@@ -55,11 +55,11 @@ DEFAULT = table(
 
 @cache
 def _printers(dialect: Dialect) -> dict[str, Printer]:
-    found: dict[str, Printer] = {}
+    printers: dict[str, Printer] = {}
     for module in map(import_module, _MODULES):
         of_dialect = getattr(module, "printers", None)
-        found.update(module.PRINTERS if of_dialect is None else of_dialect(dialect))
-    return found
+        printers.update(module.PRINTERS if of_dialect is None else of_dialect(dialect))
+    return printers
 
 
 def printer_of(resource: Resource) -> Printer:

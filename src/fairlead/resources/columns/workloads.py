@@ -7,7 +7,7 @@ from fairlead.resources.columns.model import Field, Object, Value, number, text
 
 
 def _each(path: str, key: str) -> Value:
-    return lambda obj: joined(one.get(key) for one in items(obj, path))
+    return lambda obj: joined(item.get(key) for item in items(obj, path))
 
 
 def containers(pod_spec: str, *, wide: bool = True) -> tuple[Field, Field]:

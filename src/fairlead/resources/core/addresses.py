@@ -73,16 +73,16 @@ def special_uses(text: str) -> list[str]:
     address = parse_address(text)
     if address is None:
         return ["must be a valid IP address"]
-    found = []
+    uses = []
     if address.is_unspecified:
-        found.append(f"may not be unspecified ({text})")
+        uses.append(f"may not be unspecified ({text})")
     if address.is_loopback:
-        found.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
+        uses.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
     if address.is_link_local:
-        found.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+        uses.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
     if _is_link_local_multicast(address):
-        found.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
-    return found
+        uses.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+    return uses
 
 
 def _is_link_local_multicast(address: Address) -> bool:

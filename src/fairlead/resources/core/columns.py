@@ -26,8 +26,12 @@ def _usage(limits: bool) -> Value:
 
 
 def _health(component: Object) -> Object:
-    found = (one for one in items(component, "conditions") if one.get("type") == "Healthy")
-    return next(found, {})
+    conditions = (
+        condition
+        for condition in items(component, "conditions")
+        if condition.get("type") == "Healthy"
+    )
+    return next(conditions, {})
 
 
 def _healthy(component: Object) -> str:

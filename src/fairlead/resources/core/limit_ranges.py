@@ -80,7 +80,7 @@ def _check_limit(limit: Object, path: str, causes: Causes, context: Context) -> 
         amounts[name] = limit.get(name) or {}
         for key in amounts[name]:
             _check_key(limit["type"], key, f"{path}.{name}[{key}]", causes, context)
-    for key in dict.fromkeys(key for given in amounts.values() for key in given):
+    for key in dict.fromkeys(key for limits in amounts.values() for key in limits):
         bounds = _Bounds(*(amounts.get(name, {}).get(key) for name in MAPS))
         _check_bounds(key, bounds, path, causes, context)
 

@@ -72,7 +72,7 @@ def _check_finalizer(name: str, path: str, causes: Causes) -> None:
 def _check_phase(value: Object, causes: Causes) -> None:
     phase = value["status"].get("phase", "")
     ending = value["metadata"].get("deletionTimestamp") is not None
-    wanted, state = ("Terminating", "not empty") if ending else ("Active", "empty")
-    if phase != wanted:
-        detail = f"may only be '{wanted}' if `deletionTimestamp` is {state}"
+    expected, state = ("Terminating", "not empty") if ending else ("Active", "empty")
+    if phase != expected:
+        detail = f"may only be '{expected}' if `deletionTimestamp` is {state}"
         causes.invalid("status.Phase", phase, detail)

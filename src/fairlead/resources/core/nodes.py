@@ -140,8 +140,8 @@ def _check_assigned(spec: Object, old: Object, causes: Causes) -> None:
     if old_ranges and len(ranges) != len(old_ranges):
         causes.forbidden("spec.podCIDRs", detail)
     elif old_ranges:
-        for mine, theirs in zip(ranges, old_ranges, strict=True):
-            if mine != theirs:
+        for cidr, old_cidr in zip(ranges, old_ranges, strict=True):
+            if cidr != old_cidr:
                 causes.forbidden("spec.podCIDRs", detail)
     if old.get("providerID") and spec.get("providerID") != old["providerID"]:
         detail = 'node updates may not change providerID except from "" to valid'
@@ -223,14 +223,14 @@ def check_node_annotations(metadata: Object, causes: Causes, context: Context) -
 
 def _check_avoided(text: str, key: str, causes: Causes) -> None:
     try:
-        found: Any = orjson.loads(text)
-        wrong = _misfit(found)
+        content: Any = orjson.loads(text)
+        wrong = _misfit(content)
     except orjson.JSONDecodeError:
-        found, wrong = None, describe_json_error(text.encode())
+        content, wrong = None, describe_json_error(text.encode())
     if wrong:
         causes.invalid(f"{_PATH}.AvoidPods", key, wrong)
         return
-    for index, entry in enumerate((found or {}).get("preferAvoidPods") or ()):
+    for index, entry in enumerate((content or {}).get("preferAvoidPods") or ()):
         path = f"{_PATH}.{key}[{index}].PodSignature"
         controller = ((entry or {}).get("podSignature") or {}).get("podController")
         if controller is None:
@@ -247,11 +247,11 @@ _STEPS = (
 )
 
 
-def _misfit(found: Any) -> str:
+def _misfit(content: Any) -> str:
     """Why parsed JSON is not a valid AvoidPods object; empty if it is."""
-    if found is not None and not isinstance(found, dict):
-        return f"json: cannot unmarshal {json_kind(found)} into Go value of type v1.AvoidPods"
-    place, entries = "AvoidPods.preferAvoidPods", (found or {}).get("preferAvoidPods")
+    if content is not None and not isinstance(content, dict):
+        return f"json: cannot unmarshal {json_kind(content)} into Go value of type v1.AvoidPods"
+    place, entries = "AvoidPods.preferAvoidPods", (content or {}).get("preferAvoidPods")
     if entries is not None and not isinstance(entries, list):
         return _in_field(entries, place, "[]v1.PreferAvoidPodsEntry")
     for entry in entries or ():
@@ -308,8 +308,8 @@ def _shown_taint(taint: Object) -> GoValue:
 
 def _status(node: Object) -> str:
     words = {
-        one.get("type"): "Ready" if one.get("status") == "True" else "NotReady"
-        for one in items(node, "status.conditions")
+        condition.get("type"): "Ready" if condition.get("status") == "True" else "NotReady"
+        for condition in items(node, "status.conditions")
     }
     word = words.get("Ready", "Unknown")
     return f"{word},SchedulingDisabled" if field(node, "spec.unschedulable") else word
@@ -317,8 +317,10 @@ def _status(node: Object) -> str:
 
 def _address(kind: str) -> Value:
     def cell(node: Object) -> str:
-        found = (one for one in items(node, "status.addresses") if one.get("type") == kind)
-        return next((str(one.get("address") or "") for one in found), NONE)
+        addresses = (
+            address for address in items(node, "status.addresses") if address.get("type") == kind
+        )
+        return next((str(address.get("address") or "") for address in addresses), NONE)
 
     return cell
 

@@ -114,11 +114,11 @@ def _settle_sources(spec: Object, old: Object | None, context: Context) -> None:
 
 
 def _is_known_source(source: Object | None, context: Context) -> bool:
-    known = (
+    builtin_kinds = (
         ("", "PersistentVolumeClaim"),
         (context.dialect.group_name("snapshot.storage.@"), "VolumeSnapshot"),
     )
-    return source is not None and (source.get("apiGroup") or "", source["kind"]) in known
+    return source is not None and (source.get("apiGroup") or "", source["kind"]) in builtin_kinds
 
 
 def _check_spec_change(value: Object, old: Object, causes: Causes, context: Context) -> None:

@@ -170,10 +170,10 @@ def _check_mount_options(value: Object, causes: Causes, context: Context) -> Non
 def _check_source_change(spec: Object, old: Object, causes: Causes) -> None:
     sources = {name: spec.get(name) for name in PERSISTENT_SOURCES}
     old_sources = {name: old.get(name) for name in PERSISTENT_SOURCES}
-    mine, theirs = sources["csi"], old_sources["csi"]
+    driver, old_driver = sources["csi"], old_sources["csi"]
     expands = "controllerExpandSecretRef"
-    if mine and theirs and expands in mine and expands not in theirs:
-        sources["csi"] = {name: mine[name] for name in mine if name != expands}
+    if driver and old_driver and expands in driver and expands not in old_driver:
+        sources["csi"] = {name: driver[name] for name in driver if name != expands}
     if sources != old_sources:
         changes = difference("PersistentVolumeSource", old_sources, sources)
         detail = f"spec.persistentvolumesource is immutable after creation\n{changes}"

@@ -54,13 +54,13 @@ def _endpoints(endpoints: Object) -> str:
     subsets = items(endpoints, "subsets")
     if not subsets:
         return NONE
-    found: list[str] = []
+    shown: list[str] = []
     for subset in subsets:
-        addresses = [one.get("ip") or "" for one in items(subset, "addresses")]
+        addresses = [address.get("ip") or "" for address in items(subset, "addresses")]
         ports = items(subset, "ports")
-        found += (_host_port(one, port) for port in ports for one in addresses)
-        found += () if ports else addresses
-    return shortened(found, _SHOWN)
+        shown += (_host_port(address, port) for port in ports for address in addresses)
+        shown += () if ports else addresses
+    return shortened(shown, _SHOWN)
 
 
 PRINTERS = {

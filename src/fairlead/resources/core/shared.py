@@ -44,7 +44,7 @@ def go_structs(
 
 def go_text_fields(name: str, value: Mapping[str, Any], fields: Mapping[str, str]) -> GoValue:
     """A struct of strings; `fields` maps our names to the names in messages."""
-    return go_struct(name, {shown: quote(value.get(ours, "")) for ours, shown in fields.items()})
+    return go_struct(name, {shown: quote(value.get(key, "")) for key, shown in fields.items()})
 
 
 def go_quantity(text: str, *, pointed: bool = False) -> GoValue:
@@ -100,8 +100,8 @@ def duplicate(path: str, value: GoValue, detail: str, causes: Causes) -> None:
 def value_of(text: str) -> int:
     """A quantity as a whole number, rounded away from zero."""
     number = quantity(text)
-    whole = int(number)
-    return whole if number == whole else whole + (1 if number > 0 else -1)
+    integer = int(number)
+    return integer if number == integer else integer + (1 if number > 0 else -1)
 
 
 def non_negative_quantity(text: str, path: str, causes: Causes) -> None:
@@ -122,8 +122,8 @@ def basic_quantity(text: str, path: str, causes: Causes) -> None:
 def same_quantities(values: Mapping[str, str] | None, others: Mapping[str, str] | None) -> bool:
     """Whether two maps hold the same amounts, in any notation."""
 
-    def amounts(given: Mapping[str, str] | None) -> dict[str, Decimal]:
-        return {key: quantity(text) for key, text in (given or {}).items()}
+    def amounts(quantities: Mapping[str, str] | None) -> dict[str, Decimal]:
+        return {key: quantity(text) for key, text in (quantities or {}).items()}
 
     return amounts(values) == amounts(others)
 
@@ -135,29 +135,29 @@ def read_list(text: str, kind: str, types: dict[str, str]) -> tuple[list[Object]
     """The objects in an annotation, or the error; `types` maps the fields of the kind to their
     types."""
     try:
-        found: Any = orjson.loads(text)
+        content: Any = orjson.loads(text)
     except orjson.JSONDecodeError:
         return [], describe_json_error(text.encode())
-    wrong = _misfit(found, kind, types)
+    wrong = _misfit(content, kind, types)
     if wrong:
         return [], f"json: cannot unmarshal {wrong}"
-    return [_given(one or {}) for one in found or ()], ""
+    return [_given(item or {}) for item in content or ()], ""
 
 
-def _given(one: Object) -> Object:
-    return {name: value for name, value in one.items() if value is not None}
+def _given(item: Object) -> Object:
+    return {name: value for name, value in item.items() if value is not None}
 
 
-def _misfit(found: Any, kind: str, types: dict[str, str]) -> str:
-    if found is not None and not isinstance(found, list):
-        return f"{json_kind(found)} into Go value of type []core.{kind}"
-    for one in found or ():
-        if one is None:
+def _misfit(content: Any, kind: str, types: dict[str, str]) -> str:
+    if content is not None and not isinstance(content, list):
+        return f"{json_kind(content)} into Go value of type []core.{kind}"
+    for item in content or ():
+        if item is None:
             continue
-        if not isinstance(one, dict):
-            return f"{json_kind(one)} into Go value of type core.{kind}"
+        if not isinstance(item, dict):
+            return f"{json_kind(item)} into Go value of type core.{kind}"
         for name, type_name in types.items():
-            value = one.get(name)
+            value = item.get(name)
             if value is not None and type(value) is not (int if type_name == "int64" else str):
                 field = f"{kind}.{name[0].upper()}{name[1:]}"
                 return f"{json_kind(value)} into Go struct field {field} of type {type_name}"

@@ -107,8 +107,8 @@ class CustomKind:
     def schema(self) -> Object | None:
         """The schema as its author wrote it."""
         version = self.definition.source.object()["spec"]["versions"][self._index]
-        found: Object | None = (version.get("schema") or {}).get("openAPIV3Schema")
-        return found
+        schema: Object | None = (version.get("schema") or {}).get("openAPIV3Schema")
+        return schema
 
     @property
     def compiled(self) -> CustomSchema:
@@ -150,30 +150,34 @@ class CustomKind:
 
     def repaired(self, value: Object) -> Object:
         """An object of an earlier schema or another version, pruned and with defaults."""
-        made = self.pruned(value)
+        result = self.pruned(value)
         try:
-            self.compiled.fill_defaults(made)
+            self.compiled.fill_defaults(result)
         except SizeLimitExceeded:  # the schema gained defaults later: serve the object without them
             return self.pruned(value)
-        return made
+        return result
 
 
 def _successor(name: str, versions: Sequence[Object]) -> str:
     """The version to recommend to users of a deprecated version: the most preferred one that is
     served and not deprecated, if it ranks above."""
-    good = [one["name"] for one in versions if one["served"] and not one.get("deprecated")]
+    good = [
+        version["name"]
+        for version in versions
+        if version["served"] and not version.get("deprecated")
+    ]
     best = min(good, key=priority, default=name)
     return best if priority(best) < priority(name) else ""
 
 
-def _column(given: Object) -> CustomColumn:
+def _column(entry: Object) -> CustomColumn:
     return CustomColumn(
-        given["name"],
-        given["type"],
-        given["jsonPath"],
-        given.get("format") or "",
-        given.get("description") or "",
-        given.get("priority") or 0,
+        entry["name"],
+        entry["type"],
+        entry["jsonPath"],
+        entry.get("format") or "",
+        entry.get("description") or "",
+        entry.get("priority") or 0,
     )
 
 
@@ -210,11 +214,11 @@ class Definition:
         self._know(source, value)
         versions = spec["versions"]
         kinds = [
-            CustomKind(self, index, one, _successor(one["name"], versions))
-            for index, one in enumerate(versions)
+            CustomKind(self, index, version, _successor(version["name"], versions))
+            for index, version in enumerate(versions)
         ]
         self.kinds = {kind.api_version: kind for kind in kinds}
-        storage = next(one["name"] for one in spec["versions"] if one["storage"])
+        storage = next(version["name"] for version in spec["versions"] if version["storage"])
         self.storage = self.kinds[f"{self.group}/{storage}"]
 
     def _know(self, source: Version, value: Object) -> None:
@@ -258,8 +262,8 @@ _STAGES = {None: 2, "beta": 1, "alpha": 0}
 def priority(version: str) -> tuple[object, ...]:
     """Sort key by preference: stable versions before betas before alphas, newer before older, names
     of another form last, in alphabetical order."""
-    found = _RELEASE.fullmatch(version)
-    if found is None:
+    match = _RELEASE.fullmatch(version)
+    if match is None:
         return (1, version)
-    major, stage, minor = found.groups()
+    major, stage, minor = match.groups()
     return (0, -_STAGES[stage], -int(major), -int(minor or 0))

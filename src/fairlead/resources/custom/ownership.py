@@ -34,35 +34,37 @@ class CustomVersions:
         self._known: BoundedCache[_Key, bytes] = BoundedCache(64, longest=_LONGEST, per_byte=1)
 
     def struct(self, api_version: str) -> Struct | None:
-        found = self._kind.definition.kinds.get(api_version)
-        return found.struct if found is not None and found.served else None
+        kind = self._kind.definition.kinds.get(api_version)
+        return kind.struct if kind is not None and kind.served else None
 
     def convert(self, value: Object, api_version: str) -> Object:
         """Objects without an apiVersion are in the version of the request. Raises Unconverted."""
-        given = value.get("apiVersion") or self._kind.api_version
-        if api_version == given:
+        from_version = value.get("apiVersion") or self._kind.api_version
+        if api_version == from_version:
             return value
-        made = self._converted(value, given, api_version)
+        converted = self._converted(value, from_version, api_version)
         if "apiVersion" in value:
-            return made
-        return {name: item for name, item in made.items() if name not in ("kind", "apiVersion")}
+            return converted
+        return {
+            name: item for name, item in converted.items() if name not in ("kind", "apiVersion")
+        }
 
-    def _converted(self, value: Object, given: str, api_version: str) -> Object:
-        whole = {**value, "apiVersion": given, "kind": self._kind.definition.kind}
+    def _converted(self, value: Object, from_version: str, api_version: str) -> Object:
+        obj = {**value, "apiVersion": from_version, "kind": self._kind.definition.kind}
         converter = self._kind.definition.converter
         if converter is None:
-            return {**whole, "apiVersion": api_version}
-        encoded = orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)
+            return {**obj, "apiVersion": api_version}
+        encoded = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
         key = (blake2b(encoded, digest_size=16).digest(), api_version)
-        known = self._known.get(key)
-        if known is None:
-            raise Unconverted(lambda: self._learn(converter, whole, key))
-        found: Object = orjson.loads(known)
-        return found
+        cached = self._known.get(key)
+        if cached is None:
+            raise Unconverted(lambda: self._learn(converter, obj, key))
+        metadata: Object = orjson.loads(cached)
+        return metadata
 
-    async def _learn(self, converter: Converter, whole: Object, key: _Key) -> None:
-        [made] = await converter.convert([whole], key[1])
-        encoded = orjson.dumps(made)
+    async def _learn(self, converter: Converter, obj: Object, key: _Key) -> None:
+        [converted] = await converter.convert([obj], key[1])
+        encoded = orjson.dumps(converted)
         if len(encoded) > _LONGEST:
             raise internal(f"an object of {len(encoded)} bytes is too large to be converted")
         self._known.keep(key, encoded, len(encoded))

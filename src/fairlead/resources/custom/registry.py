@@ -66,8 +66,8 @@ class Registry:
         """The resource names and kinds of the built-in resources of a group."""
         resources: set[str] = set()
         kinds: set[str] = set()
-        for found in self._api.resources.groups.get(group, {}).values():
-            for resource in found.resources.values():
+        for group_version in self._api.resources.groups.get(group, {}).values():
+            for resource in group_version.resources.values():
                 if resource.custom is None:
                     resources |= {resource.name, resource.kind.lower(), *resource.short_names}
                     kinds |= {resource.kind, resource.list_kind}
@@ -80,11 +80,11 @@ class Registry:
         if definition is None or not definition.plural or self._is_built_in(definition):
             return None
         kind = definition.storage
-        found = self._resources.get(name, {}).get(kind.api_version) or self._unserved.get(name)
-        if found is None or found.custom is not kind:
-            found = self._unserved[name] = self._resource(kind)
-            self._api.resources.know(found)
-        return found
+        resource = self._resources.get(name, {}).get(kind.api_version) or self._unserved.get(name)
+        if resource is None or resource.custom is not kind:
+            resource = self._unserved[name] = self._resource(kind)
+            self._api.resources.know(resource)
+        return resource
 
     def _take(self, source: Version) -> None:
         value = source.object()
@@ -115,11 +115,11 @@ class Registry:
     def _serve(self, definition: Definition) -> None:
         api, name = self._api, definition.name
         kinds = [] if self._is_built_in(definition) else definition.served
-        wanted = {kind.api_version: kind for kind in kinds}
+        wanted_kinds = {kind.api_version: kind for kind in kinds}
         served = self._resources.setdefault(name, {})
-        for api_version in [one for one in served if one not in wanted]:
-            self._withdraw(served.pop(api_version), last=not wanted and not served)
-        for api_version, kind in wanted.items():
+        for api_version in [version for version in served if version not in wanted_kinds]:
+            self._withdraw(served.pop(api_version), last=not wanted_kinds and not served)
+        for api_version, kind in wanted_kinds.items():
             resource = served.get(api_version)
             if resource is None:
                 resource = served[api_version] = self._resource(kind)
@@ -137,17 +137,17 @@ class Registry:
         permission to write the status of definitions would grant all rights to the built-in
         objects."""
         versions = self._api.resources.groups.get(definition.group, {}).values()
-        found = (version.resources.get(definition.plural) for version in versions)
-        return any(resource is not None and resource.custom is None for resource in found)
+        resources = (version.resources.get(definition.plural) for version in versions)
+        return any(resource is not None and resource.custom is None for resource in resources)
 
     def _resource(self, kind: CustomKind) -> CustomResource:
         definition, resources = kind.definition, self._api.resources
-        known = resources.groups.get(definition.group, {})
-        found = known.get(kind.version)
-        if found is None:
-            short = next((one.short for one in known.values()), definition.group)
-            found = GroupVersion(short, definition.group, kind.version)
-        return CustomResource(resources.dialect, found, kind)
+        versions = resources.groups.get(definition.group, {})
+        group_version = versions.get(kind.version)
+        if group_version is None:
+            short = next((version.short for version in versions.values()), definition.group)
+            group_version = GroupVersion(short, definition.group, kind.version)
+        return CustomResource(resources.dialect, group_version, kind)
 
     def _sort(self, group: str) -> None:
         resources = self._api.resources

@@ -35,8 +35,8 @@ class ScalePaths:
 
     def read(self, value: Object) -> Object:
         """The spec and status of the Scale; raises 404 if the object has no spec replicas."""
-        wanted = _found(value, self.spec)
-        if wanted is _MISSING:
+        spec_replicas = _found(value, self.spec)
+        if spec_replicas is _MISSING:
             raise StatusError(
                 404, "NotFound", f'the spec replicas field "{shown(self.spec)}" does not exist'
             )
@@ -44,7 +44,7 @@ class ScalePaths:
         selector = _found(value, self.selector) if self.selector else ""
         if isinstance(selector, str) and selector:
             status["selector"] = selector
-        replicas = _number(wanted, self.spec)
+        replicas = _number(spec_replicas, self.spec)
         return {"spec": {"replicas": replicas} if replicas else {}, "status": status}
 
     def is_set(self, value: Object) -> bool:
@@ -53,31 +53,31 @@ class ScalePaths:
     def write(self, value: Object, replicas: int) -> Object:
         """A copy of the object with another number of replicas; only the maps on the path are
         copied."""
-        made = here = {**value}
+        result = here = {**value}
         for step in self.spec[:-1]:
             below = here.get(step)
             here[step] = {**below} if isinstance(below, dict) else {}
             here = here[step]
         here[self.spec[-1]] = replicas
-        return made
+        return result
 
     def check(self, value: Object, causes: Causes, *, spec: bool) -> None:
         """Check that the numbers of replicas are integers in the range of a Scale, and that the
         selector is a string."""
         for steps in (self.spec, self.status) if spec else (self.status,):
-            found = _checked(value, steps, "int64", 0, causes)
-            if found is None:
+            replicas = _checked(value, steps, "int64", 0, causes)
+            if replicas is None:
                 continue
-            if found < 0:
-                causes.invalid(shown(steps), found, "should be a non-negative integer")
-            elif found > _MAX_REPLICAS:
+            if replicas < 0:
+                causes.invalid(shown(steps), replicas, "should be a non-negative integer")
+            elif replicas > _MAX_REPLICAS:
                 detail = f"should be less than or equal to {_MAX_REPLICAS}"
-                causes.invalid(shown(steps), found, detail)
+                causes.invalid(shown(steps), replicas, detail)
         if self.selector:
             _checked(value, self.selector, "string", "", causes)
 
 
-def _checked(value: Any, steps: tuple[str, ...], wanted: str, zero: Any, causes: Causes) -> Any:
+def _checked(value: Any, steps: tuple[str, ...], type_name: str, zero: Any, causes: Causes) -> Any:
     """The value at a path; None if it is absent or has the wrong type. Adds a cause for a value of
     the wrong type, at the path or above it. `zero` is the value that the message shows."""
     here = value
@@ -90,17 +90,17 @@ def _checked(value: Any, steps: tuple[str, ...], wanted: str, zero: Any, causes:
         if step not in here:
             return None
         here = here[step]
-    if any_type_text(here) != wanted:
-        _tell_type(steps, len(steps), here, wanted, zero, causes)
+    if any_type_text(here) != type_name:
+        _tell_type(steps, len(steps), here, type_name, zero, causes)
         return None
     return here
 
 
 def _tell_type(
-    steps: tuple[str, ...], count: int, found: Any, wanted: str, zero: Any, causes: Causes
+    steps: tuple[str, ...], count: int, actual: Any, type_name: str, zero: Any, causes: Causes
 ) -> None:
-    given = f"{plain_text(found)} is of the type {any_type_text(found)}, expected {wanted}"
-    causes.invalid(shown(steps), zero, f"{shown(steps[:count])} accessor error: {given}")
+    detail = f"{plain_text(actual)} is of the type {any_type_text(actual)}, expected {type_name}"
+    causes.invalid(shown(steps), zero, f"{shown(steps[:count])} accessor error: {detail}")
 
 
 def shown(steps: tuple[str, ...]) -> str:
@@ -119,12 +119,12 @@ def _found(value: Any, steps: tuple[str, ...]) -> Any:
     return value
 
 
-def _number(found: Any, steps: tuple[str, ...]) -> int:
+def _number(actual: Any, steps: tuple[str, ...]) -> int:
     """A number of replicas; 0 if the status has none yet."""
-    if found is _MISSING or found is None:
+    if actual is _MISSING or actual is None:
         return 0
-    if not isinstance(found, int) or isinstance(found, bool):
+    if not isinstance(actual, int) or isinstance(actual, bool):
         raise StatusError(
-            422, "Invalid", f"{shown(steps)} is of the type {type(found).__name__}, not a number"
+            422, "Invalid", f"{shown(steps)} is of the type {type(actual).__name__}, not a number"
         )
-    return found
+    return actual

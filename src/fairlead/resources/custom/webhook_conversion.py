@@ -42,16 +42,16 @@ class WebhookConverter:
         todo = [value for value in values if value["apiVersion"] != api_version]
         if not todo:
             return list(values)
-        given = todo[0]["apiVersion"]
-        what = f"conversion webhook for {given}, Kind={self._kind}"
+        from_version = todo[0]["apiVersion"]
+        webhook = f"conversion webhook for {from_version}, Kind={self._kind}"
         try:
-            made = await self._ask(todo, api_version)
+            returned = await self._ask(todo, api_version)
         except (CallError, _Refused) as error:
-            raise _failed(f"{what} failed: {error}") from None
-        if len(made) != len(todo):
-            raise _failed(f"{what} returned {len(made)} objects, expected {len(todo)}")
+            raise _failed(f"{webhook} failed: {error}") from None
+        if len(returned) != len(todo):
+            raise _failed(f"{webhook} returned {len(returned)} objects, expected {len(todo)}")
         converted = iter(
-            _checked(what, *pair, api_version) for pair in zip(todo, made, strict=True)
+            _checked(webhook, *pair, api_version) for pair in zip(todo, returned, strict=True)
         )
         return [
             value if value["apiVersion"] == api_version else next(converted) for value in values
@@ -87,8 +87,8 @@ class WebhookConverter:
         result = response.get("result")
         status = result.get("status") if isinstance(result, dict) else ""
         if status != "Success":
-            said = result.get("message") if isinstance(result, dict) else ""
-            raise _Refused(said or f"response.result.status was '{status or ''}', not 'Success'")
+            message = result.get("message") if isinstance(result, dict) else ""
+            raise _Refused(message or f"response.result.status was '{status or ''}', not 'Success'")
         objects = response.get("convertedObjects")
         return objects if isinstance(objects, list) else []
 
@@ -103,50 +103,52 @@ def _failed(message: str) -> StatusError:
     return StatusError(500, "", message)
 
 
-def _checked(what: str, original: Object, made: Any, api_version: str) -> Object:
+def _checked(webhook: str, original: Object, converted: Any, api_version: str) -> Object:
     """Check that a converted object has the identity of the original, and restore its metadata. A
     webhook may change labels and annotations only."""
-    if not isinstance(made, dict):
-        kind = json_kind(made)
+    if not isinstance(converted, dict):
+        kind = json_kind(converted)
         raise _failed(f"json: cannot unmarshal {kind} into Go value of type unstructured.detector")
-    if not made.get("kind"):
-        raise _failed(f"Object 'Kind' is missing in '{orjson.dumps(made).decode()}'")
-    for name, field, wanted in (
+    if not converted.get("kind"):
+        raise _failed(f"Object 'Kind' is missing in '{orjson.dumps(converted).decode()}'")
+    for name, field, expected in (
         ("groupVersion", "apiVersion", api_version),
         ("kind", "kind", original["kind"]),
     ):
-        found = made.get(field) or ""
-        if found != wanted:
-            problem = f"invalid {name} (expected {wanted}, received {found})"
-            raise _failed(f"{what} returned invalid object at index 0: {problem}")
-    given = made.get("metadata")
-    problem = _other_identity(original["metadata"], given if isinstance(given, dict) else {})
+        received = converted.get(field) or ""
+        if received != expected:
+            problem = f"invalid {name} (expected {expected}, received {received})"
+            raise _failed(f"{webhook} returned invalid object at index 0: {problem}")
+    metadata = converted.get("metadata")
+    problem = _other_identity(original["metadata"], metadata if isinstance(metadata, dict) else {})
     if problem:
-        raise _failed(f"{what} returned invalid object: {problem}")
+        raise _failed(f"{webhook} returned invalid object: {problem}")
     try:
-        return {**made, "metadata": _restored(original["metadata"], made)}
+        return {**converted, "metadata": _restored(original["metadata"], converted)}
     except _Refused as error:
-        raise _failed(f"{what} returned invalid metadata: {error}") from None
+        raise _failed(f"{webhook} returned invalid metadata: {error}") from None
 
 
-def _other_identity(original: Object, made: Object) -> str:
+def _other_identity(original: Object, converted: Object) -> str:
     for name, shown in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
-        wanted, found = original.get(name, ""), made.get(name, "")
-        if wanted != found:
-            return f"must have the same {shown}: {wanted} != {found}"
+        expected, received = original.get(name, ""), converted.get(name, "")
+        if expected != received:
+            return f"must have the same {shown}: {expected} != {received}"
     return ""
 
 
-def _restored(original: Object, made: Object) -> Object:
+def _restored(original: Object, converted: Object) -> Object:
     """The original metadata, with the labels and annotations of the converted object."""
-    if "metadata" not in made:
+    if "metadata" not in converted:
         raise _Refused("missing metadata in converted object")
-    given = made["metadata"]
-    if not isinstance(given, dict):
-        raise _Refused(f"invalid metadata of type {any_type_text(given)} in converted object")
+    new_metadata = converted["metadata"]
+    if not isinstance(new_metadata, dict):
+        raise _Refused(
+            f"invalid metadata of type {any_type_text(new_metadata)} in converted object"
+        )
     metadata = dict(original)
     for name, place, check in _CHANGEABLE:
-        texts = given.get(name)
+        texts = new_metadata.get(name)
         if texts is None:
             metadata.pop(name, None)
             continue

@@ -72,10 +72,15 @@ def _drop_topology(value: Object, old: Object, context: Context) -> None:
     if same(value["endpoints"], old["endpoints"]):
         return
     key = context.dialect.label("@/hostname")
-    known = {(e.get("deprecatedTopology") or {}).get(key) for e in old["endpoints"] or ()}
+    old_values = {(e.get("deprecatedTopology") or {}).get(key) for e in old["endpoints"] or ()}
     for endpoint in value["endpoints"] or ():
         name = (endpoint.pop("deprecatedTopology", None) or {}).get(key)
-        if name and name in known and endpoint.get("nodeName") is None and not dns_subdomain(name):
+        if (
+            name
+            and name in old_values
+            and endpoint.get("nodeName") is None
+            and not dns_subdomain(name)
+        ):
             endpoint["nodeName"] = name
 
 
@@ -162,12 +167,12 @@ def _slice_ports(endpoint_slice: Object) -> str:
 
 
 def _slice_addresses(endpoint_slice: Object) -> str:
-    found = [
+    addresses = [
         address
         for endpoint in items(endpoint_slice, "endpoints")
         for address in items(endpoint, "addresses")
     ]
-    return shortened(found, _SHOWN) or UNSET
+    return shortened(addresses, _SHOWN) or UNSET
 
 
 PRINTERS = {

@@ -77,11 +77,11 @@ class _Form:
             value = from_message(resource.struct, content)
         if self._adapt is not None:
             value = self._adapt(value, resource.dialect)
-        made = to_stored(resource, decoder(resource.struct)(value, []))
-        fill_defaults(resource.stored_struct, made)
+        stored = to_stored(resource, decoder(resource.struct)(value, []))
+        fill_defaults(resource.stored_struct, stored)
         if self._has_claims:  # messages do not carry the kind of nested objects
-            say_kind_of_claims(made["spec"])
-        return made
+            say_kind_of_claims(stored["spec"])
+        return stored
 
 
 class ReferenceCodec:
@@ -97,11 +97,11 @@ class ReferenceCodec:
         self._layout = Layout(resources, builtin)
         self._forms: dict[tuple[str, str], _Form] = {}  # by resource and apiVersion
         # The stored apiVersion of every built-in resource.
-        self._kept = {resources.stored_as(one): one.api_version for one in builtin}
-        for found in resources.group_versions():
-            for one in found.resources.values():
-                if "delete" in one.verbs:
-                    self._know(resources.stored_as(one), one)
+        self._kept = {resources.stored_as(resource): resource.api_version for resource in builtin}
+        for group_version in resources.group_versions():
+            for resource in group_version.resources.values():
+                if "delete" in resource.verbs:
+                    self._know(resources.stored_as(resource), resource)
         self._definitions = resources.stored_as(resources.named(_DEFINITIONS))
         self._metadata = resources.types.struct("meta/v1.ObjectMeta")
         self._custom_kinds: dict[str, str] = {}
@@ -208,8 +208,8 @@ def _as_json(value: bytes, kind: str, api_version: str) -> bytes:
     return b'{"kind":"%b","apiVersion":"%b",%b' % (kind.encode(), api_version.encode(), value[1:])
 
 
-def _unknown(resource: str, key: str, what: str) -> InterchangeError:
-    return InterchangeError(f"{resource} {key}: {what} cannot be read by this release")
+def _unknown(resource: str, key: str, noun: str) -> InterchangeError:
+    return InterchangeError(f"{resource} {key}: {noun} cannot be read by this release")
 
 
 # Layout of the reference's keys below its prefix
@@ -241,10 +241,10 @@ class Layout:
     def __init__(self, resources: Resources, builtin: Iterable[Resource]) -> None:
         self._prefixes: dict[str, str] = {}
         self._places: dict[str, tuple[str, int]] = {}  # resource, number of parts of keys
-        for one in builtin:
-            resource = resources.stored_as(one)
-            self._prefixes[resource] = one.storage_prefix
-            self._places[one.storage_prefix] = resource, 2 if one.namespaced else 1
+        for resource in builtin:
+            stored_as = resources.stored_as(resource)
+            self._prefixes[stored_as] = resource.storage_prefix
+            self._places[resource.storage_prefix] = stored_as, 2 if resource.namespaced else 1
 
     def path(self, resource: str, key: str) -> str:
         return f"/{self._prefixes.get(resource, resource)}/{key}"
@@ -255,14 +255,14 @@ class Layout:
         if not path.startswith("/"):
             return None
         top, _, key = path[1:].partition("/")
-        found = self._places.get(top)
-        if found is None:
+        entry = self._places.get(top)
+        if entry is None:
             below, _, key = key.partition("/")
             top = f"{top}/{below}"
-            found = self._places.get(top)
-        if found is None:
+            entry = self._places.get(top)
+        if entry is None:
             return self._other(top, key)
-        resource, parts = found
+        resource, parts = entry
         return (resource, key) if key.count("/") + 1 == parts and _is_whole(key) else None
 
     def _other(self, resource: str, key: str) -> tuple[str, str] | None:
@@ -270,8 +270,8 @@ class Layout:
             return (resource, key) if _is_whole(key) else None
         if not is_custom(resource) or resource in self._prefixes:
             return None
-        whole = _is_whole(resource) and _is_whole(key)
-        return (resource, key) if key.count("/") <= 1 and whole else None
+        is_whole_key = _is_whole(resource) and _is_whole(key)
+        return (resource, key) if key.count("/") <= 1 and is_whole_key else None
 
 
 def _is_whole(key: str) -> bool:

@@ -78,15 +78,15 @@ def _with_columns(version: Object) -> Object:
     return version
 
 
-def _conversion(given: Object) -> Object:
+def _conversion(value: Object) -> Object:
     """In v1beta1 the fields of the webhook stand beside the strategy."""
     own = ("webhookClientConfig", "conversionReviewVersions")
-    made = {name: item for name, item in given.items() if name not in own}
-    client, reviews = (given.get(name) for name in own)
+    converted = {name: item for name, item in value.items() if name not in own}
+    client, reviews = (value.get(name) for name in own)
     if client is not None or reviews:
         versions = reviews or ["v1beta1"]
-        made["webhook"] = {"clientConfig": client, "conversionReviewVersions": versions}
-    return made
+        converted["webhook"] = {"clientConfig": client, "conversionReviewVersions": versions}
+    return converted
 
 
 def _budget(value: Object, dialect: Dialect) -> Object:

@@ -19,25 +19,25 @@ _NAMES = {
     "deprecatedLastTimestamp": "lastTimestamp",
     "deprecatedCount": "count",
 }
-_CORE_NAMES = {core: ours for ours, core in _NAMES.items()}
+_CORE_NAMES = {core: name for name, core in _NAMES.items()}
 _REPORTERS = ("reportingComponent", "reportingInstance")
 
 
 def to_core(event: Object, _: Dialect) -> Object:
-    made = {_NAMES.get(name, name): value for name, value in event.items()}
+    converted = {_NAMES.get(name, name): value for name, value in event.items()}
     for name in _REPORTERS:
-        made.setdefault(name, "")
-    if made.get("series") is not None and not made["series"].get("count"):
-        made["series"] = {k: v for k, v in made["series"].items() if k != "count"}
-    return made
+        converted.setdefault(name, "")
+    if converted.get("series") is not None and not converted["series"].get("count"):
+        converted["series"] = {k: v for k, v in converted["series"].items() if k != "count"}
+    return converted
 
 
 def from_core(event: Object, _: Dialect) -> Object:
-    kept = {name: value for name, value in event.items() if value or name not in _REPORTERS}
-    made = {_CORE_NAMES.get(name, name): value for name, value in kept.items()}
-    if made.get("series") is not None:
-        made["series"] = {"count": 0, **made["series"]}
-    return made
+    fields = {name: value for name, value in event.items() if value or name not in _REPORTERS}
+    converted = {_CORE_NAMES.get(name, name): value for name, value in fields.items()}
+    if converted.get("series") is not None:
+        converted["series"] = {"count": 0, **converted["series"]}
+    return converted
 
 
 converts("events/v1/events", inward=to_core, outward=from_core)

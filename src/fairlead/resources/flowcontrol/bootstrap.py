@@ -72,7 +72,7 @@ def suggested_objects(dialect: Dialect) -> Suggested:
     names = {"{prefix}": dialect.system_prefix, "{system}": dialect.system_namespace}
     for word, name in names.items():
         text = text.replace(word, name)
-    found = Suggested()
+    suggested = Suggested()
     rule: Spec = {}
     for line in dialect.group_name(text).splitlines():
         words = line.split()
@@ -80,17 +80,17 @@ def suggested_objects(dialect: Dialect) -> Suggested:
             continue
         match words[0]:
             case "level":
-                found.levels[words[1]] = _level(*map(int, words[2:]))
+                suggested.levels[words[1]] = _level(*map(int, words[2:]))
             case "schema":
                 rule = {}
-                found.schemas[words[1]] = _schema(rule, *words[2:])
+                suggested.schemas[words[1]] = _schema(rule, *words[2:])
             case "to":
                 rule["subjects"] = [_subject(word, dialect) for word in words[1:]]
             case "everything":
                 rule.update(EVERYTHING)
             case _:
                 _add_rule(rule, words)
-    return found
+    return suggested
 
 
 def _level(shares: int, queues: int, hand: int, length: int) -> Spec:
@@ -129,10 +129,10 @@ def _add_rule(rule: Spec, words: list[str]) -> None:
             {"verbs": verbs, "nonResourceURLs": things[1:]}
         )
         return
-    made: Spec = {"verbs": verbs, "namespaces": ["*"]}
+    resource_rule: Spec = {"verbs": verbs, "namespaces": ["*"]}
     if things[0] == "cluster":
-        made["clusterScope"] = True
+        resource_rule["clusterScope"] = True
         del things[0]
-    made["apiGroups"] = ["" if things[0] == "core" else things[0]]
-    made["resources"] = things[1:]
-    rule.setdefault("resourceRules", []).append(made)
+    resource_rule["apiGroups"] = ["" if things[0] == "core" else things[0]]
+    resource_rule["resources"] = things[1:]
+    rule.setdefault("resourceRules", []).append(resource_rule)

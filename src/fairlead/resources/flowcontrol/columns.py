@@ -10,8 +10,8 @@ from fairlead.resources.columns.model import AGE, NAME, Object, Value, table, te
 
 def _dangling(schema: Object) -> str:
     conditions = items(schema, "status.conditions")
-    found = (one for one in conditions if one.get("type") == "Dangling")
-    return next((one.get("status") or "" for one in found), "?")
+    matching = (condition for condition in conditions if condition.get("type") == "Dangling")
+    return next((condition.get("status") or "" for condition in matching), "?")
 
 
 def _precedence(schema: Object) -> tuple[int, str]:
@@ -25,8 +25,8 @@ def _amount(part: str, key: str) -> Value:
     """A number in an optional part of a level."""
 
     def cell(level: Object) -> Any:
-        found = field(level, part)
-        return NONE if found is None else found.get(key) or 0
+        value = field(level, part)
+        return NONE if value is None else value.get(key) or 0
 
     return cell
 

@@ -164,21 +164,21 @@ def _check_verbs(verbs: list[str], path: str, causes: Causes) -> None:
         causes.unsupported(path, go_list("string", verbs), VERBS)
 
 
-def _check_lone_star(values: list[str], what: str, path: str, causes: Causes) -> None:
+def _check_lone_star(values: list[str], noun: str, path: str, causes: Causes) -> None:
     if len(values) > 1 and "*" in values:
-        detail = f"if '*' is present, must not specify other {what}"
+        detail = f"if '*' is present, must not specify other {noun}"
         causes.invalid(path, go_list("string", values), detail)
 
 
 def _check_resource_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
     _check_verbs(rule["verbs"] or [], f"{path}.verbs", causes)
-    for name, one, many in (
+    for name, singular, many in (
         ("apiGroups", "api group", "api groups"),
         ("resources", "resource", "resources"),
     ):
         values = rule[name] or []
         if not values:
-            causes.required(f"{path}.{name}", f"resource rules must supply at least one {one}")
+            causes.required(f"{path}.{name}", f"resource rules must supply at least one {singular}")
         _check_lone_star(values, many, f"{path}.{name}", causes)
     namespaces, here = rule["namespaces"] or [], f"{path}.namespaces"
     if not namespaces and not rule.get("clusterScope"):

@@ -29,12 +29,12 @@ def _ports(ingress: Object) -> str:
 
 
 def _parameters(ingress_class: Object) -> str:
-    found = field(ingress_class, "spec.parameters")
-    if found is None:
+    parameters = field(ingress_class, "spec.parameters")
+    if parameters is None:
         return NONE
-    group = found.get("apiGroup")
-    kind = found.get("kind") or ""
-    return f"{kind if group is None else f'{kind}.{group}'}/{found.get('name') or ''}"
+    group = parameters.get("apiGroup")
+    kind = parameters.get("kind") or ""
+    return f"{kind if group is None else f'{kind}.{group}'}/{parameters.get('name') or ''}"
 
 
 PRINTERS = {

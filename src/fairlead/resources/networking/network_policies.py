@@ -109,10 +109,10 @@ def _check_peer(peer: dict[str, Any], path: str, causes: Causes) -> None:
     block = peer.get("ipBlock")
     if block is not None:
         _check_block(block, f"{path}.ipBlock", causes)
-    given = [name for name, value in peer.items() if value is not None]
-    if not given:
+    set_fields = [name for name, value in peer.items() if value is not None]
+    if not set_fields:
         causes.required(path, "must specify a peer")
-    elif len(given) > 1 and block is not None:
+    elif len(set_fields) > 1 and block is not None:
         causes.forbidden(path, "may not specify both ipBlock and another peer")
 
 

@@ -238,13 +238,13 @@ def check_sysctls(spec: Object, causes: Causes) -> None:
     _check_names(allowed, f"spec.{ALLOWED}", causes)
     _check_names(forbidden, f"spec.{FORBIDDEN}", causes)
     equal = set(allowed) & set(forbidden)
-    for mine, own, others in ((ALLOWED, allowed, forbidden), (FORBIDDEN, forbidden, allowed)):
-        patterns = set(others) if mine == ALLOWED else set(others) - equal
+    for field_name, own, others in ((ALLOWED, allowed, forbidden), (FORBIDDEN, forbidden, allowed)):
+        patterns = set(others) if field_name == ALLOWED else set(others) - equal
         for index, name in enumerate(own):
             other = _covering(patterns, name)
             if other is not None:
                 detail = f"sysctl overlaps with {other}"
-                causes.invalid(f"spec.{mine}[{index}]", name, detail)
+                causes.invalid(f"spec.{field_name}[{index}]", name, detail)
 
 
 def _covering(patterns: set[str], name: str) -> str | None:

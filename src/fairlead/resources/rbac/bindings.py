@@ -67,19 +67,19 @@ def _check_role(role: dict[str, Any], kinds: tuple[str, ...], group: str, causes
 def _check_subject(
     subject: dict[str, Any], namespaced: bool, group: str, path: str, causes: Causes
 ) -> None:
-    name, kind, given = subject["name"], subject["kind"], subject.get("apiGroup", "")
+    name, kind, api_group = subject["name"], subject["kind"], subject.get("apiGroup", "")
     if not name:
         causes.required(f"{path}.name")
     if kind == "ServiceAccount":
         if name:
             causes.invalid_each(f"{path}.name", name, dns_subdomain(name))
-        if given:
-            causes.unsupported(f"{path}.apiGroup", given, [""])
+        if api_group:
+            causes.unsupported(f"{path}.apiGroup", api_group, [""])
         if not namespaced and not subject.get("namespace"):
             causes.required(f"{path}.namespace")
     elif kind in SUBJECT_KINDS:
-        if given != group:
-            causes.unsupported(f"{path}.apiGroup", given, [group])
+        if api_group != group:
+            causes.unsupported(f"{path}.apiGroup", api_group, [group])
     else:
         causes.unsupported(f"{path}.kind", kind, SUBJECT_KINDS)
 
@@ -101,7 +101,7 @@ def _subject(subject: Object) -> str:
 
 def _subjects(kind: str) -> Value:
     return lambda binding: ", ".join(
-        _subject(one) for one in items(binding, "subjects") if one.get("kind") == kind
+        _subject(subject) for subject in items(binding, "subjects") if subject.get("kind") == kind
     )
 
 

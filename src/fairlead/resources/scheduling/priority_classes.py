@@ -51,11 +51,11 @@ class PriorityClassBehaviour(Behaviour):
 
 
 def _system_class_error(name: str, priority: int, is_default: bool) -> str:
-    wanted = SYSTEM_CLASSES.get(name)
-    if wanted is None:
+    expected = SYSTEM_CLASSES.get(name)
+    if expected is None:
         return f"{name} is not a known system priority class"
-    if priority != wanted:
-        return f"value of {name} PriorityClass must be {wanted}"
+    if priority != expected:
+        return f"value of {name} PriorityClass must be {expected}"
     return f"globalDefault of {name} PriorityClass must be false" if is_default else ""
 
 

@@ -21,7 +21,7 @@ def _audiences(driver: Object) -> str:
     requests = field(driver, "spec.tokenRequests")
     if requests is None:
         return UNSET
-    return joined(one.get("audience") for one in requests)
+    return joined(request.get("audience") for request in requests)
 
 
 def _modes(driver: Object) -> str:

@@ -78,7 +78,7 @@ def same(value: Any, old: Any) -> bool:
     if isinstance(value, dict) and isinstance(old, dict):
         return all(same(value.get(name), old.get(name)) for name in {*value, *old})
     if isinstance(value, list) and isinstance(old, list) and len(value) == len(old):
-        return all(same(one, other) for one, other in zip(value, old, strict=True))
+        return all(same(item, other) for item, other in zip(value, old, strict=True))
     return bool(value == old or (value in (None, []) and old in (None, [])))
 
 

@@ -73,10 +73,10 @@ def _check_topologies(terms: list[dict[str, Any]], causes: Causes) -> None:
     seen = Counter({_NO_TERM: len(terms)})
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
-        found = _check_term(term.get("matchLabelExpressions") or [], path, causes)
-        for _ in range(seen[found]):
+        label_values = _check_term(term.get("matchLabelExpressions") or [], path, causes)
+        for _ in range(seen[label_values]):
             causes.duplicate(path, "")
-        seen[found] += 1
+        seen[label_values] += 1
 
 
 _Term = frozenset[tuple[str, frozenset[str]]]  # the keys of a term with their values
@@ -84,7 +84,7 @@ _NO_TERM: _Term = frozenset()
 
 
 def _check_term(rules: list[dict[str, Any]], path: str, causes: Causes) -> _Term:
-    found: dict[str, frozenset[str]] = {}
+    label_values: dict[str, frozenset[str]] = {}
     for index, rule in enumerate(rules):
         key, values = rule["key"], rule["values"] or []
         here = f"{path}[{index}]"
@@ -96,7 +96,7 @@ def _check_term(rules: list[dict[str, Any]], path: str, causes: Causes) -> _Term
                 causes.duplicate(f"{here}.values[{number}]", text)
             seen.add(text)
         causes.invalid_each(f"{here}.key", key, qualified_name(key))
-        if key in found:
+        if key in label_values:
             causes.duplicate(f"{here}.key", key)
-        found[key] = frozenset(seen)
-    return frozenset(found.items())
+        label_values[key] = frozenset(seen)
+    return frozenset(label_values.items())

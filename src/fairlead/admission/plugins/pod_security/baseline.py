@@ -59,15 +59,16 @@ def capabilities(pod: Pod) -> Violation | None:
     bad = pod.names(lambda container: not DEFAULT_CAPABILITIES.issuperset(added(container.context)))
     if not bad:
         return None
-    given = {name for container in pod.containers for name in added(container.context)}
+    capabilities_added = {name for container in pod.containers for name in added(container.context)}
     return Violation(
-        "non-default capabilities", not_added(bad, sorted(given - DEFAULT_CAPABILITIES))
+        "non-default capabilities",
+        not_added(bad, sorted(capabilities_added - DEFAULT_CAPABILITIES)),
     )
 
 
 def not_added(containers: list[str], names: list[str]) -> str:
-    who = named("container", containers)
-    return f"{who} must not include {quoted(names)} in securityContext.capabilities.add"
+    setters_text = named("container", containers)
+    return f"{setters_text} must not include {quoted(names)} in securityContext.capabilities.add"
 
 
 def host_namespaces(pod: Pod) -> Violation | None:
@@ -84,8 +85,8 @@ def host_path_volumes(pod: Pod) -> Violation | None:
 def host_ports(pod: Pod) -> Violation | None:
     bad, ports = [], set()
     for container in pod.containers:
-        given = container.value.get("ports")
-        used = {str(port["hostPort"]) for port in given or () if port.get("hostPort")}
+        declared = container.value.get("ports")
+        used = {str(port["hostPort"]) for port in declared or () if port.get("hostPort")}
         if used:
             bad.append(container.name)
             ports |= used
@@ -100,8 +101,8 @@ def privileged(pod: Pod) -> Violation | None:
     bad = pod.names(lambda container: container.context.get("privileged"))
     if not bad:
         return None
-    who = named("container", bad)
-    return Violation("privileged", f"{who} must not set securityContext.privileged=true")
+    setters_text = named("container", bad)
+    return Violation("privileged", f"{setters_text} must not set securityContext.privileged=true")
 
 
 def proc_mount(pod: Pod) -> Violation | None:
@@ -113,8 +114,10 @@ def proc_mount(pod: Pod) -> Violation | None:
             kinds.add(kind)
     if not bad:
         return None
-    who, what = named("container", bad), quoted(sorted(kinds))
-    return Violation("procMount", f"{who} must not set securityContext.procMount to {what}")
+    setters_text, kinds_text = named("container", bad), quoted(sorted(kinds))
+    return Violation(
+        "procMount", f"{setters_text} must not set securityContext.procMount to {kinds_text}"
+    )
 
 
 def selinux_options(pod: Pod) -> Violation | None:
@@ -131,24 +134,26 @@ def selinux_options(pod: Pod) -> Violation | None:
         return len(faults) > before
 
     pod_too = is_bad(pod.context)
-    who = setters(pod_too, pod.names(lambda container: is_bad(container.context)))
-    if not who:
+    setters_text = setters(pod_too, pod.names(lambda container: is_bad(container.context)))
+    if not setters_text:
         return None
     types = sorted({text for name, text in faults if name == "type"})
-    said = [named("type", types)] if types else []
-    said += [f"{name} may not be set" for name in ("user", "role") if (name, "") in faults]
-    detail = f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(said)}"
+    details = [named("type", types)] if types else []
+    details += [f"{name} may not be set" for name in ("user", "role") if (name, "") in faults]
+    detail = f"{setters_text} set forbidden securityContext.seLinuxOptions: {'; '.join(details)}"
     return Violation("seLinuxOptions", detail)
 
 
 def seccomp_annotations(pod: Pod) -> Violation | None:
     """Before v1.19 annotations named the profiles."""
-    wanted = [pod.keys.seccomp_pod]
-    wanted += [pod.keys.seccomp_container + container.name for container in pod.containers]
-    given = {key: pod.annotations[key] for key in wanted if key in pod.annotations}
+    annotation_names = [pod.keys.seccomp_pod]
+    annotation_names += [
+        pod.keys.seccomp_container + container.name for container in pod.containers
+    ]
+    present = {key: pod.annotations[key] for key in annotation_names if key in pod.annotations}
     bad = sorted(
         f"{key}={quote(profile)}"
-        for key, profile in given.items()
+        for key, profile in present.items()
         if profile not in (RUNTIME_DEFAULT, DOCKER_DEFAULT) and not profile.startswith(LOCALHOST)
     )
     if not bad:
@@ -168,18 +173,18 @@ def seccomp_profile(pod: Pod) -> Violation | None:
         return kind is not None and kind not in SECCOMP_TYPES
 
     bad = pod.names(lambda container: is_bad(container.context))
-    who = setters(is_bad(pod.context), bad)
-    if not who:
+    setters_text = setters(is_bad(pod.context), bad)
+    if not setters_text:
         return None
     contexts = (pod.context, *(container.context for container in pod.containers))
     kinds = sorted({seccomp_type(context) or "" for context in contexts if is_bad(context)})
-    detail = f"{who} must not set securityContext.seccompProfile.type to {quoted(kinds)}"
+    detail = f"{setters_text} must not set securityContext.seccompProfile.type to {quoted(kinds)}"
     return Violation("seccompProfile", detail)
 
 
 def sysctls(pod: Pod) -> Violation | None:
-    given = [sysctl.get("name", "") for sysctl in pod.context.get("sysctls") or ()]
-    bad = [name for name in given if name not in SAFE_SYSCTLS]
+    names = [sysctl.get("name", "") for sysctl in pod.context.get("sysctls") or ()]
+    bad = [name for name in names if name not in SAFE_SYSCTLS]
     return Violation("forbidden sysctls", ", ".join(bad)) if bad else None
 
 
@@ -188,8 +193,8 @@ def windows_host_process(pod: Pod) -> Violation | None:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))
 
     bad = pod.names(lambda container: is_bad(container.context))
-    who = setters(is_bad(pod.context), bad)
-    if not who:
+    setters_text = setters(is_bad(pod.context), bad)
+    if not setters_text:
         return None
-    detail = f"{who} must not set securityContext.windowsOptions.hostProcess=true"
+    detail = f"{setters_text} must not set securityContext.windowsOptions.hostProcess=true"
     return Violation("hostProcess", detail)

@@ -58,10 +58,10 @@ class _Look:
 
     def knows_controller_of(self, pod: Object) -> bool:
         controller = _controller(pod)
-        known = controller in self._controllers
+        is_known = controller in self._controllers
         if controller:
             self._controllers.add(controller)
-        return known
+        return is_known
 
     async def goes_on_after(self, entry: Version, pod: Object) -> bool:
         """Check a pod; returns False if the limit is reached."""
@@ -69,27 +69,27 @@ class _Look:
             self._exempt += 1
             return True
         self._checked += 1
-        found = violations(self._enforce, pod_of(pod, self._keys))
-        if found:
-            reasons = ", ".join(violation.reason for violation in found)
+        found_violations = violations(self._enforce, pod_of(pod, self._keys))
+        if found_violations:
+            reasons = ", ".join(violation.reason for violation in found_violations)
             self._faults.setdefault(reasons, []).append(entry.name)
         await self._slices.pause()
         return self._time() < self._end and self._checked < MAX_PODS
 
     def said(self, namespace: str, entries: int) -> list[str]:
-        said, total = [], entries - self._exempt
+        lines, total = [], entries - self._exempt
         if self._checked < total:
-            said.append(
+            lines.append(
                 f"new PodSecurity enforce level only checked against the first {self._checked} of"
                 f" {total} existing pods"
             )
         if self._faults:
-            said.append(
+            lines.append(
                 f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce'
                 f' level "{self._enforce}"'
             )
         faults = self._faults.items()
-        return said + sorted(f"{_names(names)}: {fault}" for fault, names in faults)
+        return lines + sorted(f"{_names(names)}: {fault}" for fault, names in faults)
 
 
 def _controller(pod: Object) -> str:

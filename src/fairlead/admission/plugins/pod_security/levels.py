@@ -55,7 +55,9 @@ class Policy(NamedTuple):
         return self.audit.allows_all and self.warn.allows_all
 
     def is_like(self, other: Policy) -> bool:
-        return all(mine.is_like(theirs) for mine, theirs in zip(self, other, strict=True))
+        return all(
+            policy.is_like(other_policy) for policy, other_policy in zip(self, other, strict=True)
+        )
 
     def __str__(self) -> str:
         """The modes that restrict pods."""
@@ -69,8 +71,8 @@ def minor_of(version: str) -> int | None:
     """The minor number of a version such as `v1.25` or `latest`; None if it is invalid."""
     if version == LATEST:
         return _NEWEST
-    found = _VERSION.match(version)
-    minor = int(found[1]) if found else _NEWEST
+    match = _VERSION.match(version)
+    minor = int(match[1]) if match else _NEWEST
     return minor if minor < _NEWEST else None
 
 
@@ -92,17 +94,17 @@ class Labels:
         for (level_label, version_label), (level, minor) in zip(
             self._modes, self._defaults, strict=True
         ):
-            wanted = labels.get(level_label)
-            if wanted in LEVELS:
-                level = wanted
-            elif wanted is not None:
+            label = labels.get(level_label)
+            if label in LEVELS:
+                level = label
+            elif label is not None:
                 level = PRIVILEGED if standards else RESTRICTED
-                causes.invalid(f"metadata.labels[{level_label}]", wanted, WRONG_LEVEL)
+                causes.invalid(f"metadata.labels[{level_label}]", label, WRONG_LEVEL)
             version = labels.get(version_label)
             if version is not None:
-                found = minor_of(version)
-                minor = _NEWEST if found is None else found
-                if found is None:
+                parsed = minor_of(version)
+                minor = _NEWEST if parsed is None else parsed
+                if parsed is None:
                     causes.invalid(f"metadata.labels[{version_label}]", version, WRONG_VERSION)
             standards.append(Standard(level, minor))
         return Policy(*standards)

@@ -131,8 +131,8 @@ class PodSecurity(PluginBase):
 
     def _asked_in(self, namespace: str) -> _Asked:
         """The policy of a namespace; the default for a missing one, which other plugins reject."""
-        found = self._find_namespace(namespace)
-        return self._asked.of(found) if found is not None else _asked(self._settings.defaults)
+        entry = self._find_namespace(namespace)
+        return self._asked.of(entry) if entry is not None else _asked(self._settings.defaults)
 
     def _evaluate(
         self, attributes: Attributes, asked: _Asked, value: Object, *, enforced: bool
@@ -146,20 +146,20 @@ class PodSecurity(PluginBase):
         if asked.error:
             self._note(attributes, "error", f"Failed to parse policy: {asked.error}")
         pod, policy = pod_of(value, self._keys), asked.policy
-        told: dict[Standard, str] = {}
+        annotations: dict[Standard, str] = {}
 
         def faults(standard: Standard) -> str:
-            if standard not in told:
-                told[standard] = listed(violations(standard, pod))
-            return told[standard]
+            if standard not in annotations:
+                annotations[standard] = listed(violations(standard, pod))
+            return annotations[standard]
 
         if enforced:
             self._note(attributes, "enforce-policy", asked.enforced)
         if faults(policy.audit):
             self._note(attributes, "audit-violations", _would(policy.audit, faults(policy.audit)))
         if enforced and faults(policy.enforce):
-            said = f'violates PodSecurity "{asked.enforced}": {faults(policy.enforce)}'
-            raise refusal(attributes, said)
+            message = f'violates PodSecurity "{asked.enforced}": {faults(policy.enforce)}'
+            raise refusal(attributes, message)
         if faults(policy.warn):
             attributes.context.warn(_would(policy.warn, faults(policy.warn)))
 
@@ -221,18 +221,22 @@ def _is_tightened(new: Standard, old: Standard) -> bool:
     return new.minor != old.minor or new.is_stricter_than(old)
 
 
-def _is_significant(pod: Object, old: Object, known: Keys) -> bool:
+def _is_significant(pod: Object, old: Object, annotation_keys: Keys) -> bool:
     """Whether an update of a pod can affect the checks: of the mutable fields these are images,
     seccomp profiles and ephemeral containers."""
-    return not _essence(pod, known) <= _essence(old, known)
+    return not _essence(pod, annotation_keys) <= _essence(old, annotation_keys)
 
 
-def _essence(pod: Object, known: Keys) -> set[tuple[str, str, str]]:
+def _essence(pod: Object, annotation_keys: Keys) -> set[tuple[str, str, str]]:
     from fairlead.resources.core.pods.container_lists import all_containers
 
     annotations = pod["metadata"].get("annotations") or {}
-    prefix = known.seccomp_container
+    prefix = annotation_keys.seccomp_container
     return {
-        (found["name"], found.get("image", ""), annotations.get(prefix + found["name"], ""))
-        for found in all_containers(pod["spec"])
+        (
+            container["name"],
+            container.get("image", ""),
+            annotations.get(prefix + container["name"], ""),
+        )
+        for container in all_containers(pod["spec"])
     }

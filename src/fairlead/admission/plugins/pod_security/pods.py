@@ -51,8 +51,8 @@ def pod_of(value: Object, keys: Keys) -> Pod:
     """Parse an object with `metadata` and `spec`."""
     spec = value["spec"]
     containers = [
-        Container(found["name"], found.get("securityContext") or _NOTHING, found)
-        for found in all_containers(spec)
+        Container(container["name"], container.get("securityContext") or _NOTHING, container)
+        for container in all_containers(spec)
     ]
     annotations = (value.get("metadata") or _NOTHING).get("annotations") or {}
     context = spec.get("securityContext") or _NOTHING
@@ -75,7 +75,7 @@ def named(word: str, names: Collection[str]) -> str:
 
 def setters(pod_too: bool, names: Collection[str]) -> str:
     """Names the setters of a field for a message: the pod, some containers, or both."""
-    found = ["pod"] if pod_too else []
+    subjects = ["pod"] if pod_too else []
     if names:
-        found.append(named("container", names))
-    return " and ".join(found)
+        subjects.append(named("container", names))
+    return " and ".join(subjects)

@@ -46,8 +46,8 @@ def privilege_escalation(pod: Pod) -> Violation | None:
     )
     if not bad:
         return None
-    who = named("container", bad)
-    detail = f"{who} must set securityContext.allowPrivilegeEscalation=false"
+    setters_text = named("container", bad)
+    detail = f"{setters_text} must set securityContext.allowPrivilegeEscalation=false"
     return Violation("allowPrivilegeEscalation != false", detail)
 
 
@@ -55,13 +55,13 @@ def capabilities(pod: Pod) -> Violation | None:
     def keeps_some(context: Object) -> bool:
         return "ALL" not in ((context.get("capabilities") or {}).get("drop") or ())
 
-    keeping = [found.name for found in pod.containers if keeps_some(found.context)]
-    given = {name for container in pod.containers for name in added(container.context)}
-    forbidden = given - {ADDABLE}
+    keeping = [container.name for container in pod.containers if keeps_some(container.context)]
+    capabilities_added = {name for container in pod.containers for name in added(container.context)}
+    forbidden = capabilities_added - {ADDABLE}
     details = []
     if keeping:
-        who = named("container", keeping)
-        details.append(f'{who} must set securityContext.capabilities.drop=["ALL"]')
+        setters_text = named("container", keeping)
+        details.append(f'{setters_text} must set securityContext.capabilities.drop=["ALL"]')
     if forbidden:
         adding = pod.names(lambda container: not forbidden.isdisjoint(added(container.context)))
         details.append(not_added(adding, sorted(forbidden)))
@@ -78,29 +78,33 @@ def volumes(pod: Pod) -> Violation | None:
     if not bad:
         return None
     uses = "uses" if len(bad) == 1 else "use"
-    what = f"{plural('restricted volume type', kinds)} {quoted(sorted(kinds))}"
-    return Violation("restricted volume types", f"{named('volume', bad)} {uses} {what}")
+    types_text = f"{plural('restricted volume type', kinds)} {quoted(sorted(kinds))}"
+    return Violation("restricted volume types", f"{named('volume', bad)} {uses} {types_text}")
 
 
 def run_as_non_root(pod: Pod) -> Violation | None:
-    reason, wanted = "runAsNonRoot != true", pod.context.get("runAsNonRoot")
+    reason, value = "runAsNonRoot != true", pod.context.get("runAsNonRoot")
     bad = pod.names(lambda container: container.context.get("runAsNonRoot") is False)
-    who = setters(wanted is False, bad)
-    if who:
-        return Violation(reason, f"{who} must not set securityContext.runAsNonRoot=false")
-    if wanted:
+    setters_text = setters(value is False, bad)
+    if setters_text:
+        return Violation(reason, f"{setters_text} must not set securityContext.runAsNonRoot=false")
+    if value:
         return None
     silent = pod.names(lambda container: container.context.get("runAsNonRoot") is None)
     if not silent:
         return None
-    who = named("container", silent)
-    return Violation(reason, f"pod or {who} must set securityContext.runAsNonRoot=true")
+    setters_text = named("container", silent)
+    return Violation(reason, f"pod or {setters_text} must set securityContext.runAsNonRoot=true")
 
 
 def run_as_user(pod: Pod) -> Violation | None:
     bad = pod.names(lambda container: container.context.get("runAsUser") == 0)
-    who = setters(pod.context.get("runAsUser") == 0, bad)
-    return Violation("runAsUser=0", f"{who} must not set runAsUser=0") if who else None
+    setters_text = setters(pod.context.get("runAsUser") == 0, bad)
+    return (
+        Violation("runAsUser=0", f"{setters_text} must not set runAsUser=0")
+        if setters_text
+        else None
+    )
 
 
 def seccomp(pod: Pod) -> Violation | None:

@@ -40,10 +40,10 @@ def settings_of(section: Section | None) -> Settings:
 
 
 def _defaults(section: Section) -> Policy:
-    given = section.value.get("defaults") or {}
+    defaults = section.value.get("defaults") or {}
     standards = []
     for mode in Policy._fields:
-        level, version = given.get(mode), given.get(f"{mode}-version")
+        level, version = defaults.get(mode), defaults.get(f"{mode}-version")
         if level and level not in LEVELS:
             raise section.error(f"defaults.{mode}", WRONG_LEVEL)
         minor = minor_of(version) if version else Standard().minor

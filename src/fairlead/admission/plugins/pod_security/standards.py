@@ -91,10 +91,10 @@ def _checks(level: str, minor: int) -> tuple[tuple[str, Check], ...]:
     if level == PRIVILEGED:
         return ()
     levels = (BASELINE,) if level == BASELINE else (BASELINE, RESTRICTED)
-    found = {entry: check for entry, check in _at(minor) if entry.level in levels}
-    superfluous = {entry.instead_of for entry in found}
+    checks = {entry: check for entry, check in _at(minor) if entry.level in levels}
+    superfluous = {entry.instead_of for entry in checks}
     return tuple(
-        (entry.about, check) for entry, check in found.items() if entry.name not in superfluous
+        (entry.about, check) for entry, check in checks.items() if entry.name not in superfluous
     )
 
 
@@ -109,11 +109,11 @@ def violations(standard: Standard, pod: Pod) -> list[Violation]:
     """All violations of a standard by a pod."""
     settings = pod.settings
     return [
-        found
+        violation
         for about, check in checks_of(standard)
-        if (not about or about in settings) and (found := check(pod)) is not None
+        if (not about or about in settings) and (violation := check(pod)) is not None
     ]
 
 
-def listed(found: list[Violation]) -> str:
-    return ", ".join(map(str, found))
+def listed(violations: list[Violation]) -> str:
+    return ", ".join(map(str, violations))

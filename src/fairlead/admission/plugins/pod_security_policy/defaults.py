@@ -65,8 +65,8 @@ def _fill_container(policy: SecurityPolicy, spec: Object, container: Object) -> 
 
 def _fill_capabilities(policy: SecurityPolicy, container: Object) -> None:
     """Add the default capabilities that the container does not drop, and the required drops."""
-    given = context_of(container).get("capabilities") or {}
-    adds, drops = set(given.get("add") or ()), set(given.get("drop") or ())
+    present = context_of(container).get("capabilities") or {}
+    adds, drops = set(present.get("add") or ()), set(present.get("drop") or ())
     all_adds = adds | (set(policy.spec.get("defaultAddCapabilities") or ()) - drops)
     all_drops = drops | set(policy.spec.get("requiredDropCapabilities") or ())
     if all_adds == adds and all_drops == drops:

@@ -55,14 +55,14 @@ class PodSecurityPolicy(PluginBase):
         policies = self._policies.get()
         if not policies:
             raise mutation_error(attributes, _NO_POLICIES)
-        found, causes = await self._search(attributes, pod, policies, changing=True)
-        if found is None:
-            said = f"PodSecurityPolicy: unable to admit pod: {_listed(causes)}"
-            raise mutation_error(attributes, said)
-        pod["spec"] = found.pod["spec"]
-        annotations = found.pod["metadata"].get("annotations") or {}
-        pod["metadata"]["annotations"] = {**annotations, self._mark: found.policy}
-        attributes.context.annotations[f"{self._note}admit-policy"] = found.policy
+        match, causes = await self._search(attributes, pod, policies, changing=True)
+        if match is None:
+            message = f"PodSecurityPolicy: unable to admit pod: {_listed(causes)}"
+            raise mutation_error(attributes, message)
+        pod["spec"] = match.pod["spec"]
+        annotations = match.pod["metadata"].get("annotations") or {}
+        pod["metadata"]["annotations"] = {**annotations, self._mark: match.policy}
+        attributes.context.annotations[f"{self._note}admit-policy"] = match.policy
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.key not in (PODS, _EPHEMERAL):
@@ -79,11 +79,11 @@ class PodSecurityPolicy(PluginBase):
         # Try the annotated policy first: it most likely still allows the pod.
         hint = (pod["metadata"].get("annotations") or {}).get(self._mark)
         ordered = sorted(policies, key=lambda policy: policy.name != hint)
-        found, causes = await self._search(attributes, pod, ordered, changing=False)
-        if found is None:
-            said = f"PodSecurityPolicy: unable to validate pod: {_listed(causes)}"
-            raise refusal(attributes, said)
-        attributes.context.annotations[f"{self._note}validate-policy"] = found.policy
+        match, causes = await self._search(attributes, pod, ordered, changing=False)
+        if match is None:
+            message = f"PodSecurityPolicy: unable to validate pod: {_listed(causes)}"
+            raise refusal(attributes, message)
+        attributes.context.annotations[f"{self._note}validate-policy"] = match.policy
 
     async def _search(
         self,
@@ -109,17 +109,17 @@ class PodSecurityPolicy(PluginBase):
             if not as_it_is and (not changing or changed is not None):
                 continue
             if await self._may_use(attributes, pod, policy.name):
-                found = _Found(policy.name, filled)
+                match = _Found(policy.name, filled)
                 if as_it_is:
-                    return found, []
-                changed = found
+                    return match, []
+                changed = match
         if changed is not None:
             return changed, []
-        told: list[Cause] = []
+        all_causes: list[Cause] = []
         for name, found_wrong in refused:
             if await self._may_use(attributes, pod, name):
-                told += found_wrong
-        return None, told
+                all_causes += found_wrong
+        return None, all_causes
 
     async def _may_use(self, attributes: Attributes, pod: Object, policy: str) -> bool:
         """Whether the user or the pod's service account may use a policy."""

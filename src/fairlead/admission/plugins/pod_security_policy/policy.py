@@ -110,8 +110,8 @@ def policy_of(entry: Version, dialect: Dialect) -> SecurityPolicy:
 
 def policies_of(entries: Iterable[Version], dialect: Dialect) -> list[SecurityPolicy]:
     """All policies, sorted by name."""
-    found = [policy_of(entry, dialect) for entry in entries]
-    return sorted(found, key=lambda policy: policy.name)
+    policies = [policy_of(entry, dialect) for entry in entries]
+    return sorted(policies, key=lambda policy: policy.name)
 
 
 def covers(patterns: Iterable[str] | None, name: str) -> bool:

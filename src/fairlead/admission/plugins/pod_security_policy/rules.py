@@ -31,8 +31,8 @@ def faults(policy: SecurityPolicy, pod: Object, dialect: Dialect) -> Causes:
         _check_pod(policy, pod, dialect, causes)
         for container, path in containers_with_paths(pod["spec"], "spec"):
             _check_container(policy, pod, container, path, dialect, causes)
-    except TooManyCauses as found:
-        causes = found.causes
+    except TooManyCauses as error:
+        causes = error.causes
     return causes
 
 
@@ -45,8 +45,8 @@ def _check_pod(policy: SecurityPolicy, pod: Object, dialect: Dialect, causes: Ca
     path = f"{_POD_CONTEXT}.supplementalGroups"
     _check_groups(policy.supplemental_groups, supplemental, path, causes)
     key = keys(dialect).seccomp_pod
-    given = (pod["metadata"].get("annotations") or {}).get(key) or _seccomp_name(context)
-    _check_seccomp(policy.seccomp, given, f"{_ANNOTATIONS}[{key}]", causes)
+    value = (pod["metadata"].get("annotations") or {}).get(key) or _seccomp_name(context)
+    _check_seccomp(policy.seccomp, value, f"{_ANNOTATIONS}[{key}]", causes)
     _check_selinux(policy, context.get("seLinuxOptions"), _POD_CONTEXT, causes)
     for name, word in _HOST.items():
         if spec.get(name) and not policy.spec.get(name):
@@ -81,26 +81,26 @@ def _check_seccomp(profiles: Profiles, profile: str, path: str, causes: Causes) 
         if profile:
             causes.forbidden(path, "seccomp may not be set")
     elif not profiles.allows(profile):
-        said = f"{profile} is not an allowed seccomp profile. Valid values are {profiles.text}"
-        causes.forbidden(path, said)
+        message = f"{profile} is not an allowed seccomp profile. Valid values are {profiles.text}"
+        causes.forbidden(path, message)
 
 
 def _check_selinux(
     policy: SecurityPolicy, options: Object | None, path: str, causes: Causes
 ) -> None:
-    wanted = policy.selinux
-    if wanted is None:
+    expected = policy.selinux
+    if expected is None:
         return
     for name in ("level", "role", "type", "user"):
-        found, needed = (options or {}).get(name, ""), wanted.get(name, "")
-        same = _same_level(found, needed) if name == "level" else found == needed
+        actual, needed = (options or {}).get(name, ""), expected.get(name, "")
+        same = _same_level(actual, needed) if name == "level" else actual == needed
         if not same:
-            causes.invalid(f"{path}.seLinuxOptions.{name}", found, f"must be {needed}")
+            causes.invalid(f"{path}.seLinuxOptions.{name}", actual, f"must be {needed}")
 
 
-def _same_level(one: str, other: str) -> bool:
+def _same_level(left: str, other: str) -> bool:
     """Compare levels regardless of the order of their categories; `s0-s0` equals `s0`."""
-    return one == other or (":" in one and _level_parts(one) == _level_parts(other))
+    return left == other or (":" in left and _level_parts(left) == _level_parts(other))
 
 
 def _level_parts(level: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -137,11 +137,11 @@ def _check_container(
     _check_capabilities(policy, context, path, causes)
     _check_ports(policy, container, place, causes)
     if policy.spec.get("readOnlyRootFilesystem") and not context.get("readOnlyRootFilesystem"):
-        said = "ReadOnlyRootFilesystem must be set to true"
-        causes.invalid(f"{path}.readOnlyRootFilesystem", False, said)
+        message = "ReadOnlyRootFilesystem must be set to true"
+        causes.invalid(f"{path}.readOnlyRootFilesystem", False, message)
     if context.get("allowPrivilegeEscalation") and not policy.allows_escalation:
-        said = "Allowing privilege escalation for containers is not allowed"
-        causes.invalid(f"{path}.allowPrivilegeEscalation", True, said)
+        message = "Allowing privilege escalation for containers is not allowed"
+        causes.invalid(f"{path}.allowPrivilegeEscalation", True, message)
 
 
 def _check_ids(
@@ -163,8 +163,8 @@ def _check_ids(
 def _check_profiles(
     policy: SecurityPolicy, pod: Object, container: Object, dialect: Dialect, causes: Causes
 ) -> None:
-    annotations, known = pod["metadata"].get("annotations") or {}, keys(dialect)
-    key = known.app_armor + container["name"]
+    annotations, annotation_keys = pod["metadata"].get("annotations") or {}, keys(dialect)
+    key = annotation_keys.app_armor + container["name"]
     profile, path = annotations.get(key, ""), f"{_ANNOTATIONS}[{key}]"
     app_armor = policy.app_armor
     if app_armor.allowed is not None and not profile:
@@ -172,12 +172,12 @@ def _check_profiles(
     elif app_armor.allowed is not None and profile not in app_armor.allowed:
         allowed = quote(app_armor.text)
         causes.forbidden(path, f"{profile} is not an allowed profile. Allowed values: {allowed}")
-    key = known.seccomp_container + container["name"]
+    key = annotation_keys.seccomp_container + container["name"]
     profile = (
         _seccomp_name(context_of(container))
         or annotations.get(key, "")
         or _seccomp_name(context_of(pod["spec"]))
-        or annotations.get(known.seccomp_pod, "")
+        or annotations.get(annotation_keys.seccomp_pod, "")
     )
     _check_seccomp(policy.seccomp, profile, f"{_ANNOTATIONS}[{key}]", causes)
 
@@ -194,9 +194,9 @@ def _check_capabilities(policy: SecurityPolicy, context: Object, path: str, caus
 
 def _check_ports(policy: SecurityPolicy, container: Object, path: str, causes: Causes) -> None:
     ranges = [(item["min"], item["max"]) for item in policy.spec.get("hostPorts") or ()]
-    for given in container.get("ports") or ():
-        port = given.get("hostPort") or 0
+    for declared in container.get("ports") or ():
+        port = declared.get("hostPort") or 0
         if port > 0 and not any(low <= port <= high for low, high in ranges):
             shown = ",".join(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges)
-            said = f"Host port {port} is not allowed to be used. Allowed ports: [{shown}]"
-            causes.invalid(f"{path}.hostPort", port, said)
+            message = f"Host port {port} is not allowed to be used. Allowed ports: [{shown}]"
+            causes.invalid(f"{path}.hostPort", port, message)

@@ -23,12 +23,12 @@ def check_volumes(policy: SecurityPolicy, spec: Object, ca_map: str, causes: Cau
             _check_host_path(policy, spec, volume, path, causes)
         elif kind == "flexVolume":
             drivers = [item["driver"] for item in policy.spec.get("allowedFlexVolumes") or ()]
-            said = "Flexvolume driver is not allowed to be used"
-            _check_driver(source, drivers, f"{path}.driver", said, causes)
+            message = "Flexvolume driver is not allowed to be used"
+            _check_driver(source, drivers, f"{path}.driver", message, causes)
         elif kind == "csi":
             drivers = [item["name"] for item in policy.spec.get("allowedCSIDrivers") or ()]
-            said = "Inline CSI driver is not allowed to be used"
-            _check_driver(source, drivers, f"{path}.csi.driver", said, causes)
+            message = "Inline CSI driver is not allowed to be used"
+            _check_driver(source, drivers, f"{path}.csi.driver", message, causes)
 
 
 def _source(volume: Object) -> tuple[str, Object]:
@@ -75,10 +75,10 @@ def _check_host_path(
     allowed = policy.spec.get("allowedHostPaths") or ()
     if not allowed:
         return
-    wanted = volume["hostPath"].get("path", "")
-    matching = [item for item in allowed if _is_below(wanted, item.get("pathPrefix", ""))]
+    host_path = volume["hostPath"].get("path", "")
+    matching = [item for item in allowed if _is_below(host_path, item.get("pathPrefix", ""))]
     if not matching:
-        causes.invalid(f"{path}.hostPath.pathPrefix", wanted, "is not allowed to be used")
+        causes.invalid(f"{path}.hostPath.pathPrefix", host_path, "is not allowed to be used")
     elif all(item.get("readOnly") for item in matching):
         _check_read_only(spec, volume["name"], causes)
 
@@ -95,7 +95,9 @@ def _check_read_only(spec: Object, volume: str, causes: Causes) -> None:
                 causes.invalid(f"{path}.volumeMounts[{index}].readOnly", False, "must be read-only")
 
 
-def _check_driver(source: Object, drivers: list[str], path: str, said: str, causes: Causes) -> None:
+def _check_driver(
+    source: Object, drivers: list[str], path: str, message: str, causes: Causes
+) -> None:
     driver = source.get("driver", "")
     if drivers and driver not in drivers:
-        causes.invalid(path, driver, said)
+        causes.invalid(path, driver, message)

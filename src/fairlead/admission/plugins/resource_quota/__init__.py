@@ -69,9 +69,9 @@ class ResourceQuota(PluginBase):
         """The measure of a write's resource; None for writes that add to no quota."""
         if not attributes.namespace or attributes.operation not in (CREATE, UPDATE):
             return None
-        found = self._measures.of(attributes.resource)
-        if found is None or attributes.operation == CREATE or found.measures_updates:
-            return found
+        measure = self._measures.of(attributes.resource)
+        if measure is None or attributes.operation == CREATE or measure.measures_updates:
+            return measure
         return None
 
     def _of(self, namespace: str) -> list[Version]:
@@ -129,9 +129,9 @@ class ResourceQuota(PluginBase):
         """Reject limited resources that no quota covers."""
         resource = attributes.resource
         of_resource = [
-            one
-            for one in self._limited
-            if (one.group, one.resource) == (resource.group, resource.name)
+            entry
+            for entry in self._limited
+            if (entry.group, entry.resource) == (resource.group, resource.name)
         ]
         bare = sorted(set(limited_names(of_resource, usage)) - covered)
         if bare:
@@ -143,7 +143,11 @@ class ResourceQuota(PluginBase):
         if scopes is None:
             return
         covered = {selector.scope for selector in selectors if scopes.match(selector)}
-        bare = [one for one in limited_scopes(self._limited, scopes) if one.scope not in covered]
+        bare = [
+            selector
+            for selector in limited_scopes(self._limited, scopes)
+            if selector.scope not in covered
+        ]
         if bare:
             listed = " ".join(map(str, bare))
             raise refusal(attributes, f"insufficient quota to match these scopes: [{listed}]")
@@ -171,8 +175,8 @@ def _limited_by(
         raise refusal(attributes, f"failed quota: {quota.name}: {missing}")
     if any(name not in quota.used or name not in quota.hard for name in names):
         listed = ",".join(sorted(names))
-        said = f"status unknown for quota: {quota.name}, resources: {listed}"
-        raise refusal(attributes, said)
+        message = f"status unknown for quota: {quota.name}, resources: {listed}"
+        raise refusal(attributes, message)
     return names
 
 

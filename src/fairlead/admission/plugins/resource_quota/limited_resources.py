@@ -27,14 +27,14 @@ def read_limited(section: Section | None) -> tuple[Limited, ...]:
     """Parse the plugin's configuration; raises ConfigurationError."""
     if section is None:
         return ()
-    found = []
+    limited = []
     for index, entry in enumerate(section.value.get("limitedResources") or ()):
         path = f"limitedResources[{index}]"
         if not entry.get("resource"):
             raise section.error(f"{path}.resource", "is required")
-        for place, one in enumerate(entry.get("matchScopes") or ()):
-            _check(section, f"{path}.matchScopes[{place}]", one["scopeName"], one["operator"])
-        found.append(
+        for place, match in enumerate(entry.get("matchScopes") or ()):
+            _check(section, f"{path}.matchScopes[{place}]", match["scopeName"], match["operator"])
+        limited.append(
             Limited(
                 entry.get("apiGroup", ""),
                 entry["resource"],
@@ -42,7 +42,7 @@ def read_limited(section: Section | None) -> tuple[Limited, ...]:
                 tuple(selectors(entry.get("matchScopes") or ())),
             )
         )
-    return tuple(found)
+    return tuple(limited)
 
 
 def _check(section: Section, path: str, scope: str, operator: str) -> None:
@@ -54,14 +54,14 @@ def _check(section: Section, path: str, scope: str, operator: str) -> None:
 
 def limited_names(limited: Iterable[Limited], usage: Usage) -> Iterator[str]:
     """The limited names among an object's usage."""
-    for one in limited:
+    for entry in limited:
         for name, used in usage.items():
-            if used.value > 0 and any(part in name for part in one.parts):
+            if used.value > 0 and any(part in name for part in entry.parts):
                 yield name
 
 
 def limited_scopes(limited: Iterable[Limited], scopes: PodScopes | None) -> Iterator[Selector]:
     """The limited scopes that match an object."""
     if scopes is not None:
-        for one in limited:
-            yield from (selector for selector in one.selectors if scopes.match(selector))
+        for entry in limited:
+            yield from (selector for selector in entry.selectors if scopes.match(selector))

@@ -84,12 +84,12 @@ def shown(usage: Mapping[str, Amount], names: list[str]) -> str:
 
 def increase(new: Usage, old: Usage) -> Usage:
     """The amounts by which usage grows."""
-    found: Usage = {}
-    for name, wanted in new.items():
-        more = wanted.value - old.get(name, NOTHING).value
+    difference: Usage = {}
+    for name, used in new.items():
+        more = used.value - old.get(name, NOTHING).value
         if more > 0:
-            found[name] = Amount(more, wanted.kind)
-    return found
+            difference[name] = Amount(more, used.kind)
+    return difference
 
 
 class Quotas:
@@ -104,9 +104,9 @@ class Quotas:
         self._charges = BoundedCache(MAX_KEPT, longest=budget.LIGHT, name="charged quotas")
 
     async def of(self, version: Version) -> Quota:
-        known = self._known.get(version.key)
-        if known is not None and known[0] is version:
-            return known[1]
+        cached = self._known.get(version.key)
+        if cached is not None and cached[0] is version:
+            return cached[1]
         size = len(version.body or b"")
         charge = self._charges.drop(version.key)
         if charge is not None and charge[0].version is version:
@@ -118,6 +118,6 @@ class Quotas:
 
     def charge(self, collection: Collection, version: Version, charged: Quota) -> Companion:
         """The companion write that charges a quota in the commit of a write."""
-        made = Companion(collection, charged.value, version)
-        self._charges.keep(version.key, (made, charged), len(version.body or b""))
-        return made
+        companion = Companion(collection, charged.value, version)
+        self._charges.keep(version.key, (companion, charged), len(version.body or b""))
+        return companion

@@ -74,9 +74,9 @@ def scopes_of(pod: Object) -> PodScopes:
 
 def _terms(affinity: Object) -> Iterator[Object]:
     for name in _AFFINITIES:
-        found = affinity.get(name) or {}
-        yield from found.get(REQUIRED) or ()
-        for weighted in found.get(PREFERRED) or ():
+        term = affinity.get(name) or {}
+        yield from term.get(REQUIRED) or ()
+        for weighted in term.get(PREFERRED) or ():
             yield weighted["podAffinityTerm"]
 
 
@@ -88,5 +88,7 @@ def selectors_of(spec: Object) -> tuple[Selector, ...]:
 
 
 def selectors(expressions: Iterable[Object]) -> Iterator[Selector]:
-    for one in expressions:
-        yield Selector(one["scopeName"], one["operator"], tuple(one.get("values") or ()))
+    for expression in expressions:
+        yield Selector(
+            expression["scopeName"], expression["operator"], tuple(expression.get("values") or ())
+        )

@@ -129,17 +129,17 @@ class Claims(Counting):
         return [name for name in names if name in self._usage or name.endswith(self._suffixes)]
 
     def usage(self, value: Object) -> Usage:
-        found = {"count/persistentvolumeclaims": ONE, "persistentvolumeclaims": ONE}
+        usage = {"count/persistentvolumeclaims": ONE, "persistentvolumeclaims": ONE}
         storage = _storage(value)
         if storage is not None:
-            found["requests.storage"] = storage
+            usage["requests.storage"] = storage
         annotations = value["metadata"].get("annotations") or {}
         name = annotations.get(self._annotation) or value["spec"].get("storageClassName")
         if name:
             for kind in ("persistentvolumeclaims", "requests.storage"):
-                if kind in found:
-                    found[f"{name}{self._of_class}{kind}"] = found[kind]
-        return found
+                if kind in usage:
+                    usage[f"{name}{self._of_class}{kind}"] = usage[kind]
+        return usage
 
 
 def _storage(claim: Object) -> Amount | None:
@@ -147,11 +147,11 @@ def _storage(claim: Object) -> Amount | None:
     asked = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
     if asked is None:
         return None
-    found = amount(asked)
+    size = amount(asked)
     allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
-    if allocated is not None and amount(allocated).value > found.value:
-        found = amount(allocated)
-    return Amount(found.value.to_integral_value(ROUND_UP), found.kind)
+    if allocated is not None and amount(allocated).value > size.value:
+        size = amount(allocated)
+    return Amount(size.value.to_integral_value(ROUND_UP), size.kind)
 
 
 class Pods:
@@ -180,31 +180,33 @@ class Pods:
     def _asked(self, spec: Object) -> Usage:
         """The usage of a pod in no terminal phase: requests, limits and the pod itself."""
         key = self._known.key(demands(spec))
-        known = self._known.get(key)
-        if known is None:
-            known = {**_ONE_POD, "pods": ONE}
-            self._add(known, *pod_totals(spec))
-            self._known.keep(key, known)
-        return known
+        cached = self._known.get(key)
+        if cached is None:
+            cached = {**_ONE_POD, "pods": ONE}
+            self._add(cached, *pod_totals(spec))
+            self._known.keep(key, cached)
+        return cached
 
     def _add(
-        self, found: Usage, requests: Mapping[str, Amount], limits: Mapping[str, Amount]
+        self, usage: Usage, requests: Mapping[str, Amount], limits: Mapping[str, Amount]
     ) -> None:
-        for name, wanted in requests.items():
+        for name, text in requests.items():
             if name in CONTAINER_RESOURCES or name.startswith(HUGE_PAGES):
-                found[name] = found[_REQUESTS + name] = wanted
+                usage[name] = usage[_REQUESTS + name] = text
             elif is_extended(name, self._dialect):
-                found[_REQUESTS + name] = wanted
+                usage[_REQUESTS + name] = text
         for name in CONTAINER_RESOURCES:
             if name in limits:
-                found[_LIMITS + name] = limits[name]
+                usage[_LIMITS + name] = limits[name]
 
     def missing(self, names: Iterable[str], value: Object) -> str:
         parts = []
         for name in sorted(_NAMED_BY_ALL.intersection(names)):
             containers = _containers(value["spec"])
             budget.spend(len(containers))
-            silent = sorted({one["name"] for one in containers if not _names(one, name)})
+            silent = sorted(
+                {container["name"] for container in containers if not _names(container, name)}
+            )
             if silent:
                 parts.append(f"{name} for: {','.join(silent)}")
         return f"must specify {'; '.join(parts)}" if parts else ""
@@ -254,10 +256,10 @@ class Measures:
             return None
         if f"{resource.group_version.short}/{resource.name}" in _IGNORED:
             return None
-        found = self._special.get(resource.key)
-        if found is None:
+        measure = self._special.get(resource.key)
+        if measure is None:
             names = [count_name(resource)]
             if not resource.group and resource.name in _BARE_NAMES:
                 names.append(resource.name)
-            found = self._special[resource.key] = Counting(*names)
-        return found
+            measure = self._special[resource.key] = Counting(*names)
+        return measure

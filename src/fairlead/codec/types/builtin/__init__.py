@@ -31,9 +31,9 @@ class BuiltinTypes:
             loaded = self._loaded.setdefault(name, Structs(name, text, self.group_version))
         return loaded
 
-    def _kept_line(self, found: re.Match[str]) -> str:
+    def _kept_line(self, match: re.Match[str]) -> str:
         """The line of a field that depends on a switch; empty if the switch is off."""
-        return found["line"] if getattr(self.dialect, found["switch"]) else ""
+        return match["line"] if getattr(self.dialect, match["switch"]) else ""
 
     def struct(self, name: str) -> Struct:
         group_version, _, short = name.rpartition(".")
@@ -43,15 +43,15 @@ class BuiltinTypes:
 @cache
 def _names() -> dict[str, str]:
     """The rows of `names.table`, loaded lazily."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     group_version = ""
     for line in text_beside(__file__, "names.table").splitlines():
         words = line.split()
         if line.startswith(" "):
-            found[f"{group_version}.{words[0]}"] = words[1]
+            names[f"{group_version}.{words[0]}"] = words[1]
         elif words and words[0] != "#":
             group_version = words[0]
-    return found
+    return names
 
 
 def type_name_of(struct: Struct, field: str) -> str | None:

@@ -62,9 +62,9 @@ def drop_init_annotations(metadata: Object, dialect: Dialect) -> None:
     init = keys(dialect).init
     if not annotations or init.isdisjoint(annotations):
         return
-    kept = {key: text for key, text in annotations.items() if key not in init}
-    if kept:
-        metadata["annotations"] = kept
+    remaining = {key: text for key, text in annotations.items() if key not in init}
+    if remaining:
+        metadata["annotations"] = remaining
     else:
         del metadata["annotations"]
 
@@ -86,23 +86,27 @@ def check_pod_annotations(
     """`old` are the annotations before a change: an invalid deletion cost in them may stay."""
     if not annotations:
         return
-    known = keys(dialect)
-    mirror = annotations.get(known.mirror)
+    annotation_keys = keys(dialect)
+    mirror = annotations.get(annotation_keys.mirror)
     if mirror is not None and not spec.get("nodeName"):
         detail = "must set spec.nodeName if mirror pod annotation is set"
-        causes.invalid(f"{path}[{known.mirror}]", mirror, detail)
-    if annotations.get(known.tolerations):
-        _check_tolerations(annotations[known.tolerations], known.tolerations, path, causes)
-    cost = annotations.get(known.deletion_cost)
+        causes.invalid(f"{path}[{annotation_keys.mirror}]", mirror, detail)
+    if annotations.get(annotation_keys.tolerations):
+        _check_tolerations(
+            annotations[annotation_keys.tolerations], annotation_keys.tolerations, path, causes
+        )
+    cost = annotations.get(annotation_keys.deletion_cost)
     if cost is not None and not is_deletion_cost(cost):
-        was_wrong = not is_deletion_cost((old or {}).get(known.deletion_cost, "0"))
+        was_wrong = not is_deletion_cost((old or {}).get(annotation_keys.deletion_cost, "0"))
         if not was_wrong:
-            causes.invalid(f"{path}[{known.deletion_cost}]", cost, "must be a 32bit integer")
-    if known.names_seccomp(annotations):
-        _check_seccomp(annotations, known, path, causes)
+            causes.invalid(
+                f"{path}[{annotation_keys.deletion_cost}]", cost, "must be a 32bit integer"
+            )
+    if annotation_keys.names_seccomp(annotations):
+        _check_seccomp(annotations, annotation_keys, path, causes)
     for key, profile in annotations.items():
-        if key.startswith(known.app_armor):
-            container = key.removeprefix(known.app_armor)
+        if key.startswith(annotation_keys.app_armor):
+            container = key.removeprefix(annotation_keys.app_armor)
             _check_app_armor(container, profile, spec, f"{path}[{key}]", causes)
 
 
@@ -123,12 +127,14 @@ def _check_tolerations(text: str, key: str, path: str, causes: Causes) -> None:
         check_tolerations(tolerations, f"{path}.{key}", causes)
 
 
-def _check_seccomp(annotations: dict[str, str], known: Keys, path: str, causes: Causes) -> None:
-    if known.seccomp_pod in annotations:
-        profile = annotations[known.seccomp_pod]
-        _check_seccomp_profile(profile, f"{path}.{known.seccomp_pod}", causes)
+def _check_seccomp(
+    annotations: dict[str, str], annotation_keys: Keys, path: str, causes: Causes
+) -> None:
+    if annotation_keys.seccomp_pod in annotations:
+        profile = annotations[annotation_keys.seccomp_pod]
+        _check_seccomp_profile(profile, f"{path}.{annotation_keys.seccomp_pod}", causes)
     for key, profile in annotations.items():
-        if key.startswith(known.seccomp_container):
+        if key.startswith(annotation_keys.seccomp_container):
             _check_seccomp_profile(profile, f"{path}.{key}", causes)
 
 
@@ -140,7 +146,7 @@ def _check_seccomp_profile(profile: str, path: str, causes: Causes) -> None:
 
 
 def _check_app_armor(container: str, profile: str, spec: Object, path: str, causes: Causes) -> None:
-    if not any(found["name"] == container for found in all_containers(spec)):
+    if not any(declared["name"] == container for declared in all_containers(spec)):
         causes.invalid(path, container, "container not found")
     named = profile in ("", RUNTIME_DEFAULT, UNCONFINED) or profile.startswith(LOCALHOST)
     if not named:
@@ -155,18 +161,20 @@ def check_annotation_changes(
     before = old.get("annotations") or {}
     if new == before:
         return
-    known = keys(dialect)
+    annotation_keys = keys(dialect)
     for key in sorted(before):
         if new.get(key) != before[key]:
-            _refuse_change(key, "may not remove or update", known, path, causes)
+            _refuse_change(key, "may not remove or update", annotation_keys, path, causes)
     for key in sorted(new.keys() - before.keys()):
-        _refuse_change(key, "may not add", known, path, causes)
+        _refuse_change(key, "may not add", annotation_keys, path, causes)
 
 
-def _refuse_change(key: str, refusal: str, known: Keys, path: str, causes: Causes) -> None:
-    if key.startswith(known.app_armor):
+def _refuse_change(
+    key: str, refusal: str, annotation_keys: Keys, path: str, causes: Causes
+) -> None:
+    if key.startswith(annotation_keys.app_armor):
         causes.forbidden(f"{path}[{key}]", f"{refusal} AppArmor annotations")
-    if key == known.mirror:
+    if key == annotation_keys.mirror:
         causes.forbidden(f"{path}[{key}]", f"{refusal} mirror pod annotation")
 
 
@@ -186,12 +194,14 @@ def fill_seccomp_fields(annotations: dict[str, str] | None, spec: Object, dialec
     """Set the seccomp fields that are given as annotations only."""
     if not annotations:
         return
-    known = keys(dialect)
-    if not known.names_seccomp(annotations):
+    annotation_keys = keys(dialect)
+    if not annotation_keys.names_seccomp(annotations):
         return
-    _fill_seccomp(spec, annotations.get(known.seccomp_pod))
+    _fill_seccomp(spec, annotations.get(annotation_keys.seccomp_pod))
     for container in all_containers(spec):
-        _fill_seccomp(container, annotations.get(known.seccomp_container + container["name"]))
+        _fill_seccomp(
+            container, annotations.get(annotation_keys.seccomp_container + container["name"])
+        )
 
 
 def _fill_seccomp(holder: Object, annotation: str | None) -> None:
@@ -207,12 +217,12 @@ def check_seccomp_matches(
     """Check that an annotation and a field that are both set match."""
     if not annotations:
         return
-    known = keys(dialect)
-    if not known.names_seccomp(annotations):
+    annotation_keys = keys(dialect)
+    if not annotation_keys.names_seccomp(annotations):
         return
-    holders = [(spec, path, known.seccomp_pod)]
+    holders = [(spec, path, annotation_keys.seccomp_pod)]
     holders += [
-        (container, container_path, known.seccomp_container + container["name"])
+        (container, container_path, annotation_keys.seccomp_container + container["name"])
         for container, container_path in containers_with_paths(spec, path)
     ]
     for holder, holder_path, key in holders:

@@ -154,9 +154,9 @@ class PodBehaviour(Behaviour):
         key = self._good_specs.key(spec)
         if key is not None and self._good_specs.get(key):
             return
-        found = len(causes)
+        cause_count = len(causes)
         self._check_spec(spec, metadata.get("name", ""), causes, context)
-        if key is not None and len(causes) == found and not _depends_on_name(spec):
+        if key is not None and len(causes) == cause_count and not _depends_on_name(spec):
             self._good_specs.keep(key, True)
 
     def _check_spec(self, spec: Object, name: str, causes: Causes, context: Context) -> None:
@@ -175,17 +175,17 @@ class PodBehaviour(Behaviour):
         key = self._quiet_pods.key([value["spec"], value["metadata"].get("annotations")])
         if key is not None and self._quiet_pods.get(key):
             return
-        found = len(context.warnings)
+        before = len(context.warnings)
         warn_of_pod(value["spec"], value["metadata"], "", context)
-        if key is not None and len(context.warnings) == found:
+        if key is not None and len(context.warnings) == before:
             self._quiet_pods.keep(key, True)
 
-    def grace_period(self, value: Object, wanted: int | None) -> int | None:
+    def grace_period(self, value: Object, requested: int | None) -> int | None:
         """0 for a pod without a node or in a final phase: no container is running."""
         if not value["spec"].get("nodeName") or value["status"].get("phase") in FINISHED:
             return 0
         own: int = value["spec"].get("terminationGracePeriodSeconds", 0)
-        period = own if wanted is None else wanted
+        period = own if requested is None else requested
         return 1 if period < 0 else period
 
 
@@ -202,11 +202,11 @@ def _check_no_tokens(spec: Object, causes: Causes) -> None:
 
 
 def _keep_all_but_ephemeral(value: Object, old: Object) -> None:
-    wanted = value["spec"].get("ephemeralContainers")
+    ephemeral = value["spec"].get("ephemeralContainers")
     value["spec"] = dict(old["spec"])
     value["spec"].pop("ephemeralContainers", None)
-    if wanted:
-        value["spec"]["ephemeralContainers"] = wanted
+    if ephemeral:
+        value["spec"]["ephemeralContainers"] = ephemeral
     keep(value, old, "status")
     for name in _EPHEMERAL_KEEPS:
         keep(value["metadata"], old["metadata"], name)

@@ -38,9 +38,9 @@ def check_spec_change(spec: Object, old: Object, is_same: bool, path: str, cause
     _check_toleration_changes(spec, old, f"{path}.tolerations", causes)
     if is_same:
         return
-    kept = _with_allowed_changes_undone(spec, old)
-    if kept != old:
-        causes.forbidden(path, f"{NO_OTHER_CHANGES}\n{difference('PodSpec', old, kept)}")
+    restored = _with_allowed_changes_undone(spec, old)
+    if restored != old:
+        causes.forbidden(path, f"{NO_OTHER_CHANGES}\n{difference('PodSpec', old, restored)}")
 
 
 def _check_deadline(new: int | None, old: int | None, path: str, causes: Causes) -> bool:
@@ -77,27 +77,27 @@ def _without_seconds(toleration: Object) -> Object:
 
 
 def _with_allowed_changes_undone(spec: Object, old: Object) -> Object:
-    kept = dict(spec)
+    restored = dict(spec)
     for name in DECLARED_LISTS:
         if spec.get(name):
-            kept[name] = [
+            restored[name] = [
                 _with_image(new, before) for new, before in zip(spec[name], old[name], strict=True)
             ]
     for name in ("activeDeadlineSeconds", "tolerations"):
-        kept.pop(name, None)
+        restored.pop(name, None)
         if name in old:
-            kept[name] = old[name]
+            restored[name] = old[name]
     grace = "terminationGracePeriodSeconds"
     if (old.get(grace) or 0) < 0 and spec.get(grace) == 1:
-        kept[grace] = old[grace]
-    return kept
+        restored[grace] = old[grace]
+    return restored
 
 
 def _with_image(container: Object, old: Object) -> Object:
-    kept = dict(container)
+    restored = dict(container)
     if "image" in old:
-        kept["image"] = old["image"]
-    return kept
+        restored["image"] = old["image"]
+    return restored
 
 
 def check_ephemeral_change(spec: Object, old: Object, path: str, causes: Causes) -> None:

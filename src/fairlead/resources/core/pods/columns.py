@@ -19,13 +19,13 @@ _NODE_LOST = "NodeLost"
 
 
 def _part(obj: Object, name: str) -> Object:
-    found: Object | None = obj.get(name)
-    return found or {}
+    part: Object | None = obj.get(name)
+    return part or {}
 
 
 def _list(obj: Object, name: str) -> list[Any]:
-    found: list[Any] | None = obj.get(name)
-    return found or []
+    value: list[Any] | None = obj.get(name)
+    return value or []
 
 
 def _held_by(status: Object) -> int | None:
@@ -73,14 +73,16 @@ def _serves(container: Object) -> bool:
 
 def _is_ready(status: Object) -> bool:
     return any(
-        one.get("type") == "Ready" and one.get("status") == "True"
-        for one in _list(status, "conditions")
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in _list(status, "conditions")
     )
 
 
 def _main_word(status: Object, otherwise: str) -> str:
     containers = _list(status, "containerStatuses")
-    word = next((found for one in containers if (found := _trouble(one))), otherwise)
+    word = next(
+        (trouble for container in containers if (trouble := _trouble(container))), otherwise
+    )
     if word == "Completed" and any(map(_serves, containers)):
         return "Running" if _is_ready(status) else "NotReady"
     return word
@@ -88,48 +90,50 @@ def _main_word(status: Object, otherwise: str) -> str:
 
 def status(pod: Object) -> str:
     """The state of the pod in a word: its deletion, its containers' trouble, or its phase."""
-    told = _part(pod, "status")
-    reason = told.get("reason")
+    pod_status = _part(pod, "status")
+    reason = pod_status.get("reason")
     if _part(pod, "metadata").get("deletionTimestamp") is not None:
         return "Unknown" if reason == _NODE_LOST else "Terminating"
-    index = _held_by(told)
+    index = _held_by(pod_status)
     if index is not None:
         return _init_word(pod, index)
-    return _main_word(told, reason or told.get("phase") or "")
+    return _main_word(pod_status, reason or pod_status.get("phase") or "")
 
 
 def _ready(pod: Object) -> str:
-    told = _part(pod, "status")
+    pod_status = _part(pod, "status")
     ready = 0
-    if _held_by(told) is None:
-        ready = sum(map(_serves, _list(told, "containerStatuses")))
+    if _held_by(pod_status) is None:
+        ready = sum(map(_serves, _list(pod_status, "containerStatuses")))
     return f"{ready}/{len(_list(_part(pod, 'spec'), 'containers'))}"
 
 
 def _restarts(pod: Object) -> Age | str:
     """Restarts of the init containers while they run, else of the containers, and the time of the
     last one."""
-    told = _part(pod, "status")
-    index = _held_by(told)
-    inits = _list(told, "initContainerStatuses")
+    pod_status = _part(pod, "status")
+    index = _held_by(pod_status)
+    inits = _list(pod_status, "initContainerStatuses")
     if index is None:
-        counted = _list(told, "containerStatuses")
+        counted = _list(pod_status, "containerStatuses")
         dated = [*inits, *counted]
     else:
         counted = dated = inits[: index + 1]
     total = 0
-    for one in counted:
-        total += one.get("restartCount") or 0
-    stamps = {_part(_part(one, "lastState"), "terminated").get("finishedAt") for one in dated}
+    for counted_status in counted:
+        total += counted_status.get("restartCount") or 0
+    stamps = {
+        _part(_part(container, "lastState"), "terminated").get("finishedAt") for container in dated
+    }
     last = max(filter(None, map(moment, stamps)), default=None)
     return Age(instant(last), f"{total} (", " ago)") if last else str(total)
 
 
 def _address(pod: Object) -> str:
-    told = _part(pod, "status")
-    address = told.get("podIP")
+    pod_status = _part(pod, "status")
+    address = pod_status.get("podIP")
     if not address:
-        address = next((one.get("ip") for one in _list(told, "podIPs")), None)
+        address = next((entry.get("ip") for entry in _list(pod_status, "podIPs")), None)
     return address or NONE
 
 
@@ -138,8 +142,8 @@ def _gates(pod: Object) -> str:
     if not gates:
         return NONE
     states: dict[str, str] = {}
-    for one in items(pod, "status.conditions"):
-        states.setdefault(one.get("type"), one.get("status"))
+    for condition in items(pod, "status.conditions"):
+        states.setdefault(condition.get("type"), condition.get("status"))
     passed = sum(states.get(gate.get("conditionType")) == "True" for gate in gates)
     return f"{passed}/{len(gates)}"
 

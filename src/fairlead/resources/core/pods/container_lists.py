@@ -21,9 +21,9 @@ def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str
 
 
 def all_containers(spec: Object) -> list[Object]:
-    found: list[Object] = []
+    containers: list[Object] = []
     for name in CONTAINER_LISTS:
-        given: list[Object] | None = spec.get(name)
-        if given:
-            found += given
-    return found
+        listed: list[Object] | None = spec.get(name)
+        if listed:
+            containers += listed
+    return containers

@@ -38,9 +38,9 @@ def _change(name: str, before: Any, after: Any, depth: int) -> list[str]:
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         inner = [
             line
-            for index, (one, other) in enumerate(zip(before, after, strict=True))
-            if one != other
-            for line in _change(f"[{index}]", one, other, depth + 1)
+            for index, (old, other) in enumerate(zip(before, after, strict=True))
+            if old != other
+            for line in _change(f"[{index}]", old, other, depth + 1)
         ]
         return [_line(" ", depth, f"{name}: {{"), *inner, _line(" ", depth, "},")]
     return [

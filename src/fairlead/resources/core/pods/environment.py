@@ -52,18 +52,18 @@ def _check_name(name: str, path: str, causes: Causes) -> None:
 
 
 def _check_value_source(source: Object, has_value: bool, path: str, causes: Causes) -> None:
-    found = 0
+    count = 0
     if "fieldRef" in source:
-        found += 1
+        count += 1
         check_field_reference(source["fieldRef"], FIELDS_IN_VARIABLES, path, causes)
     if "resourceFieldRef" in source:
-        found += 1
+        count += 1
         check_resource_reference(source["resourceFieldRef"], f"{path}.resourceFieldRef", causes)
     for name in _KEY_SOURCES:
         if name in source:
-            found += 1
+            count += 1
             _check_key(source[name], path, name, causes)
-    if not found:
+    if not count:
         detail = (
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or"
             " `secretKeyRef`"
@@ -71,7 +71,7 @@ def _check_value_source(source: Object, has_value: bool, path: str, causes: Caus
         causes.invalid(path, "", detail)
     elif has_value:
         causes.invalid(path, "", "may not be specified when `value` is not empty")
-    elif found > 1:
+    elif count > 1:
         causes.invalid(path, "", MORE_THAN_ONE)
 
 
@@ -93,14 +93,14 @@ def check_env_from(sources: list[Object], path: str, causes: Causes) -> None:
         prefix = source.get("prefix", "")
         if prefix:
             causes.invalid_each(f"{source_path}.prefix", prefix, env_name_errors(prefix))
-        found = 0
+        count = 0
         for name in ("configMapRef", "secretRef"):
             if source.get(name) is not None:
                 _check_object_name(source[name].get("name", ""), f"{source_path}.{name}", causes)
-                found += 1
-        if not found:
+                count += 1
+        if not count:
             causes.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
-        elif found > 1:
+        elif count > 1:
             causes.invalid(path, "", MORE_THAN_ONE)
 
 

@@ -59,16 +59,16 @@ _HANDLERS: Final[tuple[str, ...]] = ("exec", "httpGet", "tcpSocket", "grpc")
 
 def check_handler(handler: Object, path: str, causes: Causes) -> None:
     """Exactly one handler must be set; the first that is set is checked."""
-    found = False
+    has_handler = False
     for name in _HANDLERS:
         if name not in handler:
             continue
-        if found:
+        if has_handler:
             causes.forbidden(f"{path}.{name}", MORE_THAN_ONE)
         else:
-            found = True
+            has_handler = True
             _check_action(name, handler[name], path, causes)
-    if not found:
+    if not has_handler:
         causes.required(path, "must specify a handler type")
 
 

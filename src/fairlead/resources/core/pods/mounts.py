@@ -27,7 +27,7 @@ def _check_volume_mounts(
     path: str,
     causes: Causes,
 ) -> None:
-    device_paths: dict[str, str] = {one["name"]: one["devicePath"] for one in devices}
+    device_paths: dict[str, str] = {device["name"]: device["devicePath"] for device in devices}
     seen: set[str] = set()
     for index, mount in enumerate(mounts):
         name: str = mount["name"]

@@ -70,11 +70,11 @@ _known_names: BoundedCache[tuple[str, str], tuple[str, ...]] = BoundedCache()
 def container_resource_errors(name: str, dialect: Dialect) -> tuple[str, ...]:
     """The errors of a resource name in a container, or in a limit range for containers."""
     key = (name, dialect.name)
-    known = _known_names.get(key)
-    if known is None:
-        known = tuple(_container_resource_errors(name, dialect))
-        _known_names.keep(key, known, len(name))
-    return known
+    errors = _known_names.get(key)
+    if errors is None:
+        errors = tuple(_container_resource_errors(name, dialect))
+        _known_names.keep(key, errors, len(name))
+    return errors
 
 
 def _container_resource_errors(name: str, dialect: Dialect) -> list[str]:

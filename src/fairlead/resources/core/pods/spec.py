@@ -53,8 +53,10 @@ WITH_OWN_USERS = "when `pod.Spec.HostUsers` is false"
 
 def check_spec(spec: Object, pod_name: str, path: str, causes: Causes, context: Context) -> None:
     """`pod_name` is empty for the spec of a template."""
-    given = spec.get("volumes")
-    volumes = check_volumes(given, pod_name, f"{path}.volumes", causes, context) if given else {}
+    declared = spec.get("volumes")
+    volumes = (
+        check_volumes(declared, pod_name, f"{path}.volumes", causes, context) if declared else {}
+    )
     check_containers(spec["containers"], volumes, f"{path}.containers", causes, context)
     if "initContainers" in spec:
         check_init_containers(spec, volumes, f"{path}.initContainers", causes, context)

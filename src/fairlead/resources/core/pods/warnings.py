@@ -125,12 +125,12 @@ def _warn_of_annotations(annotations: dict[str, str], path: str, context: Contex
 def _warn_of_seccomp(
     spec: Object, annotations: dict[str, str], path: str, context: Context
 ) -> None:
-    known = keys(context.dialect)
-    if not known.names_seccomp(annotations):
+    annotation_keys = keys(context.dialect)
+    if not annotation_keys.names_seccomp(annotations):
         return
-    holders = [(spec, known.seccomp_pod)]
+    holders = [(spec, annotation_keys.seccomp_pod)]
     holders += [
-        (container, known.seccomp_container + container["name"])
+        (container, annotation_keys.seccomp_container + container["name"])
         for container in all_containers(spec)
     ]
     for holder, key in holders:
@@ -141,12 +141,12 @@ def _warn_of_seccomp(
 
 def _repeated(values: Iterable[str]) -> list[tuple[int, str]]:
     seen: set[str] = set()
-    found = []
+    repeated = []
     for index, value in enumerate(values):
         if value in seen:
-            found.append((index, value))
+            repeated.append((index, value))
         seen.add(value)
-    return found
+    return repeated
 
 
 def _warn_of_repeats(spec: Object, path: str, context: Context) -> None:

@@ -95,8 +95,8 @@ def _plain_user_errors(user: str) -> list[str]:
 
 def _host_process(holder: Object) -> bool | None:
     options = (holder.get("securityContext") or {}).get("windowsOptions") or {}
-    wanted: bool | None = options.get("hostProcess")
-    return wanted
+    host_process: bool | None = options.get("hostProcess")
+    return host_process
 
 
 def check_host_process(spec: Object, path: str, causes: Causes) -> None:
@@ -105,15 +105,15 @@ def check_host_process(spec: Object, path: str, causes: Causes) -> None:
     total = on_host = 0
     for container, container_path in containers_with_paths(spec, path):
         total += 1
-        wanted = _host_process(container)
-        if of_pod is not None and wanted is not None and of_pod != wanted:
+        host_process = _host_process(container)
+        if of_pod is not None and host_process is not None and of_pod != host_process:
             shown = "true" if of_pod else "false"
             causes.invalid(
                 f"{container_path}.securityContext.windowsOptions.hostProcess",
-                wanted,
+                host_process,
                 f"pod hostProcess value must be identical if both are specified, was {shown}",
             )
-        if wanted if wanted is not None else of_pod:
+        if host_process if host_process is not None else of_pod:
             on_host += 1
     if not on_host:
         return

@@ -51,8 +51,8 @@ class Pool:
     def settle(self, number: int, holder: Hashable) -> None:
         """Assign a number to a holder and drop all reservations of it."""
         holders = self._holders.get(number, ())
-        kept = {each for each in holders if not isinstance(each, Reservation)}
-        self._holders[number] = kept | {holder}
+        services = {each for each in holders if not isinstance(each, Reservation)}
+        self._holders[number] = services | {holder}
 
     def release(self, number: int, holder: Hashable) -> None:
         holders = self._holders.get(number)
@@ -64,8 +64,8 @@ class Pool:
 
     def free(self) -> int | None:
         """A random free number; None if the pool is full."""
-        found = self._free_between(self.static, self.size)
-        return self._free_between(0, self.static) if found is None else found
+        number = self._free_between(self.static, self.size)
+        return self._free_between(0, self.static) if number is None else number
 
     def _free_between(self, low: int, high: int) -> int | None:
         if low >= high:
@@ -99,8 +99,8 @@ class AddressRange:
         return number if 0 <= number < self.pool.size else None
 
     def address_of(self, number: int) -> str:
-        made = type(self.network.network_address)(self._first + number)
-        return str(made)
+        address = type(self.network.network_address)(self._first + number)
+        return str(address)
 
 
 def _static_size(addresses_in_network: int) -> int:
@@ -128,12 +128,12 @@ def parse_networks(text: str) -> list[Network]:
     """Parse `--service-cluster-ip-range`: one network, or two of different families; raises
     ValueError."""
     networks = [parse_network(part.strip()) for part in text.split(",")]
-    found = [network for network in networks if network is not None]
-    if len(found) != len(networks):
+    valid = [network for network in networks if network is not None]
+    if len(valid) != len(networks):
         raise ValueError(f"not a list of IP ranges: {text}")
-    if len(found) > 2 or len({network.version for network in found}) != len(found):
+    if len(valid) > 2 or len({network.version for network in valid}) != len(valid):
         raise ValueError("at most one service range of each IP family can be given")
-    return found
+    return valid
 
 
 def parse_ports(text: str) -> tuple[int, int]:
@@ -194,17 +194,17 @@ class ServiceAllocators:
             self._held[key] = after
 
     def _claims(self, spec: Object) -> set[tuple[Pool, int]]:
-        found: set[tuple[Pool, int]] = set()
+        claimed: set[tuple[Pool, int]] = set()
         for text in addresses(spec) if needs_address(spec) else ():
             each = self.ranges.get(family_of(text)) if text != HEADLESS else None
             number = each.number_of(text) if each is not None else None
             if each is not None and number is not None:
-                found.add((each.pool, number))
+                claimed.add((each.pool, number))
         for port in (*node_ports(spec), spec.get("healthCheckNodePort") or 0):
             number = self.ports.number_of(port)
             if number is not None:
-                found.add((self.ports.pool, number))
-        return found
+                claimed.add((self.ports.pool, number))
+        return claimed
 
     def reserve(self, *, dry_run: bool = False) -> Reservation:
         return Reservation(self, dry_run)
@@ -228,51 +228,51 @@ class Reservation:
         self._dry_ports: set[int] = set()
         self._last_dry_port = 0
 
-    def address(self, family: str, wanted: str = "") -> str:
+    def address(self, family: str, requested: str = "") -> str:
         """Allocate a free address of a family, or the wanted address; raises AllocationError."""
         each = self._allocators.ranges[family]
-        if not wanted:
+        if not requested:
             if self._dry_run:
                 return str(ip_address(each.network.network_address))
-            given = each.address_of(self._take_free(each.pool))
-            self.names.append(f"address-{given}")
-            return given
-        number = each.number_of(wanted)
+            allocated = each.address_of(self._take_free(each.pool))
+            self.names.append(f"address-{allocated}")
+            return allocated
+        number = each.number_of(requested)
         if number is None:
             raise AllocationError(
-                f"the provided IP ({wanted}) is not in the valid range."
+                f"the provided IP ({requested}) is not in the valid range."
                 f" The range of valid IPs is {each.network}"
             )
         if not self._dry_run:
             self._take(each.pool, number, "provided IP is already allocated")
             self.names.append(f"address-{each.address_of(number)}")
-        return wanted
+        return requested
 
-    def port(self, wanted: int = 0) -> int:
+    def port(self, requested: int = 0) -> int:
         """Allocate a free node port, or the wanted port; raises AllocationError."""
         if self._dry_run:
-            return self._dry_port(wanted)
+            return self._dry_port(requested)
         ports = self._allocators.ports
-        if not wanted:
-            given = ports.low + self._take_free(ports.pool)
-            self.names.append(f"port-{given}")
-            return given
-        number = ports.number_of(wanted)
+        if not requested:
+            allocated = ports.low + self._take_free(ports.pool)
+            self.names.append(f"port-{allocated}")
+            return allocated
+        number = ports.number_of(requested)
         if number is None:
             raise AllocationError(
                 f"provided port is not in the valid range. The range of valid ports is {ports}"
             )
         self._take(ports.pool, number, "provided port is already allocated")
-        self.names.append(f"port-{wanted}")
-        return wanted
+        self.names.append(f"port-{requested}")
+        return requested
 
-    def _dry_port(self, wanted: int) -> int:
+    def _dry_port(self, requested: int) -> int:
         ports = self._allocators.ports
-        number = ports.number_of(wanted) if wanted else None
+        number = ports.number_of(requested) if requested else None
         taken = number is not None and ports.pool.is_taken(number)
-        if taken or wanted in self._dry_ports:
+        if taken or requested in self._dry_ports:
             raise AllocationError("provided port is already allocated")
-        port = wanted or (self._last_dry_port or _DRY_PORT - 1) + 1
+        port = requested or (self._last_dry_port or _DRY_PORT - 1) + 1
         self._last_dry_port = max(self._last_dry_port, port)
         self._dry_ports.add(port)
         return port

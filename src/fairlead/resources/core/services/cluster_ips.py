@@ -49,12 +49,12 @@ def _check_pairing(spec: Object, causes: Causes) -> None:
         causes.invalid(_FIELD, go_list("string", listed), detail)
 
 
-def _check_families(given: list[str], causes: Causes) -> None:
-    for index, family in enumerate(given):
+def _check_families(requested: list[str], causes: Causes) -> None:
+    for index, family in enumerate(requested):
         path = f"spec.ipFamilies[{index}]"
         if family not in FAMILIES:
             causes.unsupported(path, family, FAMILIES)
-        if family in given[:index]:
+        if family in requested[:index]:
             causes.duplicate(path, family)
 
 
@@ -94,43 +94,43 @@ def check_cluster_ips_change(spec: Object, old: Object, causes: Causes) -> None:
 def _check_addresses_change(spec: Object, old: Object, causes: Causes) -> None:
     if is_headless(spec) and is_headless(old):
         return
-    mine, theirs = addresses(spec), addresses(old)
-    shown = go_list("string", mine)
+    new_ips, old_ips = addresses(spec), addresses(old)
+    shown = go_list("string", new_ips)
     fixed = "may not change once set"
-    if len(mine) == len(theirs):
-        for index, (text, old_text) in enumerate(zip(mine, theirs, strict=True)):
+    if len(new_ips) == len(old_ips):
+        for index, (text, old_text) in enumerate(zip(new_ips, old_ips, strict=True)):
             if text != old_text:
                 causes.invalid(f"{_FIELD}[{index}]", shown, fixed)
         return
-    if not mine:
+    if not new_ips:
         causes.invalid(f"{_FIELD}[0]", shown, "primary clusterIP can not be unset")
-    elif theirs and mine[0] != theirs[0]:
+    elif old_ips and new_ips[0] != old_ips[0]:
         causes.invalid(f"{_FIELD}[0]", shown, fixed)
-    if len(mine) == 1 and len(theirs) > 1:
+    if len(new_ips) == 1 and len(old_ips) > 1:
         _check_released(spec, "clusterIP", causes)
 
 
 def _check_families_change(spec: Object, old: Object, causes: Causes) -> None:
     if is_headless(spec) or is_headless(old):
         return
-    mine, theirs = families(spec), families(old)
+    new_families, old_families = families(spec), families(old)
     path, fixed = "spec.ipFamilies[0]", "may not change once set"
-    if len(mine) == len(theirs):
-        for family, old_family in zip(mine, theirs, strict=True):
+    if len(new_families) == len(old_families):
+        for family, old_family in zip(new_families, old_families, strict=True):
             if family != old_family:
-                causes.invalid(path, go_list("core.IPFamily", mine), fixed)
+                causes.invalid(path, go_list("core.IPFamily", new_families), fixed)
         return
-    if len(mine) < len(theirs) and not addresses(spec):
+    if len(new_families) < len(old_families) and not addresses(spec):
         detail = "primary ipFamily can not be unset"
-        causes.invalid(path, go_list("core.IPFamily", mine), detail)
-    if mine and theirs and mine[0] != theirs[0]:
+        causes.invalid(path, go_list("core.IPFamily", new_families), detail)
+    if new_families and old_families and new_families[0] != old_families[0]:
         causes.invalid(path, go_list("string", addresses(spec)), fixed)
-    if len(mine) == 1 and len(theirs) > 1:
+    if len(new_families) == 1 and len(old_families) > 1:
         _check_released(spec, "ipFamily", causes)
 
 
-def _check_released(spec: Object, what: str, causes: Causes) -> None:
+def _check_released(spec: Object, noun: str, causes: Causes) -> None:
     policy = spec.get("ipFamilyPolicy")
     if policy != "SingleStack":
-        detail = f"must be set to 'SingleStack' when releasing the secondary {what}"
+        detail = f"must be set to 'SingleStack' when releasing the secondary {noun}"
         causes.invalid("spec.ipFamilyPolicy", policy, detail)

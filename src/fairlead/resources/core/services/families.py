@@ -78,18 +78,18 @@ def _follow_reduction(spec: Object, old: Object, causes: Causes) -> None:
         if families(spec) == families(old) and families(spec):
             spec["ipFamilies"] = families(spec)[:1]
         return
-    for read, what in ((addresses, "cluster IP"), (families, "IP family")):
+    for read, noun in ((addresses, "cluster IP"), (families, "IP family")):
         if 0 < len(read(spec)) < len(read(old)):
-            detail = f"must be 'SingleStack' to release the secondary {what}"
+            detail = f"must be 'SingleStack' to release the secondary {noun}"
             causes.invalid(_POLICY, spec["ipFamilyPolicy"], detail)
 
 
 def _check_single(spec: Object, causes: Causes) -> None:
     if spec["ipFamilyPolicy"] != SINGLE:
         return
-    for read, what in ((addresses, "cluster IPs"), (families, "IP families")):
+    for read, noun in ((addresses, "cluster IPs"), (families, "IP families")):
         if len(read(spec)) == 2:
-            detail = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are"
+            detail = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {noun} are"
             causes.invalid(_POLICY, SINGLE, f"{detail} specified")
 
 

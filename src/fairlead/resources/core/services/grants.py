@@ -79,22 +79,24 @@ def grant(resource: Resource, service: Object, old: Object | None, context: Cont
 def _grant_addresses(spec: Object, reservation: Reservation) -> None:
     if not needs_address(spec) or addresses(spec)[:1] == [HEADLESS]:
         return
-    wanted = addresses(spec)
-    given = [
-        _grant_address(family, wanted[index] if index < len(wanted) else "", wanted, reservation)
+    requested = addresses(spec)
+    granted = [
+        _grant_address(
+            family, requested[index] if index < len(requested) else "", requested, reservation
+        )
         for index, family in enumerate(families(spec))
     ]
-    set_addresses(spec, given)
-    spec["clusterIP"] = given[0]
+    set_addresses(spec, granted)
+    spec["clusterIP"] = granted[0]
 
 
-def _grant_address(family: str, text: str, wanted: list[str], reservation: Reservation) -> str:
+def _grant_address(family: str, text: str, requested: list[str], reservation: Reservation) -> str:
     try:
         return reservation.address(family, text)
     except AllocationError as error:
         if not text:
             raise Refusal(trouble=f"failed to allocate a serviceIP: {error}") from None
-        shown, detail = go_list("string", wanted), f"failed to allocate IP {text}: {error}"
+        shown, detail = go_list("string", requested), f"failed to allocate IP {text}: {error}"
         raise _refused("spec.clusterIPs", shown, detail) from None
 
 
@@ -107,10 +109,10 @@ def _update_addresses(spec: Object, old: Object, reservation: Reservation) -> No
     if not needs_address(spec) or addresses(old)[:1] == [HEADLESS]:
         return
     if len(families(old)) == 1 and len(families(spec)) == 2:
-        mine = addresses(spec)
-        wanted = mine[1] if len(mine) > 1 else ""
-        second = _grant_address(families(spec)[1], wanted, mine, reservation)
-        set_addresses(spec, [*mine[:1], second])
+        ips = addresses(spec)
+        requested = ips[1] if len(ips) > 1 else ""
+        second = _grant_address(families(spec)[1], requested, ips, reservation)
+        set_addresses(spec, [*ips[:1], second])
 
 
 def _grant_new_ports(spec: Object, reservation: Reservation) -> None:
@@ -120,17 +122,17 @@ def _grant_new_ports(spec: Object, reservation: Reservation) -> None:
     shared: dict[int, int] = {}
     asked = _asked_node_ports(spec)
     for index, port in enumerate(ports(spec)):
-        wanted = port.get("nodePort", 0)
-        if not wanted and not gives_node_ports(spec):
+        requested = port.get("nodePort", 0)
+        if not requested and not gives_node_ports(spec):
             continue
         common = shared.get(port["port"], 0)
         if not common:
             first = asked.get(port["port"], 0)
             port["nodePort"] = shared[port["port"]] = _grant_port(index, first, reservation)
-        elif not wanted:
+        elif not requested:
             port["nodePort"] = common
-        elif wanted != common:
-            _grant_port(index, wanted, reservation)
+        elif requested != common:
+            _grant_port(index, requested, reservation)
 
 
 def _asked_node_ports(spec: Object) -> dict[int, int]:
@@ -142,40 +144,44 @@ def _asked_node_ports(spec: Object) -> dict[int, int]:
     return asked
 
 
-def _grant_port(index: int, wanted: int, reservation: Reservation) -> int:
+def _grant_port(index: int, requested: int, reservation: Reservation) -> int:
     try:
-        return reservation.port(wanted)
+        return reservation.port(requested)
     except AllocationError as error:
-        if not wanted:
+        if not requested:
             raise Refusal(trouble=f"failed to allocate a nodePort: {error}") from None
-        raise _refused(f"spec.ports[{index}].nodePort", wanted, str(error)) from None
+        raise _refused(f"spec.ports[{index}].nodePort", requested, str(error)) from None
 
 
 def _update_ports(spec: Object, old: Object, reservation: Reservation) -> None:
     if not needs_node_ports(spec):
         return
-    mine = set(node_ports(old))
+    old_ports = set(node_ports(old))
     used: set[tuple[str, int]] = set()
     for index, port in enumerate(ports(spec)):
-        wanted = port.get("nodePort", 0)
-        if not wanted and not gives_node_ports(spec):
+        requested = port.get("nodePort", 0)
+        if not requested and not gives_node_ports(spec):
             continue
-        if wanted not in mine:
-            wanted = port["nodePort"] = _grant_port(index, wanted, reservation)
-            mine.add(wanted)
-        pair = (port.get("protocol", ""), wanted)
+        if requested not in old_ports:
+            requested = port["nodePort"] = _grant_port(index, requested, reservation)
+            old_ports.add(requested)
+        pair = (port.get("protocol", ""), requested)
         if pair in used:
             detail = f"duplicate nodePort: {{{pair[0]} {pair[1]}}}"
-            raise _refused(f"spec.ports[{index}].nodePort", wanted, detail)
+            raise _refused(f"spec.ports[{index}].nodePort", requested, detail)
         used.add(pair)
 
 
 def _grant_health_port(spec: Object, old: Object | None, reservation: Reservation) -> None:
     if not needs_health_port(spec) or (old is not None and needs_health_port(old)):
         return
-    wanted = spec.get("healthCheckNodePort", 0)
+    requested = spec.get("healthCheckNodePort", 0)
     try:
-        spec["healthCheckNodePort"] = reservation.port(wanted)
+        spec["healthCheckNodePort"] = reservation.port(requested)
     except AllocationError as error:
-        what = f"requested HealthCheck NodePort {wanted}" if wanted else "a HealthCheck NodePort 0"
-        raise Refusal(trouble=f"failed to allocate {what}: {error}") from None
+        noun = (
+            f"requested HealthCheck NodePort {requested}"
+            if requested
+            else "a HealthCheck NodePort 0"
+        )
+        raise Refusal(trouble=f"failed to allocate {noun}: {error}") from None

@@ -101,7 +101,7 @@ def check_volumes(
 ) -> dict[str, Object]:
     """Check volumes and return the valid ones by name. `pod_name` is empty in templates, where the
     claims of ephemeral volumes have no names yet."""
-    found: dict[str, Object] = {}
+    volumes_by_name: dict[str, Object] = {}
     brought = _brought_claims(volumes, pod_name)
     for index, volume in enumerate(volumes):
         volume_path = f"{path}[{index}]"
@@ -112,16 +112,16 @@ def check_volumes(
             causes.required(f"{volume_path}.name")
         elif not is_dns_label(name):
             causes.invalid_each(f"{volume_path}.name", name, dns_label(name))
-        if name in found:
+        if name in volumes_by_name:
             causes.duplicate(f"{volume_path}.name", name)
         if len(causes) == before:
-            found[name] = volume
+            volumes_by_name[name] = volume
         claim: Object | None = volume.get("persistentVolumeClaim")
         if claim is not None and claim["claimName"] in brought:
             detail = "must not reference a PVC that gets created for an ephemeral volume"
             field = f"{volume_path}.persistentVolumeClaim.claimName"
             causes.invalid(field, claim["claimName"], detail)
-    return found
+    return volumes_by_name
 
 
 def _brought_claims(volumes: list[Object], pod_name: str) -> set[str]:
@@ -145,10 +145,10 @@ def has_source(volume: Object) -> bool:
 def _check_source(
     volume: Object, pod_name: str, path: str, causes: Causes, context: Context
 ) -> None:
-    given = sources_of(volume)
-    if not given:
+    names = sources_of(volume)
+    if not names:
         causes.required(path, "must specify a volume type")
-    for index, name in enumerate(given):
+    for index, name in enumerate(names):
         if index:
             causes.forbidden(f"{path}.{PATHS_BESIDE.get(name, name)}", MORE_THAN_ONE)
         else:

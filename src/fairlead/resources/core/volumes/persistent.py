@@ -114,10 +114,10 @@ def check_persistent_sources(
 ) -> None:
     """Check the sources of a PersistentVolumeSpec. `long_names`: the names of secrets may be DNS
     subdomains, not only labels."""
-    given = [name for name in PERSISTENT_SOURCES if spec.get(name) is not None]
-    if not given:
+    names = [name for name in PERSISTENT_SOURCES if spec.get(name) is not None]
+    if not names:
         causes.required(path, "must specify a volume type")
-    for index, name in enumerate(given):
+    for index, name in enumerate(names):
         inside = f"{path}.{PATHS_INSIDE.get(name, name)}"
         check = PERSISTENT_SOURCES[name]
         if index and name != _BESIDE_OTHERS:

@@ -78,10 +78,10 @@ def check_projected(source: Object, path: str, causes: Causes, context: Context)
     files: set[str] = set()
     for index, part in enumerate(source.get("sources") or ()):
         part_path = f"{path}.sources[{index}]"
-        given = [name for name in _PROJECTIONS if part.get(name) is not None]
-        for name in given:
+        names = [name for name in _PROJECTIONS if part.get(name) is not None]
+        for name in names:
             _PROJECTIONS[name](part[name], path, f"{part_path}.{name}", files, causes)
-        if len(given) > 1:
+        if len(names) > 1:
             causes.forbidden(part_path, MORE_THAN_ONE)
 
 

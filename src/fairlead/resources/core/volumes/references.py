@@ -88,8 +88,8 @@ def _conversion_error(version: str, name: str, field: str) -> str:
     if version != "v1":
         return f"unsupported pod version: {version}"
     if name != field:
-        known = name in ("metadata.annotations", "metadata.labels")
-        return "" if known else f"field label does not support subscript: {field}"
+        is_map = name in ("metadata.annotations", "metadata.labels")
+        return "" if is_map else f"field label does not support subscript: {field}"
     return "" if field in _FIELDS or field in _OLD_NAMES else f"field label not supported: {field}"
 
 
@@ -117,7 +117,9 @@ def check_resource_reference(
 
 def _check_divisor(resource: str, divisor: str, path: str, causes: Causes) -> None:
     name = "hugepages" if resource.startswith(_HUGE_PAGES) else resource.partition(".")[2]
-    known = _DIVISORS.get(name)
-    if known is not None and divisor not in known[0]:
-        detail = f"only divisor's values {known[1]} are supported with the {known[2]} resource"
+    divisors = _DIVISORS.get(name)
+    if divisors is not None and divisor not in divisors[0]:
+        detail = (
+            f"only divisor's values {divisors[1]} are supported with the {divisors[2]} resource"
+        )
         causes.invalid(f"{path}.divisor", resource, detail)

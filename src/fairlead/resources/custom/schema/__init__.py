@@ -91,12 +91,12 @@ class CustomSchema:
         """The type of whole objects, with the decoder and the defaults of this schema."""
         schema, names = self._schema(), self._type_meta
         types = TypeBuilder(self._markers, self._metadata)
-        made = types.root(schema, names["kind"], names["apiVersion"], self._preserve)
+        struct = types.root(schema, names["kind"], names["apiVersion"], self._preserve)
         decoders = DecoderBuilder(self._markers, self._metadata)
-        made.walkers["decode"] = decoders.root(schema, self._preserve)
-        made.walkers["defaults"] = self._filler
-        made.walkers["unknown"] = self._unknown_paths
-        return made
+        struct.walkers["decode"] = decoders.root(schema, self._preserve)
+        struct.walkers["defaults"] = self._filler
+        struct.walkers["unknown"] = self._unknown_paths
+        return struct
 
     def _unknown_paths(self, value: Object) -> list[str]:
         fields = UnknownFields(self._markers, self._metadata)
@@ -116,8 +116,8 @@ class CustomSchema:
     def pruned(self, value: Object) -> Object:
         """A stored object without the fields that are not in the schema. Accepts any stored
         content."""
-        made: Object = self._prune(value, [])
-        return made
+        result: Object = self._prune(value, [])
+        return result
 
     def fill_defaults(self, value: Object) -> None:
         """Set the defaults of absent fields, in place."""
@@ -128,9 +128,9 @@ class CustomSchema:
         """Check values against the schema. Duplicate list items are allowed if the old object has
         some."""
         if self._check is not None:
-            whole = {**self._type_meta, **value} if self._sees_type_meta else value
+            full_object = {**self._type_meta, **value} if self._sees_type_meta else value
             try:
-                report(self._check(whole), causes)
+                report(self._check(full_object), causes)
             except TimeLimitExceeded as error:
                 causes.add(INVALID, "<nil>", f'Invalid value: "": {error}')
         if self._embedded is not None:

@@ -63,11 +63,14 @@ class DecoderBuilder:
         body, metadata = self.content(schema, preserve), decoder(self._metadata)
 
         def decode(value: Any, unknown: list[str]) -> Any:
-            found = body(value, unknown)
-            if found.__class__ is not dict:
-                return found
-            given = value.get("metadata")
-            return {**found, "metadata": metadata({} if given is None else given, unknown)}
+            decoded = body(value, unknown)
+            if decoded.__class__ is not dict:
+                return decoded
+            given_metadata = value.get("metadata")
+            return {
+                **decoded,
+                "metadata": metadata({} if given_metadata is None else given_metadata, unknown),
+            }
 
         return decode
 
@@ -79,7 +82,7 @@ class DecoderBuilder:
             if name not in TYPE_META
         }
         keeps = preserve or bool(schema.get(self._markers.preserve))
-        return self._object({**schema, "properties": properties}, keeps, known=TYPE_META)
+        return self._object({**schema, "properties": properties}, keeps, known_names=TYPE_META)
 
     def of(self, schema: Schema, keeps: bool = False) -> Decode:
         """The decoder of a value. With `keeps` unknown fields are preserved. Lists pass this on to
@@ -98,9 +101,9 @@ class DecoderBuilder:
             return self._embedded(schema, keeps)
         return self._object(schema, keeps)
 
-    def _object(self, schema: Schema, keeps: bool, known: tuple[str, ...] = ()) -> Decode:
+    def _object(self, schema: Schema, keeps: bool, known_names: tuple[str, ...] = ()) -> Decode:
         properties = schema.get("properties") or {}
-        names = {**dict.fromkeys(known), **dict.fromkeys(properties)}.keys()
+        names = {**dict.fromkeys(known_names), **dict.fromkeys(properties)}.keys()
         nullable = {name for name, inner in properties.items() if inner.get("nullable")}
         fields = {name: self.of(inner) for name, inner in properties.items()}
 
@@ -136,21 +139,21 @@ class DecoderBuilder:
         """An embedded object; its metadata has the type of object metadata."""
         properties = dict(schema.get("properties") or {})
         properties.pop("metadata", None)
-        body = self._object({**schema, "properties": properties}, keeps, known=TYPE_META)
+        body = self._object({**schema, "properties": properties}, keeps, known_names=TYPE_META)
         metadata = decoder(self._metadata)
 
         def decode(value: Any, unknown: list[str]) -> Any:
             out = body(value, unknown)
             if out.__class__ is not dict or "metadata" not in value:
                 return out
-            given = value["metadata"]
+            given_metadata = value["metadata"]
             try:
-                found = metadata({} if given is None else given, unknown)
+                decoded = metadata({} if given_metadata is None else given_metadata, unknown)
             except DecodeError:
                 return out  # objects from clients were checked before
-            if found.get("creationTimestamp") is None:
-                found.pop("creationTimestamp", None)
-            return {**out, "metadata": found}
+            if decoded.get("creationTimestamp") is None:
+                decoded.pop("creationTimestamp", None)
+            return {**out, "metadata": decoded}
 
         return decode
 
@@ -161,8 +164,8 @@ class DecoderBuilder:
         def decode(value: Any, unknown: list[str]) -> Any:
             if value.__class__ is not list:
                 return value if keeps else _leaf(value, unknown)
-            made = [item if item is None else element(item, unknown) for item in value]
-            return made if any(map(_differs, made, value)) else value
+            decoded = [item if item is None else element(item, unknown) for item in value]
+            return decoded if any(map(_differs, decoded, value)) else value
 
         return decode
 
@@ -180,10 +183,10 @@ class DecoderBuilder:
                 return value if keeps else _leaf(value, unknown)
             if not keeps_null and None in value.values():
                 value = {key: item for key, item in value.items() if item is not None}
-            made = {
+            decoded = {
                 key: item if item is None else element(item, unknown) for key, item in value.items()
             }
-            return made if any(map(_differs, made.values(), value.values())) else value
+            return decoded if any(map(_differs, decoded.values(), value.values())) else value
 
         return decode
 
@@ -221,12 +224,12 @@ class UnknownFields:
     def paths(self, schema: Schema, preserve: bool, value: Object) -> list[str]:
         """The paths in the order of the message: those in the metadata, in the content, in the
         metadata of embedded objects."""
-        whole = {**schema, self._markers.embedded: True}
+        embedded_schema = {**schema, self._markers.embedded: True}
         own = unknown_paths(self._metadata, value.get("metadata"))
         self._embedded = []
-        content = islice(self._of(whole, value, [], preserve), MAX_UNKNOWN)
-        told = sorted(f"metadata.{path}" for path in own)
-        return [*told, *sorted(content), *sorted(self._embedded)]
+        content = islice(self._of(embedded_schema, value, [], preserve), MAX_UNKNOWN)
+        in_metadata = sorted(f"metadata.{path}" for path in own)
+        return [*in_metadata, *sorted(content), *sorted(self._embedded)]
 
     def _of(self, schema: Schema | None, value: Any, way: list[str], keeps: bool) -> Iterator[str]:
         keeps = keeps or bool(schema and schema.get(self._markers.preserve))
@@ -246,7 +249,9 @@ class UnknownFields:
             if embedded and key in TYPE_META:
                 if key == "metadata" and way:
                     inner = unknown_paths(self._metadata, item)
-                    steps = [f"[{one}]" if isinstance(one, _Key) else one for one in (*way, key)]
+                    steps = [
+                        f"[{part}]" if isinstance(part, _Key) else part for part in (*way, key)
+                    ]
                     self._embedded += [joined_path(steps, path) for path in inner]
             elif key in properties:
                 yield from self._below(properties[key], item, way, key, False)

@@ -52,7 +52,9 @@ def _object(properties: Schema) -> Fill | None:
         if inner.get("default") is not None
     ]
     nested = {
-        name: found for name, inner in properties.items() if (found := filler_of(inner)) is not None
+        name: filler
+        for name, inner in properties.items()
+        if (filler := filler_of(inner)) is not None
     }
     if not defaults and not nested:
         return None

@@ -34,9 +34,9 @@ class EmbeddedChecks:
         inside = self.of(items) if items is not None else None
         others = self.of(values) if values is not None else None
         named = {
-            name: found
+            name: inner_check
             for name, inner in (schema.get("properties") or {}).items()
-            if (found := self.of(inner)) is not None
+            if (inner_check := self.of(inner)) is not None
         }
         is_object = bool(schema.get(self._markers.embedded))
         if not is_object and inside is None and others is None and not named:
@@ -62,19 +62,19 @@ class EmbeddedChecks:
         for name in ("apiVersion", "kind"):
             if name not in value:
                 causes.add(REQUIRED, path + name, f"Required value: {EMPTY}")
-        for name, found in value.items():
+        for name, item in value.items():
             if name in ("apiVersion", "kind"):
-                wrong = _type_meta_error(name, found)
+                wrong = _type_meta_error(name, item)
                 if wrong:
-                    causes.add(INVALID, path + name, f"Invalid value: {shown(found)}: {wrong}")
+                    causes.add(INVALID, path + name, f"Invalid value: {shown(item)}: {wrong}")
             elif name == "metadata":
-                self._check_metadata(found, path + name, causes)
+                self._check_metadata(item, path + name, causes)
 
-    def _check_metadata(self, found: Any, path: str, causes: Causes) -> None:
+    def _check_metadata(self, value: Any, path: str, causes: Causes) -> None:
         try:
-            metadata = decoder(self._metadata)(found, [])
+            metadata = decoder(self._metadata)(value, [])
         except DecodeError as error:
-            causes.add(INVALID, path, f"Invalid value: {shown(found)}: {error}")
+            causes.add(INVALID, path, f"Invalid value: {shown(value)}: {error}")
             return
         if self._rules is not None:
             self._rules(metadata, path, causes)
@@ -94,15 +94,15 @@ class EmbeddedTypes(EmbeddedChecks):
             self._check_metadata(value["metadata"], path + "metadata", causes)
 
 
-def _type_meta_error(name: str, found: Any) -> str:
-    if not isinstance(found, str):
+def _type_meta_error(name: str, actual: Any) -> str:
+    if not isinstance(actual, str):
         return NO_TEXT
-    if not found:
+    if not actual:
         return EMPTY
     if name == "apiVersion":
-        wrong = found.count("/") > 1
-        return f"unexpected GroupVersion string: {found}" if wrong else ""
-    wrong_label = dns_1035_label(found.lower())
+        wrong = actual.count("/") > 1
+        return f"unexpected GroupVersion string: {actual}" if wrong else ""
+    wrong_label = dns_1035_label(actual.lower())
     if not wrong_label:
         return ""
     return "may have mixed case, but should otherwise match: " + ",".join(wrong_label)
@@ -113,41 +113,41 @@ def _type_meta_error(name: str, found: Any) -> str:
 # The stored definition keeps these fields: a later release may know them.
 
 
-def prune_defaults(schema: Schema, markers: Markers, known: Collection[str]) -> None:
+def prune_defaults(schema: Schema, markers: Markers, known_fields: Collection[str]) -> None:
     """Remove unknown metadata fields from the defaults in a schema, in place."""
-    _prune_schema(schema, markers.embedded, known)
+    _prune_schema(schema, markers.embedded, known_fields)
 
 
-def _prune_schema(schema: Schema, embedded: str, known: Collection[str]) -> None:
+def _prune_schema(schema: Schema, embedded: str, known_fields: Collection[str]) -> None:
     if schema.get("default") is not None:
-        _prune_value(schema["default"], schema, embedded, known)
+        _prune_value(schema["default"], schema, embedded, known_fields)
     properties = schema.get("properties") or {}
     metadata = properties.get("metadata")
     if schema.get(embedded) and metadata:
-        _keep(metadata.get("default"), known)
-        _keep(metadata.get("properties"), known)
+        _keep(metadata.get("default"), known_fields)
+        _keep(metadata.get("properties"), known_fields)
     for inner in (*properties.values(), values_schema(schema), items_schema(schema)):
         if inner is not None:
-            _prune_schema(inner, embedded, known)
+            _prune_schema(inner, embedded, known_fields)
 
 
-def _prune_value(value: Any, schema: Schema, embedded: str, known: Collection[str]) -> None:
+def _prune_value(value: Any, schema: Schema, embedded: str, known_fields: Collection[str]) -> None:
     items = items_schema(schema)
     if isinstance(value, list) and items is not None:
         for item in value:
-            _prune_value(item, items, embedded, known)
+            _prune_value(item, items, embedded, known_fields)
     if not isinstance(value, dict):
         return
     if schema.get(embedded):
-        _keep(value.get("metadata"), known)
+        _keep(value.get("metadata"), known_fields)
     properties, others = schema.get("properties") or {}, values_schema(schema)
     for name, item in value.items():
         inner = properties.get(name, others)
         if inner is not None:
-            _prune_value(item, inner, embedded, known)
+            _prune_value(item, inner, embedded, known_fields)
 
 
-def _keep(value: Any, known: Collection[str]) -> None:
+def _keep(value: Any, known_fields: Collection[str]) -> None:
     if isinstance(value, dict):
-        for name in [name for name in value if name not in known]:
+        for name in [name for name in value if name not in known_fields]:
             del value[name]

@@ -53,13 +53,13 @@ def _hostname(text: str) -> bool:
     """Letters of any script, symbols and digits count as letters."""
     if len(text.encode()) > 255:
         return False
-    if not _is_hostname("".join("a" if _is_letter(one) else one for one in text)):
+    if not _is_hostname("".join("a" if _is_letter(character) else character for character in text)):
         return False
     return all(len(part.encode()) <= 63 for part in text.split("."))
 
 
-def _is_letter(one: str) -> bool:
-    return category(one)[0] in "LS" or "0" <= one <= "9"
+def _is_letter(character: str) -> bool:
+    return category(character)[0] in "LS" or "0" <= character <= "9"
 
 
 def _uri(text: str) -> bool:

@@ -21,18 +21,18 @@ def checks(schema: Schema, table_of: Tabled) -> list[Check]:
         return []
 
     def runs(schemas: list[Schema]) -> list[Run]:
-        return [_runner(table_of(one)) for one in schemas]
+        return [_runner(table_of(schema)) for schema in schemas]
 
-    made: list[Check] = []
+    result: list[Check] = []
     if schema.get("anyOf"):
-        made.append(_any_of(schema["anyOf"], runs(schema["anyOf"])))
+        result.append(_any_of(schema["anyOf"], runs(schema["anyOf"])))
     if schema.get("oneOf"):
-        made.append(_one_of(schema["oneOf"], runs(schema["oneOf"])))
+        result.append(_one_of(schema["oneOf"], runs(schema["oneOf"])))
     if schema.get("allOf"):
-        made.append(_all_of(runs(schema["allOf"])))
+        result.append(_all_of(runs(schema["allOf"])))
     if schema.get("not") is not None:
-        made.append(_none_of(runs([schema["not"]])[0]))
-    return made
+        result.append(_none_of(runs([schema["not"]])[0]))
+    return result
 
 
 def _runner(table: dict[type, Check | None]) -> Run:
@@ -44,8 +44,8 @@ def _runner(table: dict[type, Check | None]) -> Run:
     return run
 
 
-def _said(what: str) -> Problem:
-    return Problem(INVALID, lambda path: f'Invalid value: "": "{path}" {what}', placed=False)
+def _said(text: str) -> Problem:
+    return Problem(INVALID, lambda path: f'Invalid value: "": "{path}" {text}', placed=False)
 
 
 def _any_of(schemas: list[Schema], runs: list[Run]) -> Check:
@@ -56,8 +56,8 @@ def _any_of(schemas: list[Schema], runs: list[Run]) -> Check:
             if not problems:
                 return None
             failures.append(problems)
-        said = _said("must validate at least one schema (anyOf)")
-        return [said, *_closest(schemas, failures, value)]
+        problem = _said("must validate at least one schema (anyOf)")
+        return [problem, *_closest(schemas, failures, value)]
 
     return check
 
@@ -69,10 +69,10 @@ def _one_of(schemas: list[Schema], runs: list[Run]) -> Check:
         if valid == 1:
             return None
         how = f"Found {valid} valid alternatives" if valid else "Found none valid"
-        said = _said(f"must validate one and only one schema (oneOf). {how}")
+        problem = _said(f"must validate one and only one schema (oneOf). {how}")
         if valid:
-            return [said]
-        return [said, *_closest(schemas, [problems or [] for problems in results], value)]
+            return [problem]
+        return [problem, *_closest(schemas, [problems or [] for problems in results], value)]
 
     return check
 
@@ -83,8 +83,8 @@ def _all_of(runs: list[Run]) -> Check:
         if not results:
             return None
         none = ". None validated" if len(results) == len(runs) else ""
-        found = [problem for problems in results for problem in problems]
-        return [*found, _said(f"must validate all the schemas (allOf){none}")]
+        collected = [problem for problems in results for problem in problems]
+        return [*collected, _said(f"must validate all the schemas (allOf){none}")]
 
     return check
 

@@ -19,9 +19,9 @@ def repeats_check(schema: Schema, markers: Markers) -> Check | None:
     inside = repeats_check(items, markers) if items is not None else None
     others = repeats_check(values, markers) if values is not None else None
     named = {
-        name: found
+        name: inner_check
         for name, inner in (schema.get("properties") or {}).items()
-        if (found := repeats_check(inner, markers)) is not None
+        if (inner_check := repeats_check(inner, markers)) is not None
     }
     if own is None and inside is None and others is None and not named:
         return None
@@ -37,13 +37,13 @@ def repeats_check(schema: Schema, markers: Markers) -> Check | None:
                 yield from ((f"[{key}]", item, others) for key, item in value.items())
 
     def check(value: Any) -> list[Problem] | None:
-        found = own(value) or [] if own is not None and value.__class__ is list else []
+        result = own(value) or [] if own is not None and value.__class__ is list else []
         for step, part, inner in parts(value):
             if problems := inner(part):
-                found += at(problems, step)
-                if len(found) >= MOST:
+                result += at(problems, step)
+                if len(result) >= MOST:
                     break
-        return found
+        return result
 
     return check
 
@@ -63,8 +63,8 @@ def _repeated_keys(value: list[Any], keys: tuple[str, ...]) -> list[Problem] | N
         if item is not None and item.__class__ is not dict:
             wrong = invalid(shown(item), "must be an object for an array of list-type map")
             return at(wrong, f"[{index}]")
-    held = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
-    return _repeated(value, held)
+    list_keys = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
+    return _repeated(value, list_keys)
 
 
 def _repeated(value: list[Any], told_apart_by: list[Any]) -> list[Problem] | None:
@@ -72,13 +72,13 @@ def _repeated(value: list[Any], told_apart_by: list[Any]) -> list[Problem] | Non
     if len(value) < 2:
         return None
     times: dict[Any, int] = {}
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for index, key in enumerate(told_apart_by):
-        known = key if key.__class__ is str else identity(key)
-        seen = times[known] = times.get(known, 0) + 1
+        hashable = key if key.__class__ is str else identity(key)
+        seen = times[hashable] = times.get(hashable, 0) + 1
         if seen == 2:
-            found += at([_duplicate(key)], f"[{index}]")
-    return found
+            problems += at([_duplicate(key)], f"[{index}]")
+    return problems
 
 
 def _duplicate(key: Any) -> Problem:

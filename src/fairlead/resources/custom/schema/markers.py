@@ -44,10 +44,10 @@ def has_rules(schema: Schema, markers: Markers) -> bool:
 
 def values_schema(schema: Schema) -> Schema | None:
     """The schema of the values of a map; None if it has none."""
-    found = schema.get("additionalProperties")
-    return found if isinstance(found, dict) else None
+    inner = schema.get("additionalProperties")
+    return inner if isinstance(inner, dict) else None
 
 
 def items_schema(schema: Schema) -> Schema | None:
-    found = schema.get("items")
-    return found if isinstance(found, dict) else None
+    inner = schema.get("items")
+    return inner if isinstance(inner, dict) else None

@@ -129,8 +129,12 @@ def _map(schema: Schema, values: Schema, markers: Markers, name: str) -> Declare
 
 
 def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Declared:
-    given = schema.get("properties") or {}
-    properties = {**given, **_TYPE_META} if is_object and not _has_meta(given) else given
+    own_properties = schema.get("properties") or {}
+    properties = (
+        {**own_properties, **_TYPE_META}
+        if is_object and not _has_meta(own_properties)
+        else own_properties
+    )
     required = schema.get("required") or ()
     fields: dict[str, Type] = {}
     renamed: dict[str, str] = {}

@@ -97,9 +97,9 @@ def rules_of(schema: Schema, markers: Markers, is_object: bool = True) -> Node |
     """The rules in a schema; None if it has none."""
     node = Node(schema.get("type") or "", _own_rules(schema, markers, is_object))
     for name, inner in (schema.get("properties") or {}).items():
-        found = rules_of(inner, markers, bool(inner.get(markers.embedded)))
-        if found is not None:
-            node.properties[name] = found
+        inner_rules = rules_of(inner, markers, bool(inner.get(markers.embedded)))
+        if inner_rules is not None:
+            node.properties[name] = inner_rules
     values, items = values_schema(schema), items_schema(schema)
     if values is not None:
         node.values = rules_of(values, markers, bool(values.get(markers.embedded)))
@@ -111,14 +111,14 @@ def rules_of(schema: Schema, markers: Markers, is_object: bool = True) -> Node |
 
 
 def _own_rules(schema: Schema, markers: Markers, is_object: bool) -> list[Rule]:
-    given = schema.get(markers.validations) or ()
-    of = declared(schema, markers, is_object) if given else None
-    made: list[Rule] = []
-    for one in given:
-        text, message = (one.get("rule") or "").strip(), one.get("message") or ""
+    validations = schema.get(markers.validations) or ()
+    of = declared(schema, markers, is_object) if validations else None
+    rules: list[Rule] = []
+    for rule in validations:
+        text, message = (rule.get("rule") or "").strip(), rule.get("message") or ""
         if text and of is not None:
-            made.append(_rule(one["rule"], text, message, of))
-    return made
+            rules.append(_rule(rule["rule"], text, message, of))
+    return rules
 
 
 def _rule(written: str, text: str, message: str, of: Declared) -> Rule:
@@ -171,8 +171,8 @@ class _Run:
         elif value.__class__ is list and node.items is not None:
             before = _by_keys(old, node.keys)
             for index, item in enumerate(value):
-                known = before.get(_key(item, node.keys)) if before else None
-                self.visit(node.items, item, known, f"{path}[{index}]")
+                old_item = before.get(_key(item, node.keys)) if before else None
+                self.visit(node.items, item, old_item, f"{path}[{index}]")
 
     def _visit_object(self, node: Node, value: dict[str, Any], old: Any, path: str) -> None:
         before = old if old.__class__ is dict else {}
@@ -227,12 +227,12 @@ class _Run:
         self._causes.add(INVALID, path or "<nil>", text)
 
 
-def _failure(said: str, rule: Rule) -> str:
+def _failure(message: str, rule: Rule) -> str:
     """The message of a failed evaluation, in the reference's wording."""
-    if said.startswith("no such overload"):
+    if message.startswith("no such overload"):
         why = "call arguments did not match a supported operator, function or macro signature"
-        return f"'{said}': {why} for rule: {rule.named}"
-    return f"{said} evaluating rule: {rule.named}"
+        return f"'{message}': {why} for rule: {rule.named}"
+    return f"{message} evaluating rule: {rule.named}"
 
 
 def _by_keys(old: Any, keys: tuple[str, ...]) -> dict[bytes, Any]:

@@ -24,21 +24,21 @@ from fairlead.resources.custom.schema.problems import (
 
 
 def string_checks(schema: Schema) -> list[Check]:
-    made: list[Check] = []
+    checks: list[Check] = []
     least, most = schema.get("minLength") or 0, schema.get("maxLength")
     pattern, form = schema.get("pattern"), schema.get("format")
     if least or most is not None or pattern:
-        made.append(_text(least, most, pattern or ""))
+        checks.append(_text(least, most, pattern or ""))
     is_of = check_of(form) if isinstance(form, str) and form else None
     if is_of is not None:
-        made.append(lambda value: None if is_of(value) else _not_of_format(value, form or ""))
-    return made
+        checks.append(lambda value: None if is_of(value) else _not_of_format(value, form or ""))
+    return checks
 
 
 def _not_of_format(value: str, form: str) -> list[Problem]:
-    said = quoted(value)
-    text = f"in body must be of type {form}: {said}"
-    return [Problem(TYPE, lambda path: f"Invalid value: {said}: {path} {text}")]
+    shown = quoted(value)
+    text = f"in body must be of type {form}: {shown}"
+    return [Problem(TYPE, lambda path: f"Invalid value: {shown}: {path} {text}")]
 
 
 def _text(least: int, most: int | None, pattern: str) -> Check:
@@ -63,10 +63,10 @@ def bad(value: Any, detail: str) -> Problem:
 
 def number_checks(schema: Schema) -> list[Check]:
     factor, least, most = (schema.get(name) for name in ("multipleOf", "minimum", "maximum"))
-    made: list[Check] = [] if factor is None else [_multiple(factor)]
+    checks: list[Check] = [] if factor is None else [_multiple(factor)]
     if least is not None or most is not None:
-        made.append(_range(schema))
-    return made
+        checks.append(_range(schema))
+    return checks
 
 
 def _range(schema: Schema) -> Check:
@@ -80,12 +80,12 @@ def _range(schema: Schema) -> Check:
     def check(value: float) -> list[Problem] | None:
         if least < value < most:
             return None
-        found: list[Problem] = []
+        problems: list[Problem] = []
         if value < least or (above and value == least):
-            found.append(bad(value, f"should be {more} {_beside(value, least)}"))
+            problems.append(bad(value, f"should be {more} {_beside(value, least)}"))
         if value > most or (below and value == most):
-            found.append(bad(value, f"should be {less} {_beside(value, most)}"))
-        return found
+            problems.append(bad(value, f"should be {less} {_beside(value, most)}"))
+        return problems
 
     return check
 
@@ -121,9 +121,10 @@ def _is_multiple(value: float, factor: float) -> bool:
 def enum_check(allowed: list[Any], is_text: bool) -> Check:
     """The check that a value is among the allowed values; `is_text` for strings."""
     same: Callable[[Any], Any] = _itself if is_text else identity
-    known = frozenset(same(one) for one in allowed if isinstance(one, str) is is_text)
+    choices = frozenset(same(choice) for choice in allowed if isinstance(choice, str) is is_text)
     listed = ", ".join(
-        quoted(one if isinstance(one, str) else orjson.dumps(one).decode()) for one in allowed
+        quoted(choice if isinstance(choice, str) else orjson.dumps(choice).decode())
+        for choice in allowed
     )
 
     def refused(value: Any) -> list[Problem]:
@@ -131,8 +132,8 @@ def enum_check(allowed: list[Any], is_text: bool) -> Check:
         return [Problem(UNSUPPORTED, lambda _: text)]
 
     if is_text:
-        return lambda value: None if value in known else refused(value)
-    return lambda value: None if known and identity(value) in known else refused(value)
+        return lambda value: None if value in choices else refused(value)
+    return lambda value: None if choices and identity(value) in choices else refused(value)
 
 
 def _itself(value: Any) -> Any:

@@ -29,10 +29,10 @@ class TypeBuilder:
         self._metadata = metadata
 
     def root(self, schema: Schema, kind: str, api_version: str, preserve: bool) -> Struct:
-        made = self._struct(schema, kind, preserve, api_version)
-        made.is_kind = True
-        self._add_type_meta(made)
-        return made
+        struct = self._struct(schema, kind, preserve, api_version)
+        struct.is_kind = True
+        self._add_type_meta(struct)
+        return struct
 
     def type_of(self, schema: Schema, name: str = "", is_open: bool = False) -> Type:
         markers, kind = self._markers, schema.get("type")
@@ -43,10 +43,10 @@ class TypeBuilder:
         if kind in _SCALARS:
             return _SCALARS[kind]
         if schema.get("properties") or schema.get(markers.embedded):
-            made = self._struct(schema, name, is_open)
+            struct = self._struct(schema, name, is_open)
             if schema.get(markers.embedded):
-                self._add_type_meta(made)
-            return made
+                self._add_type_meta(struct)
+            return struct
         if kind != "object":
             return ANY
         values = values_schema(schema)

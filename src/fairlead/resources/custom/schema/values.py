@@ -70,57 +70,60 @@ class ValueChecks:
         plain = self._of_type(types, bool(schema.get("nullable")))
         if schema.keys() <= _SILENT:
             return plain
-        made = dict(plain)
+        table = dict(plain)
         conditions = junctors.checks(schema, self.table)
-        for found in CLASS_NAMES if conditions or schema.get("enum") else _checked(types):
-            wrong = plain[found]
+        for value_class in CLASS_NAMES if conditions or schema.get("enum") else _checked(types):
+            wrong = plain[value_class]
             checks = [wrong] if wrong is not None else []
-            if found is not type(None):
+            if value_class is not type(None):
                 checks += conditions
-            made[found] = _all(checks + self._own(schema, found))
-        return made
+            table[value_class] = _all(checks + self._own(schema, value_class))
+        return table
 
     def _of_type(self, types: tuple[str, ...], nullable: bool) -> Table:
         """The type checks by class; cached, because many schemas have the same type."""
-        known = self._by_type.get((types, nullable))
-        if known is None:
-            known = {found: _type_check(types, found, nullable) for found in CLASS_NAMES}
-            self._by_type[types, nullable] = known
-        return known
+        checks = self._by_type.get((types, nullable))
+        if checks is None:
+            checks = {
+                value_class: _type_check(types, value_class, nullable)
+                for value_class in CLASS_NAMES
+            }
+            self._by_type[types, nullable] = checks
+        return checks
 
     def _types(self, schema: Schema) -> tuple[str, ...]:
         if schema.get(self._markers.int_or_string):
             return self._int_or_string
         return (schema["type"],) if schema.get("type") else ()
 
-    def _own(self, schema: Schema, found: type) -> list[Check]:
+    def _own(self, schema: Schema, value_class: type) -> list[Check]:
         """The checks for values of a class, without `allOf`, `anyOf`, `oneOf` and `not`."""
-        made: list[Check] = []
-        if found is str:
-            made = string_checks(schema)
-        elif found in (int, float):
-            made = number_checks(schema)
-        elif found is list:
-            made = self._list_checks(schema)
+        checks: list[Check] = []
+        if value_class is str:
+            checks = string_checks(schema)
+        elif value_class in (int, float):
+            checks = number_checks(schema)
+        elif value_class is list:
+            checks = self._list_checks(schema)
         if schema.get("enum"):
-            made.append(enum_check(schema["enum"], is_text=found is str))
-        return made + self._object_checks(schema) if found is dict else made
+            checks.append(enum_check(schema["enum"], is_text=value_class is str))
+        return checks + self._object_checks(schema) if value_class is dict else checks
 
     def _list_checks(self, schema: Schema) -> list[Check]:
-        made: list[Check] = []
+        checks: list[Check] = []
         items = items_schema(schema)
         if items is not None:
             table = self.table(items)
             if any(table.values()):
-                made.append(_items(table))
+                checks.append(_items(table))
         least, most = schema.get("minItems"), schema.get("maxItems")
         if least:
-            made.append(_least(least, "items"))
+            checks.append(_least(least, "items"))
         if most is not None:
-            made.append(_most(most))
+            checks.append(_most(most))
         if schema.get("uniqueItems"):
-            made.append(_unique)
-        return made
+            checks.append(_unique)
+        return checks
 
     def _object_checks(self, schema: Schema) -> list[Check]:
         properties = schema.get("properties") or {}
@@ -129,20 +132,20 @@ class ValueChecks:
         values = values_schema(schema)
         others = self.table(values) if values is not None else None
         required = tuple(schema.get("required") or ())
-        made: list[Check] = []
+        checks: list[Check] = []
         if schema.get("additionalProperties") is False:
-            made.append(_closed(properties.keys()))
+            checks.append(_closed(properties.keys()))
         elif others is not None and any(others.values()):
-            made.append(_values(others, properties.keys()))
+            checks.append(_values(others, properties.keys()))
         if tables:
-            made.append(_properties(tables))
+            checks.append(_properties(tables))
         if required:
-            made.append(_required(required))
-        whole = _all(made)
+            checks.append(_required(required))
+        check_all = _all(checks)
         least, most = schema.get("minProperties"), schema.get("maxProperties")
         if least or most is not None:
-            return [_sized(least or 0, most, whole)]
-        return made
+            return [_sized(least or 0, most, check_all)]
+        return checks
 
 
 def _checked(types: tuple[str, ...]) -> tuple[type, ...]:
@@ -157,52 +160,52 @@ def _all(checks: list[Check]) -> Check | None:
         return checks[0] if checks else None
 
     def check(value: Any) -> list[Problem] | None:
-        found: list[Problem] | None = None
-        for one in checks:
-            problems = one(value)
+        result: list[Problem] | None = None
+        for single_check in checks:
+            problems = single_check(value)
             if problems:
-                found = [*found, *problems] if found else problems
-        return found
+                result = [*result, *problems] if result else problems
+        return result
 
     return check
 
 
-def _type_check(types: tuple[str, ...], found: type, nullable: bool) -> Check | None:
-    """The check that a value of class `found` has one of the types; None if it always has."""
-    if not types or any(found in _CLASSES.get(name, ()) for name in types):
+def _type_check(types: tuple[str, ...], value_class: type, nullable: bool) -> Check | None:
+    """The check that a value of class `value_class` has one of the types; None if it always has."""
+    if not types or any(value_class in _CLASSES.get(name, ()) for name in types):
         return None
-    name, wanted = CLASS_NAMES[found], ",".join(types)
+    name, expected = CLASS_NAMES[value_class], ",".join(types)
     if name == "null" and nullable:
         return None
 
     def text(path: str) -> str:
-        return f'Invalid value: "{name}": {path} in body must be of type {wanted}: "{name}"'
+        return f'Invalid value: "{name}": {path} in body must be of type {expected}: "{name}"'
 
-    if found is float and "integer" in types:
+    if value_class is float and "integer" in types:
         return lambda value: None if is_integer(value) else [Problem(TYPE, text)]
     return lambda _: [Problem(TYPE, text)]
 
 
 def _items(table: Table) -> Check:
     def check(value: list[Any]) -> list[Problem] | None:
-        found: list[Problem] = []
+        result: list[Problem] = []
         budget.spend(len(value))
         for index, item in enumerate(value):
-            one = table.get(item.__class__)
-            if one is not None and (problems := one(item)):
-                found += at(problems, f"[{index}]")
-                if len(found) >= MOST:
+            item_check = table.get(item.__class__)
+            if item_check is not None and (problems := item_check(item)):
+                result += at(problems, f"[{index}]")
+                if len(result) >= MOST:
                     break
-        return found
+        return result
 
     return check
 
 
-def _least(least: int, what: str) -> Check:
+def _least(least: int, noun: str) -> Check:
     def check(value: Any) -> list[Problem] | None:
         if len(value) >= least:
             return None
-        return [bad(len(value), f"should have at least {least} {what}")]
+        return [bad(len(value), f"should have at least {least} {noun}")]
 
     return check
 
@@ -239,9 +242,9 @@ def _sized(least: int, most: int | None, rest: Check | None) -> Check:
     return check
 
 
-def _closed(known: Any) -> Check:
+def _closed(names: Any) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
-        return [_forbidden(key) for key in islice((k for k in value if k not in known), MOST)]
+        return [_forbidden(key) for key in islice((k for k in value if k not in names), MOST)]
 
     return check
 
@@ -253,17 +256,17 @@ def _forbidden(key: str) -> Problem:
     )
 
 
-def _values(table: Table, known: Any) -> Check:
+def _values(table: Table, names: Any) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
-        found: list[Problem] = []
+        result: list[Problem] = []
         budget.spend(len(value))
         for key, item in value.items():
-            one = table.get(item.__class__)
-            if one is not None and key not in known and (problems := one(item)):
-                found += at(problems, f".{key}")
-                if len(found) >= MOST:
+            item_check = table.get(item.__class__)
+            if item_check is not None and key not in names and (problems := item_check(item)):
+                result += at(problems, f".{key}")
+                if len(result) >= MOST:
                     break
-        return found
+        return result
 
     return check
 
@@ -273,24 +276,24 @@ def _properties(tables: dict[str, Table]) -> Check:
     none: Table = {}
 
     def check(value: dict[str, Any]) -> list[Problem] | None:
-        found: list[Problem] | None = None
+        result: list[Problem] | None = None
         budget.spend(len(value))
         for key, item in value.items():
-            one = get(key, none).get(item.__class__)
-            if one is not None and (problems := one(item)):
-                found = (found or []) + at(problems, f".{key}")
-                if len(found) >= MOST:
+            item_check = get(key, none).get(item.__class__)
+            if item_check is not None and (problems := item_check(item)):
+                result = (result or []) + at(problems, f".{key}")
+                if len(result) >= MOST:
                     break
-        return found
+        return result
 
     return check
 
 
 def _required(names: tuple[str, ...]) -> Check:
-    wanted = dict.fromkeys(names).keys()
+    required = dict.fromkeys(names).keys()
 
     def check(value: dict[str, Any]) -> list[Problem] | None:
-        if wanted <= value.keys():
+        if required <= value.keys():
             return None
         missing = islice((name for name in names if name not in value), MOST)
         return [at([Problem(REQUIRED, _required_text)], f".{name}")[0] for name in missing]
