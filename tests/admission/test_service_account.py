@@ -105,7 +105,7 @@ def test_default_account_that_is_still_being_made_is_awaited() -> None:
 
 
 def test_waiting_for_the_default_account_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_account, "_PATIENCE", 0.01)
+    monkeypatch.setattr(service_account, "_ACCOUNT_TIMEOUT", 0.01)
     world = World()
     with refused(
         'pods "a" is forbidden: error looking up service account ns/default:'

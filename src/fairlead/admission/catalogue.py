@@ -49,13 +49,13 @@ class Needs:
 @dataclass(frozen=True, slots=True)
 class _Row:
     """How to construct a plugin: its module, which has a class of the plugin's name, and the
-    constructor arguments: fields of `Needs` and the values that `_made_by_row` adds. Without a
-    module it is constructed by a function of `_MAKERS` or by another part (`Needs.others`). A
+    constructor arguments: fields of `Needs` and the values that `_build_from_row` adds. Without a
+    module it is constructed by a function of `_BUILDERS` or by another part (`Needs.others`). A
     plugin with `concerns` is constructed on the first write to one of these resources. `on`: it is
     enabled by default."""
 
     module: str = ""
-    made_of: str = ""
+    arguments: str = ""
     concerns: frozenset[str] | None = None
     on: bool = False
 
@@ -154,32 +154,32 @@ def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
 
 
 # Plugins that need their own constructor function.
-_MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
+_BUILDERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "ImagePolicyWebhook": _image_policy,
     "PodSecurity": _pod_security,
     "PodSecurityPolicy": _pod_security_policy,
 }
 
 
-def _made(name: str, dialect: Dialect, needs: Needs) -> Plugin | LazyPlugin | None:
+def _build_plugin(name: str, dialect: Dialect, needs: Needs) -> Plugin | LazyPlugin | None:
     if name in needs.others:
         return needs.others[name]
-    if name in _MAKERS:
-        return _MAKERS[name](dialect, needs)
+    if name in _BUILDERS:
+        return _BUILDERS[name](dialect, needs)
     row = _PLUGINS[name]
     if not row.module:
         return None
-    make = partial(_made_by_row, name, row, dialect, needs)
+    make = partial(_build_from_row, name, row, dialect, needs)
     return make() if row.concerns is None else LazyPlugin(name, row.concerns, make)
 
 
-def _made_by_row(name: str, row: _Row, dialect: Dialect, needs: Needs) -> Plugin:
+def _build_from_row(name: str, row: _Row, dialect: Dialect, needs: Needs) -> Plugin:
     values = {
         "dialect": dialect,
         "configuration": needs.configuration.of(name),
         "types": needs.resources.types,
     }
-    words = row.made_of.split()
+    words = row.arguments.split()
     parts = (values[word] if word in values else getattr(needs, word) for word in words)
     module = import_module(f"fairlead.admission.plugins.{row.module}")
     plugin: Plugin = getattr(module, name)(*parts)
@@ -218,7 +218,7 @@ def build_plugins(
     asked_for = _names(ENABLE_FLAG, enabled)
     plugins: list[Plugin | LazyPlugin] = []
     for name in switched_on(dialect, enabled, disabled):
-        plugin = _made(name, dialect, needs)
+        plugin = _build_plugin(name, dialect, needs)
         if plugin is not None:
             plugins.append(plugin)
         elif name in asked_for:

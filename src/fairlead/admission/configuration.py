@@ -125,13 +125,13 @@ def read_configuration(
             raise place.error("name", f'unknown plugin "{name}"')
         if name in sections:
             raise place.error("name", f"{name} is configured twice")
-        version_kind = _given(place)
+        version_kind = _entry_section(place)
         if version_kind is not None:
             sections[name] = reader.section(_form(name, version_kind), version_kind)
     return Configuration(sections)
 
 
-def _given(entry: Section) -> Section | None:
+def _entry_section(entry: Section) -> Section | None:
     """The inline or referenced configuration of an entry; None if there is none."""
     name, inline = entry.value.get("path", ""), entry.value.get("configuration")
     if name and inline is not None:
@@ -184,7 +184,7 @@ class _Reader:
         document = dict(document)
         if form.names:
             self._check_kind(form, section, document)
-        return Section(self._decoded(form, section, document), section.file, section.place)
+        return Section(self._decode(form, section, document), section.file, section.place)
 
     def _check_kind(self, form: _Form, section: Section, document: Object) -> None:
         version, kind = document.pop("apiVersion", None), document.pop("kind", None)
@@ -192,19 +192,20 @@ class _Reader:
         versions = [name for name, _ in names]
         if version not in versions:
             raise section.error(
-                "apiVersion", f"{_shown(version)} is not known, only {', '.join(versions)}"
+                "apiVersion",
+                f"{_quote_or_nothing(version)} is not known, only {', '.join(versions)}",
             )
         expected = dict(names)[version]
         if kind != expected:
             raise section.error(
-                "kind", f"{_shown(kind)} is not known in {version}, only {expected}"
+                "kind", f"{_quote_or_nothing(kind)} is not known in {version}, only {expected}"
             )
         if version != versions[0]:
             place = f"{section.place}.apiVersion".strip(".")
             message = "--%s: %s: %s: %s is deprecated; use %s"
             logger.warning(message, FLAG, section.file, place, version, versions[0])
 
-    def _decoded(self, form: _Form, section: Section, document: Object) -> Object:
+    def _decode(self, form: _Form, section: Section, document: Object) -> Object:
         struct = self._structs[form.type]
         unknown: list[str] = []
         try:
@@ -216,7 +217,7 @@ class _Reader:
         return value
 
 
-def _shown(value: Any) -> str:
+def _quote_or_nothing(value: Any) -> str:
     return f'"{value}"' if value is not None else "nothing"
 
 

@@ -103,17 +103,17 @@ def remembered(
         )
         get = cache.get
 
-        def known(text: Text) -> V:
+        def lookup(text: Text) -> V:
             value: V = get(text, _MISSING)
             if value is _MISSING:
                 value = function(text)
                 cache.keep(text, value, len(text))
             return value
 
-        known.__doc__, known.__name__ = function.__doc__, function.__name__
-        known.__wrapped__ = function  # type: ignore[attr-defined]
-        known.kept = cache  # type: ignore[attr-defined]
-        return known
+        lookup.__doc__, lookup.__name__ = function.__doc__, function.__name__
+        lookup.__wrapped__ = function  # type: ignore[attr-defined]
+        lookup.kept = cache  # type: ignore[attr-defined]
+        return lookup
 
     return decorate
 

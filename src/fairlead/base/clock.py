@@ -18,7 +18,7 @@ from time import time as _machine_time
 
 _ahead = 0.0  # seconds by which `time` is ahead of the machine's clock
 _steadily_ahead = 0.0  # the same for `steady`; never decreases
-_LONGEST_NAP = 24 * 3600.0  # event loops do not accept arbitrarily long delays
+_MAX_DELAY = 24 * 3600.0  # event loops do not accept arbitrarily long delays
 
 
 def time() -> float:
@@ -58,10 +58,10 @@ class Timer:
         """Schedule the call on the event loop; called again when the clock was moved."""
         if self._handle is not None:
             self._handle.cancel()
-        delay = min(max(0.0, self.due - self._read()), _LONGEST_NAP)
-        self._handle = asyncio.get_running_loop().call_later(delay, self._ring)
+        delay = min(max(0.0, self.due - self._read()), _MAX_DELAY)
+        self._handle = asyncio.get_running_loop().call_later(delay, self._fire)
 
-    def _ring(self) -> None:
+    def _fire(self) -> None:
         if self.due > self._read():
             self.set()
             return

@@ -19,12 +19,12 @@ FORMAT = "%(asctime)s %(levelname)s %(message)s"
 WINDOW = 60.0  # seconds in which further messages of the same kind are only counted
 _MAX_KINDS = 32
 _OTHERS = "other reasons"
-_LONGEST = 200
-_LONGEST_LIST = 2000
+_MAX_TEXT_LENGTH = 200
+_MAX_LIST_LENGTH = 2000
 _FIELDS = "fields"  # attribute of a LogRecord
 
 
-def quoted(text: object, longest: int = _LONGEST) -> str:
+def quoted(text: object, longest: int = _MAX_TEXT_LENGTH) -> str:
     """Return text from a client or another server as one line of printable ASCII in quotes."""
     full = str(text)
     shown = ascii(full[:longest])
@@ -34,9 +34,9 @@ def quoted(text: object, longest: int = _LONGEST) -> str:
 def shortened(text: object) -> str:
     """Cut off a text of ours that lists arbitrarily many names."""
     full = str(text)
-    if len(full) <= _LONGEST_LIST:
+    if len(full) <= _MAX_LIST_LENGTH:
         return full
-    return f"{full[:_LONGEST_LIST]}... ({len(full)} characters)"
+    return f"{full[:_MAX_LIST_LENGTH]}... ({len(full)} characters)"
 
 
 class OneLine(logging.Formatter):

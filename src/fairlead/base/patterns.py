@@ -24,7 +24,7 @@ _WORDS = {
     "invalid named capture group": "invalid named capture",
     "pattern too large - compile failed": "expression too large",
 }
-_LONGEST_SHOWN = 1000
+_MAX_SHOWN_LENGTH = 1000
 
 
 class PatternError(ValueError):
@@ -37,7 +37,7 @@ def compiled(pattern: str) -> Any:
     try:
         return re2.compile(pattern, _OPTIONS)
     except (re2.error, UnicodeError) as error:
-        raise PatternError(_explained(error.args[0])) from None
+        raise PatternError(_explain(error.args[0])) from None
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
@@ -73,7 +73,7 @@ def searcher(pattern: str) -> Callable[[str], bool]:
     return lambda text: match(text) is not None or search(text) is not None
 
 
-def _explained(error: object) -> str:
+def _explain(error: object) -> str:
     text = error.decode("utf-8", "replace") if isinstance(error, bytes) else str(error)
     message, _, where = text.partition(": ")
-    return f"error parsing regexp: {_WORDS.get(message, message)}: `{where[:_LONGEST_SHOWN]}`"
+    return f"error parsing regexp: {_WORDS.get(message, message)}: `{where[:_MAX_SHOWN_LENGTH]}`"

@@ -16,7 +16,7 @@ from fairlead.codec.types.decode import joined_path
 from fairlead.codec.types.mismatch import Number, json_kind
 from fairlead.codec.types.scalars import UNCOUNTED as UNCOUNTED
 
-_SHOWN = 30
+_MAX_SHOWN_LENGTH = 30
 _MAX_DIGITS = 20  # of a 64-bit number, with its sign
 _NO_NUMBER = "json: cannot unmarshal number into Go value of type float64"
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD]")
@@ -98,7 +98,7 @@ def not_an_object(value: Any) -> str:
 
 def summary(raw: bytes) -> str:
     """The beginning of a body, for messages: text if it looks like JSON, else hexadecimal."""
-    shown, more = raw[:_SHOWN], " ..." if len(raw) > _SHOWN else ""
+    shown, more = raw[:_MAX_SHOWN_LENGTH], " ..." if len(raw) > _MAX_SHOWN_LENGTH else ""
     if not raw:
         return "<empty>"
     text = shown.decode("utf-8", "replace") if raw[:1] == b"{" else shown.hex()
@@ -180,12 +180,12 @@ def _members(value: Any) -> Iterator[tuple[str, Any, bool]]:
 
 # Counting the strings of a parsed document.
 
-_DEEPEST: Final = 100  # levels to count; `MAX_DEPTH` limits documents
+_MAX_COUNTED_DEPTH: Final = 100  # levels to count; `MAX_DEPTH` limits documents
 
 
 def count_strings(value: Any, depth: int = 0) -> int:
     """The number of strings in a value, including field names; UNCOUNTED if it is too deep."""
-    if depth > _DEEPEST:
+    if depth > _MAX_COUNTED_DEPTH:
         return UNCOUNTED
     if isinstance(value, str):
         return 1

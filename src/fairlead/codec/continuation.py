@@ -35,7 +35,7 @@ class Continuation:
 
     @classmethod
     def decode(cls, text: str, version: str) -> Continuation:
-        value = _parsed(_decoded(text))
+        value = _parse(_decode(text))
         form = value.get("v") or ""
         if form != version:
             raise _invalid(f"server does not recognize this encoded version {form}")
@@ -54,7 +54,7 @@ def _invalid(why: str) -> ContinuationError:
     return ContinuationError(f"continue key is not valid: {why}")
 
 
-def _decoded(text: str) -> bytes:
+def _decode(text: str) -> bytes:
     clean = text.replace("\n", "").replace("\r", "")
     wrong = next((index for index, letter in enumerate(clean) if letter not in _LETTERS), None)
     if wrong is None and len(clean) % 4 == 1:
@@ -64,7 +64,7 @@ def _decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(clean + "=" * (-len(clean) % 4))
 
 
-def _parsed(raw: bytes) -> dict[str, Any]:
+def _parse(raw: bytes) -> dict[str, Any]:
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:

@@ -78,10 +78,10 @@ class Messages:
         """The encoder of a length-delimited value."""
         encoder = self._forms.get(form)
         if encoder is None:
-            encoder = self._forms[form] = self._made(form)
+            encoder = self._forms[form] = self._build_encoder(form)
         return encoder
 
-    def _made(self, form: str) -> Encode:
+    def _build_encoder(self, form: str) -> Encode:
         if form[0] == "{":
             return lambda value: pairs(1, value, self.form(form[1:-1]))
         return self._message(form)

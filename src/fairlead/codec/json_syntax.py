@@ -26,7 +26,7 @@ def describe_json_error(raw: bytes) -> str:
     """The error of a text; empty if it is well-formed. Messages show bytes, not characters."""
     text = raw.decode("latin-1")
     message = _failure(text)
-    return message if isinstance(message, str) else _described(text, *message)
+    return message if isinstance(message, str) else _describe(text, *message)
 
 
 def _failure(text: str) -> tuple[int, str] | str:
@@ -76,7 +76,7 @@ def _skip(text: str, position: int) -> int:
 _KEY = "looking for beginning of object key string"
 
 
-def _described(text: str, position: int, message: str) -> str:
+def _describe(text: str, position: int, message: str) -> str:
     if message.startswith("Illegal trailing comma"):  # Python releases that point at the comma
         position = _skip(text, position + 1)
         message = "Expecting value" if message.endswith("array") else "Expecting property name"

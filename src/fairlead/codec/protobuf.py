@@ -37,7 +37,7 @@ class ProtobufError(ValueError):
 
 _FIRST, _SECOND = key(1, BYTES), key(2, BYTES)
 CONTENT = _SECOND  # the key of the envelope field that holds the message
-_SMALLEST = 12  # bytes of an envelope
+_MIN_ENVELOPE_BYTES = 12  # bytes of an envelope
 EMPTY_TAIL = delimited(key(3, BYTES), b"") + delimited(key(4, BYTES), b"")
 
 
@@ -94,14 +94,14 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
             elif number == 2 and isinstance(value, bytes):
                 content = value
     except WireError as error:
-        raise ProtobufError(_told(error)) from None
+        raise ProtobufError(_error_text(error)) from None
     return api_version, kind, content
 
 
 def fast_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
     """Fast path of `envelope` for the usual layout: only a type and content. None for others."""
     if (
-        len(raw) < _SMALLEST
+        len(raw) < _MIN_ENVELOPE_BYTES
         or not (raw.startswith(MAGIC) and raw.endswith(EMPTY_TAIL))
         or raw[4] != _FIRST[0]
         or raw[5] > 0x7F
@@ -122,7 +122,7 @@ def _type_meta(raw: bytes) -> tuple[str, str]:
         meta = {n: v for n, _, v in fields(raw) if isinstance(v, bytes)}
         return meta.get(1, b"").decode(), meta.get(2, b"").decode()
     except (WireError, UnicodeDecodeError) as error:
-        raise ProtobufError(_told(error)) from None
+        raise ProtobufError(_error_text(error)) from None
 
 
 def from_message(struct: Struct, content: bytes) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def from_message(struct: Struct, content: bytes) -> dict[str, Any]:
         if _may_be_deep(struct, content):
             bounded_json(value)
     except (WireError, UnicodeDecodeError, orjson.JSONDecodeError, binascii.Error) as error:
-        raise ProtobufError(_told(error)) from None
+        raise ProtobufError(_error_text(error)) from None
     except (TooDeep, RecursionError):
         raise ProtobufError("proto: exceeded max depth") from None
     return value
@@ -160,7 +160,7 @@ def _may_be_deep(struct: Struct, content: bytes) -> bool:
     return recurs(struct) or content.count(b"{") + content.count(b"[") > _FEW_BRACKETS
 
 
-def _told(error: ValueError) -> str:
+def _error_text(error: ValueError) -> str:
     """The error message without the invalid bytes."""
     is_text = not isinstance(error, UnicodeDecodeError)
     return str(error) if is_text else "proto: a text contains invalid UTF-8"

@@ -29,7 +29,7 @@ from fairlead.admission.plugins.resource_quota.usage import (
     Measure,
     Measures,
     Usage,
-    given_up_at,
+    deletion_deadline,
 )
 from fairlead.base import budget, clock
 from fairlead.base.errors import ResourceRef, StatusError, modified
@@ -73,7 +73,7 @@ def _read(resource: Resource, measure: Measure, version: Version) -> _Fact:
     usage = measure.usage(value)
     if resource.key != PODS:
         return _Fact(version, usage, None, None)
-    return _Fact(version, usage, scopes_of(value), given_up_at(value))
+    return _Fact(version, usage, scopes_of(value), deletion_deadline(value))
 
 
 # Key of an object with an outdated count, and its current version or None.

@@ -268,10 +268,10 @@ def _differ(value: Any, old: Any) -> bool:
 
 def _check_immutable(name: str, value: Any, old: Any, causes: Causes, path: str) -> None:
     if _differ(value, old):
-        causes.invalid(f"{path}.{name}", _shown(name, value), "field is immutable")
+        causes.invalid(f"{path}.{name}", _format_field(name, value), "field is immutable")
 
 
-def _shown(name: str, value: Any) -> Any:
+def _format_field(name: str, value: Any) -> Any:
     if name.endswith("Timestamp"):
         return go_time(value)
     return value if value is not None else ""

@@ -34,7 +34,7 @@ def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
     for served_version in list(resources.group_versions()):
         serve = single.get(served_version.api_version)
         if serve is None:
-            serve = _served(served_version, enabled)
+            serve = _enabled_resources(served_version, enabled)
         for resource in list(served_version.resources.values()):
             if resource.name not in serve:
                 resources.remove(resource)
@@ -79,13 +79,13 @@ def _set_resource(
     api_version, _, name = key.rpartition("/")
     for group_version in resources.group_versions():
         if group_version.api_version == api_version and name in group_version.resources:
-            chosen = single.setdefault(api_version, _served(group_version, enabled))
+            chosen = single.setdefault(api_version, _enabled_resources(group_version, enabled))
             chosen.add(name) if value else chosen.discard(name)
             return
     raise RuntimeConfigError(f"unknown api group, version or resource: {key}")
 
 
-def _served(group_version: GroupVersion, enabled: dict[str, bool]) -> set[str]:
+def _enabled_resources(group_version: GroupVersion, enabled: dict[str, bool]) -> set[str]:
     return set(group_version.resources) if enabled[group_version.api_version] else set()
 
 

@@ -26,8 +26,8 @@ _FORWARDED = ".image-policy.@/"
 _FAILED_OPEN = "alpha.image-policy.@/failed-open"
 _AUDIT = "imagepolicywebhook.image-policy.@/"
 _TIMEOUT = 30.0
-_MAX_KEPT = 1024
-_LONGEST_KEPT = 16 * 1024  # characters of a reason and of audit annotations
+_MAX_CACHED = 1024
+_MAX_CACHED_LENGTH = 16 * 1024  # characters of a reason and of audit annotations
 _STORED_LATER = ("ownerReferences", "finalizers", "managedFields")
 
 
@@ -69,8 +69,8 @@ class ImagePolicyWebhook(PluginBase):
         self._failed_open = dialect.group_name(_FAILED_OPEN)
         self._audit = dialect.group_name(_AUDIT)
         self._failed = Tally(logger, logging.WARNING, "pods are judged without an image review")
-        self._kept: BoundedCache[bytes, tuple[float, _Answer]] = BoundedCache(
-            _MAX_KEPT, longest=_LONGEST_KEPT
+        self._cache: BoundedCache[bytes, tuple[float, _Answer]] = BoundedCache(
+            _MAX_CACHED, longest=_MAX_CACHED_LENGTH
         )
 
     async def validate(self, attributes: Attributes) -> None:
@@ -109,7 +109,7 @@ class ImagePolicyWebhook(PluginBase):
     async def _answer(self, spec: Object) -> _Answer:
         raw = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
         key = blake2b(raw, digest_size=32).digest()
-        cached = self._kept.get(key)
+        cached = self._cache.get(key)
         if cached is not None and time() < cached[0]:
             return cached[1]
         review = {
@@ -125,7 +125,7 @@ class ImagePolicyWebhook(PluginBase):
         if ttl > 0:
             pairs = answer.annotations.items()
             length = len(answer.reason) + sum(len(name) + len(text) for name, text in pairs)
-            self._kept.keep(key, (time() + ttl, answer), length)
+            self._cache.keep(key, (time() + ttl, answer), length)
         return answer
 
     def _read(self, body: Object) -> _Answer:

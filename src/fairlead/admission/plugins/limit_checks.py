@@ -16,7 +16,7 @@ from fairlead.storage.version import Version
 
 Texts = Mapping[str, str]  # quantities by resource name, as written in objects
 _Bounds = tuple[tuple[str, Amount], ...]
-_STEPS_A_BOUND = 2  # microseconds
+_STEPS_PER_BOUND = 2  # microseconds
 _WHOLE, _MILLI = Decimal(1), Decimal("0.001")
 
 
@@ -31,18 +31,18 @@ class Limit(NamedTuple):
     def violations(self, requests: Texts, limits: Texts) -> Iterator[str]:
         """The violations of a container or pod, given its requests and limits."""
         for name, bound in self.min:
-            budget.spend(_STEPS_A_BOUND)
-            wrong = _too_little(bound, _stated(requests, name), _stated(limits, name))
+            budget.spend(_STEPS_PER_BOUND)
+            wrong = _too_little(bound, _amount_of(requests, name), _amount_of(limits, name))
             if wrong:
                 yield _said(f"minimum {name} usage per {self.type} is {bound}{wrong}")
         for name, bound in self.max:
-            budget.spend(_STEPS_A_BOUND)
-            wrong = _too_much(bound, _stated(requests, name), _stated(limits, name))
+            budget.spend(_STEPS_PER_BOUND)
+            wrong = _too_much(bound, _amount_of(requests, name), _amount_of(limits, name))
             if wrong:
                 yield _said(f"maximum {name} usage per {self.type} is {bound}{wrong}")
         for name, bound in self.ratio:
-            budget.spend(_STEPS_A_BOUND)
-            wrong = _too_far_apart(bound, _stated(requests, name), _stated(limits, name))
+            budget.spend(_STEPS_PER_BOUND)
+            wrong = _too_far_apart(bound, _amount_of(requests, name), _amount_of(limits, name))
             if wrong:
                 text = f"{name} max limit to request ratio per {self.type} is {bound}{wrong}"
                 yield _said(text)
@@ -50,13 +50,13 @@ class Limit(NamedTuple):
     def claim_violations(self, requests: Texts) -> Iterator[str]:
         """The violations of a claim, which has no limits."""
         for name, bound in self.min:
-            budget.spend(_STEPS_A_BOUND)
-            wrong = _too_little(bound, _stated(requests, name), None)
+            budget.spend(_STEPS_PER_BOUND)
+            wrong = _too_little(bound, _amount_of(requests, name), None)
             if wrong:
                 yield _said(f"minimum {name} usage per {self.type} is {bound}{wrong}")
         for name, bound in self.max:
-            budget.spend(_STEPS_A_BOUND)
-            wrong = _too_large(bound, _stated(requests, name))
+            budget.spend(_STEPS_PER_BOUND)
+            wrong = _too_large(bound, _amount_of(requests, name))
             if wrong:
                 yield _said(f"maximum {name} usage per {self.type} is {bound}{wrong}")
 
@@ -66,7 +66,7 @@ def _said(text: str) -> str:
     return text
 
 
-def _stated(texts: Texts, name: str) -> Amount | None:
+def _amount_of(texts: Texts, name: str) -> Amount | None:
     text = texts.get(name)
     return amount(text) if text is not None else None
 

@@ -21,8 +21,8 @@ from fairlead.base.dialect import Dialect
 
 CLAIMS, RANGES = "core/v1/persistentvolumeclaims", "core/v1/limitranges"
 _CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
-_NAMES_A_STEP = 8  # lookups per microsecond
-_BYTES_AN_AMOUNT = 12  # its text, quotes, a colon and a comma
+_NAMES_PER_STEP = 8  # lookups per microsecond
+_BYTES_PER_AMOUNT = 12  # its text, quotes, a colon and a comma
 # Default requests of pods in the namespace `default` without limit ranges, in dialects that have
 # them.
 _USUAL = Range((("cpu", "100m"),), (), ())
@@ -52,12 +52,14 @@ class LimitRanger(PluginBase):
             ranges = self._usual
         if ranges:
             pod = attributes.value
-            defaults = await budget.run(0, _given, ranges, pod["spec"])
+            defaults = await budget.run(0, _compute_defaults, ranges, pod["spec"])
             for resources, field, amounts in defaults.amounts:
                 resources[field] = amounts
-            if defaults.told:
+            if defaults.annotation_text:
                 annotations = pod["metadata"].get("annotations") or {}
-                annotations[self._annotation] = f"LimitRanger plugin set: {defaults.told}"
+                annotations[self._annotation] = (
+                    f"LimitRanger plugin set: {defaults.annotation_text}"
+                )
                 pod["metadata"]["annotations"] = annotations
 
     async def validate(self, attributes: Attributes) -> None:
@@ -93,15 +95,15 @@ class LimitRanger(PluginBase):
         return cached
 
 
-class _Given(NamedTuple):
+class _Defaults(NamedTuple):
     """The defaults for containers: the `resources` object, `requests` or `limits`, and the new
-    value. `told` is the text for the pod's annotation."""
+    value. `annotation_text` is the text for the pod's annotation."""
 
     amounts: list[tuple[Object, str, Texts]]
-    told: str
+    annotation_text: str
 
 
-def _given(ranges: Sequence[Range], spec: Object) -> _Given:
+def _compute_defaults(ranges: Sequence[Range], spec: Object) -> _Defaults:
     """Compute the missing defaults of containers, range by range. Does not modify the pod."""
     amounts: dict[tuple[int, str], tuple[Object, str, Texts]] = {}
     annotation = ""
@@ -113,18 +115,18 @@ def _given(ranges: Sequence[Range], spec: Object) -> _Given:
                 ("request", limit_range.requests),
                 ("limit", limit_range.limits),
             ):
-                budget.spend(1 + len(defaults) // _NAMES_A_STEP)
+                budget.spend(1 + len(defaults) // _NAMES_PER_STEP)
                 field = f"{kind}s"
                 place = id(resources), field
                 _, _, present = amounts.get(place) or (None, "", resources.get(field) or {})
                 missing = {name: text for name, text in defaults if name not in present}
                 if missing:
                     names = ", ".join(missing)
-                    budget.make(2 * len(names) + _BYTES_AN_AMOUNT * len(missing))
+                    budget.make(2 * len(names) + _BYTES_PER_AMOUNT * len(missing))
                     amounts[place] = resources, field, {**present, **missing}
                     notes.append(f"{names} {kind} for {word} {container['name']}")
         annotation = "; ".join(notes) or annotation
-    return _Given(list(amounts.values()), annotation)
+    return _Defaults(list(amounts.values()), annotation)
 
 
 def _containers(spec: Object) -> Iterator[tuple[Object, str]]:

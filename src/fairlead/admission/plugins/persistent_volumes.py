@@ -68,16 +68,18 @@ class PersistentVolumeLabel(PluginBase):
         value = attributes.value
         if attributes.resource.key != VOLUMES or attributes.operation != CREATE or value is None:
             return
-        labels = self._provisioned(value["metadata"])
+        labels = self._provisioned_labels(value["metadata"])
         if labels is None:
-            labels = self._found(attributes, value["spec"])
+            labels = self._find_location(attributes, value["spec"])
         if labels:
             metadata = value["metadata"]
             metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
             zones = {zone for zone, _ in self._labels}
-            _tie(value["spec"], [_requirement(*pair, zones) for pair in sorted(labels.items())])
+            _add_node_affinity(
+                value["spec"], [_requirement(*pair, zones) for pair in sorted(labels.items())]
+            )
 
-    def _provisioned(self, metadata: Object) -> dict[str, str] | None:
+    def _provisioned_labels(self, metadata: Object) -> dict[str, str] | None:
         """The labels of a dynamically provisioned volume, as set by its provisioner; None if
         missing."""
         if self._provisioned_by not in (metadata.get("annotations") or {}):
@@ -88,7 +90,7 @@ class PersistentVolumeLabel(PluginBase):
                 return {name: labels[name] for name in pair}
         return None
 
-    def _found(self, attributes: Attributes, spec: Object) -> dict[str, str]:
+    def _find_location(self, attributes: Attributes, spec: Object) -> dict[str, str]:
         for cloud in _CLOUDS:
             source = spec.get(cloud.source)
             if source is None:
@@ -112,7 +114,7 @@ def _requirement(label: str, value: str, zones: set[str]) -> Object:
     return {"key": label, "operator": "In", "values": values}
 
 
-def _tie(spec: Object, requirements: list[Object]) -> None:
+def _add_node_affinity(spec: Object, requirements: list[Object]) -> None:
     """Add node affinity for the volume's location, unless the volume has its own for these
     labels."""
     affinity = dict(spec.get("nodeAffinity") or {})

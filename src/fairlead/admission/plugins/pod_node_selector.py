@@ -52,7 +52,7 @@ class PodNodeSelector(PluginBase):
         spec = written_pod_spec(attributes, (CREATE,))
         if spec is None:
             return
-        wanted_labels = self._wanted(attributes)
+        wanted_labels = self._namespace_selector(attributes)
         node_selector = spec.get("nodeSelector") or {}
         if _contradict(wanted_labels, node_selector):
             raise mutation_error(attributes, _CONFLICT)
@@ -67,12 +67,12 @@ class PodNodeSelector(PluginBase):
         if spec is None:
             return
         selector = spec.get("nodeSelector") or {}
-        if _contradict(self._wanted(attributes), selector):
+        if _contradict(self._namespace_selector(attributes), selector):
             raise refusal(attributes, _CONFLICT)
         if not self._allows(attributes.namespace, selector):
             raise refusal(attributes, _NOT_ALLOWED)
 
-    def _wanted(self, attributes: Attributes) -> Labels:
+    def _namespace_selector(self, attributes: Attributes) -> Labels:
         selector = self._selectors.of(attributes.namespace)
         if isinstance(selector, SelectorError):
             raise _unreadable(attributes, selector)

@@ -40,7 +40,7 @@ _NOT_ALLOWED = (
 )
 
 
-class _Wishes(NamedTuple):
+class _NamespaceTolerations(NamedTuple):
     """The annotations of a namespace: None if missing, an error text if invalid."""
 
     defaults: Tolerations | str | None
@@ -73,7 +73,7 @@ class PodTolerationRestriction(PluginBase):
         defaults, allowed = dialect.label(_DEFAULTS), dialect.label(_ALLOWED)
         self._wishes = NamespaceFacts(
             find,
-            lambda annotations: _Wishes(
+            lambda annotations: _NamespaceTolerations(
                 self._read(annotations, defaults), self._read(annotations, allowed)
             ),
         )

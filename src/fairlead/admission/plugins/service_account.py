@@ -29,7 +29,7 @@ EPHEMERAL = f"{PODS}/ephemeralcontainers"
 DEFAULT_ACCOUNT = "default"
 # How long to wait for the default account and how often to check, in seconds: a controller creates
 # it after the namespace, and a pod may come first.
-_PATIENCE, _PAUSE = 1.5, 0.02
+_ACCOUNT_TIMEOUT, _RETRY_SECONDS = 1.5, 0.02
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 
@@ -73,7 +73,7 @@ class ServiceAccount(PluginBase):
         spec = pod["spec"]
         name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
         spec["serviceAccountName"] = spec["serviceAccount"] = name
-        account = self._known(attributes, name) or await self._account(attributes, name)
+        account = self._find_account(attributes, name) or await self._account(attributes, name)
         automount = spec.get("automountServiceAccountToken")
         if account.automount if automount is None else automount:
             self._token_volume.mount(spec)
@@ -98,7 +98,7 @@ class ServiceAccount(PluginBase):
         if not name:
             place = f"{attributes.namespace}/{attributes.name}"
             raise mutation_error(attributes, f"no service account specified for pod {place}")
-        account = self._known(attributes, name) or await self._account(attributes, name)
+        account = self._find_account(attributes, name) or await self._account(attributes, name)
         _check_secrets(attributes, account, error)
 
     def _is_mirror(self, pod: Object) -> bool:
@@ -123,7 +123,7 @@ class ServiceAccount(PluginBase):
                         "a mirror pod may not use ServiceAccountToken volume projections",
                     )
 
-    def _known(self, attributes: Attributes, name: str) -> _Account | None:
+    def _find_account(self, attributes: Attributes, name: str) -> _Account | None:
         entry = self._find(ACCOUNTS, attributes.namespace, name)
         return self._accounts.of(entry) if entry is not None else None
 
@@ -131,7 +131,7 @@ class ServiceAccount(PluginBase):
         """The account if it is not stored yet; waits for the default account. Raises Forbidden."""
         entry = None
         if name == DEFAULT_ACCOUNT:
-            entry = await self._awaited(attributes.namespace, name)
+            entry = await self._wait_for_account(attributes.namespace, name)
         if entry is None:
             raise mutation_error(
                 attributes,
@@ -139,12 +139,12 @@ class ServiceAccount(PluginBase):
             )
         return self._accounts.of(entry)
 
-    async def _awaited(self, namespace: str, name: str) -> Version | None:
+    async def _wait_for_account(self, namespace: str, name: str) -> Version | None:
         loop = asyncio.get_running_loop()
-        end = loop.time() + _PATIENCE
+        end = loop.time() + _ACCOUNT_TIMEOUT
         entry = None
         while entry is None and loop.time() < end:
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_RETRY_SECONDS)
             entry = self._find(ACCOUNTS, namespace, name)
         return entry
 

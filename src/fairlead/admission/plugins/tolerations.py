@@ -26,7 +26,7 @@ class Covering:
     def __init__(self, tolerations: Iterable[Object]) -> None:
         listed = list(tolerations)
         self._identical = set(map(identity, listed))
-        self._wide = _Wide()
+        self._wide = _LongestTolerations()
         for toleration in listed:
             self._wide.add(toleration)
 
@@ -34,7 +34,7 @@ class Covering:
         return self._wide.covers(toleration) or identity(toleration) in self._identical
 
 
-class _Wide:
+class _LongestTolerations:
     """The longest toleration of each taint, in seconds. An added toleration does not always cover
     itself."""
 
@@ -65,12 +65,12 @@ def merged(first: list[Object], second: list[Object]) -> list[Object]:
     every: dict[Any, Object] = {}
     for toleration in first + second:
         every.setdefault(identity(toleration), toleration)
-    later, needed = _Wide(), []
+    later, needed = _LongestTolerations(), []
     for toleration in reversed(every.values()):
         if not later.covers(toleration):
             needed.append(toleration)
         later.add(toleration)
-    earlier, result = _Wide(), []
+    earlier, result = _LongestTolerations(), []
     for toleration in reversed(needed):
         if not earlier.covers(toleration):
             earlier.add(toleration)
@@ -106,7 +106,7 @@ class ExtendedResourceToleration(PluginBase):
         spec = written_pod_spec(attributes, (CREATE, UPDATE))
         if spec is None:
             return
-        asked_for = self._asked_for(spec)
+        asked_for = self._extended_resources(spec)
         if asked_for:
             tolerations = spec.get("tolerations") or []
             tolerated = {
@@ -121,7 +121,7 @@ class ExtendedResourceToleration(PluginBase):
             ]
             spec["tolerations"] = [*tolerations, *added]
 
-    def _asked_for(self, spec: Object) -> set[str]:
+    def _extended_resources(self, spec: Object) -> set[str]:
         """The extended resources that containers request."""
         return {
             name

@@ -24,25 +24,25 @@ class PerObjectCache(Generic[Fact]):
 
     def __init__(self, work_out: Callable[[Version], Fact]) -> None:
         self._work_out = work_out
-        self._known: dict[str, tuple[int, Fact]] = {}
+        self._cache: dict[str, tuple[int, Fact]] = {}
 
     def of(self, entry: Version) -> Fact:
-        cached = self._known.get(entry.key)
+        cached = self._cache.get(entry.key)
         if cached is not None and cached[0] == entry.revision:
             return cached[1]
         return self._keep(entry, self._work_out(entry))
 
     async def of_large(self, entry: Version) -> Fact:
         """The same for objects that may be large: offloaded to a thread if so."""
-        cached = self._known.get(entry.key)
+        cached = self._cache.get(entry.key)
         if cached is not None and cached[0] == entry.revision:
             return cached[1]
         return self._keep(entry, await budget.run(len(entry.body or b""), self._work_out, entry))
 
     def _keep(self, entry: Version, fact: Fact) -> Fact:
-        if len(self._known) >= MAX_KEPT:
-            self._known.clear()
-        self._known[entry.key] = (entry.revision, fact)
+        if len(self._cache) >= MAX_KEPT:
+            self._cache.clear()
+        self._cache[entry.key] = (entry.revision, fact)
         return fact
 
 

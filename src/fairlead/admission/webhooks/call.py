@@ -30,9 +30,9 @@ from fairlead.wire.outgoing.webhooks import UnusableBundle
 logger = logging.getLogger("fairlead")
 
 MUTATING, VALIDATING = "admit", "validating"  # type label in metrics
-_LARGEST_COUNTED_CODE = 600
-_LARGEST_CODE = 999  # HTTP status codes have three digits
-_LONGEST_WARNING = 4096  # characters; longer warnings are cut
+_MAX_COUNTED_CODE = 600
+_MAX_CODE = 999  # HTTP status codes have three digits
+_MAX_WARNING_LENGTH = 4096  # characters; longer warnings are cut
 # The error_type label of a rejection in metrics.
 _CALL, _SERVER, _DENIAL = "calling_webhook_error", "apiserver_internal_error", "no_error"
 
@@ -122,7 +122,7 @@ class Asking:
             for key, text in audit_annotations.items():
                 attributes.context.annotations.setdefault(key, text)
         for text in answer.warnings:
-            attributes.context.warn(text[:_LONGEST_WARNING])
+            attributes.context.warn(text[:_MAX_WARNING_LENGTH])
         if not answer.allowed:
             raise _denied(hook.name, answer.status or {})
         return answer
@@ -143,7 +143,7 @@ class Asking:
         name, operation = match.hook.name, attributes.operation
         rejected = "true" if error_type else "false"
         WEBHOOKS.observe(perf_counter() - begun, (name, self._kind, operation, rejected))
-        counted = str(min(code, _LARGEST_COUNTED_CODE))
+        counted = str(min(code, _MAX_COUNTED_CODE))
         WEBHOOK_REQUESTS.add(of=(name, self._kind, operation, counted, rejected))
         if error_type:
             WEBHOOK_REJECTIONS.add(of=(name, self._kind, operation, error_type, counted))
@@ -169,7 +169,7 @@ def _denied(name: str, status: Object) -> _Denied:
     code: int = max(status.get("code", 0), 400)
     details: Object | None = status.get("details")
     error = StatusError(
-        code if code <= _LARGEST_CODE else 500,
+        code if code <= _MAX_CODE else 500,
         reason,
         f"{message}: {explanation}" if explanation else f"{message} without explanation",
         details=details,

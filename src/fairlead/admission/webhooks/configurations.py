@@ -75,10 +75,10 @@ class Configurations:
         key = resource.key, operation
         matches = self._matches.get(key)
         if matches is None:
-            matches = self._matches[key] = self._worked_out(resource, operation)
+            matches = self._matches[key] = self._compute_matches(resource, operation)
         return matches
 
-    def _worked_out(self, resource: Resource, operation: str) -> Sequence[Match]:
+    def _compute_matches(self, resource: Resource, operation: str) -> Sequence[Match]:
         if is_exempt(resource):
             return ()
         others = equivalents(self._resources, resource)

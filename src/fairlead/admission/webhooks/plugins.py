@@ -209,7 +209,7 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
         documents = Documents(self._shapes, attributes, is_final=True)
         calls = [
             self._asking.ask(
-                match, attributes, documents, _agree, f"{self._failed_open}round_0_index_{index}"
+                match, attributes, documents, _accept, f"{self._failed_open}round_0_index_{index}"
             )
             for index, match in enumerate(chosen)
         ]
@@ -221,5 +221,5 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
                 raise outcome
 
 
-async def _agree(answer: Answer) -> bool:
+async def _accept(answer: Answer) -> bool:
     return False

@@ -160,7 +160,7 @@ class Reviews:
 
 
 _BRIEF = {"uid": str, "allowed": bool, "patchType": str, "patch": str}
-_LONGEST_BRIEF = 64 * 1024
+_MAX_BRIEF_BYTES = 64 * 1024
 _is_base64 = re.compile(
     "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII
 ).fullmatch
@@ -184,7 +184,7 @@ def _is_brief(review: Any) -> bool:
         if type(value) is not _BRIEF.get(name):
             return False
     patch = response.get("patch", "")
-    return len(patch) <= _LONGEST_BRIEF and _is_base64(patch) is not None
+    return len(patch) <= _MAX_BRIEF_BYTES and _is_base64(patch) is not None
 
 
 def _named(name: str, value: str) -> Object:

@@ -57,13 +57,13 @@ def webhook_plugins(
         if plugin.name not in enabled:
             continue
         users = _credentials(configuration.of(plugin.name))
-        followed = _followed(surroundings, key, users)
+        followed = _follow(surroundings, key, users)
         means = Means(followed, reviews, surroundings.shapes, surroundings.find)
         plugins[plugin.name] = plugin(surroundings.resources.dialect, means)
     return plugins
 
 
-def _followed(surroundings: Surroundings, key: str, users: HostCredentials) -> Configurations:
+def _follow(surroundings: Surroundings, key: str, users: HostCredentials) -> Configurations:
     def webhook(client_config: Object) -> Webhook:
         return surroundings.webhooks.webhook(client_config, users)
 

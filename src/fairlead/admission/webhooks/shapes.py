@@ -50,7 +50,7 @@ class Documents:
         attributes, key = self._attributes, resource.key
         new, old = self._raw.get(key), self._old.get(key)
         if new is None:
-            new = self._raw[key] = orjson.dumps(await self._made(resource))
+            new = self._raw[key] = orjson.dumps(await self._new_object(resource))
         if old is None:
             shown = None
             if attributes.old is not None:
@@ -61,13 +61,13 @@ class Documents:
     async def patch(self, patch: Patch, resource: Resource, size: int) -> bool:
         """Apply a patch of `size` bytes to the object in the version of a resource. Returns whether
         it changed the object."""
-        before, (raw, _) = await self._made(resource), await self.encoded(resource)
+        before, (raw, _) = await self._new_object(resource), await self.encoded(resource)
         self._new.clear()
         self._raw.clear()
         await self._shapes.patch(self._attributes, patch, resource, len(raw) + size)
-        return await self._made(resource) != before
+        return await self._new_object(resource) != before
 
-    async def _made(self, resource: Resource) -> Object | None:
+    async def _new_object(self, resource: Resource) -> Object | None:
         """The new object; None for a delete."""
         attributes = self._attributes
         if attributes.value is None:

@@ -23,8 +23,8 @@ logger = logging.getLogger("fairlead.auth.authentication")
 
 Chain = tuple[bytes, ...]  # DER certificates, the client's own first
 
-_MAX_KEPT = 4096
-_LONGEST_PATH = 8
+_MAX_CACHED = 4096
+_MAX_PATH_LENGTH = 8
 
 
 class AuthorityError(ValueError):
@@ -54,7 +54,7 @@ class Authorities:
     def __init__(self, *paths: Path) -> None:
         self._paths = paths
         self._stamps: tuple[object, ...] = ()
-        self._kept: dict[Chain, Subject | Untrusted] = {}
+        self._cache: dict[Chain, Subject | Untrusted] = {}
         self._certificates: list[Certificate] | None = None
         self.pem = ""
         self.generation = 0
@@ -69,7 +69,7 @@ class Authorities:
         if pem != self.pem:
             self.pem = pem
             self._certificates = None
-            self._kept.clear()
+            self._cache.clear()
             self.generation += 1
             for listener in self.listeners:
                 listener()
@@ -89,12 +89,12 @@ class Authorities:
     def subject(self, chain: Chain) -> Subject:
         """The subject of a client's chain; raises Untrusted. The result is cached, except for the
         validity period, which is checked on every call."""
-        cached = self._kept.get(chain)
+        cached = self._cache.get(chain)
         if cached is None:
-            cached = self._judge(chain)
-            if len(self._kept) >= _MAX_KEPT:
-                self._kept.clear()
-            self._kept[chain] = cached
+            cached = self._check_chain(chain)
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            self._cache[chain] = cached
         if isinstance(cached, Untrusted):
             raise Untrusted(str(cached))
         now = time()
@@ -102,14 +102,14 @@ class Authorities:
             raise Untrusted("the certificate has expired or is not yet valid")
         return cached
 
-    def _judge(self, chain: Chain) -> Subject | Untrusted:
+    def _check_chain(self, chain: Chain) -> Subject | Untrusted:
         from cryptography import x509
 
         if self._certificates is None:
             self._certificates = x509.load_pem_x509_certificates(self.pem.encode())
         try:
             parsed = [x509.load_der_x509_certificate(der) for der in chain]
-            return _verified(parsed, self._certificates)
+            return _verify(parsed, self._certificates)
         except Untrusted as error:
             return error
         except (ValueError, x509.InvalidVersion):
@@ -141,7 +141,7 @@ def _read(path: Path) -> str:
     return content
 
 
-def _verified(chain: Sequence[Certificate], trusted: Sequence[Certificate]) -> Subject:
+def _verify(chain: Sequence[Certificate], trusted: Sequence[Certificate]) -> Subject:
     """The subject of the first certificate if a path leads from it to a trusted CA."""
     leaf = chain[0]
     _check_client_usage(leaf)
@@ -165,19 +165,19 @@ def _path(
     if last in trusted:
         return path
     for issuer in trusted:
-        if _issued(issuer, last, len(path) - 1):
+        if _is_issuer(issuer, last, len(path) - 1):
             return [*path, issuer]
-    if len(path) >= _LONGEST_PATH:
+    if len(path) >= _MAX_PATH_LENGTH:
         return None
     for issuer in others:
-        if issuer not in path and _issued(issuer, last, len(path) - 1):
+        if issuer not in path and _is_issuer(issuer, last, len(path) - 1):
             rest_of_path = _path([*path, issuer], others, trusted)
             if rest_of_path is not None:
                 return rest_of_path
     return None
 
 
-def _issued(issuer: Certificate, certificate: Certificate, below: int) -> bool:
+def _is_issuer(issuer: Certificate, certificate: Certificate, below: int) -> bool:
     """Whether a CA issued a certificate with `below` intermediates under it."""
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature

@@ -84,15 +84,15 @@ class ConsoleSessions:
         if not all(state for *_, state in anchors):
             raise Rejected(_ABSENT)
         ends = min(now + LONGEST_SECONDS, basis.until)
-        content: dict[str, Any] = {"user": _written(user), "ends": ends, "anchors": anchors}
+        content: dict[str, Any] = {"user": _user_fields(user), "ends": ends, "anchors": anchors}
         if basis.impersonation is not None:
-            content |= _written_impersonation(basis.impersonation)
+            content |= _impersonation_fields(basis.impersonation)
         return self._codes.hand_out(user.name, json.dumps(content).encode(), until), until
 
     def open(self, code: str) -> Session | None:
         """Exchange an unused, valid code for a session. Raises TooManyHandouts."""
         taken = self._codes.take(code)
-        session = self._standing("", taken) if taken is not None else None
+        session = self._decode_valid("", taken) if taken is not None else None
         if taken is None or session is None:
             return None
         expires = min(time() + SESSION_SECONDS, session.ends)
@@ -104,9 +104,9 @@ class ConsoleSessions:
         if not token.startswith(PREFIX):
             return None
         handout = self._sessions.find(_secret(token))
-        return self._standing(token, handout) if handout is not None else None
+        return self._decode_valid(token, handout) if handout is not None else None
 
-    def _standing(self, token: str, handout: Handout) -> Session | None:
+    def _decode_valid(self, token: str, handout: Handout) -> Session | None:
         """Decode a stored session; None if a dependency changed."""
         try:
             session = _read(token, handout)
@@ -171,15 +171,15 @@ def _secret(token: str) -> str:
     return token[len(PREFIX) :]
 
 
-def _written(user: User) -> dict[str, Any]:
+def _user_fields(user: User) -> dict[str, Any]:
     return {"name": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
 
 
-def _written_impersonation(impersonation: Impersonation) -> dict[str, Any]:
+def _impersonation_fields(impersonation: Impersonation) -> dict[str, Any]:
     headers = [
         (name.decode("latin-1"), value.decode("latin-1")) for name, value in impersonation.headers
     ]
-    return {"impersonator": _written(impersonation.impersonator), "headers": headers}
+    return {"impersonator": _user_fields(impersonation.impersonator), "headers": headers}
 
 
 def _read(token: str, handout: Handout) -> Session:

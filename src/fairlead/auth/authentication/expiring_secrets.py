@@ -20,8 +20,8 @@ from fairlead.base.records import dataclass
 
 _SECRET = re.compile(r"[0-9a-f]{16}\.[-\w]{43}", re.ASCII)
 _BITS = 256
-_NEW, _LONGEST_WRITE = ".new", 60.0  # seconds until an unfinished file counts as abandoned
-_MOST, _MAX_OF_AN_OWNER = 10_000, 32
+_NEW, _WRITE_TIMEOUT = ".new", 60.0  # seconds until an unfinished file counts as abandoned
+_MAX_SECRETS, _MAX_PER_OWNER = 10_000, 32
 
 
 class TooManyHandouts(Exception):
@@ -121,22 +121,22 @@ class ExpiringSecrets:
             return None
 
     def _make_room(self, mark: str) -> None:
-        left = sorted(self._swept())
+        left = sorted(self._sweep())
         own = [path for _, path in left if os.path.basename(path).startswith(f"{mark}.")]
-        for path in own[: max(0, len(own) + 1 - _MAX_OF_AN_OWNER)]:
+        for path in own[: max(0, len(own) + 1 - _MAX_PER_OWNER)]:
             with suppress(FileNotFoundError):
                 os.unlink(path)
-        if len(left) >= _MOST:
+        if len(left) >= _MAX_SECRETS:
             raise TooManyHandouts
 
-    def _swept(self) -> Iterator[tuple[float, str]]:
+    def _sweep(self) -> Iterator[tuple[float, str]]:
         """Delete expired files and yield the remaining ones with their expiry."""
         now = time()
         with os.scandir(self._directory) as entries:
             for entry in entries:
                 with suppress(FileNotFoundError):  # another process deleted it
                     until = entry.stat(follow_symlinks=False).st_mtime
-                    if until + (_LONGEST_WRITE if entry.name.endswith(_NEW) else 0) <= now:
+                    if until + (_WRITE_TIMEOUT if entry.name.endswith(_NEW) else 0) <= now:
                         os.unlink(entry.path)
                     else:
                         yield until, entry.path

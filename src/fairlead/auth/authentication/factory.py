@@ -38,7 +38,7 @@ logger = logging.getLogger("fairlead.auth.authentication")
 
 _RELOAD_EVERY = 1.0
 _WARM_UP_AFTER = 1.0
-_SHORTEST_LIMIT, _LONGEST_LIMIT = 3600.0, float(2**32)
+_MIN_LIFETIME, _MAX_LIFETIME = 3600.0, float(2**32)
 
 # Calls a listener after each commit to a resource (internal name).
 Follow = Callable[[str, Callable[[Change], None]], None]
@@ -214,7 +214,7 @@ def _issuer(
     options: argparse.Namespace, dialect: Dialect, name: str, keys: KeyRing, audiences: Audiences
 ) -> TokenIssuer:
     limit = options.service_account_max_token_expiration
-    if limit and not _SHORTEST_LIMIT <= limit <= _LONGEST_LIMIT:
+    if limit and not _MIN_LIFETIME <= limit <= _MAX_LIFETIME:
         raise AuthenticationError(
             "--service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
         )

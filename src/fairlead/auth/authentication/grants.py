@@ -19,7 +19,7 @@ Anchor = tuple[str, str]
 
 _MAX_CACHED = 10_000
 _MAX_BYTES = 16 * 1024 * 1024
-_LONGEST_GRANT = 16 * 1024  # bytes of a user with all groups
+_MAX_GRANT_BYTES = 16 * 1024  # bytes of a user with all groups
 
 
 def common(listed: Iterable[str], accepted: Audiences) -> Audiences:
@@ -71,7 +71,7 @@ class TokenCache(BoundedCache[bytes, Grant]):
     revoked token is invalid as soon as the revoking write commits."""
 
     def __init__(self) -> None:
-        super().__init__(_MAX_CACHED, _MAX_BYTES, _LONGEST_GRANT)
+        super().__init__(_MAX_CACHED, _MAX_BYTES, _MAX_GRANT_BYTES)
         self._anchored: dict[Anchor, set[bytes]] = {}
 
     def grant(self, key: bytes) -> Grant | None:

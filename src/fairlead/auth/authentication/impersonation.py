@@ -41,7 +41,7 @@ class Impersonation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _ImpersonationRequest:
     """One impersonation permission to check."""
 
     group: str
@@ -85,7 +85,7 @@ async def impersonate(
     if account is not None and not groups:
         groups = account_groups(account[0])
     extra = {name: tuple(values) for name, values in read.extra.items()}
-    return User(read.user, read.uid, _completed(read.user, groups), extra)
+    return User(read.user, read.uid, _with_implied_group(read.user, groups), extra)
 
 
 class _Headers:
@@ -127,23 +127,25 @@ def _extra_name(raw: bytes) -> str:
     return _text(unquote_to_bytes(raw) if encoded else raw)
 
 
-def _wishes(dialect: Dialect, read: _Headers, account: tuple[str, str] | None) -> Iterable[_Wish]:
+def _wishes(
+    dialect: Dialect, read: _Headers, account: tuple[str, str] | None
+) -> Iterable[_ImpersonationRequest]:
     own = dialect.group_name("authentication.@")
     if account is not None:
         namespace = "" if dialect.impersonation_cluster_wide else account[0]
-        yield _Wish("", "serviceaccounts", account[1], namespace=namespace)
+        yield _ImpersonationRequest("", "serviceaccounts", account[1], namespace=namespace)
     else:
-        yield _Wish("", "users", read.user)
+        yield _ImpersonationRequest("", "users", read.user)
     for group in read.groups:
-        yield _Wish("", "groups", group)
+        yield _ImpersonationRequest("", "groups", group)
     for key, values in read.extra.items():
         for value in values:
-            yield _Wish(own, "userextras", value, key)
+            yield _ImpersonationRequest(own, "userextras", value, key)
     if read.uid:
-        yield _Wish(own, "uids", read.uid)
+        yield _ImpersonationRequest(own, "uids", read.uid)
 
 
-def _completed(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+def _with_implied_group(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
     """Add the group for authenticated or unauthenticated users."""
     if name == ANONYMOUS_NAME:
         return groups if UNAUTHENTICATED in groups else (*groups, UNAUTHENTICATED)

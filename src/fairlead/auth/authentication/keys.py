@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n.+?\r?\n-----END \1-----", re.DOTALL)
 _CURVE_ALGORITHMS = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
-_SMALLEST_RSA = 2048
+_MIN_RSA_BITS = 2048
 
 
 class KeyFileError(ValueError):
@@ -69,7 +69,7 @@ def public_key(key: object) -> PublicKey:
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     if isinstance(key, rsa.RSAPublicKey):
-        if key.key_size < _SMALLEST_RSA:
+        if key.key_size < _MIN_RSA_BITS:
             raise KeyFileError(f"an RSA key of {key.key_size} bits is too small")
         algorithm = "RS256"
     elif isinstance(key, ec.EllipticCurvePublicKey):
@@ -98,7 +98,7 @@ def load_signing_key(path: Path) -> SigningKey:
     for label, block in _blocks(path):
         if label.endswith(b"PRIVATE KEY"):
             key = _private(block, path)
-            return SigningKey(key, _checked(key.public_key(), path))
+            return SigningKey(key, _check_key(key.public_key(), path))
     raise KeyFileError(f"{path} holds no PEM private key")
 
 
@@ -147,11 +147,11 @@ def _from_block(label: bytes, block: bytes, path: Path) -> PublicKey:
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     if label.endswith(b"PRIVATE KEY"):
-        return _checked(_private(block, path).public_key(), path)
+        return _check_key(_private(block, path).public_key(), path)
     try:
         if label == b"CERTIFICATE":
-            return _checked(x509.load_pem_x509_certificate(block).public_key(), path)
-        return _checked(load_pem_public_key(block), path)
+            return _check_key(x509.load_pem_x509_certificate(block).public_key(), path)
+        return _check_key(load_pem_public_key(block), path)
     except KeyFileError:
         raise
     except Exception:  # the library raises various exceptions
@@ -167,12 +167,12 @@ def _private(block: bytes, path: Path) -> PrivateKeyObject:
         raise KeyFileError(f"{path} holds an encrypted key") from None
     except Exception:
         raise KeyFileError(f"{path} holds a malformed private key") from None
-    _checked(key.public_key(), path)
+    _check_key(key.public_key(), path)
     private: PrivateKeyObject = key
     return private
 
 
-def _checked(key: object, path: Path) -> PublicKey:
+def _check_key(key: object, path: Path) -> PublicKey:
     try:
         return public_key(key)
     except KeyFileError as error:

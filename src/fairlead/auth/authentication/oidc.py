@@ -13,7 +13,7 @@ from fairlead.base.clock import time
 from fairlead.base.records import dataclass, field
 from fairlead.wire.outgoing.response import CallError
 
-_LONGEST_KEPT = 60.0  # seconds; bounds the use of tokens whose key the provider withdrew
+_MAX_CACHE_SECONDS = 60.0  # seconds; bounds the use of tokens whose key the provider withdrew
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class OidcTokens:
             user = self._user(claims)
         except BadToken as error:
             raise Rejected(f"oidc: {error}") from None
-        return Grant(user, shared, min(end, time() + _LONGEST_KEPT))
+        return Grant(user, shared, min(end, time() + _MAX_CACHE_SECONDS))
 
     async def close(self) -> None:
         await self.provider.close()

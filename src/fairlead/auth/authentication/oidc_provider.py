@@ -36,7 +36,7 @@ _MAX_BYTES = 1024 * 1024
 _RETRY = 2.0  # seconds between two failed attempts
 _REFRESH_APART = 1.0  # seconds between two fetches because of unknown keys
 _OLDEST_KEYS = 300.0  # seconds until keys are refreshed in the background
-_LONGEST_WAIT = 5.0  # seconds that a request waits for the provider
+_FETCH_TIMEOUT = 5.0  # seconds that a request waits for the provider
 _FAMILIES = {"RSA": ("RS", "PS"), "EC": ("ES",)}
 
 
@@ -99,7 +99,7 @@ class Provider:
         apart = _REFRESH_APART if self.ready else _RETRY
         if self._refreshing is None and monotonic() - self._tried < apart:
             return self._matching(key_id)
-        await asyncio.wait([self._refresh()], timeout=_LONGEST_WAIT)
+        await asyncio.wait([self._refresh()], timeout=_FETCH_TIMEOUT)
         return self._matching(key_id)
 
     def _matching(self, key_id: object) -> list[ProviderKey]:
@@ -112,10 +112,10 @@ class Provider:
         if self._refreshing is None:
             self._tried = monotonic()
             self._refreshing = asyncio.create_task(self._fetch())
-            self._refreshing.add_done_callback(self._refreshed)
+            self._refreshing.add_done_callback(self._finish_refresh)
         return self._refreshing
 
-    def _refreshed(self, _: asyncio.Task[None]) -> None:
+    def _finish_refresh(self, _: asyncio.Task[None]) -> None:
         self._refreshing = None
 
     async def _fetch(self) -> None:
@@ -205,10 +205,10 @@ class IssuedTokens:
         read = unverified(token)
         if read is None:
             raise BadToken("verify token: it is malformed")
-        claims = await self._verified(token, read[0])
+        claims = await self._verify(token, read[0])
         return claims, self._end(claims)
 
-    async def _verified(self, token: str, header: Claims) -> Claims:
+    async def _verify(self, token: str, header: Claims) -> Claims:
         """The claims, verified with a key of the provider."""
         algorithm = header.get("alg")
         if algorithm not in ALGORITHMS:

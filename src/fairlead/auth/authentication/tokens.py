@@ -18,7 +18,7 @@ Claims = dict[str, Any]
 
 # The accepted algorithms. None is symmetric, because public keys are not secret.
 ALGORITHMS = tuple(f"{family}{bits}" for family in ("RS", "ES", "PS") for bits in (256, 384, 512))
-_LONGEST = 64 * 1024
+_MAX_LENGTH = 64 * 1024
 _COMPACT = re.compile(r"\A[-\w]+\.[-\w]+\.[-\w]*\Z", re.ASCII)
 
 
@@ -29,7 +29,7 @@ class BadToken(ValueError):
 def unverified(token: str) -> tuple[Claims, Claims] | None:
     """Header and claims without verification, only for choosing the verifier; None if the text is
     not a token."""
-    if len(token) > _LONGEST or not _COMPACT.match(token):
+    if len(token) > _MAX_LENGTH or not _COMPACT.match(token):
         return None
     try:
         header, claims = (orjson.loads(_decode(part)) for part in token.split(".")[:2])

@@ -14,10 +14,10 @@ from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.response import CallError
 
 _TIMEOUT = 10.0  # seconds per call
-_LONGEST = 30.0  # seconds for a call with all retries
-_MAX_KEPT = 10_000
+_RETRY_TIMEOUT = 30.0  # seconds for a call with all retries
+_MAX_CACHED = 10_000
 _MAX_BYTES = 16 * 1024 * 1024
-_LONGEST_VERDICT = 4096  # bytes of the audiences and of the user
+_MAX_GRANT_BYTES = 4096  # bytes of the audiences and of the user
 
 
 class Poster(Protocol):
@@ -27,7 +27,7 @@ class Poster(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class _CachedReview:
     """The service's response; no grant means that it does not know the token."""
 
     grant: Grant | None
@@ -48,26 +48,26 @@ class TokenWebhook:
         self._api_version = api_version
         self._own_audiences = own_audiences
         self._keep = keep
-        self._verdicts: BoundedCache[_Key, _Verdict] = BoundedCache(
-            _MAX_KEPT, _MAX_BYTES, _LONGEST_VERDICT
+        self._cache: BoundedCache[_Key, _CachedReview] = BoundedCache(
+            _MAX_CACHED, _MAX_BYTES, _MAX_GRANT_BYTES
         )
         self._asking: dict[_Key, asyncio.Task[Grant | None]] = {}
 
     async def check(self, token: str, wanted_audiences: Audiences) -> Grant | None:
         key = (hashed(token), wanted_audiences)
-        cached = self._verdicts.get(key)
+        cached = self._cache.get(key)
         if cached is not None:
             if time() < cached.until:
                 return cached.grant
-            self._verdicts.drop(key)
+            self._cache.drop(key)
         asking = self._asking.get(key)
         if asking is None:
-            asking = asyncio.create_task(self._reviewed(key, token, wanted_audiences))
+            asking = asyncio.create_task(self._review(key, token, wanted_audiences))
             self._asking[key] = asking
             asking.add_done_callback(lambda _: self._asking.pop(key, None))
         return await asyncio.shield(asking)
 
-    async def _reviewed(self, key: _Key, token: str, wanted_audiences: Audiences) -> Grant | None:
+    async def _review(self, key: _Key, token: str, wanted_audiences: Audiences) -> Grant | None:
         status = await self._ask(token, wanted_audiences)
         grant = self._grant(status, wanted_audiences)
         error = status.get("error")
@@ -75,9 +75,9 @@ class TokenWebhook:
             shown = _without(token, error)
             raise Rejected(shown, message=shown, kinds=["the token webhook refuses a token"])
         if self._keep > 0:
-            verdict = _Verdict(grant, time() + self._keep)
+            verdict = _CachedReview(grant, time() + self._keep)
             length = sum(map(len, wanted_audiences)) + (user_bytes(grant.user) if grant else 0)
-            self._verdicts.keep(key, verdict, length)
+            self._cache.keep(key, verdict, length)
         return grant
 
     async def _ask(self, token: str, wanted_audiences: Audiences) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class TokenWebhook:
             "status": {"user": {}},
         }
         try:
-            async with asyncio.timeout(_LONGEST):
+            async with asyncio.timeout(_RETRY_TIMEOUT):
                 answer = await self._poster.post_patiently(review, _TIMEOUT)
         except TimeoutError:
             raise Rejected("the token webhook does not answer") from None

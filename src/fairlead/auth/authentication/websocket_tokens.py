@@ -34,7 +34,7 @@ def _is_websocket(request: Credentials) -> bool:
     return "upgrade" in [name.strip() for name in request.header(b"connection").lower().split(",")]
 
 
-def _decoded(encoded: str) -> str:
+def _decode(encoded: str) -> str:
     if not _UNPADDED.fullmatch(encoded):
         raise Rejected("invalid base64.bearer.authorization token encoding")
     try:
@@ -59,7 +59,7 @@ class WebSocketTokens:
         tokens = [offer for offer in offers if offer.startswith(self._prefix)]
         if len(tokens) > 1:
             raise Rejected("multiple base64.bearer.authorization tokens specified")
-        token = _decoded(tokens[0].removeprefix(self._prefix)) if tokens else ""
+        token = _decode(tokens[0].removeprefix(self._prefix)) if tokens else ""
         if not token:
             return None
         if len(offers) == 1:  # the response must select one of them, and not the token

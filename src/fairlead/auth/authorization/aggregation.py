@@ -25,7 +25,7 @@ logger = logging.getLogger("fairlead")
 # Succeeds if the role was deleted meanwhile.
 WriteRules = Callable[[str, list[Rule]], Awaitable[object]]
 
-_PAUSE_AFTER_ERROR = 1.0
+_RETRY_SECONDS = 1.0
 
 
 class _Role(NamedTuple):
@@ -67,7 +67,7 @@ class ClusterRoleAggregation:
             except Exception:
                 logger.exception("cannot aggregate cluster roles")
                 self._changed.set()
-                await asyncio.sleep(_PAUSE_AFTER_ERROR)
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def reconcile(self) -> None:
         """Update one role after the other until none changes, because aggregated roles may

@@ -10,10 +10,10 @@ from fairlead.auth.authorization.attributes import ALLOWED, Attributes, Decision
 from fairlead.base.caches import BoundedCache
 from fairlead.base.compiled import mypyc_attr
 
-_MAX_KEPT = 50_000
+_MAX_CACHED = 50_000
 _MAX_BYTES = 32 * 1024 * 1024
-_LONGEST_QUESTION = 512  # bytes of the attributes
-_LONGEST_KEY = 2048  # bytes of the attributes, the user name and all groups
+_MAX_ATTRIBUTE_BYTES = 512  # bytes of the attributes
+_MAX_KEY_BYTES = 2048  # bytes of the attributes, the user name and all groups
 
 
 class Epoch:
@@ -56,8 +56,8 @@ class Authorizer:
     def __init__(self, modes: Sequence[Mode], epoch: Epoch | None = None) -> None:
         self._modes = tuple(modes)
         self._epoch = epoch or Epoch()
-        self._kept: BoundedCache[tuple[Any, ...], Decision] = BoundedCache(
-            _MAX_KEPT, _MAX_BYTES, _LONGEST_KEY
+        self._cache: BoundedCache[tuple[Any, ...], Decision] = BoundedCache(
+            _MAX_CACHED, _MAX_BYTES, _MAX_KEY_BYTES
         )
         self._kept_at = self._epoch.count
 
@@ -69,14 +69,14 @@ class Authorizer:
         if self._kept_at != self._epoch.count:
             self._forget()
             return None
-        return self._kept.get((user.name, user.groups, attributes[1:]))
+        return self._cache.get((user.name, user.groups, attributes[1:]))
 
     async def authorize(self, attributes: Attributes) -> Decision:
         cached = self.decide_cached(attributes)
         if cached is not None:
             return cached
         epoch = self._epoch.count
-        decision = await self._ask(attributes)
+        decision = await self._decide_uncached(attributes)
         if decision.lasting and epoch == self._epoch.count:
             self._keep(attributes, decision)
         return decision
@@ -84,7 +84,7 @@ class Authorizer:
     async def allowed(self, attributes: Attributes) -> bool:
         return (await self.authorize(attributes)).allowed
 
-    async def _ask(self, attributes: Attributes) -> Decision:
+    async def _decide_uncached(self, attributes: Attributes) -> Decision:
         reasons: list[str] = []
         errors: list[str] = []
         lasting = True
@@ -107,14 +107,14 @@ class Authorizer:
 
     def _keep(self, attributes: Attributes, decision: Decision) -> None:
         asked = sum(map(len, attributes[1:9]))
-        if asked > _LONGEST_QUESTION:
+        if asked > _MAX_ATTRIBUTE_BYTES:
             return
         user = attributes.user
         length = asked + len(user.name) + sum(map(len, user.groups))
-        self._kept.keep((user.name, user.groups, attributes[1:]), decision, length)
+        self._cache.keep((user.name, user.groups, attributes[1:]), decision, length)
 
     def _forget(self) -> None:
-        self._kept.clear()
+        self._cache.clear()
         self._kept_at = self._epoch.count
 
     def rules_for(self, user: User, namespace: str) -> UserRules:

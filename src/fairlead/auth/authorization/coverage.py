@@ -8,7 +8,7 @@ from fairlead.auth.authorization.rules import CompiledRules, ResourceRule, Rule
 from fairlead.resources.causes import quote
 
 _MAX_STEPS = 200_000
-_MAX_TOLD = 1000
+_MAX_REPORTED = 1000
 _PARTS = (
     ("apiGroups", "APIGroups"),
     ("resources", "Resources"),
@@ -60,7 +60,7 @@ class _Comparison:
                     self._add({"nonResourceURLs": [path], "verbs": [verb]})
 
     def _add(self, part: Rule) -> None:
-        if len(self.missing) < _MAX_TOLD:
+        if len(self.missing) < _MAX_REPORTED:
             self.missing.append(part)
 
 

@@ -19,10 +19,10 @@ logger = logging.getLogger("fairlead")
 
 VERSIONS = ("v1", "v1beta1")
 _TIMEOUT = 30.0
-_MAX_KEPT = 8192
+_MAX_CACHED = 8192
 _MAX_BYTES = 16 * 1024 * 1024
-_LONGEST_KEY = 4096  # bytes of the encoded attributes and user, and of the reason
-_LONGEST_KEPT_QUESTION = 10_000  # characters of attributes, which the client controls
+_MAX_KEY_BYTES = 4096  # bytes of the encoded attributes and user, and of the reason
+_MAX_CACHED_LENGTH = 10_000  # characters of attributes, which the client controls
 _ERROR_BOTH = "webhook subject access review returned both allow and deny response"
 
 
@@ -51,14 +51,14 @@ class Webhook:
         self._authorized_ttl = authorized_ttl
         self._unauthorized_ttl = unauthorized_ttl
         self._failed = Tally(logger, logging.WARNING, "requests are decided without an opinion")
-        self._kept: BoundedCache[bytes, tuple[float, Decision]] = BoundedCache(
-            _MAX_KEPT, _MAX_BYTES, _LONGEST_KEY
+        self._cache: BoundedCache[bytes, tuple[float, Decision]] = BoundedCache(
+            _MAX_CACHED, _MAX_BYTES, _MAX_KEY_BYTES
         )
 
     async def authorize(self, attributes: Attributes) -> Decision:
         spec = self._spec(attributes)
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
-        cached = self._kept.get(key)
+        cached = self._cache.get(key)
         if cached is not None and time() < cached[0]:
             return cached[1]
         try:
@@ -66,7 +66,7 @@ class Webhook:
         except CallError as error:
             self._failed.add("the authorization webhook failed", quoted(error.brief))
             return Decision(errors=(str(error),), lasting=False)
-        if sum(map(len, attributes[1:9])) < _LONGEST_KEPT_QUESTION:
+        if sum(map(len, attributes[1:9])) < _MAX_CACHED_LENGTH:
             self._keep(key, decision)
         return decision
 
@@ -85,7 +85,7 @@ class Webhook:
         ttl = self._authorized_ttl if decision.allowed else self._unauthorized_ttl
         if ttl <= 0:
             return
-        self._kept.keep(key, (time() + ttl, decision), len(key) + len(decision.reason))
+        self._cache.keep(key, (time() + ttl, decision), len(key) + len(decision.reason))
 
     def _spec(self, attributes: Attributes) -> dict[str, Any]:
         spec: dict[str, Any] = {}

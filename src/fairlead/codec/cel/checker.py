@@ -139,7 +139,7 @@ class _Checker:
         if isinstance(operand, Unknown):
             self.unification.assign([DYN], [operand])
         elif operand not in (DYN, ERROR):
-            shown = _described(operand)
+            shown = _describe(operand)
             return self._report(node, f"type '{shown}' does not support field selection")
         return DYN
 
@@ -251,7 +251,7 @@ class _Checker:
         if isinstance(type_, TypeOf):
             return self._report(node, f"'{type_.of}' is not a message type")
         if type_ is not None:
-            return self._report(node, f"'{type_}({_described(type_)})' is not a type")
+            return self._report(node, f"'{type_}({_describe(type_)})' is not a type")
         self._report(node, _undeclared(node.name))
         return UNTYPED
 
@@ -324,15 +324,15 @@ _DESCRIPTIONS: dict[Type, str] = {
 }
 
 
-def _described(type_: Type) -> str:
+def _describe(type_: Type) -> str:
     """A type as some messages show it: as the fields of a protobuf message."""
     if isinstance(type_, ListType):
-        return f"list_type:{{elem_type:{{{_described(type_.element)}}}}}"
+        return f"list_type:{{elem_type:{{{_describe(type_.element)}}}}}"
     if isinstance(type_, MapType):
-        key, value = _described(type_.key), _described(type_.value)
+        key, value = _describe(type_.key), _describe(type_.value)
         return f"map_type:{{key_type:{{{key}}} value_type:{{{value}}}}}"
     if isinstance(type_, TypeOf):
-        return f"type:{{{_described(type_.of)}}}"
+        return f"type:{{{_describe(type_.of)}}}"
     if isinstance(type_, Unknown):
         return f'type_param:"{type_}"'
     return _DESCRIPTIONS.get(type_) or f'message_type:"{type_}"'

@@ -53,7 +53,7 @@ def _to_uint(value: int) -> UInt:
     raise EvaluationError("unsigned integer overflow")
 
 
-def _whole(value: float, kind: str) -> int:
+def _to_integer(value: float, kind: str) -> int:
     if math.isfinite(value):
         return int(value)
     raise EvaluationError(f"{kind} overflow")
@@ -106,7 +106,7 @@ def _parsed_duration(text: str) -> Duration:
         raise unconvertible(text, "duration") from None
 
 
-def _decoded(value: bytes) -> str:
+def _decode(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -148,7 +148,7 @@ CONVERSIONS: Implementations = {
     "int": {
         (int,): _same,
         (UInt,): _to_int,
-        (float,): lambda value: _to_int(_whole(value, "integer")),
+        (float,): lambda value: _to_int(_to_integer(value, "integer")),
         (str,): _parsed_int,
         (Timestamp,): lambda value: int(value) // SECOND,
         (Duration,): int,
@@ -156,7 +156,7 @@ CONVERSIONS: Implementations = {
     "uint": {
         (UInt,): _same,
         (int,): _to_uint,
-        (float,): lambda value: _to_uint(_whole(value, "unsigned integer")),
+        (float,): lambda value: _to_uint(_to_integer(value, "unsigned integer")),
         (str,): _parsed_uint,
     },
     "double": {(float,): _same, (int,): float, (UInt,): float, (str,): _parsed_double},
@@ -167,7 +167,7 @@ CONVERSIONS: Implementations = {
         (int,): str,
         (UInt,): str,
         (float,): show_double,
-        (bytes,): _decoded,
+        (bytes,): _decode,
         (Timestamp,): show_timestamp,
         (Duration,): show_duration,
         (type(None),): lambda value: "null",

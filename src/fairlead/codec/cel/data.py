@@ -81,7 +81,7 @@ def _list_reader(type_: ListType) -> tuple[type, Reader]:
 
     def read_all(data: Any) -> Any:
         if type(data) is not list:
-            return _wrong("list", data)
+            return _raise_invalid("list", data)
         return [item if type(item) is kind or item is None else read(item) for item in data]
 
     return _Always, read_all
@@ -94,7 +94,7 @@ def _map_reader(type_: MapType) -> tuple[type, Reader]:
 
     def read_all(data: Any) -> Any:
         if type(data) is not dict:
-            return _wrong("map", data)
+            return _raise_invalid("map", data)
         return {
             key: value if type(value) is kind or value is None else read(value)
             for key, value in data.items()
@@ -112,20 +112,20 @@ def _converts(type_: Type) -> bool:
     return type_ in _READERS
 
 
-def _wrong(expected: str, data: Any) -> Any:
+def _raise_invalid(expected: str, data: Any) -> Any:
     raise EvaluationError(f"invalid data, expected {expected}, got {type(data).__name__}")
 
 
 def _refuse(expected: str) -> Reader:
-    return lambda data: _wrong(expected, data)
+    return lambda data: _raise_invalid(expected, data)
 
 
 def _text(data: Any) -> str:
-    return data if type(data) is str else _wrong("string", data)
+    return data if type(data) is str else _raise_invalid("string", data)
 
 
 def _read_double(data: Any) -> float:
-    return float(data) if type(data) in (int, UInt) else _wrong("double", data)
+    return float(data) if type(data) in (int, UInt) else _raise_invalid("double", data)
 
 
 def _read_bytes(data: Any) -> bytes:

@@ -132,7 +132,7 @@ class _Index:
     def __init__(self, items: list[Any], keys: tuple[str, ...], frame: Frame) -> None:
         self._keys = keys
         self._frame = frame
-        self._found = {self._key(item): item for item in items}
+        self._index = {self._key(item): item for item in items}
 
     def _key(self, item: Any) -> Any:
         if self._keys and type(item) is dict:
@@ -140,13 +140,13 @@ class _Index:
         return _frozen(item, self._frame)
 
     def get(self, item: Any) -> Any:
-        return self._found.get(self._key(item), _MISSING)
+        return self._index.get(self._key(item), _MISSING)
 
     def merge(self, items: list[Any]) -> list[Any]:
         """The elements, with the new ones in place of equal ones or at the end."""
         for item in items:
-            self._found[self._key(item)] = item
-        return list(self._found.values())
+            self._index[self._key(item)] = item
+        return list(self._index.values())
 
 
 def _frozen(value: Any, frame: Frame) -> Any:

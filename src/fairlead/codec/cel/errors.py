@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MAX_SHOWN = 30
-_LONGEST_LINE = 16384
+_MAX_LINE_LENGTH = 16384
 
 
 class Problem(NamedTuple):
@@ -72,7 +72,7 @@ def _display(text: str, problem: Problem) -> str:
     column = place - start
     number = text.count("\n", 0, start) + 1
     header = f"ERROR: <input>:{number}:{column + 1}: {message}"
-    if len(line) > _LONGEST_LINE or (start == len(text) and start > 0):
+    if len(line) > _MAX_LINE_LENGTH or (start == len(text) and start > 0):
         return header
     dots = "".join("\uff0e" if ord(mark) > 0x7F else "." for mark in line[:column])
     wide = column < len(line) and ord(line[column]) > 0x7F

@@ -161,7 +161,7 @@ def _milliseconds(value: Timestamp, zone: str = "UTC") -> int:
     return int(value) % SECOND // 1_000_000
 
 
-def _whole(unit: int) -> Callable[[Duration], int]:
+def _truncate_to(unit: int) -> Callable[[Duration], int]:
     return lambda value: abs(int(value)) // unit * (-1 if value < 0 else 1)
 
 
@@ -169,4 +169,4 @@ TIMESTAMP_PARTS: dict[str, Callable[..., int]] = {
     **{name: _part(read) for name, read in _PARTS.items()},
     "getMilliseconds": _milliseconds,
 }
-DURATION_PARTS = {name: _whole(unit) for name, unit in _SPANS.items()}
+DURATION_PARTS = {name: _truncate_to(unit) for name, unit in _SPANS.items()}

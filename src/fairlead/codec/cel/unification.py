@@ -26,7 +26,7 @@ class Unification:
     """The bindings of the type variables of one expression."""
 
     def __init__(self) -> None:
-        self._known: dict[Unknown, Type] = {}
+        self._bindings: dict[Unknown, Type] = {}
         self._learnt: list[tuple[Unknown, Type | None]] = []  # with the previous binding
         self._count = 0
 
@@ -41,17 +41,17 @@ class Unification:
     def instantiate(self, types: Sequence[Type]) -> list[Type]:
         """The types with fresh type variables for their parameters."""
         new: dict[Unknown, Type] = {}
-        return [self._replaced(type_, new) for type_ in types]
+        return [self._replace(type_, new) for type_ in types]
 
-    def _replaced(self, type_: Type, new: dict[Unknown, Type]) -> Type:
+    def _replace(self, type_: Type, new: dict[Unknown, Type]) -> Type:
         if isinstance(type_, Unknown):
             if type_ not in new:
                 new[type_] = self.fresh()
             return new[type_]
         if isinstance(type_, ListType):
-            return ListType(self._replaced(type_.element, new), type_.most, type_.keys)
+            return ListType(self._replace(type_.element, new), type_.most, type_.keys)
         if isinstance(type_, MapType):
-            return MapType(self._replaced(type_.key, new), self._replaced(type_.value, new))
+            return MapType(self._replace(type_.key, new), self._replace(type_.value, new))
         return type_
 
     def assign(self, actual: Sequence[Type], expected: Sequence[Type]) -> bool:
@@ -61,9 +61,9 @@ class Unification:
             return True
         for unknown, before in reversed(self._learnt):
             if before is None:
-                del self._known[unknown]
+                del self._bindings[unknown]
             else:
-                self._known[unknown] = before
+                self._bindings[unknown] = before
         return False
 
     def _assign(self, actual: Type, expected: Type) -> bool:
@@ -95,7 +95,7 @@ class Unification:
         variable is rebound to the more general one of the two types."""
         if type_ == unknown:
             return True, True
-        assigned = self._known.get(unknown)
+        assigned = self._bindings.get(unknown)
         if assigned is None:
             is_free = not self._occurs(unknown, type_)
             if is_free:
@@ -117,8 +117,8 @@ class Unification:
         return None
 
     def _set(self, unknown: Unknown, type_: Type) -> None:
-        self._learnt.append((unknown, self._known.get(unknown)))
-        self._known[unknown] = type_
+        self._learnt.append((unknown, self._bindings.get(unknown)))
+        self._bindings[unknown] = type_
 
     def _occurs(self, unknown: Unknown, type_: Type) -> bool:
         type_ = self.known(type_)
@@ -133,7 +133,7 @@ class Unification:
         as it is. Shortens long chains."""
         passed: list[Unknown] = []
         while isinstance(type_, Unknown):
-            assigned = self._known.get(type_)
+            assigned = self._bindings.get(type_)
             if not isinstance(assigned, Unknown):
                 break
             passed.append(type_)
@@ -145,7 +145,7 @@ class Unification:
     def known(self, type_: Type) -> Type:
         """The binding of a type that may be a variable; does not resolve its parts."""
         type_ = self._last(type_)
-        return self._known.get(type_, type_) if isinstance(type_, Unknown) else type_
+        return self._bindings.get(type_, type_) if isinstance(type_, Unknown) else type_
 
     def resolved(self, type_: Type, open_as: Type | None = None) -> Type:
         """The type with all bindings substituted; unbound variables become `open_as`."""

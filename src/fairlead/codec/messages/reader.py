@@ -46,7 +46,7 @@ from fairlead.codec.types.scalars import Found
 
 _FIRST: Final = 1 << 3 | 2  # the field keys of the name and the value of a map entry
 _SECOND: Final = 2 << 3 | 2
-_DEEPEST: Final = MAX_DEPTH
+_MAX_DEPTH: Final = MAX_DEPTH
 _MESSAGE: Final = 16  # bytes to account for a decoded message, however short it is
 
 
@@ -86,7 +86,7 @@ def _read(
     message: Message, raw: bytes, offset: int, end: int, out: dict[str, Any], depth: int
 ) -> None:
     """Read the message between two offsets into an object."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise TooDeep
     make(_MESSAGE)
     if not message.is_known:
@@ -101,7 +101,7 @@ def _read(
             head, offset = long_varint(raw, offset - 1)
         part = parts[head] if head < most else None
         if part is None:
-            offset = _passed(message, raw, offset, end, head, out)
+            offset = _skip_or_read(message, raw, offset, end, head, out)
             continue
         size = raw[offset]  # or the value, if the field is a number
         offset += 1
@@ -132,7 +132,7 @@ def _read(
         raise _unexpected_end()
 
 
-def _passed(
+def _skip_or_read(
     message: Message, raw: bytes, offset: int, end: int, head: int, out: dict[str, Any]
 ) -> int:
     """Skip an unknown field, or read one in another encoding. Returns the offset after it."""

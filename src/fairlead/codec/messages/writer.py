@@ -62,9 +62,9 @@ def writer(struct: Struct) -> Write:
 
     def write(value: Any) -> bytes:
         try:
-            return _written(message, value)
+            return _encode(message, value)
         except UnicodeEncodeError:
-            return _written(message, _with_good_texts(value))
+            return _encode(message, _with_good_texts(value))
 
     return write
 
@@ -151,7 +151,7 @@ def _part(part: Field | Embedded) -> _Part:
         result = _Part(part.name, _STRUCT, key(part.number, BYTES))
         result.message = _message_of(node)
         if part.presence in _ALWAYS_THERE:
-            result.absent = delimited(result.key, _written(result.message, _EMPTY))
+            result.absent = delimited(result.key, _encode(result.message, _EMPTY))
         return result
     return _scalar_part(part, node)
 
@@ -191,13 +191,13 @@ def _scalar_part(field: Field, node: Scalar) -> _Part:
     return result
 
 
-def _written(message: _Message, value: dict[str, Any]) -> bytes:
+def _encode(message: _Message, value: dict[str, Any]) -> bytes:
     out: list[bytes] = []
     _write(message, value, out)
     return b"".join(out)
 
 
-def _know(message: _Message) -> None:
+def _build_parts(message: _Message) -> None:
     parts = [_part(part) for part in by_number(message.struct)]
     if not any(part.absent or part.form == _EMBEDDED for part in parts):
         message.places = {part.name: place for place, part in enumerate(parts)}
@@ -209,10 +209,10 @@ def _write(message: _Message, value: dict[str, Any], out: list[bytes]) -> int:
     """Append the content of a message. Returns its size in bytes. Everything goes into one list; a
     nested message reserves a slot for its head until its size is known."""
     if not message.is_known:
-        _know(message)
+        _build_parts(message)
     parts = message.parts
     if message.places and len(value) * _FEW < len(parts):
-        parts = _there(message, value)
+        parts = _present_parts(message, value)
     size = 0
     for part in parts:
         form = part.form
@@ -236,7 +236,7 @@ def _write(message: _Message, value: dict[str, Any], out: list[bytes]) -> int:
     return size
 
 
-def _there(message: _Message, value: dict[str, Any]) -> list[_Part]:
+def _present_parts(message: _Message, value: dict[str, Any]) -> list[_Part]:
     """The few parts of a message that are present in a value, in order."""
     places = [message.places[name] for name in value if name in message.places]
     places.sort()
@@ -315,7 +315,7 @@ def _content_of(field: Field) -> tuple[int, Write]:
     if alternatives is None:
         return _content(field.type.element if isinstance(field.type, MapOf) else field.type)
     message, spread = _message_of(alternatives.struct), alternatives.spread
-    return BYTES, lambda value: _written(message, spread(value))
+    return BYTES, lambda value: _encode(message, spread(value))
 
 
 def _content(node: Type) -> tuple[int, Write]:
@@ -324,7 +324,7 @@ def _content(node: Type) -> tuple[int, Write]:
         return form.wire_type, str.encode if node.name == "string" else form.write
     if isinstance(node, Struct):
         message = _message_of(node)
-        return BYTES, lambda value: _written(message, value or _EMPTY)
+        return BYTES, lambda value: _encode(message, value or _EMPTY)
     raise NoMessage("a list or map inside another has no protobuf form")
 
 

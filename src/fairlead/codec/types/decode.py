@@ -360,7 +360,7 @@ def _is_kept(mode: int, item: Any) -> bool:
 
 
 MAX_UNKNOWN = 100  # fields whose paths are reported
-_LONGEST_PATH = 1024
+_MAX_PATH_LENGTH = 1024
 
 
 def unknown_paths(node: Type, value: Any, *, sort_keys: bool = False) -> list[str]:
@@ -427,7 +427,7 @@ def _below(
 def joined_path(way: list[str], last: str) -> str:
     """A path as shown in messages: `spec.containers[0].name`."""
     steps = (step if step.startswith("[") else f".{step}" for step in (*way, last))
-    return "".join(steps).removeprefix(".")[:_LONGEST_PATH]
+    return "".join(steps).removeprefix(".")[:_MAX_PATH_LENGTH]
 
 
 # Values of one of several types: any of them in JSON, a struct with one field per type in protobuf.

@@ -29,7 +29,7 @@ class ContentCache(Generic[T]):
     """
 
     def __init__(self, name: str) -> None:
-        self._kept: BoundedCache[bytes, T] = BoundedCache(MAX_KEPT, MAX_BYTES, LONGEST, name=name)
+        self._cache: BoundedCache[bytes, T] = BoundedCache(MAX_KEPT, MAX_BYTES, LONGEST, name=name)
         self._missed = 0
 
     def key(self, content: Any) -> bytes | None:
@@ -46,10 +46,10 @@ class ContentCache(Generic[T]):
     def get(self, key: bytes | None) -> T | None:
         if key is None:
             return None
-        cached = self._kept.get(key)
+        cached = self._cache.get(key)
         self._missed = self._missed + 1 if cached is None else 0
         return cached
 
     def keep(self, key: bytes | None, value: T) -> None:
         if key is not None:
-            self._kept.keep(key, value, len(key))
+            self._cache.keep(key, value, len(key))

@@ -19,9 +19,9 @@ _DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
 
 _CONTEXT = Context(prec=60, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _NANO = Decimal("1e-9")
-_LARGEST = Decimal(2**63 - 1)
-_LEAST_POWER = -9  # of digits that count as canonical
-_SMALLEST_SIZE, _LARGEST_SIZE = -12, 20  # powers of ten: rounded to nano, and above the largest
+_MAX_VALUE = Decimal(2**63 - 1)
+_MIN_CANONICAL_POWER = -9  # of digits that count as canonical
+_MIN_POWER, _MAX_POWER = -12, 20  # powers of ten: rounded to nano, and above the largest
 
 FORMAT_ERROR = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -99,8 +99,8 @@ def amount(text: str) -> Amount:
             value, kind = _scaled(number, int(exponent[1])), "exponent"
         else:
             raise QuantityError(FORMAT_ERROR)
-        if abs(value) > _LARGEST:
-            return Amount(_LARGEST.copy_sign(value), kind)
+        if abs(value) > _MAX_VALUE:
+            return Amount(_MAX_VALUE.copy_sign(value), kind)
         return Amount(value.quantize(_NANO), kind)
 
 
@@ -108,7 +108,7 @@ def _scaled(number: Decimal, power: int) -> Decimal:
     """A number times a power of ten; out-of-range results are clamped just beyond the range."""
     if not number:
         return number
-    size = min(max(number.adjusted() + power, _SMALLEST_SIZE), _LARGEST_SIZE)
+    size = min(max(number.adjusted() + power, _MIN_POWER), _MAX_POWER)
     return number.scaleb(size - number.adjusted())
 
 
@@ -143,7 +143,7 @@ def is_less(left: str, other: str) -> bool:
 def _canonical(text: str) -> str:
     text = text.strip()
     value, kind = amount(text)
-    fits = abs(value) < _LARGEST  # larger values are printed as the largest
+    fits = abs(value) < _MAX_VALUE  # larger values are printed as the largest
     return text if fits and _seems_canonical(text) else format_quantity(value, kind)
 
 
@@ -153,7 +153,7 @@ def _seems_canonical(text: str) -> bool:
     digits, power, kind = quantity_digits(text)
     if kind == "binary":
         return 0 <= power < 15 - len(digits) and int(digits) % 8 != 0
-    usual = power >= _LEAST_POWER and power % 3 == 0
+    usual = power >= _MIN_CANONICAL_POWER and power % 3 == 0
     return usual and len(digits) <= 18 and digits[0] != "0" and not digits.endswith("000")
 
 

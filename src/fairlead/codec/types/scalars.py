@@ -194,14 +194,14 @@ def canonical_base64(text: str) -> str:
     try:
         base64.b64decode(clean, validate=True)
     except (binascii.Error, ValueError):
-        raise Base64Error(f"illegal base64 data at input byte {_wrong_at(text)}") from None
+        raise Base64Error(f"illegal base64 data at input byte {_error_offset(text)}") from None
     if clean.endswith("="):  # unused bits at the end may be set, but are stored as zero
         tail = base64.b64encode(base64.b64decode(clean[-4:])).decode()
         clean = clean[:-4] + tail
     return clean
 
 
-def _wrong_at(text: str) -> int:
+def _error_offset(text: str) -> int:
     """The offset at which a decoder that reads four characters at a time fails."""
     read = start = 0
     for index, letter in enumerate(text):

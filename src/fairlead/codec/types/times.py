@@ -86,7 +86,7 @@ def now() -> str:
 
 # Random UIDs.
 
-_AT_ONCE = 256
+_UIDS_PER_READ = 256
 _drawn: list[str] = []  # random digits, drawn in batches: each system call releases the GIL
 os.register_at_fork(after_in_child=_drawn.clear)
 
@@ -96,7 +96,7 @@ def new_uid() -> str:
     try:
         digits = _drawn.pop()
     except IndexError:
-        many = os.urandom(16 * _AT_ONCE).hex()
+        many = os.urandom(16 * _UIDS_PER_READ).hex()
         digits = many[:32]
         _drawn.extend(many[start : start + 32] for start in range(32, len(many), 32))
     variant = "89ab"[int(digits[16], 16) & 3]
@@ -107,7 +107,7 @@ def new_uid() -> str:
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 _PART = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
-_LONGEST = 2**63 / 1e9
+_MAX_SECONDS = 2**63 / 1e9
 
 
 class DurationError(ValueError):
@@ -135,7 +135,7 @@ def parse_duration(text: str) -> float:
             raise DurationError(f"time: unknown unit {unit} in duration {shown}")
         seconds += float(number) * _UNITS[unit]
         position += len(number) + len(unit)
-    if seconds > _LONGEST:
+    if seconds > _MAX_SECONDS:
         raise DurationError(f"time: invalid duration {shown}")
     return -seconds if text[0] == "-" else seconds
 

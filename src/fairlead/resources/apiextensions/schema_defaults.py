@@ -124,9 +124,9 @@ def check_embedded_metadata(metadata: dict[str, Any], path: str, causes: Causes)
 
 DEEPEST = 100
 
-_LISTS = ("allOf", "anyOf", "oneOf")
-_MAPS = ("properties", "patternProperties", "definitions", "dependencies")
-_ONES = ("not", "items", "additionalItems", "additionalProperties")
+_SCHEMA_LISTS = ("allOf", "anyOf", "oneOf")
+_SCHEMA_MAPS = ("properties", "patternProperties", "definitions", "dependencies")
+_SINGLE_SCHEMAS = ("not", "items", "additionalItems", "additionalProperties")
 
 
 def check_depth(schema: Schema, path: str, causes: Causes) -> bool:
@@ -149,8 +149,8 @@ def _check(schema: Schema, path: str, causes: Causes, depth: int) -> None:
 
 def inner_schemas(word: str, value: Any, path: str) -> list[tuple[Any, str]]:
     """The values under a keyword that may be schemas, with their paths."""
-    if word in _MAPS and isinstance(value, dict):
+    if word in _SCHEMA_MAPS and isinstance(value, dict):
         return [(inner, f"{path}[{name}]") for name, inner in value.items()]
-    if isinstance(value, list) and word in (*_LISTS, *_ONES):
+    if isinstance(value, list) and word in (*_SCHEMA_LISTS, *_SINGLE_SCHEMAS):
         return [(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
-    return [(value, path)] if word in _ONES else []
+    return [(value, path)] if word in _SINGLE_SCHEMAS else []

@@ -11,8 +11,8 @@ from fairlead.resources.custom.schema.rules import RuleError, compiled_rule
 
 MAX_OF_A_RULE = 10_000_000  # estimated cost of all its evaluations on one object
 MAX_OF_A_SCHEMA = 100_000_000
-_NAMED = 4  # of the most expensive rules
-_MOST = 2**64 - 1
+_MAX_NAMED_RULES = 4  # of the most expensive rules
+_MAX_COST = 2**64 - 1
 _HOW = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays,"
     " maps, and strings are declared)"
@@ -31,7 +31,7 @@ class RuleChecks:
 
     def __init__(self, markers: Markers) -> None:
         self._markers = markers
-        self._found = Causes()
+        self._pending = Causes()
         self._costs: list[tuple[int, str]] = []
 
     def check(
@@ -42,7 +42,7 @@ class RuleChecks:
         map whose values cannot be matched with old values."""
         of = declared(schema, self._markers, is_object)
         if of is None:
-            self._found.internal(path, _UNTYPED.format(self._markers.validations))
+            self._pending.internal(path, _UNTYPED.format(self._markers.validations))
             return
         most = cardinality(of.least) if times is None else times
         for index, rule in enumerate(schema[self._markers.validations]):
@@ -50,29 +50,29 @@ class RuleChecks:
             try:
                 program = compiled_rule(rule["rule"], of)
             except RuleError as error:
-                self._found.invalid(here, _shown(rule), str(error))
+                self._pending.invalid(here, _format_rule(rule), str(error))
                 continue
-            cost = min(program.estimate()[1] * most, _MOST)
+            cost = min(program.estimate()[1] * most, _MAX_COST)
             self._costs.append((cost, here))
             if cost > MAX_OF_A_RULE:
                 text = _too_expensive("estimated rule cost", cost, MAX_OF_A_RULE)
-                self._found.forbidden(here, text)
+                self._pending.forbidden(here, text)
             if uncorrelatable and program.uses("oldSelf"):
                 detail = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
-                self._found.invalid(here, rule["rule"], f"{detail} {uncorrelatable}")
+                self._pending.invalid(here, rule["rule"], f"{detail} {uncorrelatable}")
 
     def tell(self, path: str, causes: Causes) -> None:
         """Add all errors to `causes`; `path` is that of the whole schema."""
-        for cause in self._found:
+        for cause in self._pending:
             causes.append(cause)
-        self._tell_total(path, causes)
+        self._report_total(path, causes)
 
-    def _tell_total(self, path: str, causes: Causes) -> None:
-        total = min(sum(cost for cost, _ in self._costs), _MOST)
+    def _report_total(self, path: str, causes: Causes) -> None:
+        total = min(sum(cost for cost, _ in self._costs), _MAX_COST)
         if total <= MAX_OF_A_SCHEMA:
             return
         expensive = [cost for cost in self._costs if cost[0] >= MAX_OF_A_SCHEMA // 100]
-        for _, place in sorted(expensive, key=lambda cost: -cost[0])[:_NAMED]:
+        for _, place in sorted(expensive, key=lambda cost: -cost[0])[:_MAX_NAMED_RULES]:
             causes.forbidden(place, _CONTRIBUTED)
         subject = (
             f"{self._markers.validations} estimated rule cost total for entire OpenAPIv3 schema"
@@ -89,6 +89,6 @@ def _too_expensive(subject: str, cost: int, limit: int) -> str:
     return f"{subject} exceeds budget by factor of {shown} {_HOW}"
 
 
-def _shown(rule: dict[str, Any]) -> GoValue:
+def _format_rule(rule: dict[str, Any]) -> GoValue:
     text, message = quote(rule["rule"]), quote(rule.get("message") or "")
     return GoValue(f"apiextensions.ValidationRule{{Rule:{text}, Message:{message}}}")

@@ -24,7 +24,7 @@ def shown_schema(schema: Schema, marked: Callable[[str], str]) -> GoValue:
     """`marked` returns the dialect's name of an extension."""
     if _count(schema) > MAX_SHOWN:
         return GoValue(f"{KIND}{{...}}")
-    return _Shown(marked).schema(schema)
+    return _SchemaFormatter(marked).schema(schema)
 
 
 def _count(schema: Schema) -> int:
@@ -94,7 +94,7 @@ def _dependency(value: Any) -> str:
     return go_struct(f"{PACKAGE}.JSONSchemaPropsOrStringArray", parts)
 
 
-class _Shown:
+class _SchemaFormatter:
     def __init__(self, marked: Callable[[str], str]) -> None:
         decimal, integer = _pointer("float64"), _pointer("int64")
         json, bool_or_schema = _pointer(f"{PACKAGE}.JSON"), f"{PACKAGE}.JSONSchemaPropsOrBool"

@@ -12,7 +12,7 @@ from fairlead.resources.causes import Causes
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 
 ROOT, ITEM, FIELD = "root", "item", "field"
-_STEPS_A_PATTERN = 1000  # compiling takes about a millisecond
+_STEPS_PER_PATTERN = 1000  # compiling takes about a millisecond
 _NO_TYPE = {
     ROOT: "must not be empty at the root",
     ITEM: "must not be empty for specified array items",
@@ -161,7 +161,7 @@ class _Structural:
         if schema.get("not") is not None:
             self._check_nested(schema["not"], f"{path}.not")
         if schema.get("pattern"):
-            budget.spend(_STEPS_A_PATTERN)
+            budget.spend(_STEPS_PER_PATTERN)
             try:
                 compiled(schema["pattern"])
             except PatternError as error:

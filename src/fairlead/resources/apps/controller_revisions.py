@@ -31,10 +31,10 @@ class ControllerRevisionBehaviour(Behaviour):
         check_metadata(metadata, True, self.name_rule, causes)
         self.check(value, causes, context)
         if orjson.dumps(value.get("data")) != orjson.dumps(old.get("data")):
-            causes.invalid("data", _shown(value.get("data")), IMMUTABLE)
+            causes.invalid("data", _format_data(value.get("data")), IMMUTABLE)
 
 
-def _shown(data: Any) -> GoValue | None:
+def _format_data(data: Any) -> GoValue | None:
     """Data of an unknown type as messages print it: its bytes."""
     if data is None:
         return None

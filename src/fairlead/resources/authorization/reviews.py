@@ -48,7 +48,7 @@ def check_local_subject_access_review(value: Object, causes: Causes) -> None:
             causes.invalid(path, namespace, "must match metadata.namespace")
     if other is not None:
         detail = "disallowed on this kind of request"
-        causes.invalid("spec.nonResourceAttributes", _shown(other), detail)
+        causes.invalid("spec.nonResourceAttributes", _format_attributes(other), detail)
 
 
 def check_self_subject_rules_review(value: Object, causes: Causes) -> None:
@@ -61,7 +61,7 @@ def _check_attributes(spec: dict[str, Any], causes: Causes) -> None:
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and other is not None:
         detail = "cannot be specified in combination with resourceAttributes"
-        causes.invalid("spec.nonResourceAttributes", _shown(other), detail)
+        causes.invalid("spec.nonResourceAttributes", _format_attributes(other), detail)
     if resource is None and other is None:
         detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         causes.invalid("spec.resourceAttributes", "null", detail)
@@ -80,7 +80,7 @@ def _check_metadata(
         causes.invalid("metadata", _shown_metadata(metadata), detail)
 
 
-def _shown(attributes: dict[str, str]) -> GoValue:
+def _format_attributes(attributes: dict[str, str]) -> GoValue:
     parts = {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
     quoted = {name: quote(text) for name, text in parts.items()}
     return go_struct("authorization.NonResourceAttributes", quoted)

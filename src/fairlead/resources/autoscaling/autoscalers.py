@@ -42,8 +42,8 @@ class AutoscalerBehaviour(Behaviour):
         behavior = spec.get("behavior")
         # v1 clients send the behavior in an annotation, where defaults do not apply.
         if behavior is not None and context.group_version != "autoscaling/v1":
-            behavior["scaleUp"] = _filled(behavior.get("scaleUp"), SCALE_UP)
-            behavior["scaleDown"] = _filled(behavior.get("scaleDown"), SCALE_DOWN)
+            behavior["scaleUp"] = _with_defaults(behavior.get("scaleUp"), SCALE_UP)
+            behavior["scaleDown"] = _with_defaults(behavior.get("scaleDown"), SCALE_DOWN)
 
     def prepare_create(self, value: Object, context: Context) -> None:
         super().prepare_create(value, context)
@@ -82,7 +82,7 @@ def _annotations(context: Context) -> tuple[str, ...]:
     return tuple(context.dialect.label(name) for name in ROUND_TRIP_ANNOTATIONS)
 
 
-def _filled(rules: Object | None, defaults: Object) -> Object:
+def _with_defaults(rules: Object | None, defaults: Object) -> Object:
     settings = {name: item for name, item in (rules or {}).items() if item is not None}
     return {**deepcopy(defaults), **settings}
 

@@ -17,7 +17,7 @@ from fairlead.resources.columns.cell_text import (
 )
 from fairlead.resources.columns.model import AGE, NAME, Object, Printer, Value, number, table, text
 
-_SHOWN = 2
+_MAX_SHOWN = 2
 _DEFAULT_UTILIZATION = 80
 
 # Metric types with the field that holds the metric: measured by utilization, or by value.
@@ -88,7 +88,9 @@ def _targets_text(specs: list[Object], statuses: list[Object]) -> str:
     if not specs:
         return NONE
     statuses = statuses + [{}] * (len(specs) - len(statuses))
-    return shortened([_metric(*pair) for pair in zip(specs, statuses, strict=False)], _SHOWN, ", ")
+    return shortened(
+        [_metric(*pair) for pair in zip(specs, statuses, strict=False)], _MAX_SHOWN, ", "
+    )
 
 
 def _targets(scaler: Object) -> str:

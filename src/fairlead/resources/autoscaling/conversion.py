@@ -97,11 +97,11 @@ def _cpu_metric(part: str, value: Object) -> Object:
 def to_v1(value: Object, dialect: Dialect) -> Object:
     metadata, spec, status = _parts(value)
     drop_annotations(metadata, map(dialect.label, ROUND_TRIP_ANNOTATIONS))
-    carried = _carried(spec or {}, status or {})
+    carried = _annotation_fields(spec or {}, status or {})
     if carried:
         named = {dialect.label(name): _encoded(item) for name, item in carried.items()}
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **named}
-    return _whole(
+    return _object(
         metadata,
         _spec_to_v1(spec) if spec is not None else None,
         _status_to_v1(status) if status is not None else None,
@@ -112,12 +112,12 @@ def _parts(value: Object) -> tuple[Object, Object | None, Object | None]:
     return dict(value.get("metadata") or {}), value.get("spec"), value.get("status")
 
 
-def _whole(metadata: Object, spec: Object | None, status: Object | None) -> Object:
+def _object(metadata: Object, spec: Object | None, status: Object | None) -> Object:
     parts = {"metadata": metadata, "spec": spec, "status": status}
     return {name: part for name, part in parts.items() if part is not None}
 
 
-def _carried(spec: Object, status: Object) -> dict[str, Any]:
+def _annotation_fields(spec: Object, status: Object) -> dict[str, Any]:
     """The fields that go into annotations."""
     metrics = [metric for metric in spec.get("metrics") or () if not is_cpu_target(metric)]
     behavior = spec.get("behavior")
@@ -161,7 +161,7 @@ def from_v1(value: Object, dialect: Dialect) -> Object:
     annotations = metadata.get("annotations") or {}
     carried = {name: annotations.get(dialect.label(name)) for name in ROUND_TRIP_ANNOTATIONS}
     drop_annotations(metadata, map(dialect.label, ROUND_TRIP_ANNOTATIONS))
-    return _whole(metadata, _spec_from_v1(spec, carried), _status_from_v1(status, carried))
+    return _object(metadata, _spec_from_v1(spec, carried), _status_from_v1(status, carried))
 
 
 Carried = dict[str, str | None]
@@ -174,7 +174,7 @@ def _spec_from_v1(spec: Object | None, carried: Carried) -> Object:
     if percentage is not None:
         metrics.append(_cpu_target(percentage))
     converted["metrics"] = metrics or deepcopy(DEFAULT_METRICS)
-    behavior = _plain_behavior(_decoded(carried[BEHAVIOR]))
+    behavior = _plain_behavior(_parse_json(carried[BEHAVIOR]))
     if behavior:
         converted["behavior"] = behavior
     return converted
@@ -182,7 +182,9 @@ def _spec_from_v1(spec: Object | None, carried: Carried) -> Object:
 
 def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
     current = _metrics("MetricStatus", carried[CURRENT_METRICS], STATUSES)
-    conditions = _typed("HorizontalPodAutoscalerCondition", _decoded_list(carried[CONDITIONS]))
+    conditions = _decode_items(
+        "HorizontalPodAutoscalerCondition", _decoded_list(carried[CONDITIONS])
+    )
     if status is None and not current and not conditions:
         return None
     converted = {name: status[name] for name in _STATUS_FIELDS if name in status} if status else {}
@@ -197,7 +199,7 @@ def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
     return converted
 
 
-def _decoded(text: str | None) -> Any:
+def _parse_json(text: str | None) -> Any:
     """The value in an annotation; None if it is not valid JSON: any client can write the
     annotation."""
     try:
@@ -208,7 +210,7 @@ def _decoded(text: str | None) -> Any:
 
 def _decoded_list(text: str | None) -> list[Object] | None:
     """The objects of a list, null items as empty objects; None if the text is not such a list."""
-    value = _decoded(text)
+    value = _parse_json(text)
     if text and text.strip() == "null":
         return []
     if not isinstance(value, list):
@@ -219,7 +221,7 @@ def _decoded_list(text: str | None) -> list[Object] | None:
 
 def _metrics(name: str, text: str | None, sources: Rows) -> list[Object] | None:
     items = _decoded_list(text)
-    return None if items is None else _typed(name, full(items, sources))
+    return None if items is None else _decode_items(name, full(items, sources))
 
 
 @cache
@@ -227,7 +229,7 @@ def _types() -> BuiltinTypes:
     return BuiltinTypes(CLUSTER)
 
 
-def _typed(name: str, items: list[Object] | None) -> list[Object] | None:
+def _decode_items(name: str, items: list[Object] | None) -> list[Object] | None:
     """Values from an annotation, decoded by their type; None if one does not fit it."""
     decode = decoder(_types().struct(f"autoscaling/v2.{name}"))
     try:
@@ -276,7 +278,7 @@ def _plain_behavior(value: Any) -> Object | None:
         rules = fields[name] = _plain(fields[name], _RULE_FIELDS)
         if isinstance(rules, dict) and isinstance(rules.get("policies"), list):
             rules["policies"] = [_plain(policy, _POLICY_FIELDS) for policy in rules["policies"]]
-    typed = _typed("HorizontalPodAutoscalerBehavior", [fields] if fields else [])
+    typed = _decode_items("HorizontalPodAutoscalerBehavior", [fields] if fields else [])
     return typed[0] if typed else None
 
 

@@ -32,7 +32,7 @@ class Field:
     names: Mapping[str, int]
 
 
-def _numbered(words: str, first: int) -> Mapping[str, int]:
+def _number_words(words: str, first: int) -> Mapping[str, int]:
     return {word: number for number, word in enumerate(words.split(), first)}
 
 
@@ -40,8 +40,8 @@ FIELDS = (
     Field(0, 59, {}),
     Field(0, 23, {}),
     Field(1, 31, {}),
-    Field(1, 12, _numbered("jan feb mar apr may jun jul aug sep oct nov dec", 1)),
-    Field(0, 6, _numbered("sun mon tue wed thu fri sat", 0)),
+    Field(1, 12, _number_words("jan feb mar apr may jun jul aug sep oct nov dec", 1)),
+    Field(0, 6, _number_words("sun mon tue wed thu fri sat", 0)),
 )
 DESCRIPTORS = {
     "@yearly": "0 0 1 1 *",
@@ -53,7 +53,7 @@ DESCRIPTORS = {
     "@hourly": "0 * * * *",
 }
 EVERY = "@every "
-_STEPS_A_RANGE = 10  # microseconds to parse a range
+_STEPS_PER_RANGE = 10  # microseconds to parse a range
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _parse_fields(text: str, zone: str) -> Schedule:
 
 def _parse_range(text: str, field: Field) -> tuple[range, bool]:
     """Parse one of the comma-separated parts: its numbers, and whether it is `*`."""
-    budget.spend(_STEPS_A_RANGE)
+    budget.spend(_STEPS_PER_RANGE)
     span, *steps = text.split("/")
     low, *highs = span.split("-")
     star = low in ("*", "?")

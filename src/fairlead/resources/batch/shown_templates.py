@@ -60,7 +60,7 @@ def _pointer(kind: str) -> Shown:
     return lambda value, name: go_pointer(kind, value.get(name))
 
 
-def _several(kind: str, fields: Fields) -> Shown:
+def _list_of(kind: str, fields: Fields) -> Shown:
     return lambda value, name: go_structs(
         kind, given_list(value, name), lambda each: _fields(each, fields)
     )
@@ -187,12 +187,12 @@ _CONTAINER: Fields = (
     ("Command", "command", _texts),
     ("Args", "args", _texts),
     ("WorkingDir", "workingDir", _text),
-    ("Ports", "ports", _several("core.ContainerPort", _PORT)),
-    ("EnvFrom", "envFrom", _several("core.EnvFromSource", _ENVIRONMENT)),
-    ("Env", "env", _several("core.EnvVar", _VARIABLE)),
+    ("Ports", "ports", _list_of("core.ContainerPort", _PORT)),
+    ("EnvFrom", "envFrom", _list_of("core.EnvFromSource", _ENVIRONMENT)),
+    ("Env", "env", _list_of("core.EnvVar", _VARIABLE)),
     ("Resources", "resources", _resources),
-    ("VolumeMounts", "volumeMounts", _several("core.VolumeMount", _MOUNT)),
-    ("VolumeDevices", "volumeDevices", _several("core.VolumeDevice", _DEVICE)),
+    ("VolumeMounts", "volumeMounts", _list_of("core.VolumeMount", _MOUNT)),
+    ("VolumeDevices", "volumeDevices", _list_of("core.VolumeDevice", _DEVICE)),
     ("LivenessProbe", "livenessProbe", _PROBE),
     ("ReadinessProbe", "readinessProbe", _PROBE),
     ("StartupProbe", "startupProbe", _PROBE),
@@ -241,8 +241,8 @@ _ALIAS: Fields = (("IP", "ip", _text), ("Hostnames", "hostnames", _texts))
 _GATE: Fields = (("ConditionType", "conditionType", _text),)
 _SPEC: Fields = (
     ("Volumes", "volumes", _volumes),
-    ("InitContainers", "initContainers", _several("core.Container", _CONTAINER)),
-    ("Containers", "containers", _several("core.Container", _CONTAINER)),
+    ("InitContainers", "initContainers", _list_of("core.Container", _CONTAINER)),
+    ("Containers", "containers", _list_of("core.Container", _CONTAINER)),
     ("EphemeralContainers", "ephemeralContainers", _ephemeral),
     ("RestartPolicy", "restartPolicy", _text),
     ("TerminationGracePeriodSeconds", "terminationGracePeriodSeconds", _pointer("int64")),
@@ -253,26 +253,26 @@ _SPEC: Fields = (
     ("AutomountServiceAccountToken", "automountServiceAccountToken", _pointer("bool")),
     ("NodeName", "nodeName", _text),
     ("SecurityContext", "securityContext", _pointer("core.PodSecurityContext")),
-    ("ImagePullSecrets", "imagePullSecrets", _several("core.LocalObjectReference", _NAMED)),
+    ("ImagePullSecrets", "imagePullSecrets", _list_of("core.LocalObjectReference", _NAMED)),
     ("Hostname", "hostname", _text),
     ("Subdomain", "subdomain", _text),
     ("SetHostnameAsFQDN", "setHostnameAsFQDN", _pointer("bool")),
     ("Affinity", "affinity", _pointer("core.Affinity")),
     ("SchedulerName", "schedulerName", _text),
-    ("Tolerations", "tolerations", _several("core.Toleration", _TOLERATION)),
-    ("HostAliases", "hostAliases", _several("core.HostAlias", _ALIAS)),
+    ("Tolerations", "tolerations", _list_of("core.Toleration", _TOLERATION)),
+    ("HostAliases", "hostAliases", _list_of("core.HostAlias", _ALIAS)),
     ("PriorityClassName", "priorityClassName", _text),
     ("Priority", "priority", _pointer("int32")),
     ("PreemptionPolicy", "preemptionPolicy", _pointer("core.PreemptionPolicy")),
     ("DNSConfig", "dnsConfig", _pointer("core.PodDNSConfig")),
-    ("ReadinessGates", "readinessGates", _several("core.PodReadinessGate", _GATE)),
+    ("ReadinessGates", "readinessGates", _list_of("core.PodReadinessGate", _GATE)),
     ("RuntimeClassName", "runtimeClassName", _pointer("string")),
     ("Overhead", "overhead", _amounts),
     ("EnableServiceLinks", "enableServiceLinks", _pointer("bool")),
     (
         "TopologySpreadConstraints",
         "topologySpreadConstraints",
-        _several("core.TopologySpreadConstraint", _SPREADING),
+        _list_of("core.TopologySpreadConstraint", _SPREADING),
     ),
     ("OS", "os", _pointer("core.PodOS")),
 )

@@ -62,7 +62,7 @@ class CertificateSigningRequestBehaviour(OrderedBehaviour):
 
     def prepare_create(self, value: Object, context: Context) -> None:
         super().prepare_create(value, context)
-        _write_down_who_asks(value["spec"], context)
+        _record_requester(value["spec"], context)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         keep(value, old, "spec")
@@ -108,7 +108,7 @@ class CertificateSigningRequestBehaviour(OrderedBehaviour):
         self.check_update(value, old, causes, context)
 
 
-def _write_down_who_asks(spec: Object, context: Context) -> None:
+def _record_requester(spec: Object, context: Context) -> None:
     for name in ("username", "uid", "groups", "extra"):
         spec.pop(name, None)
     user = context.user
@@ -139,7 +139,7 @@ def _check_certificate(value: Object, causes: Causes) -> None:
 def _check_spec(spec: Object, legacy_signer: str, causes: Causes) -> None:
     wrong = request_error(b64decode(spec["request"] or ""))
     if wrong:
-        causes.invalid("spec.request", _shown(spec["request"]), wrong)
+        causes.invalid("spec.request", _format_request(spec["request"]), wrong)
     usages = spec.get("usages") or []
     if not usages:
         causes.required("spec.usages", "usages must be provided")
@@ -160,7 +160,7 @@ def _check_spec(spec: Object, legacy_signer: str, causes: Causes) -> None:
         causes.invalid("spec.expirationSeconds", seconds, detail)
 
 
-def _shown(request: str | None) -> GoValue:
+def _format_request(request: str | None) -> GoValue:
     if request is None:
         return GoValue("[]byte(nil)")
     return GoValue("[]byte{" + ", ".join(f"{byte:#x}" for byte in b64decode(request)) + "}")

@@ -106,11 +106,11 @@ def _value(value: str | Value, missing: Any) -> Value:
         return value
     path = value
 
-    def found_at(obj: Object) -> Any:
+    def value_at(obj: Object) -> Any:
         value = field(obj, path)
         return missing if value is None or value == "" else value
 
-    return found_at
+    return value_at
 
 
 NAME = text("Name", "metadata.name", "Name of the object", format="name")

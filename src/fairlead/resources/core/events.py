@@ -46,7 +46,7 @@ def _text(value: str | None) -> str:
     return value or ""
 
 
-def _said(value: Any) -> Any:
+def _text_or_empty(value: Any) -> Any:
     """An absent string equals an empty string."""
     return None if value == "" else value
 
@@ -100,7 +100,7 @@ class EventBehaviour(Behaviour):
         if value.get("series") != old.get("series"):
             _check_series(value.get("series"), causes)
         for name, shown, show in _FIXED:
-            if _said(value.get(name)) != _said(old.get(name)):
+            if _text_or_empty(value.get(name)) != _text_or_empty(old.get(name)):
                 causes.invalid(shown, show(value.get(name)), IMMUTABLE)
 
 

@@ -224,7 +224,7 @@ def check_node_annotations(metadata: Object, causes: Causes, context: Context) -
 def _check_avoided(text: str, key: str, causes: Causes) -> None:
     try:
         content: Any = orjson.loads(text)
-        wrong = _misfit(content)
+        wrong = _avoid_pods_error(content)
     except orjson.JSONDecodeError:
         content, wrong = None, describe_json_error(text.encode())
     if wrong:
@@ -247,7 +247,7 @@ _STEPS = (
 )
 
 
-def _misfit(content: Any) -> str:
+def _avoid_pods_error(content: Any) -> str:
     """Why parsed JSON is not a valid AvoidPods object; empty if it is."""
     if content is not None and not isinstance(content, dict):
         return f"json: cannot unmarshal {json_kind(content)} into Go value of type v1.AvoidPods"
@@ -340,7 +340,7 @@ def _roles(dialect: Dialect) -> Value:
 def printers(dialect: Dialect) -> dict[str, Printer]:
     """The printer of nodes; the labels of roles depend on the dialect."""
 
-    def told(name: str, key: str, description: str) -> Field:
+    def info_column(name: str, key: str, description: str) -> Field:
         return text(name, f"status.nodeInfo.{key}", description, missing=UNKNOWN, wide=True)
 
     return {
@@ -352,8 +352,8 @@ def printers(dialect: Dialect) -> dict[str, Printer]:
             text("Version", "status.nodeInfo.kubeletVersion", "Version of the node agent"),
             text("Internal-IP", _address("InternalIP"), "Address inside the cluster", wide=True),
             text("External-IP", _address("ExternalIP"), "Address from outside", wide=True),
-            told("OS-Image", "osImage", "Operating system"),
-            told("Kernel-Version", "kernelVersion", "Kernel"),
-            told("Container-Runtime", "containerRuntimeVersion", "What runs the containers"),
+            info_column("OS-Image", "osImage", "Operating system"),
+            info_column("Kernel-Version", "kernelVersion", "Kernel"),
+            info_column("Container-Runtime", "containerRuntimeVersion", "What runs the containers"),
         )
     }

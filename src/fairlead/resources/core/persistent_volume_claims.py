@@ -45,11 +45,11 @@ class PersistentVolumeClaimBehaviour(Behaviour):
 
     def prepare_create(self, value: Object, context: Context) -> None:
         value["status"] = {"phase": "Pending"}
-        _settle_sources(value["spec"], None, context)
+        _normalize_sources(value["spec"], None, context)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         super().prepare_update(value, old, context)
-        _settle_sources(value["spec"], old["spec"], context)
+        _normalize_sources(value["spec"], old["spec"], context)
 
     def prepare_subresource_update(
         self, subresource: str, value: Object, old: Object, context: Context
@@ -97,7 +97,7 @@ def _recovers(old: Object, context: Context) -> bool:
     return used or context.gates["RecoverVolumeExpansionFailure"]
 
 
-def _settle_sources(spec: Object, old: Object | None, context: Context) -> None:
+def _normalize_sources(spec: Object, old: Object | None, context: Context) -> None:
     """Drop kinds that `dataSource` does not support, and sync it with `dataSourceRef`."""
     gate = context.gates["AnyVolumeDataSource"]
     if not gate:

@@ -56,7 +56,7 @@ class ResourceQuotaBehaviour(Behaviour):
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         scopes = value["spec"].get("scopes") or []
         if set(scopes) != set(old["spec"].get("scopes") or []):
-            shown = _shown(given_list(value["spec"], "scopes"))
+            shown = _format_scopes(given_list(value["spec"], "scopes"))
             causes.invalid("spec.scopes", shown, IMMUTABLE)
 
     def check_subresource_update(
@@ -78,11 +78,11 @@ def _check_amounts(
         check_amount(name, text, f"{path}[{name}]", causes, context.dialect)
 
 
-def _shown(scopes: list[str] | None) -> GoValue:
+def _format_scopes(scopes: list[str] | None) -> GoValue:
     return go_list("core.ResourceQuotaScope", scopes)
 
 
-def _misfits(spec: Object) -> dict[str, int]:
+def _unsupported_counts(spec: Object) -> dict[str, int]:
     """The number of limited resources that each scope does not support."""
     limited = {name for name in spec.get("hard") or () if is_quota_resource(name)}
     return {scope: len(limited - counted) for scope, counted in SCOPES.items()}
@@ -90,7 +90,7 @@ def _misfits(spec: Object) -> dict[str, int]:
 
 def _check_scopes(spec: Object, path: str, causes: Causes) -> None:
     scopes: list[str] = spec.get("scopes") or []
-    misfits, shown = _misfits(spec), _shown(scopes)
+    misfits, shown = _unsupported_counts(spec), _format_scopes(scopes)
     for scope in scopes:
         if scope not in SCOPES:
             causes.invalid(path, shown, "unsupported scope")
@@ -98,12 +98,12 @@ def _check_scopes(spec: Object, path: str, causes: Causes) -> None:
             causes.invalid(path, shown, _NOT_APPLICABLE)
     for pair in _EXCLUSIVE:
         if pair <= set(scopes):
-            causes.invalid(path, _shown(scopes), "conflicting scopes")
+            causes.invalid(path, _format_scopes(scopes), "conflicting scopes")
 
 
 def _check_selector(spec: Object, path: str, causes: Causes) -> None:
     rules: list[Object] = spec["scopeSelector"].get("matchExpressions") or []
-    misfits = _misfits(spec)
+    misfits = _unsupported_counts(spec)
     for rule in rules:
         scope = rule["scopeName"]
         if scope not in SCOPES:
@@ -115,7 +115,7 @@ def _check_selector(spec: Object, path: str, causes: Causes) -> None:
         _check_operator(rule, path, causes)
     for pair in _EXCLUSIVE:
         if pair <= {rule["scopeName"] for rule in rules}:
-            causes.invalid(path, _shown(given_list(spec, "scopes")), "conflicting scopes")
+            causes.invalid(path, _format_scopes(given_list(spec, "scopes")), "conflicting scopes")
 
 
 def _check_operator(rule: Object, path: str, causes: Causes) -> None:

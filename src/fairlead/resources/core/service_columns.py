@@ -14,7 +14,7 @@ from fairlead.resources.columns.cell_text import (
 )
 from fairlead.resources.columns.model import AGE, NAME, Object, table, text
 
-_SHOWN = 3
+_MAX_SHOWN = 3
 
 
 def _cluster_address(service: Object) -> str:
@@ -60,7 +60,7 @@ def _endpoints(endpoints: Object) -> str:
         ports = items(subset, "ports")
         shown += (_host_port(address, port) for port in ports for address in addresses)
         shown += () if ports else addresses
-    return shortened(shown, _SHOWN)
+    return shortened(shown, _MAX_SHOWN)
 
 
 PRINTERS = {

@@ -138,17 +138,17 @@ def read_list(text: str, kind: str, types: dict[str, str]) -> tuple[list[Object]
         content: Any = orjson.loads(text)
     except orjson.JSONDecodeError:
         return [], describe_json_error(text.encode())
-    wrong = _misfit(content, kind, types)
+    wrong = _list_error(content, kind, types)
     if wrong:
         return [], f"json: cannot unmarshal {wrong}"
-    return [_given(item or {}) for item in content or ()], ""
+    return [_without_nulls(item or {}) for item in content or ()], ""
 
 
-def _given(item: Object) -> Object:
+def _without_nulls(item: Object) -> Object:
     return {name: value for name, value in item.items() if value is not None}
 
 
-def _misfit(content: Any, kind: str, types: dict[str, str]) -> str:
+def _list_error(content: Any, kind: str, types: dict[str, str]) -> str:
     if content is not None and not isinstance(content, list):
         return f"{json_kind(content)} into Go value of type []core.{kind}"
     for item in content or ():

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from fairlead.resources.custom.schema import CustomSchema
 
 DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
-_MAX_SHOWN_BYTES = 2 * 1024 * 1024
-_LONGEST_SHOWN = 64 * 1024
+_MAX_CACHE_BYTES = 2 * 1024 * 1024
+_MAX_ENTRY_BYTES = 64 * 1024
 
 
 def check_embedded_metadata(metadata: Object, path: str, causes: Any) -> None:
@@ -78,7 +78,7 @@ class CustomKind:
         self.scale = ScalePaths.of(subresources.get("scale"))
         self.columns = tuple(map(_column, version.get("additionalPrinterColumns") or ()))
         self.shown: BoundedCache[tuple[str, int], bytes] = BoundedCache(
-            most_bytes=_MAX_SHOWN_BYTES, longest=_LONGEST_SHOWN, per_byte=1
+            most_bytes=_MAX_CACHE_BYTES, longest=_MAX_ENTRY_BYTES, per_byte=1
         )
         self.printer: Printer | None = None  # made for the first Table
         self._index = index
@@ -211,7 +211,7 @@ class Definition:
         self.namespaced = spec["scope"] == "Namespaced"
         self.preserves = bool(spec.get("preserveUnknownFields"))
         self._identity = _identity(value)
-        self._know(source, value)
+        self._load(source, value)
         versions = spec["versions"]
         kinds = [
             CustomKind(self, index, version, _successor(version["name"], versions))
@@ -221,7 +221,7 @@ class Definition:
         storage = next(version["name"] for version in spec["versions"] if version["storage"])
         self.storage = self.kinds[f"{self.group}/{storage}"]
 
-    def _know(self, source: Version, value: Object) -> None:
+    def _load(self, source: Version, value: Object) -> None:
         self.source = source
         self.established = is_true(value, ESTABLISHED)
         self.names_accepted = is_true(value, NAMES_ACCEPTED)
@@ -232,7 +232,7 @@ class Definition:
         spec or names changed so that the definition must be built again."""
         if _identity(value) != self._identity:
             return False
-        self._know(source, value)
+        self._load(source, value)
         return True
 
     @property

@@ -12,7 +12,7 @@ from fairlead.base.errors import internal
 from fairlead.codec.types.model import Object, Struct
 from fairlead.resources.custom.definition import Converter, CustomKind
 
-_LONGEST = 2 * 1024 * 1024
+_MAX_BYTES = 2 * 1024 * 1024
 _Key = tuple[bytes, str]
 
 
@@ -31,7 +31,7 @@ class CustomVersions:
 
     def __init__(self, kind: CustomKind) -> None:
         self._kind = kind
-        self._known: BoundedCache[_Key, bytes] = BoundedCache(64, longest=_LONGEST, per_byte=1)
+        self._cache: BoundedCache[_Key, bytes] = BoundedCache(64, longest=_MAX_BYTES, per_byte=1)
 
     def struct(self, api_version: str) -> Struct | None:
         kind = self._kind.definition.kinds.get(api_version)
@@ -42,29 +42,29 @@ class CustomVersions:
         from_version = value.get("apiVersion") or self._kind.api_version
         if api_version == from_version:
             return value
-        converted = self._converted(value, from_version, api_version)
+        converted = self._convert_cached(value, from_version, api_version)
         if "apiVersion" in value:
             return converted
         return {
             name: item for name, item in converted.items() if name not in ("kind", "apiVersion")
         }
 
-    def _converted(self, value: Object, from_version: str, api_version: str) -> Object:
+    def _convert_cached(self, value: Object, from_version: str, api_version: str) -> Object:
         obj = {**value, "apiVersion": from_version, "kind": self._kind.definition.kind}
         converter = self._kind.definition.converter
         if converter is None:
             return {**obj, "apiVersion": api_version}
         encoded = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
         key = (blake2b(encoded, digest_size=16).digest(), api_version)
-        cached = self._known.get(key)
+        cached = self._cache.get(key)
         if cached is None:
-            raise Unconverted(lambda: self._learn(converter, obj, key))
+            raise Unconverted(lambda: self._convert_and_cache(converter, obj, key))
         metadata: Object = orjson.loads(cached)
         return metadata
 
-    async def _learn(self, converter: Converter, obj: Object, key: _Key) -> None:
+    async def _convert_and_cache(self, converter: Converter, obj: Object, key: _Key) -> None:
         [converted] = await converter.convert([obj], key[1])
         encoded = orjson.dumps(converted)
-        if len(encoded) > _LONGEST:
+        if len(encoded) > _MAX_BYTES:
             raise internal(f"an object of {len(encoded)} bytes is too large to be converted")
-        self._known.keep(key, encoded, len(encoded))
+        self._cache.keep(key, encoded, len(encoded))

@@ -35,20 +35,20 @@ class ScalePaths:
 
     def read(self, value: Object) -> Object:
         """The spec and status of the Scale; raises 404 if the object has no spec replicas."""
-        spec_replicas = _found(value, self.spec)
+        spec_replicas = _find_value(value, self.spec)
         if spec_replicas is _MISSING:
             raise StatusError(
                 404, "NotFound", f'the spec replicas field "{shown(self.spec)}" does not exist'
             )
-        status: Object = {"replicas": _number(_found(value, self.status), self.status)}
-        selector = _found(value, self.selector) if self.selector else ""
+        status: Object = {"replicas": _number(_find_value(value, self.status), self.status)}
+        selector = _find_value(value, self.selector) if self.selector else ""
         if isinstance(selector, str) and selector:
             status["selector"] = selector
         replicas = _number(spec_replicas, self.spec)
         return {"spec": {"replicas": replicas} if replicas else {}, "status": status}
 
     def is_set(self, value: Object) -> bool:
-        return _found(value, self.spec) is not _MISSING
+        return _find_value(value, self.spec) is not _MISSING
 
     def write(self, value: Object, replicas: int) -> Object:
         """A copy of the object with another number of replicas; only the maps on the path are
@@ -65,7 +65,7 @@ class ScalePaths:
         """Check that the numbers of replicas are integers in the range of a Scale, and that the
         selector is a string."""
         for steps in (self.spec, self.status) if spec else (self.status,):
-            replicas = _checked(value, steps, "int64", 0, causes)
+            replicas = _check_value(value, steps, "int64", 0, causes)
             if replicas is None:
                 continue
             if replicas < 0:
@@ -74,10 +74,12 @@ class ScalePaths:
                 detail = f"should be less than or equal to {_MAX_REPLICAS}"
                 causes.invalid(shown(steps), replicas, detail)
         if self.selector:
-            _checked(value, self.selector, "string", "", causes)
+            _check_value(value, self.selector, "string", "", causes)
 
 
-def _checked(value: Any, steps: tuple[str, ...], type_name: str, zero: Any, causes: Causes) -> Any:
+def _check_value(
+    value: Any, steps: tuple[str, ...], type_name: str, zero: Any, causes: Causes
+) -> Any:
     """The value at a path; None if it is absent or has the wrong type. Adds a cause for a value of
     the wrong type, at the path or above it. `zero` is the value that the message shows."""
     here = value
@@ -85,18 +87,18 @@ def _checked(value: Any, steps: tuple[str, ...], type_name: str, zero: Any, caus
         if here is None:
             return None
         if not isinstance(here, dict):
-            _tell_type(steps, index + 1, here, "map[string]interface{}", zero, causes)
+            _add_type_cause(steps, index + 1, here, "map[string]interface{}", zero, causes)
             return None
         if step not in here:
             return None
         here = here[step]
     if any_type_text(here) != type_name:
-        _tell_type(steps, len(steps), here, type_name, zero, causes)
+        _add_type_cause(steps, len(steps), here, type_name, zero, causes)
         return None
     return here
 
 
-def _tell_type(
+def _add_type_cause(
     steps: tuple[str, ...], count: int, actual: Any, type_name: str, zero: Any, causes: Causes
 ) -> None:
     detail = f"{plain_text(actual)} is of the type {any_type_text(actual)}, expected {type_name}"
@@ -111,7 +113,7 @@ def _steps(path: str) -> tuple[str, ...]:
     return tuple(path.removeprefix(".").split(".")) if path else ()
 
 
-def _found(value: Any, steps: tuple[str, ...]) -> Any:
+def _find_value(value: Any, steps: tuple[str, ...]) -> Any:
     for step in steps:
         if not isinstance(value, dict) or step not in value:
             return _MISSING

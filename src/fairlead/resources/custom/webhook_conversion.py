@@ -45,19 +45,20 @@ class WebhookConverter:
         from_version = todo[0]["apiVersion"]
         webhook = f"conversion webhook for {from_version}, Kind={self._kind}"
         try:
-            returned = await self._ask(todo, api_version)
+            returned = await self._call_webhook(todo, api_version)
         except (CallError, _Refused) as error:
             raise _failed(f"{webhook} failed: {error}") from None
         if len(returned) != len(todo):
             raise _failed(f"{webhook} returned {len(returned)} objects, expected {len(todo)}")
         converted = iter(
-            _checked(webhook, *pair, api_version) for pair in zip(todo, returned, strict=True)
+            _check_converted(webhook, *pair, api_version)
+            for pair in zip(todo, returned, strict=True)
         )
         return [
             value if value["apiVersion"] == api_version else next(converted) for value in values
         ]
 
-    async def _ask(self, values: list[Object], api_version: str) -> list[Any]:
+    async def _call_webhook(self, values: list[Object], api_version: str) -> list[Any]:
         if not self._version:
             raise _Refused("no supported conversion review versions")
         uid = new_uid()
@@ -78,7 +79,9 @@ class WebhookConverter:
 
     def _objects(self, review: Object, head: Object, uid: str) -> list[Any]:
         if self._version == "v1" and any(review.get(key) != head[key] for key in head):
-            raise _Refused(f"expected webhook response of {_named(head)}, got {_named(review)}")
+            raise _Refused(
+                f"expected webhook response of {_format_kind(head)}, got {_format_kind(review)}"
+            )
         response = review.get("response")
         if not isinstance(response, dict):
             raise _Refused("no response provided")
@@ -93,7 +96,7 @@ class WebhookConverter:
         return objects if isinstance(objects, list) else []
 
 
-def _named(head: Object) -> str:
+def _format_kind(head: Object) -> str:
     api_version = head.get("apiVersion") or ""
     shown = api_version if "/" in api_version else f"/{api_version}"
     return f"{shown}, Kind={head.get('kind') or ''}"
@@ -103,7 +106,7 @@ def _failed(message: str) -> StatusError:
     return StatusError(500, "", message)
 
 
-def _checked(webhook: str, original: Object, converted: Any, api_version: str) -> Object:
+def _check_converted(webhook: str, original: Object, converted: Any, api_version: str) -> Object:
     """Check that a converted object has the identity of the original, and restore its metadata. A
     webhook may change labels and annotations only."""
     if not isinstance(converted, dict):
@@ -124,7 +127,7 @@ def _checked(webhook: str, original: Object, converted: Any, api_version: str) -
     if problem:
         raise _failed(f"{webhook} returned invalid object: {problem}")
     try:
-        return {**converted, "metadata": _restored(original["metadata"], converted)}
+        return {**converted, "metadata": _restore_metadata(original["metadata"], converted)}
     except _Refused as error:
         raise _failed(f"{webhook} returned invalid metadata: {error}") from None
 
@@ -137,7 +140,7 @@ def _other_identity(original: Object, converted: Object) -> str:
     return ""
 
 
-def _restored(original: Object, converted: Object) -> Object:
+def _restore_metadata(original: Object, converted: Object) -> Object:
     """The original metadata, with the labels and annotations of the converted object."""
     if "metadata" not in converted:
         raise _Refused("missing metadata in converted object")

@@ -151,7 +151,7 @@ def _check_ports(ports: list[dict[str, Any]], causes: Causes) -> None:
 
 # Columns of endpoint slices
 
-_SHOWN = 3
+_MAX_SHOWN = 3
 
 
 def _slice_port(port: Object) -> str:
@@ -163,7 +163,7 @@ def _slice_port(port: Object) -> str:
 
 def _slice_ports(endpoint_slice: Object) -> str:
     ports = [_slice_port(port) for port in items(endpoint_slice, "ports")]
-    return shortened(ports, _SHOWN) or UNSET
+    return shortened(ports, _MAX_SHOWN) or UNSET
 
 
 def _slice_addresses(endpoint_slice: Object) -> str:
@@ -172,7 +172,7 @@ def _slice_addresses(endpoint_slice: Object) -> str:
         for endpoint in items(endpoint_slice, "endpoints")
         for address in items(endpoint, "addresses")
     ]
-    return shortened(addresses, _SHOWN) or UNSET
+    return shortened(addresses, _MAX_SHOWN) or UNSET
 
 
 PRINTERS = {

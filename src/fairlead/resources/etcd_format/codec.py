@@ -97,16 +97,18 @@ class ReferenceCodec:
         self._layout = Layout(resources, builtin)
         self._forms: dict[tuple[str, str], _Form] = {}  # by resource and apiVersion
         # The stored apiVersion of every built-in resource.
-        self._kept = {resources.stored_as(resource): resource.api_version for resource in builtin}
+        self._stored_versions = {
+            resources.stored_as(resource): resource.api_version for resource in builtin
+        }
         for group_version in resources.group_versions():
             for resource in group_version.resources.values():
                 if "delete" in resource.verbs:
-                    self._know(resources.stored_as(resource), resource)
+                    self._register(resources.stored_as(resource), resource)
         self._definitions = resources.stored_as(resources.named(_DEFINITIONS))
         self._metadata = resources.types.struct("meta/v1.ObjectMeta")
         self._custom_kinds: dict[str, str] = {}
 
-    def _know(self, name: str, resource: Resource) -> None:
+    def _register(self, name: str, resource: Resource) -> None:
         self._forms[name, resource.api_version] = _Form(resource, resource.api_version)
         if former := former_version(resource.key, resource.dialect):
             api_version, adapt = former
@@ -124,12 +126,12 @@ class ReferenceCodec:
 
     def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes:
         """The reference's value for a row; raises InterchangeError."""
-        if resource in self._kept:
+        if resource in self._stored_versions:
             form = self._forms.get((resource, api_version))
             if form is None:
                 raise _unknown(resource, key, api_version)
             if resource == self._definitions:
-                self._learn(orjson.loads(value))
+                self._record_kind(orjson.loads(value))
             return form.encode(value)
         if is_own(resource):
             return value
@@ -148,7 +150,7 @@ class ReferenceCodec:
                 raise InterchangeError(f"{resource} {key}: has no name")
             _complete(value["metadata"], key)
             if resource == self._definitions:
-                self._learn(value)
+                self._record_kind(value)
             return api_version, bounded_json(ordered(value), STORED_DEPTH)
         except InterchangeError:
             raise
@@ -171,17 +173,17 @@ class ReferenceCodec:
         if raw.startswith(MAGIC):
             api_version, kind, content = envelope(raw)
         else:
-            content = _parsed(raw)
+            content = _parse(raw)
             api_version, kind = content.pop("apiVersion"), content.pop("kind")
-            if resource not in self._kept and is_custom(resource):
+            if resource not in self._stored_versions and is_custom(resource):
                 content["metadata"] = decoder(self._metadata)(content["metadata"], [])
                 return api_version, content
         form = self._forms.get((resource, api_version))
         if form is None or kind != form.kind:
             raise _unknown(resource, key, f"{api_version} {kind}")
-        return self._kept[resource], form.decode(content)
+        return self._stored_versions[resource], form.decode(content)
 
-    def _learn(self, definition: Object) -> None:
+    def _record_kind(self, definition: Object) -> None:
         """Record the kind of a definition. An accepted kind cannot change."""
         spec = definition["spec"]
         accepted = (definition.get("status") or {}).get("acceptedNames") or {}
@@ -199,7 +201,7 @@ def _complete(metadata: Object, key: str) -> None:
     metadata.setdefault("creationTimestamp", None)
 
 
-def _parsed(raw: bytes) -> Object:
+def _parse(raw: bytes) -> Object:
     value: Object = orjson.loads(raw)
     return value
 

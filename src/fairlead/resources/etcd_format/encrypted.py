@@ -21,17 +21,17 @@ class EncryptedCodec:
 
     def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes:
         raw = self._codec.encode(resource, key, api_version, value)
-        return self._sealing.seal(resource, self._whole(resource, key), raw)
+        return self._sealing.seal(resource, self._full_key(resource, key), raw)
 
     def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
         """Also raises Sealed."""
-        opened = self._sealing.unseal(resource, self._whole(resource, key), raw)
+        opened = self._sealing.unseal(resource, self._full_key(resource, key), raw)
         return self._codec.decode(resource, key, opened)
 
     def is_stale(self, resource: str, raw: bytes) -> bool:
         return self._sealing.is_stale(resource, raw)
 
-    def _whole(self, resource: str, key: str) -> str:
+    def _full_key(self, resource: str, key: str) -> str:
         return self._prefix + self.path(resource, key)
 
 
@@ -44,17 +44,17 @@ class EncryptedRows:
         self._sealing = sealing
 
     def seal(self, resource: str, key: str, value: bytes) -> bytes:
-        return self._sealing.seal(resource, self._whole(resource, key), value)
+        return self._sealing.seal(resource, self._full_key(resource, key), value)
 
     def unseal(self, resource: str, key: str, stored: bytes) -> bytes:
         """Raises StorageError if no key decrypts the value."""
         try:
-            return self._sealing.unseal(resource, self._whole(resource, key), stored)
+            return self._sealing.unseal(resource, self._full_key(resource, key), stored)
         except Sealed as error:
             raise StorageError(str(error), Fault.PASSING) from None
 
     def is_stale(self, resource: str, stored: bytes) -> bool:
         return self._sealing.is_stale(resource, stored)
 
-    def _whole(self, resource: str, key: str) -> str:
+    def _full_key(self, resource: str, key: str) -> str:
         return DEFAULT_PREFIX + self._path(resource, key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.resources.columns.cell_text import NONE, field, items, load_balancer_text, selector_at
 from fairlead.resources.columns.model import AGE, NAME, Object, table, text
 
-_SHOWN = 3
+_MAX_SHOWN = 3
 
 
 def _hosts(ingress: Object) -> str:
@@ -13,8 +13,8 @@ def _hosts(ingress: Object) -> str:
     hosts: list[str] = []
     rules = items(ingress, "spec.rules")
     for rule in rules:
-        if len(hosts) == _SHOWN:
-            return f"{','.join(hosts)} + {len(rules) - _SHOWN} more..."
+        if len(hosts) == _MAX_SHOWN:
+            return f"{','.join(hosts)} + {len(rules) - _MAX_SHOWN} more..."
         if rule.get("host"):
             hosts.append(rule["host"])
     return ",".join(hosts) or "*"

@@ -30,7 +30,7 @@ class DisruptionBudgetBehaviour(Behaviour):
         spec = value["spec"]
         if all(spec.get(name) is not None for name in LIMITS):
             causes.invalid(
-                "spec", _shown(spec), "minAvailable and maxUnavailable cannot be both set"
+                "spec", _format_spec(spec), "minAvailable and maxUnavailable cannot be both set"
             )
         for name in LIMITS:
             if spec.get(name) is not None:
@@ -47,7 +47,7 @@ class DisruptionBudgetBehaviour(Behaviour):
             non_negative(status[name], f"status.{name}", causes)
 
 
-def _shown(spec: Object) -> GoValue:
+def _format_spec(spec: Object) -> GoValue:
     amount = "intstr.IntOrString"
     parts = {
         "MinAvailable": go_pointer(amount, spec.get("minAvailable")),

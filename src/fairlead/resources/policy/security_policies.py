@@ -278,21 +278,21 @@ ANY_PROFILE = "*"
 def check_profile_annotations(
     annotations: dict[str, str], causes: Causes, context: Context
 ) -> None:
-    def given(name: str) -> tuple[str, str]:
+    def annotation(name: str) -> tuple[str, str]:
         key = context.dialect.label(name)
         return f"metadata.annotations[{key}]", annotations.get(key, "")
 
-    path, profile = given(f"{APPARMOR}/defaultProfileName")
+    path, profile = annotation(f"{APPARMOR}/defaultProfileName")
     if profile and not _is_apparmor(profile):
         causes.invalid(path, profile, f"invalid AppArmor profile name: {quote(profile)}")
-    path, profiles = given(f"{APPARMOR}/allowedProfileNames")
+    path, profiles = annotation(f"{APPARMOR}/allowedProfileNames")
     for profile in profiles.split(","):
         if not _is_apparmor(profile):
             causes.invalid(path, profiles, f"invalid AppArmor profile name: {quote(profile)}")
-    path, profile = given(f"{SECCOMP}/defaultProfileName")
+    path, profile = annotation(f"{SECCOMP}/defaultProfileName")
     if profile:
         _check_seccomp(profile, path, causes)
-    path, profiles = given(f"{SECCOMP}/allowedProfileNames")
+    path, profiles = annotation(f"{SECCOMP}/allowedProfileNames")
     for profile in profiles.split(",") if profiles else ():
         if profile != ANY_PROFILE:
             _check_seccomp(profile, path, causes)

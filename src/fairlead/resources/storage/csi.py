@@ -125,7 +125,7 @@ class CSINodeBehaviour(OrderedBehaviour):
         for before in old["spec"]["drivers"] or ():
             for driver in named.get(before["name"], ()):
                 if not same(driver, before):
-                    causes.invalid("CSINodeDriver", _shown(driver), IMMUTABLE)
+                    causes.invalid("CSINodeDriver", _format_driver(driver), IMMUTABLE)
 
 
 def _check_driver(driver: dict[str, Any], seen: set[str], path: str, causes: Causes) -> None:
@@ -154,7 +154,7 @@ def _check_topology_keys(keys: list[str], path: str, causes: Causes) -> None:
         causes.invalid_each(path, key, qualified_name(key))
 
 
-def _shown(driver: dict[str, Any]) -> GoValue:
+def _format_driver(driver: dict[str, Any]) -> GoValue:
     return go_struct(
         "storage.CSINodeDriver",
         {

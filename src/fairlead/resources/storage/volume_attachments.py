@@ -48,7 +48,7 @@ class VolumeAttachmentBehaviour(OrderedBehaviour):
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         if not same(value["spec"], old["spec"]):
-            causes.invalid("spec", _shown(value["spec"]), IMMUTABLE)
+            causes.invalid("spec", _format_spec(value["spec"]), IMMUTABLE)
 
     def prepare_subresource_update(
         self, subresource: str, value: Object, old: Object, context: Context
@@ -87,7 +87,7 @@ def _check_status(status: dict[str, Any], causes: Causes) -> None:
             causes.too_long(f"status.{name}.message", MAX_METADATA_BYTES)
 
 
-def _shown(spec: dict[str, Any]) -> GoValue:
+def _format_spec(spec: dict[str, Any]) -> GoValue:
     source = spec["source"]
     return go_struct(
         "storage.VolumeAttachmentSpec",

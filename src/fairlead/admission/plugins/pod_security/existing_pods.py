@@ -27,7 +27,7 @@ async def warnings_about(
     """The warnings for a new enforce level. Pods with the same violations share one. At most
     MAX_PODS pods are checked, for at most LONGEST seconds: one pod of each controller before the
     others."""
-    look = _Look(enforce, exempt_classes, keys)
+    look = _PodScan(enforce, exempt_classes, keys)
     others: list[Version] = []
     for entry in entries:
         pod = entry.object()
@@ -42,7 +42,7 @@ async def warnings_about(
     return look.said(namespace, len(entries))
 
 
-class _Look:
+class _PodScan:
     """The results so far and the limits of a scan. Works in slices of time on the event loop."""
 
     def __init__(self, enforce: Standard, exempt_classes: Collection[str], keys: Keys) -> None:

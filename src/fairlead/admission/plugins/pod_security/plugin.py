@@ -35,7 +35,7 @@ _TEMPLATES = {
 _JUDGED = frozenset({NAMESPACES, *_POD_WRITES, *_TEMPLATES})
 
 
-class _Asked(NamedTuple):
+class _NamespacePolicy(NamedTuple):
     """The policy of a namespace, the error in its labels, and whether pods and templates can skip
     the checks."""
 
@@ -46,9 +46,9 @@ class _Asked(NamedTuple):
     enforced: str  # the name of the enforced standard
 
 
-def _asked(policy: Policy, error: str = "") -> _Asked:
+def _namespace_policy(policy: Policy, error: str = "") -> _NamespacePolicy:
     pods_pass, templates_pass = policy.allows_all and not error, policy.is_silent and not error
-    return _Asked(policy, error, pods_pass, templates_pass, str(policy.enforce))
+    return _NamespacePolicy(policy, error, pods_pass, templates_pass, str(policy.enforce))
 
 
 class PodSecurity(PluginBase):
@@ -70,7 +70,7 @@ class PodSecurity(PluginBase):
         self._labels = Labels(dialect, self._settings.defaults)
         self._dialect = dialect
         self._prefix = dialect.label("pod-security.@/")
-        self._asked = PerObjectCache(self._read)
+        self._namespace_policy = PerObjectCache(self._read)
 
     @cached_property
     def _keys(self) -> Keys:
@@ -78,26 +78,26 @@ class PodSecurity(PluginBase):
 
         return keys(self._dialect)
 
-    def _read(self, entry: Version) -> _Asked:
+    def _read(self, entry: Version) -> _NamespacePolicy:
         causes = Causes()
         policy = self._labels.policy(entry.labels, causes)
-        return _asked(policy, _joined(causes))
+        return _namespace_policy(policy, _joined(causes))
 
     async def validate(self, attributes: Attributes) -> None:
         key = attributes.resource.key
         if key not in _JUDGED or attributes.operation not in (CREATE, UPDATE):
             return
         if key == NAMESPACES:
-            await self._judge_namespace(attributes)
+            await self._check_namespace(attributes)
         elif key in _POD_WRITES:
-            self._judge_pod(attributes)
+            self._check_pod(attributes)
         else:
-            self._look_at_template(attributes, _TEMPLATES[key])
+            self._check_template(attributes, _TEMPLATES[key])
 
-    def _judge_pod(self, attributes: Attributes) -> None:
+    def _check_pod(self, attributes: Attributes) -> None:
         if self._is_exempt(attributes):
             return
-        asked = self._asked_in(attributes.namespace)
+        asked = self._policy_in(attributes.namespace)
         if asked.pods_pass:
             self._note(attributes, "enforce-policy", asked.enforced)
             return
@@ -107,10 +107,10 @@ class PodSecurity(PluginBase):
             return
         self._evaluate(attributes, asked, pod, enforced=True)
 
-    def _look_at_template(self, attributes: Attributes, path: tuple[str, ...]) -> None:
+    def _check_template(self, attributes: Attributes, path: tuple[str, ...]) -> None:
         if self._is_exempt(attributes):
             return
-        asked = self._asked_in(attributes.namespace)
+        asked = self._policy_in(attributes.namespace)
         if asked.templates_pass:
             return
         template = attributes.value
@@ -129,13 +129,17 @@ class PodSecurity(PluginBase):
             return False
         return True
 
-    def _asked_in(self, namespace: str) -> _Asked:
+    def _policy_in(self, namespace: str) -> _NamespacePolicy:
         """The policy of a namespace; the default for a missing one, which other plugins reject."""
         entry = self._find_namespace(namespace)
-        return self._asked.of(entry) if entry is not None else _asked(self._settings.defaults)
+        return (
+            self._namespace_policy.of(entry)
+            if entry is not None
+            else _namespace_policy(self._settings.defaults)
+        )
 
     def _evaluate(
-        self, attributes: Attributes, asked: _Asked, value: Object, *, enforced: bool
+        self, attributes: Attributes, asked: _NamespacePolicy, value: Object, *, enforced: bool
     ) -> None:
         from fairlead.admission.plugins.pod_security.pods import pod_of
         from fairlead.admission.plugins.pod_security.standards import listed, violations
@@ -156,17 +160,21 @@ class PodSecurity(PluginBase):
         if enforced:
             self._note(attributes, "enforce-policy", asked.enforced)
         if faults(policy.audit):
-            self._note(attributes, "audit-violations", _would(policy.audit, faults(policy.audit)))
+            self._note(
+                attributes,
+                "audit-violations",
+                _format_violation(policy.audit, faults(policy.audit)),
+            )
         if enforced and faults(policy.enforce):
             message = f'violates PodSecurity "{asked.enforced}": {faults(policy.enforce)}'
             raise refusal(attributes, message)
         if faults(policy.warn):
-            attributes.context.warn(_would(policy.warn, faults(policy.warn)))
+            attributes.context.warn(_format_violation(policy.warn, faults(policy.warn)))
 
     def _note(self, attributes: Attributes, name: str, text: str) -> None:
         attributes.context.annotations[self._prefix + name] = text
 
-    async def _judge_namespace(self, attributes: Attributes) -> None:
+    async def _check_namespace(self, attributes: Attributes) -> None:
         assert attributes.value is not None
         causes, old_causes = Causes(), Causes()
         policy = self._labels.policy(_labels(attributes.value), causes)
@@ -210,7 +218,7 @@ def _joined(causes: Causes) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
-def _would(standard: Standard, faults: str) -> str:
+def _format_violation(standard: Standard, faults: str) -> str:
     return f"would violate PodSecurity {quote(str(standard))}: {faults}"
 
 

@@ -91,14 +91,14 @@ def _checks(level: str, minor: int) -> tuple[tuple[str, Check], ...]:
     if level == PRIVILEGED:
         return ()
     levels = (BASELINE,) if level == BASELINE else (BASELINE, RESTRICTED)
-    checks = {entry: check for entry, check in _at(minor) if entry.level in levels}
+    checks = {entry: check for entry, check in _checks_at(minor) if entry.level in levels}
     superfluous = {entry.instead_of for entry in checks}
     return tuple(
         (entry.about, check) for entry, check in checks.items() if entry.name not in superfluous
     )
 
 
-def _at(minor: int) -> Iterator[tuple[_Entry, Check]]:
+def _checks_at(minor: int) -> Iterator[tuple[_Entry, Check]]:
     for entry in _CHECKS:
         check = entry.at(minor)
         if check is not None:

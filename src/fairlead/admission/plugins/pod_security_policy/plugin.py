@@ -26,7 +26,7 @@ _GROUPS = ("policy", "extensions")  # rules may name the former group `extension
 _NO_POLICIES = "PodSecurityPolicy: no providers available to validate pod request"
 
 
-class _Found(NamedTuple):
+class _PolicyMatch(NamedTuple):
     """A policy that allows a pod, and the pod with the policy's defaults."""
 
     policy: str
@@ -92,11 +92,11 @@ class PodSecurityPolicy(PluginBase):
         policies: Sequence[SecurityPolicy],
         *,
         changing: bool,
-    ) -> tuple[_Found | None, list[Cause]]:
+    ) -> tuple[_PolicyMatch | None, list[Cause]]:
         """The first policy that allows the pod unchanged, else the first that allows it with
         defaults. If there is none, also returns the violations of the policies that could be
         used."""
-        changed: _Found | None = None
+        changed: _PolicyMatch | None = None
         refused: list[tuple[str, list[Cause]]] = []
         for policy in policies:
             filled = copied(pod)
@@ -109,7 +109,7 @@ class PodSecurityPolicy(PluginBase):
             if not as_it_is and (not changing or changed is not None):
                 continue
             if await self._may_use(attributes, pod, policy.name):
-                match = _Found(policy.name, filled)
+                match = _PolicyMatch(policy.name, filled)
                 if as_it_is:
                     return match, []
                 changed = match

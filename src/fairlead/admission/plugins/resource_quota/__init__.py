@@ -30,7 +30,7 @@ QUOTAS = "core/v1/resourcequotas"
 
 # Bytes: all quotas that a write charges are written in one commit, whose size is bounded.
 _MAX_CHARGED = 2 * 1024 * 1024
-_BYTES_A_CHARGE = 4 * 1024  # added per quota for the cost of writing it
+_BYTES_PER_CHARGE = 4 * 1024  # added per quota for the cost of writing it
 
 
 class ResourceQuota(PluginBase):
@@ -63,7 +63,7 @@ class ResourceQuota(PluginBase):
             return
         added = await budget.run(0, _added, attributes, measure)
         if added:
-            await self._judge(attributes, measure, versions, added)
+            await self._check_and_charge(attributes, measure, versions, added)
 
     def _measure(self, attributes: Attributes) -> Measure | None:
         """The measure of a write's resource; None for writes that add to no quota."""
@@ -82,7 +82,7 @@ class ResourceQuota(PluginBase):
         ]
         return [version for version in newest if version is not None]
 
-    async def _judge(
+    async def _check_and_charge(
         self, attributes: Attributes, measure: Measure, versions: list[Version], added: Usage
     ) -> None:
         """Check and charge the quotas. Large quotas are processed in a thread and may change
@@ -104,7 +104,7 @@ class ResourceQuota(PluginBase):
             charge = {name: added[name] for name in names if name in added and added[name].value}
             if charge:
                 charged.append((version, quota, charge))
-                size += _BYTES_A_CHARGE + length
+                size += _BYTES_PER_CHARGE + length
             if size > _MAX_CHARGED:
                 why = "the quotas of its namespace are too many or too large to be charged"
                 raise refusal(attributes, why)
@@ -117,7 +117,7 @@ class ResourceQuota(PluginBase):
             self._charge(
                 attributes.context,
                 version,
-                await budget.run(length, _charged, attributes, quota, charge),
+                await budget.run(length, _charge_quota, attributes, quota, charge),
             )
 
     def _charge(self, context: Context, version: Version, charged: Quota) -> None:
@@ -180,7 +180,7 @@ def _limited_by(
     return names
 
 
-def _charged(attributes: Attributes, quota: Quota, charge: Usage) -> Quota:
+def _charge_quota(attributes: Attributes, quota: Quota, charge: Usage) -> Quota:
     """The quota with a charge added; raises Forbidden if it exceeds the quota."""
     excess = quota.excess(charge)
     if excess:

@@ -98,13 +98,13 @@ class Quotas:
     quotas are not cached."""
 
     def __init__(self) -> None:
-        self._known: BoundedCache[str, tuple[Version, Quota]]
-        self._known = BoundedCache(MAX_KEPT, longest=budget.LIGHT, name="quotas")
+        self._cache: BoundedCache[str, tuple[Version, Quota]]
+        self._cache = BoundedCache(MAX_KEPT, longest=budget.LIGHT, name="quotas")
         self._charges: BoundedCache[str, tuple[Companion, Quota]]
         self._charges = BoundedCache(MAX_KEPT, longest=budget.LIGHT, name="charged quotas")
 
     async def of(self, version: Version) -> Quota:
-        cached = self._known.get(version.key)
+        cached = self._cache.get(version.key)
         if cached is not None and cached[0] is version:
             return cached[1]
         size = len(version.body or b"")
@@ -113,7 +113,7 @@ class Quotas:
             quota = charge[1]
         else:
             quota = await budget.run(size, quota_of, version)
-        self._known.keep(version.key, (version, quota), size)
+        self._cache.keep(version.key, (version, quota), size)
         return quota
 
     def charge(self, collection: Collection, version: Version, charged: Quota) -> Companion:

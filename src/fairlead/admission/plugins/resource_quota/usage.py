@@ -161,7 +161,7 @@ class Pods:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._known = ContentCache[Usage]("measured pods")
+        self._cache = ContentCache[Usage]("measured pods")
         self._names = {"count/pods", "pods"} | {
             f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in CONTAINER_RESOURCES
         }
@@ -175,16 +175,16 @@ class Pods:
         return name.startswith(_REQUESTS) and not is_native(name, self._dialect)
 
     def usage(self, value: Object) -> Usage:
-        return self._asked(value["spec"]) if is_counted(value) else _ONE_POD
+        return self._pod_usage(value["spec"]) if is_counted(value) else _ONE_POD
 
-    def _asked(self, spec: Object) -> Usage:
+    def _pod_usage(self, spec: Object) -> Usage:
         """The usage of a pod in no terminal phase: requests, limits and the pod itself."""
-        key = self._known.key(demands(spec))
-        cached = self._known.get(key)
+        key = self._cache.key(demands(spec))
+        cached = self._cache.get(key)
         if cached is None:
             cached = {**_ONE_POD, "pods": ONE}
             self._add(cached, *pod_totals(spec))
-            self._known.keep(key, cached)
+            self._cache.keep(key, cached)
         return cached
 
     def _add(
@@ -226,11 +226,11 @@ def is_counted(pod: Object) -> bool:
     deletion has passed."""
     if (pod.get("status") or {}).get("phase") in FINISHED:
         return False
-    end = given_up_at(pod)
+    end = deletion_deadline(pod)
     return end is None or clock.now() <= end
 
 
-def given_up_at(pod: Object) -> datetime | None:
+def deletion_deadline(pod: Object) -> datetime | None:
     """When a pod in deletion stops counting, even if it still exists; None if it is not in
     deletion."""
     metadata = pod["metadata"]

@@ -56,7 +56,7 @@ def _init_word(pod: Object, index: int) -> str:
     return f"Init:{index}/{len(items(pod, 'spec.initContainers'))}"
 
 
-def _trouble(container: Object) -> str:
+def _container_problem(container: Object) -> str:
     """Why a container is waiting, or how it terminated; empty if neither is known."""
     state = _part(container, "state")
     waits_for = _part(state, "waiting").get("reason")
@@ -68,7 +68,7 @@ def _trouble(container: Object) -> str:
 
 def _serves(container: Object) -> bool:
     running = _part(container, "state").get("running") is not None
-    return running and bool(container.get("ready")) and not _trouble(container)
+    return running and bool(container.get("ready")) and not _container_problem(container)
 
 
 def _is_ready(status: Object) -> bool:
@@ -81,7 +81,8 @@ def _is_ready(status: Object) -> bool:
 def _main_word(status: Object, otherwise: str) -> str:
     containers = _list(status, "containerStatuses")
     word = next(
-        (trouble for container in containers if (trouble := _trouble(container))), otherwise
+        (trouble for container in containers if (trouble := _container_problem(container))),
+        otherwise,
     )
     if word == "Completed" and any(map(_serves, containers)):
         return "Running" if _is_ready(status) else "NotReady"

@@ -148,7 +148,7 @@ _IMAGE = re.compile(
     rf"\A(?P<name>{_DOMAIN}(?:/{_STEP})+)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?\Z",
     re.ASCII,
 )
-_LONGEST_NAME = 255  # with registry, without tag and digest
+_MAX_NAME_LENGTH = 255  # with registry, without tag and digest
 _REGISTRY = "docker.io"
 _IDENTIFIER = re.compile(r"\A[0-9a-f]{64}\Z")
 
@@ -164,7 +164,7 @@ def default_pull_policy(image: str) -> str:
 @remembered(longest=512)
 def _default_pull_policy(image: str) -> str:
     match = _IMAGE.match(_with_registry(image))
-    if match is None or len(match["name"]) > _LONGEST_NAME or _IDENTIFIER.match(image):
+    if match is None or len(match["name"]) > _MAX_NAME_LENGTH or _IDENTIFIER.match(image):
         return "IfNotPresent"
     tag = match["tag"] or ("" if match["digest"] else "latest")
     return "Always" if tag == "latest" else "IfNotPresent"

@@ -44,12 +44,12 @@ def _change(name: str, before: Any, after: Any, depth: int) -> list[str]:
         ]
         return [_line(" ", depth, f"{name}: {{"), *inner, _line(" ", depth, "},")]
     return [
-        _line("-", depth, f"{name}: {_shown(before)},"),
-        _line("+", depth, f"{name}: {_shown(after)},"),
+        _line("-", depth, f"{name}: {_format_value(before)},"),
+        _line("+", depth, f"{name}: {_format_value(after)},"),
     ]
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "nil" if value is None else show(value)
 
 

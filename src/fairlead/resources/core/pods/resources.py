@@ -210,7 +210,10 @@ def qos_class(spec: Object) -> str:
             requests: Object = resources.get("requests") or {}
             limits: Object = resources.get("limits") or {}
             for name in _COUNTED:
-                request, limit = _asked(requests.get(name)), _asked(limits.get(name))
+                request, limit = (
+                    _positive_amount(requests.get(name)),
+                    _positive_amount(limits.get(name)),
+                )
                 is_asking = is_asking or bool(request or limit)
                 all_limited = all_limited and bool(limit)
                 if request != limit:
@@ -220,7 +223,7 @@ def qos_class(spec: Object) -> str:
     return GUARANTEED if all_limited and _is_even(uneven) else BURSTABLE
 
 
-def _asked(amount: str | None) -> str:
+def _positive_amount(amount: str | None) -> str:
     """The amount, or an empty string if it is not positive. Amounts are in canonical form."""
     return "" if amount is None or amount == "0" or amount[0] == "-" else amount
 

@@ -25,7 +25,7 @@ from fairlead.resources.core.pods import (
 from fairlead.resources.core.pods.go_text import TOLERATION, go_struct
 from fairlead.resources.rules import ABOVE_ZERO, NOT_AN_OPERATOR, is_set_operator, label_selector
 
-_LONGEST_KEY: Final = 317  # a domain, a slash and a name
+_MAX_KEY_LENGTH: Final = 317  # a domain, a slash and a name
 WEIGHT_RANGE = "must be in the range 1-100"
 TAINT_EFFECTS: Final[tuple[str, ...]] = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
 TOLERATION_OPERATORS = ("Equal", "Exists")
@@ -124,7 +124,7 @@ def check_tolerations(tolerations: list[Object], path: str, causes: Causes) -> N
         _check_toleration(toleration, f"{path}[{index}]", causes)
 
 
-@remembered(256, longest=_LONGEST_KEY)
+@remembered(256, longest=_MAX_KEY_LENGTH)
 def _is_taint_key(key: str) -> bool:
     """Cached: nearly all pods tolerate the same few taints, which the server adds."""
     return is_qualified_name(key)

@@ -18,8 +18,8 @@ FS_GROUP_POLICIES = ("Always", "OnRootMismatch")
 
 _SYSCTL = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
 _SYSCTL_NAME = re.compile(_SYSCTL, re.ASCII)
-_LONGEST_SYSCTL = 253
-SYSCTL_ERROR = f"must have at most {_LONGEST_SYSCTL} characters and match regex {_SYSCTL}"
+_MAX_SYSCTL_LENGTH = 253
+SYSCTL_ERROR = f"must have at most {_MAX_SYSCTL_LENGTH} characters and match regex {_SYSCTL}"
 
 
 def _check_id(value: int | None, path: str, causes: Causes) -> None:
@@ -110,7 +110,7 @@ def _check_sysctls(sysctls: list[Object], path: str, causes: Causes) -> None:
         name = sysctl["name"]
         if not name:
             causes.required(f"{path}[{index}].name")
-        elif len(name) > _LONGEST_SYSCTL or not _SYSCTL_NAME.match(name):
+        elif len(name) > _MAX_SYSCTL_LENGTH or not _SYSCTL_NAME.match(name):
             causes.invalid(f"{path}[{index}].name", name, SYSCTL_ERROR)
         elif name in seen:
             causes.duplicate(f"{path}[{index}].name", name)

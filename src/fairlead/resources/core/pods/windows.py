@@ -14,7 +14,7 @@ NOT_ON_WINDOWS = "cannot be set for a windows pod"
 NOT_ON_LINUX = "windows options cannot be set for a linux pod"
 
 _MAX_CREDENTIAL_KIB = 64
-_DOMAIN_LIMIT, _LONGEST_USER = 256, 104
+_MAX_DOMAIN_LENGTH, _MAX_USER_LENGTH = 256, 104
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NET_BIOS = re.compile(r"""\A[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}\Z""", re.DOTALL)
 _DNS_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
@@ -71,8 +71,8 @@ def _user_errors(text: str) -> list[str]:
     if not rest:
         return _plain_user_errors(domain)
     wrong = []
-    if len(domain) >= _DOMAIN_LIMIT:
-        wrong.append(f"runAsUserName's Domain length must be under {_DOMAIN_LIMIT} characters")
+    if len(domain) >= _MAX_DOMAIN_LENGTH:
+        wrong.append(f"runAsUserName's Domain length must be under {_MAX_DOMAIN_LENGTH} characters")
     if not _NET_BIOS.match(domain) and not _DNS_NAME.match(domain):
         wrong.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
     return wrong + _plain_user_errors(rest[0])
@@ -82,8 +82,10 @@ def _plain_user_errors(user: str) -> list[str]:
     wrong = []
     if not user:
         wrong.append("runAsUserName's User cannot be empty")
-    elif len(user) > _LONGEST_USER:
-        detail = f"runAsUserName's User length must not be longer than {_LONGEST_USER} characters"
+    elif len(user) > _MAX_USER_LENGTH:
+        detail = (
+            f"runAsUserName's User length must not be longer than {_MAX_USER_LENGTH} characters"
+        )
         wrong.append(detail)
     if _DOTS_OR_SPACES.match(user):
         wrong.append("runAsUserName's User cannot contain only periods or spaces")

@@ -23,7 +23,7 @@ from fairlead.storage.store import Store
 DEFAULT_NETWORKS = "10.0.0.0/24"
 DEFAULT_PORTS = "30000-32767"
 
-_LARGEST_POOL = 2**16
+_MAX_POOL_SIZE = 2**16
 _SMALLEST_BAND, _LARGEST_BAND, _BANDS = 16, 256, 16
 # The first port that a dry run shows in place of an allocated port.
 _DRY_PORT = 32769
@@ -84,7 +84,7 @@ class AddressRange:
         self.network = network
         self.family = f"IPv{network.version}"
         self._first = int(network.network_address) + 1
-        usable = min(network.num_addresses, _LARGEST_POOL) - 1
+        usable = min(network.num_addresses, _MAX_POOL_SIZE) - 1
         if network.version == 4:
             usable = network.num_addresses - 2
         static = _static_size(network.num_addresses) if static_band else 0
@@ -164,7 +164,7 @@ class ServiceAllocators:
         ranges = [AddressRange(network, static_band=static_band) for network in networks]
         self.ranges = {each.family: each for each in ranges}
         self.ports = PortRange(*ports)
-        self._held: dict[str, set[tuple[Pool, int]]] = {}
+        self._assigned: dict[str, set[tuple[Pool, int]]] = {}
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -184,14 +184,14 @@ class ServiceAllocators:
             return
         metadata = service["metadata"]
         key = f"{metadata.get('namespace', '')}/{metadata['name']}"
-        before = self._held.pop(key, set())
+        before = self._assigned.pop(key, set())
         after = self._claims(new["spec"]) if new is not None else set()
         for pool, number in after:
             pool.settle(number, key)
         for pool, number in before - after:
             pool.release(number, key)
         if after:
-            self._held[key] = after
+            self._assigned[key] = after
 
     def _claims(self, spec: Object) -> set[tuple[Pool, int]]:
         claimed: set[tuple[Pool, int]] = set()

@@ -38,7 +38,7 @@ class Refusal(Exception):
         return internal(self.trouble)
 
 
-def _refused(field: str, value: object, detail: str) -> Refusal:
+def _refusal(field: str, value: object, detail: str) -> Refusal:
     causes = Causes()
     causes.invalid(field, value, detail)
     return Refusal(causes)
@@ -97,7 +97,7 @@ def _grant_address(family: str, text: str, requested: list[str], reservation: Re
         if not text:
             raise Refusal(trouble=f"failed to allocate a serviceIP: {error}") from None
         shown, detail = go_list("string", requested), f"failed to allocate IP {text}: {error}"
-        raise _refused("spec.clusterIPs", shown, detail) from None
+        raise _refusal("spec.clusterIPs", shown, detail) from None
 
 
 def _update_addresses(spec: Object, old: Object, reservation: Reservation) -> None:
@@ -150,7 +150,7 @@ def _grant_port(index: int, requested: int, reservation: Reservation) -> int:
     except AllocationError as error:
         if not requested:
             raise Refusal(trouble=f"failed to allocate a nodePort: {error}") from None
-        raise _refused(f"spec.ports[{index}].nodePort", requested, str(error)) from None
+        raise _refusal(f"spec.ports[{index}].nodePort", requested, str(error)) from None
 
 
 def _update_ports(spec: Object, old: Object, reservation: Reservation) -> None:
@@ -168,7 +168,7 @@ def _update_ports(spec: Object, old: Object, reservation: Reservation) -> None:
         pair = (port.get("protocol", ""), requested)
         if pair in used:
             detail = f"duplicate nodePort: {{{pair[0]} {pair[1]}}}"
-            raise _refused(f"spec.ports[{index}].nodePort", requested, detail)
+            raise _refusal(f"spec.ports[{index}].nodePort", requested, detail)
         used.add(pair)
 
 

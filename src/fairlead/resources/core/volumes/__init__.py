@@ -102,7 +102,7 @@ def check_volumes(
     """Check volumes and return the valid ones by name. `pod_name` is empty in templates, where the
     claims of ephemeral volumes have no names yet."""
     volumes_by_name: dict[str, Object] = {}
-    brought = _brought_claims(volumes, pod_name)
+    brought = _ephemeral_claims(volumes, pod_name)
     for index, volume in enumerate(volumes):
         volume_path = f"{path}[{index}]"
         name: str = volume["name"]
@@ -124,7 +124,7 @@ def check_volumes(
     return volumes_by_name
 
 
-def _brought_claims(volumes: list[Object], pod_name: str) -> set[str]:
+def _ephemeral_claims(volumes: list[Object], pod_name: str) -> set[str]:
     if not pod_name:
         return set()
     return {f"{pod_name}-{volume['name']}" for volume in volumes if "ephemeral" in volume}

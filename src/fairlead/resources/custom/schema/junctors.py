@@ -44,7 +44,7 @@ def _runner(table: dict[type, Check | None]) -> Run:
     return run
 
 
-def _said(text: str) -> Problem:
+def _problem(text: str) -> Problem:
     return Problem(INVALID, lambda path: f'Invalid value: "": "{path}" {text}', placed=False)
 
 
@@ -56,7 +56,7 @@ def _any_of(schemas: list[Schema], runs: list[Run]) -> Check:
             if not problems:
                 return None
             failures.append(problems)
-        problem = _said("must validate at least one schema (anyOf)")
+        problem = _problem("must validate at least one schema (anyOf)")
         return [problem, *_closest(schemas, failures, value)]
 
     return check
@@ -69,7 +69,7 @@ def _one_of(schemas: list[Schema], runs: list[Run]) -> Check:
         if valid == 1:
             return None
         how = f"Found {valid} valid alternatives" if valid else "Found none valid"
-        problem = _said(f"must validate one and only one schema (oneOf). {how}")
+        problem = _problem(f"must validate one and only one schema (oneOf). {how}")
         if valid:
             return [problem]
         return [problem, *_closest(schemas, [problems or [] for problems in results], value)]
@@ -84,22 +84,22 @@ def _all_of(runs: list[Run]) -> Check:
             return None
         none = ". None validated" if len(results) == len(runs) else ""
         collected = [problem for problems in results for problem in problems]
-        return [*collected, _said(f"must validate all the schemas (allOf){none}")]
+        return [*collected, _problem(f"must validate all the schemas (allOf){none}")]
 
     return check
 
 
 def _none_of(run: Run) -> Check:
-    return lambda value: None if run(value) else [_said("must not validate the schema (not)")]
+    return lambda value: None if run(value) else [_problem("must not validate the schema (not)")]
 
 
 def _closest(schemas: list[Schema], failures: list[list[Problem]], value: Any) -> list[Problem]:
     """The problems of the schema that came closest: the first with the most comparisons."""
-    looks = [_looks(schema, value) for schema in schemas]
+    looks = [_count_comparisons(schema, value) for schema in schemas]
     return failures[looks.index(max(looks))]
 
 
-def _looks(schema: Schema, value: Any) -> int:
+def _count_comparisons(schema: Schema, value: Any) -> int:
     """The number of comparisons that a schema makes on a value, counted as the reference does."""
     budget.spend()
     count = 4 + (2 if schema.get("type") or schema.get("format") else 0)
@@ -107,8 +107,10 @@ def _looks(schema: Schema, value: Any) -> int:
         count += 1
     if isinstance(value, dict):
         properties = schema.get("properties") or {}
-        count += sum(_looks(properties[key], value[key]) for key in value if key in properties)
+        count += sum(
+            _count_comparisons(properties[key], value[key]) for key in value if key in properties
+        )
     items = items_schema(schema)
     if isinstance(value, list) and items is not None:
-        count += sum(_looks(items, item) for item in value)
+        count += sum(_count_comparisons(items, item) for item in value)
     return count

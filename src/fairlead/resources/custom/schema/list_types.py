@@ -51,7 +51,7 @@ def repeats_check(schema: Schema, markers: Markers) -> Check | None:
 def _own(schema: Schema, markers: Markers) -> Check | None:
     kind = schema.get(markers.list_type)
     if kind == "set":
-        return lambda value: _repeated(value, value)
+        return lambda value: _repeated_items(value, value)
     if kind == "map":
         keys = tuple(schema.get(markers.list_keys) or ())
         return lambda value: _repeated_keys(value, keys)
@@ -64,16 +64,16 @@ def _repeated_keys(value: list[Any], keys: tuple[str, ...]) -> list[Problem] | N
             wrong = invalid(shown(item), "must be an object for an array of list-type map")
             return at(wrong, f"[{index}]")
     list_keys = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
-    return _repeated(value, list_keys)
+    return _repeated_items(value, list_keys)
 
 
-def _repeated(value: list[Any], told_apart_by: list[Any]) -> list[Problem] | None:
+def _repeated_items(value: list[Any], key_of: list[Any]) -> list[Problem] | None:
     """The second item of each group of equal items."""
     if len(value) < 2:
         return None
     times: dict[Any, int] = {}
     problems: list[Problem] = []
-    for index, key in enumerate(told_apart_by):
+    for index, key in enumerate(key_of):
         hashable = key if key.__class__ is str else identity(key)
         seen = times[hashable] = times.get(hashable, 0) + 1
         if seen == 2:

@@ -21,7 +21,7 @@ from fairlead.codec.cel.types import (
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 
 MAX_BYTES = 3 * 1024 * 1024  # of a request, and so of any value in it
-_LONGEST_TEXT = MAX_BYTES - 2
+_MAX_TEXT_LENGTH = MAX_BYTES - 2
 _RESERVED = frozenset(
     (
         *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for"),
@@ -81,7 +81,7 @@ def declared(
     """The type of values of a schema; None if expressions cannot use them. `is_object`: the value
     is a whole object or an embedded object. Unknown fields are not part of the type."""
     if schema.get(markers.int_or_string):
-        return Declared(DYN.sized(_LONGEST_TEXT), 1)
+        return Declared(DYN.sized(_MAX_TEXT_LENGTH), 1)
     kind = schema.get("type")
     if kind == "array":
         return _list(schema, markers, name)
@@ -169,6 +169,6 @@ def _string(schema: Schema) -> Declared:
         kind, least, longest = _FORMATS[form]
         return Declared(kind.sized(longest), least)  # type: ignore[attr-defined]
     if form == "byte":
-        return Declared(BYTES.sized(max(most, 0) if most is not None else _LONGEST_TEXT), 2)
+        return Declared(BYTES.sized(max(most, 0) if most is not None else _MAX_TEXT_LENGTH), 2)
     # `maxLength` counts characters, the cost estimate bytes; a character has up to four bytes.
-    return Declared(STRING.sized(max(most, 0) * 4 if most is not None else _LONGEST_TEXT), 2)
+    return Declared(STRING.sized(max(most, 0) * 4 if most is not None else _MAX_TEXT_LENGTH), 2)

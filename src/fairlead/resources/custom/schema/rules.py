@@ -31,7 +31,7 @@ from fairlead.resources.custom.schema.rule_types import Declared, declared
 from fairlead.resources.custom.schema.single_values import identity
 
 MAX_OF_A_RULE = 1_000_000  # cost of one evaluation
-_STEPS_A_CHARACTER = 50  # budget of compiling a rule
+_STEPS_PER_CHARACTER = 50  # budget of compiling a rule
 _MAX_ON_LOOP = 10_000  # cost of one evaluation on the event loop
 MAX_OF_AN_OBJECT = 10_000_000  # cost of all rules on one object
 NOT_CHECKED = (
@@ -86,7 +86,7 @@ class Node:
 
 def compiled_rule(text: str, of: Declared) -> Program:
     """Compile a rule on values of a type; raises RuleError."""
-    budget.spend(_STEPS_A_CHARACTER * len(text))
+    budget.spend(_STEPS_PER_CHARACTER * len(text))
     try:
         return compile_expression(text, dict.fromkeys(_VARIABLES, of.type), BOOL)
     except (CompileError, ConstantProblem, ResultProblem) as error:
@@ -186,7 +186,7 @@ class _Run:
     def _evaluate(self, node: Node, value: Any, old: Any, path: str) -> None:
         for rule in node.own:
             if rule.program is None:
-                self._tell(node, path, f"rule compile error: {rule.problem}")
+                self._add_cause(node, path, f"rule compile error: {rule.problem}")
             elif old is not None or not rule.is_transition:
                 if self._left <= 0:
                     self._stop(node, path, OUT_OF_BUDGET)
@@ -216,13 +216,13 @@ class _Run:
             return
         self._left -= cost
         if result is not True:
-            self._tell(node, path, failed or rule.message or f"failed rule: {rule.text}")
+            self._add_cause(node, path, failed or rule.message or f"failed rule: {rule.text}")
 
     def _stop(self, node: Node, path: str, detail: str) -> None:
         self._left = -1
-        self._tell(node, path, detail)
+        self._add_cause(node, path, detail)
 
-    def _tell(self, node: Node, path: str, detail: str) -> None:
+    def _add_cause(self, node: Node, path: str, detail: str) -> None:
         text = f"Invalid value: {quoted(node.kind)}: {detail}"
         self._causes.add(INVALID, path or "<nil>", text)
 

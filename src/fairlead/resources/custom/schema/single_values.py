@@ -82,15 +82,15 @@ def _range(schema: Schema) -> Check:
             return None
         problems: list[Problem] = []
         if value < least or (above and value == least):
-            problems.append(bad(value, f"should be {more} {_beside(value, least)}"))
+            problems.append(bad(value, f"should be {more} {_format_bound(value, least)}"))
         if value > most or (below and value == most):
-            problems.append(bad(value, f"should be {less} {_beside(value, most)}"))
+            problems.append(bad(value, f"should be {less} {_format_bound(value, most)}"))
         return problems
 
     return check
 
 
-def _beside(value: float, bound: float) -> str:
+def _format_bound(value: float, bound: float) -> str:
     """A bound for a message about a value: a whole bound has the number format of the value."""
     if not float(bound).is_integer():
         return number_text(bound)
@@ -102,7 +102,7 @@ def _multiple(factor: float) -> Check:
     def check(value: float) -> list[Problem] | None:
         if factor > 0 and _is_multiple(value, factor):
             return None
-        return [bad(value, f"should be a multiple of {_beside(value, factor)}")]
+        return [bad(value, f"should be a multiple of {_format_bound(value, factor)}")]
 
     return check
 

@@ -72,7 +72,9 @@ class ValueChecks:
             return plain
         table = dict(plain)
         conditions = junctors.checks(schema, self.table)
-        for value_class in CLASS_NAMES if conditions or schema.get("enum") else _checked(types):
+        for value_class in (
+            CLASS_NAMES if conditions or schema.get("enum") else _checked_classes(types)
+        ):
             wrong = plain[value_class]
             checks = [wrong] if wrong is not None else []
             if value_class is not type(None):
@@ -148,7 +150,7 @@ class ValueChecks:
         return checks
 
 
-def _checked(types: tuple[str, ...]) -> tuple[type, ...]:
+def _checked_classes(types: tuple[str, ...]) -> tuple[type, ...]:
     """The classes of values that have checks besides that of the type."""
     if types in (("integer",), ("number",)):
         return (int, float)
