@@ -147,7 +147,7 @@ def test_one_pod_of_each_controller_comes_first(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_checking_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(existing_pods, "LONGEST", 0.0)
+    monkeypatch.setattr(existing_pods, "MAX_SECONDS", 0.0)
     world = World()
     for name in ("a", "b"):
         _running(world, name)

@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 Text = TypeVar("Text", str, bytes)
 
-LONGEST_KEY = 256  # bytes; texts that clients send repeatedly are shorter
+MAX_KEY_BYTES = 256  # bytes; texts that clients send repeatedly are shorter
 MAX_BYTES = 4 * 1024 * 1024
 _ENTRY = 200  # bytes of overhead per entry
 _MISSING: Any = object()
@@ -32,7 +32,7 @@ class BoundedCache(Generic[K, V]):
         self,
         most: int = 1024,
         most_bytes: int = MAX_BYTES,
-        longest: int = LONGEST_KEY,
+        longest: int = MAX_KEY_BYTES,
         per_byte: int = 4,
         *,
         name: str = "others",
@@ -92,7 +92,7 @@ class BoundedCache(Generic[K, V]):
 
 
 def remembered(
-    most: int = 1024, *, longest: int = LONGEST_KEY, per_byte: int = 4
+    most: int = 1024, *, longest: int = MAX_KEY_BYTES, per_byte: int = 4
 ) -> Callable[[Callable[[Text], V]], Callable[[Text], V]]:
     """Cache the results of a function of one text. Exceptions are not cached."""
 

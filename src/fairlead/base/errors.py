@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fairlead.base.budget import OverBudget, SizeLimitExceeded
-from fairlead.base.quotes import LONGEST, quote
+from fairlead.base.quotes import MAX_QUOTED_LENGTH, quote
 from fairlead.base.records import dataclass
 
 # Limits of an error's size. The reference has none, but the size of an error must not grow with the
 # square of the size of the request.
 MAX_CAUSES = 1000
 MAX_CAUSE_BYTES = 256 * 1024  # of all causes together
-LONGEST_CAUSE = LONGEST
-LONGEST_FIELD = 4096
-LONGEST_MESSAGE = 512 * 1024
+MAX_CAUSE_LENGTH = MAX_QUOTED_LENGTH
+MAX_FIELD_LENGTH = 4096
+MAX_MESSAGE_LENGTH = 512 * 1024
 
 # The default reason of a status code.
 REASONS = {
@@ -67,7 +67,7 @@ class StatusError(Exception):
         retry_after: int | None = None,
         list_meta: dict[str, Any] | None = None,
     ) -> None:
-        message = clipped(message, LONGEST_MESSAGE)
+        message = clipped(message, MAX_MESSAGE_LENGTH)
         super().__init__(message)
         self.code = code
         self.reason = reason

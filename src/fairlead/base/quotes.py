@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-LONGEST = 64 * 1024  # of a quoted text in a message
+MAX_QUOTED_LENGTH = 64 * 1024  # of a quoted text in a message
 
 
 def quote(text: str) -> str:
@@ -12,7 +12,7 @@ def quote(text: str) -> str:
     first LONGEST characters of such a text are processed."""
     if text.isprintable():
         return orjson.dumps(text).decode()
-    return f'"{text[:LONGEST].translate(_ESCAPES)}"'
+    return f'"{text[:MAX_QUOTED_LENGTH].translate(_ESCAPES)}"'
 
 
 class _Escapes(dict[int, str]):

@@ -23,7 +23,7 @@ from fairlead.operations.options import DeleteOptions, ListOptions, check_precon
 from fairlead.operations.stored_versions import kept, read, to_requested_one
 from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.context import Context
-from fairlead.resources.metadata import LONGEST_GRACE
+from fairlead.resources.metadata import MAX_GRACE
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
@@ -147,7 +147,7 @@ def _mark(metadata: Object, grace: int | None, dialect: Dialect) -> None:
     elif grace is None or grace >= metadata.get("deletionGracePeriodSeconds", 0):
         return
     if not dialect.deletion_starts_now:
-        moment = clock.now() + timedelta(seconds=min(grace or 0, LONGEST_GRACE))
+        moment = clock.now() + timedelta(seconds=min(grace or 0, MAX_GRACE))
         metadata["deletionTimestamp"] = format_time(moment)
     elif is_first:
         metadata["deletionTimestamp"] = format_time(clock.now())

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 
 from fairlead.base.errors import (
-    LONGEST_CAUSE,
-    LONGEST_FIELD,
     MAX_CAUSE_BYTES,
+    MAX_CAUSE_LENGTH,
     MAX_CAUSES,
+    MAX_FIELD_LENGTH,
     Cause,
     ResourceRef,
     StatusError,
@@ -52,7 +52,10 @@ class Causes(list[Cause]):
     sound: object = None  # metadata whose contents passed the checks
 
     def append(self, cause: Cause) -> None:
-        text, field = clipped(cause.message, LONGEST_CAUSE), clipped(cause.field, LONGEST_FIELD)
+        text, field = (
+            clipped(cause.message, MAX_CAUSE_LENGTH),
+            clipped(cause.field, MAX_FIELD_LENGTH),
+        )
         super().append(Cause(cause.reason, text, field))
         self._left -= len(text) + len(field)
         if len(self) >= MAX_CAUSES or self._left <= 0:

@@ -10,8 +10,8 @@ from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 
 STATUSES = ("False", "True", "Unknown")
-LONGEST_REASON = 1024
-LONGEST_MESSAGE = 32768
+MAX_REASON_LENGTH = 1024
+MAX_MESSAGE_LENGTH = 32768
 _REASON_FORMAT = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON = re.compile(rf"\A(?:{_REASON_FORMAT})\Z", re.ASCII)
 REASON_ERROR = (
@@ -61,7 +61,7 @@ def _check_condition(condition: Object, path: str, causes: Causes) -> None:
         causes.required(f"{path}.reason", "must be set")
     elif not _REASON.match(reason):
         causes.invalid(f"{path}.reason", reason, REASON_ERROR)
-    if len(reason.encode()) > LONGEST_REASON:
-        causes.too_long(f"{path}.reason", LONGEST_REASON)
-    if len(condition["message"].encode()) > LONGEST_MESSAGE:
-        causes.too_long(f"{path}.message", LONGEST_MESSAGE)
+    if len(reason.encode()) > MAX_REASON_LENGTH:
+        causes.too_long(f"{path}.reason", MAX_REASON_LENGTH)
+    if len(condition["message"].encode()) > MAX_MESSAGE_LENGTH:
+        causes.too_long(f"{path}.message", MAX_MESSAGE_LENGTH)

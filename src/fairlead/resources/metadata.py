@@ -19,7 +19,7 @@ from fairlead.resources.go_values import go_time
 
 MAX_ANNOTATION_BYTES: Final = 256 * 1024
 MAX_MANAGER_BYTES: Final = 128
-LONGEST_GRACE: Final = 10**10  # seconds; larger values overflow the calendar
+MAX_GRACE: Final = 10**10  # seconds; larger values overflow the calendar
 _MAX_SUBRESOURCE_BYTES: Final = 256
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
@@ -35,7 +35,7 @@ def deletion_end(metadata: dict[str, Any], dialect: Dialect) -> float:
     moment = parse_time(metadata["deletionTimestamp"]).timestamp()
     if not dialect.deletion_starts_now:
         return moment
-    return moment + min(metadata.get("deletionGracePeriodSeconds") or 0, LONGEST_GRACE)
+    return moment + min(metadata.get("deletionGracePeriodSeconds") or 0, MAX_GRACE)
 
 
 def check_metadata(

@@ -69,7 +69,7 @@ def test_texts_speak_of_types_and_fields_that_exist(table: str) -> None:
     if table == "meta/v1":
         return  # its patterns speak of all tables
     for block in written.patterns:
-        matched = [struct for struct in known.values() if block.speaks_of(struct.name)]
+        matched = [struct for struct in known.values() if block.describes(struct.name)]
         fields = {name for struct in matched for name in struct.fields}
         assert matched, block
         assert set(block.fields) <= fields, block

@@ -13,7 +13,7 @@ from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults
-from fairlead.resources.apps.stateful_sets import say_kind_of_claims
+from fairlead.resources.apps.stateful_sets import set_claim_types
 from fairlead.resources.etcd_format.codec import ReferenceCodec
 from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.version import encode, ordered
@@ -30,7 +30,7 @@ def as_stored(resource: Resource, value: dict[str, Any]) -> bytes:
     made = decoder(resource.struct)({**value, "metadata": metadata}, [])
     fill_defaults(resource.struct, made)
     if resource.kind == "StatefulSet":
-        say_kind_of_claims(made["spec"])
+        set_claim_types(made["spec"])
     return encode(ordered(_told(made)))
 
 

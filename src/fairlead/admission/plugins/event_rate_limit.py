@@ -10,7 +10,7 @@ from fairlead.admission.configuration import FLAG, ConfigurationError, Section
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase
 from fairlead.base.caches import hashed
-from fairlead.base.errors import LONGEST_FIELD, StatusError, clipped
+from fairlead.base.errors import MAX_FIELD_LENGTH, StatusError, clipped
 
 # The same objects are served in two groups; the limit must cover both.
 EVENTS = ("core/v1/events", "events/v1/events")
@@ -106,6 +106,6 @@ def _check(section: Section, limit: Object, path: str) -> None:
 
 
 def _too_many(kind: str, parts: Parts) -> StatusError:
-    shown = clipped("".join(parts), LONGEST_FIELD)
+    shown = clipped("".join(parts), MAX_FIELD_LENGTH)
     message = f"Too many requests: limit reached on type {kind} for key {shown}"
     return StatusError(429, "TooManyRequests", message)

@@ -15,7 +15,7 @@ from fairlead.admission.plugins.limit_checks import (
     pod_violations,
     range_of,
 )
-from fairlead.admission.plugins.version_facts import MAX_KEPT, FindCollection, PerObjectCache
+from fairlead.admission.plugins.version_facts import MAX_CACHED, FindCollection, PerObjectCache
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
 
@@ -89,7 +89,7 @@ class LimitRanger(PluginBase):
             current = self._ranges.current(namespace)
             cached = tuple([await self._facts.of_large(entry) for entry in current])
             if revision == self._ranges.last_revision:
-                if len(self._of_namespaces) >= MAX_KEPT:
+                if len(self._of_namespaces) >= MAX_CACHED:
                     self._of_namespaces.clear()
                 self._of_namespaces[namespace] = cached
         return cached

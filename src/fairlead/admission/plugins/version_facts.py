@@ -16,7 +16,7 @@ FindCollection = Callable[[str], Collection]
 # The newest version of a namespace, for plugins whose decision depends on the write's own
 # namespace.
 FindNamespace = Callable[[str], Version | None]
-MAX_KEPT = 4096
+MAX_CACHED = 4096
 
 
 class PerObjectCache(Generic[Fact]):
@@ -40,7 +40,7 @@ class PerObjectCache(Generic[Fact]):
         return self._keep(entry, await budget.run(len(entry.body or b""), self._work_out, entry))
 
     def _keep(self, entry: Version, fact: Fact) -> Fact:
-        if len(self._cache) >= MAX_KEPT:
+        if len(self._cache) >= MAX_CACHED:
             self._cache.clear()
         self._cache[entry.key] = (entry.revision, fact)
         return fact

@@ -29,7 +29,7 @@ from fairlead.base.clock import time
 from fairlead.base.records import dataclass
 
 PREFIX = "fairlead-console."
-CODE_SECONDS, SESSION_SECONDS, LONGEST_SECONDS = 60.0, 3600.0, 12 * 3600.0
+CODE_SECONDS, SESSION_SECONDS, MAX_SESSION_SECONDS = 60.0, 3600.0, 12 * 3600.0
 KnownAnchors = tuple[tuple[Anchor, str], ...]  # each with its state
 
 _ENDED = "a session of the console has ended"
@@ -83,7 +83,7 @@ class ConsoleSessions:
         anchors = [(*anchor, self._state(anchor)) for anchor in basis.anchors]
         if not all(state for *_, state in anchors):
             raise Rejected(_ABSENT)
-        ends = min(now + LONGEST_SECONDS, basis.until)
+        ends = min(now + MAX_SESSION_SECONDS, basis.until)
         content: dict[str, Any] = {"user": _user_fields(user), "ends": ends, "anchors": anchors}
         if basis.impersonation is not None:
             content |= _impersonation_fields(basis.impersonation)

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.codec.cel.declarations import EXACT, FUNCTIONS, OPEN_TYPES, TYPE_IDENTIFIERS
 from fairlead.codec.cel.errors import Problem, TypeProblem
-from fairlead.codec.cel.parser import DEEPEST, TOO_DEEP
+from fairlead.codec.cel.parser import MAX_DEPTH, TOO_DEEP
 from fairlead.codec.cel.syntax import (
     Call,
     ListOf,
@@ -87,7 +87,7 @@ class _Checker:
 
     def _check(self, node: Node) -> Type:
         self._depth += 1
-        if self._depth > DEEPEST:
+        if self._depth > MAX_DEPTH:
             raise _TooDeep
         check: Any = _CHECKS[type(node)]
         type_: Type = check(self, node)
@@ -234,7 +234,7 @@ class _Checker:
             key = self._joined(name, key, self._check(name))
             value = self._joined(entry, value, self._check(entry))
         fresh = self.unification.fresh
-        if key is not None and isinstance(self.unification.known(key), ListType | MapType):
+        if key is not None and isinstance(self.unification.binding_of(key), ListType | MapType):
             key = DYN  # fails at evaluation; keeps types from growing on both sides
         return MapType(key or fresh(), value or fresh())
 

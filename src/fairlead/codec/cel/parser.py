@@ -21,9 +21,9 @@ from fairlead.codec.cel.syntax import (
     Select,
 )
 
-LONGEST = 100_000  # code points
-DEEPEST = 250
-TOO_DEEP = f"expression recursion limit exceeded: {DEEPEST}"
+MAX_LENGTH = 100_000  # code points
+MAX_DEPTH = 250
+TOO_DEEP = f"expression recursion limit exceeded: {MAX_DEPTH}"
 _BINARY = {
     "||": 1, "&&": 2,
     "<": 3, "<=": 3, ">=": 3, ">": 3, "==": 3, "!=": 3, "in": 3,
@@ -56,8 +56,8 @@ _CONSTANTS = {"true": True, "false": False, "null": None}
 
 def parse(text: str) -> Node:
     """The tree of an expression; raises SyntaxProblem."""
-    if len(text) > LONGEST:
-        limit = f"size: {len(text)}, limit {LONGEST}"
+    if len(text) > MAX_LENGTH:
+        limit = f"size: {len(text)}, limit {MAX_LENGTH}"
         raise SyntaxProblem(
             text, [Problem(-1, f"expression code point size exceeds limit: {limit}")]
         )
@@ -117,7 +117,7 @@ class _Parser:
     def expression(self, choice: bool = True) -> Node:
         """Parse operands, the operators between them, and an optional conditional."""
         self._depth += 1
-        if self._depth > DEEPEST:
+        if self._depth > MAX_DEPTH:
             self._report(-1, TOO_DEEP)
             raise _Stop
         operands: list[Node] = [self._operand()]
@@ -221,7 +221,7 @@ class _Parser:
             else:
                 return node
             count += 1
-            if count > DEEPEST:
+            if count > MAX_DEPTH:
                 self._report(-1, TOO_DEEP)
                 raise _Stop
 

@@ -10,7 +10,7 @@ from fairlead.codec.cel.costs import PER_CHARACTER, PER_PATTERN_CHARACTER
 from fairlead.codec.cel.syntax import Call
 from fairlead.codec.cel.types import BYTES, STRING, ListType, Overload
 
-MOST = 2**64 - 1
+MAX_COST = 2**64 - 1
 
 
 class Estimate(NamedTuple):
@@ -20,10 +20,14 @@ class Estimate(NamedTuple):
     most: int
 
     def plus(self, other: Estimate) -> Estimate:
-        return Estimate(min(self.least + other.least, MOST), min(self.most + other.most, MOST))
+        return Estimate(
+            min(self.least + other.least, MAX_COST), min(self.most + other.most, MAX_COST)
+        )
 
     def times(self, other: Estimate) -> Estimate:
-        return Estimate(min(self.least * other.least, MOST), min(self.most * other.most, MOST))
+        return Estimate(
+            min(self.least * other.least, MAX_COST), min(self.most * other.most, MAX_COST)
+        )
 
     def scaled(self, factor: float) -> Estimate:
         return Estimate(_scaled(self.least, factor), _scaled(self.most, factor))
@@ -38,11 +42,11 @@ def fixed(value: int) -> Estimate:
 
 def _scaled(value: int, factor: float) -> int:
     scaled = math.ceil(float(value) * factor)
-    return min(scaled, MOST)
+    return min(scaled, MAX_COST)
 
 
 NOTHING = Estimate(0, 0)
-UNKNOWN = Estimate(0, MOST)
+UNKNOWN = Estimate(0, MAX_COST)
 Sizes = Sequence[Estimate]
 _TEXT = (STRING, BYTES)
 
@@ -60,7 +64,7 @@ def call_cost(
     rule = _RULES.get(function)
     if rule is not None:
         return rule(sizes), None
-    cost, result = Estimate(MOST, 0), None
+    cost, result = Estimate(MAX_COST, 0), None
     for overload in call.overloads:  # several if types are unknown
         own, size = _overload_cost(function, overload, sizes)
         cost = cost.union(own)

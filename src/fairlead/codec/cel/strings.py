@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.codec.cel.arithmetic import Implementations
 from fairlead.codec.cel.errors import CostExceeded, EvaluationError
 
-LONGEST_RESULT = 4_000_000  # characters that one call may produce
+MAX_RESULT_LENGTH = 4_000_000  # characters that one call may produce
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -44,7 +44,7 @@ def _last_index_of(text: str, part: str, last: int | None = None) -> int:
 
 
 def _join(parts: list[str], separator: str = "") -> str:
-    if sum(map(len, parts)) + len(separator) * len(parts) > LONGEST_RESULT:
+    if sum(map(len, parts)) + len(separator) * len(parts) > MAX_RESULT_LENGTH:
         raise CostExceeded
     return separator.join(parts)
 
@@ -54,7 +54,7 @@ def _replace(text: str, old: str, new: str, count: int = -1) -> str:
         return text
     if len(new) > len(old):
         occurrences = text.count(old) if count < 0 else min(count, text.count(old))
-        if len(text) + occurrences * (len(new) - len(old)) > LONGEST_RESULT:
+        if len(text) + occurrences * (len(new) - len(old)) > MAX_RESULT_LENGTH:
             raise CostExceeded
     return text.replace(old, new, count)
 

@@ -121,7 +121,7 @@ class Unification:
         self._bindings[unknown] = type_
 
     def _occurs(self, unknown: Unknown, type_: Type) -> bool:
-        type_ = self.known(type_)
+        type_ = self.binding_of(type_)
         if isinstance(type_, ListType):
             return self._occurs(unknown, type_.element)
         if isinstance(type_, MapType):
@@ -142,14 +142,14 @@ class Unification:
             self._set(unknown, type_)
         return type_
 
-    def known(self, type_: Type) -> Type:
+    def binding_of(self, type_: Type) -> Type:
         """The binding of a type that may be a variable; does not resolve its parts."""
         type_ = self._last(type_)
         return self._bindings.get(type_, type_) if isinstance(type_, Unknown) else type_
 
     def resolved(self, type_: Type, open_as: Type | None = None) -> Type:
         """The type with all bindings substituted; unbound variables become `open_as`."""
-        type_ = self.known(type_)
+        type_ = self.binding_of(type_)
         if isinstance(type_, Unknown):
             return open_as or type_
         if isinstance(type_, ListType):

@@ -82,7 +82,7 @@ def message_of(struct: Struct, decodes: bool) -> Message:
     return message
 
 
-def know(message: Message) -> None:
+def build_layout(message: Message) -> None:
     """Build the layout of a message from its struct."""
     decodes = message.decodes
     message.numbered = {part.number: _part(part, decodes) for part in by_number(message.struct)}

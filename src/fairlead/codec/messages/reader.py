@@ -25,7 +25,7 @@ from fairlead.codec.messages.layout import (
     Message,
     NotDecodable,
     Part,
-    know,
+    build_layout,
     message_of,
 )
 from fairlead.codec.messages.scalars import Read
@@ -42,7 +42,7 @@ from fairlead.codec.protobuf_wire import (
 )
 from fairlead.codec.types.decode import fill
 from fairlead.codec.types.model import Struct
-from fairlead.codec.types.scalars import Found
+from fairlead.codec.types.scalars import DecodeNotes
 
 _FIRST: Final = 1 << 3 | 2  # the field keys of the name and the value of a map entry
 _SECOND: Final = 2 << 3 | 2
@@ -79,7 +79,7 @@ def _unexpected_end() -> WireError:
     return WireError("unexpected EOF")
 
 
-_UNCOUNTED: Final = Found([])  # never read: all fields of a message are known
+_UNCOUNTED: Final = DecodeNotes([])  # never read: all fields of a message are known
 
 
 def _read(
@@ -90,7 +90,7 @@ def _read(
         raise TooDeep
     make(_MESSAGE)
     if not message.is_known:
-        know(message)
+        build_layout(message)
     parts = message.parts
     most = len(parts)
     last = 0  # the largest field key so far: fields mostly come in the order of their numbers

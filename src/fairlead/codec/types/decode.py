@@ -16,7 +16,7 @@ from typing import Any, Final, final
 from fairlead.codec.types.mismatch import DecodeError, mismatch, type_name
 from fairlead.codec.types.model import Field, ListOf, MapOf, Object, Presence, Scalar, Struct, Type
 from fairlead.codec.types.scalars import SCALAR_ZEROS as SCALAR_ZEROS
-from fairlead.codec.types.scalars import SCALARS, UNCOUNTED, Decoder, Found
+from fairlead.codec.types.scalars import SCALARS, UNCOUNTED, DecodeNotes, Decoder
 from fairlead.codec.types.scalars import Decode as Decode
 
 
@@ -26,7 +26,7 @@ class _Called(Decoder):
     def __init__(self, function: Decode) -> None:
         self.function = function
 
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         notes.uncounted = True
         return self.function(value, notes.unknown)
 
@@ -51,7 +51,7 @@ class _List(Decoder):
         self.element = decoder_for(node.element)
         self.text_only = node.element == Scalar("string")
 
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is not list:
             raise mismatch(value, type_name(self.node), "slice")
         if self.text_only and _are_texts(value):
@@ -76,7 +76,7 @@ class _Map(Decoder):
         self.element = element or decoder_for(node.element)
         self.text_only = node.element == Scalar("string")
 
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is not dict:
             raise mismatch(value, type_name(self.node), "map")
         notes.texts += len(value)
@@ -105,13 +105,13 @@ class _Either(Decoder):
         self.alternatives = Alternatives(struct)
         self.fields = decoder_for(struct)
 
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         notes.uncounted = True
         spread = self.alternatives.spread(value)
         if not spread and self.alternatives.switch:
             raise DecodeError("boolean or JSON schema expected")
         try:
-            return self.alternatives.gathered(self.fields.decode(spread, Found([])))
+            return self.alternatives.gathered(self.fields.decode(spread, DecodeNotes([])))
         except DecodeError as error:
             error.fields.pop()  # the field of the alternative, which has no name in JSON
             if not error.fields:
@@ -147,12 +147,12 @@ def decoder(struct: Struct) -> Decode:
 
 
 def decode_counting(struct: Struct, value: Any, unknown: list[str]) -> tuple[Any, int]:
-    """Decode a value and count its strings, see `Found`; UNCOUNTED if the decoder did not visit
-    all of them."""
+    """Decode a value and count its strings, see `DecodeNotes`; UNCOUNTED if the decoder did not
+    visit all of them."""
     decode = decoder(struct)
     if not isinstance(decode, Decoder):
         return decode(value, unknown), UNCOUNTED
-    notes = Found(unknown)
+    notes = DecodeNotes(unknown)
     decoded = decode.decode(value, notes)
     return decoded, UNCOUNTED if notes.uncounted else notes.texts
 
@@ -167,7 +167,7 @@ def first_unreadable(node: Type, value: Any) -> DecodeError | None:
     if isinstance(node, Scalar):
         if value is not None and node.name in _OWN_READERS:
             try:
-                SCALARS[node.name].decode(value, Found([]))
+                SCALARS[node.name].decode(value, DecodeNotes([]))
             except DecodeError as error:
                 return error
         return None
@@ -226,7 +226,7 @@ class Always:
         self.scalar: Any = None if isinstance(node, Struct) else zero(node)
 
     def zero(self) -> Any:
-        return self.scalar if self.struct is None else self.struct.decode({}, Found([]))
+        return self.scalar if self.struct is None else self.struct.decode({}, DecodeNotes([]))
 
 
 def is_struct_like(node: Type) -> bool:
@@ -307,7 +307,7 @@ class _Fields(Decoder):
             self.rows["metadata"].decoder = decoder
         self.ready = True
 
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if not self.ready:
             self.prepare()
         if not isinstance(value, dict):
@@ -335,7 +335,7 @@ class _Fields(Decoder):
         fill(self.always, out)
         return out
 
-    def take(self, row: _Row, item: Any, out: dict[str, Any], notes: Found) -> dict[str, Any]:
+    def take(self, row: _Row, item: Any, out: dict[str, Any], notes: DecodeNotes) -> dict[str, Any]:
         """Decode a field into the struct. Returns the struct, or a `Remembering` copy of it if a
         dropped empty map or list must be recorded."""
         try:

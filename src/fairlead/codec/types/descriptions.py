@@ -26,7 +26,7 @@ class _Block:
     text: str
     fields: dict[str, str] = field(default_factory=dict)
 
-    def speaks_of(self, name: str) -> bool:
+    def describes(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self.names)
 
 
@@ -40,7 +40,7 @@ class _Table:
 
     def blocks(self, name: str) -> list[_Block]:
         own = [self.exact[name]] if name in self.exact else []
-        return own + [block for block in self.patterns if block.speaks_of(name)]
+        return own + [block for block in self.patterns if block.describes(name)]
 
 
 class Texts:

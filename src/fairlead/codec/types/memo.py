@@ -14,8 +14,8 @@ from fairlead.base.caches import BoundedCache
 
 T = TypeVar("T")
 
-MAX_KEPT = 512
-LONGEST = 32 * 1024
+MAX_CACHED = 512
+MAX_ENTRY_BYTES = 32 * 1024
 MAX_BYTES = 8 * 1024 * 1024
 MISSES = 32  # in a row, after which the cache is sampled
 RESTING = 16  # of this many contents one is looked up while the cache is sampled
@@ -29,7 +29,9 @@ class ContentCache(Generic[T]):
     """
 
     def __init__(self, name: str) -> None:
-        self._cache: BoundedCache[bytes, T] = BoundedCache(MAX_KEPT, MAX_BYTES, LONGEST, name=name)
+        self._cache: BoundedCache[bytes, T] = BoundedCache(
+            MAX_CACHED, MAX_BYTES, MAX_ENTRY_BYTES, name=name
+        )
         self._missed = 0
 
     def key(self, content: Any) -> bytes | None:

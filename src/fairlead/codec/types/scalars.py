@@ -17,7 +17,7 @@ Decode = Callable[[Any, list[str]], Any]
 UNCOUNTED: Final = -1
 
 
-class Found:
+class DecodeNotes:
     """Collected by decoders: the names of unknown fields, and the number of strings in the value,
     including field names. `uncounted`: the decoder did not visit all of the value."""
 
@@ -31,14 +31,14 @@ class Decoder:
     """A Decode for values of one type. Compiled: native classes call each other directly."""
 
     def __call__(self, value: Any, unknown: list[str]) -> Any:
-        return self.decode(value, Found(unknown))
+        return self.decode(value, DecodeNotes(unknown))
 
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         raise NotImplementedError
 
 
 class _String(Decoder):
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is str:
             notes.texts += 1
             return value
@@ -46,7 +46,7 @@ class _String(Decoder):
 
 
 class _Bool(Decoder):
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is bool:
             return value
         raise mismatch(value, "bool")
@@ -61,7 +61,7 @@ class _Int(Decoder):
         self.form = form
         self.limit = _INT_LIMITS[name]
 
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is int and -self.limit <= value < self.limit:
             return value
         if isinstance(value, (int, float)) and type(value) is not bool:
@@ -74,14 +74,14 @@ class _Int(Decoder):
 
 
 class _Double(Decoder):
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if isinstance(value, (int, float)) and type(value) is not bool:
             return value
         raise mismatch(value, "float64")
 
 
 class _Bytes(Decoder):
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is list:
             return base64.b64encode(bytes(_byte(item) for item in value)).decode()
         if type(value) is not str:
@@ -106,7 +106,7 @@ def _byte(value: Any) -> int:
 
 
 class _Time(Decoder):
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is not str:
             raise mismatch(value, "string", "text")
         notes.texts += 1
@@ -125,7 +125,7 @@ class _MicroTime(_Time):
 
 
 class _Quantity(Decoder):
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is not str:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise DecodeError(quantity.FORMAT_ERROR)
@@ -139,7 +139,7 @@ class _Quantity(Decoder):
 
 
 class _IntOrString(_Int):
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is str:
             notes.texts += 1
             return value
@@ -147,7 +147,7 @@ class _IntOrString(_Int):
 
 
 class _Raw(Decoder):
-    def decode(self, value: Any, notes: Found) -> Any:
+    def decode(self, value: Any, notes: DecodeNotes) -> Any:
         notes.uncounted = True
         return value
 

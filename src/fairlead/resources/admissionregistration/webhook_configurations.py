@@ -26,7 +26,7 @@ SAFE_EFFECTS = ("None", "NoneOnDryRun")
 ALL_EFFECTS = (*SAFE_EFFECTS, "Some", "Unknown")
 
 
-LONGEST_TIMEOUT = 30
+MAX_TIMEOUT = 30
 # The values of a webhook's policies.
 _POLICIES = {"failurePolicy": ("Fail", "Ignore"), "matchPolicy": ("Equivalent", "Exact")}
 _REINVOCATION = ("IfNeeded", "Never")
@@ -106,8 +106,8 @@ def _check_webhook(
         causes.required(f"{path}.sideEffects", detail)
     _check_choice(webhook.get("sideEffects"), strictness.effects, f"{path}.sideEffects", causes)
     timeout = webhook.get("timeoutSeconds")
-    if timeout is not None and not 1 <= timeout <= LONGEST_TIMEOUT:
-        detail = f"the timeout value must be between 1 and {LONGEST_TIMEOUT} seconds"
+    if timeout is not None and not 1 <= timeout <= MAX_TIMEOUT:
+        detail = f"the timeout value must be between 1 and {MAX_TIMEOUT} seconds"
         causes.invalid(f"{path}.timeoutSeconds", timeout, detail)
     for name in ("namespaceSelector", "objectSelector"):
         label_selector(webhook.get(name), f"{path}.{name}", causes)

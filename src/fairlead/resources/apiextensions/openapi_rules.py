@@ -24,7 +24,7 @@ _ATOMIC_ITEMS = "must be atomic as item of a list with {}=set"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SchemaPosition:
     """The position of a schema. `no_defaults` is why defaults are forbidden there, None if they are
     allowed. `in_meta`: inside the metadata of an object. `times` is the maximal number of its
     values in an object, None if unbounded. `uncorrelatable` is the path of the list or map below
@@ -39,17 +39,17 @@ class Place:
     with_rules: bool = True
     is_root: bool = False
 
-    def inside(self, step: str) -> Place:
+    def inside(self, step: str) -> SchemaPosition:
         return replace(self, path=f"{self.path}.{step}", is_root=False)
 
-    def without_rules(self, step: str) -> Place:
+    def without_rules(self, step: str) -> SchemaPosition:
         return replace(self, path=f"{self.path}.{step}", is_root=False, with_rules=False)
 
-    def multiplied(self, most: int | None) -> Place:
+    def multiplied(self, most: int | None) -> SchemaPosition:
         times = None if most is None or self.times is None else self.times * max(most, 0)
         return replace(self, times=times)
 
-    def uncorrelated(self, path: str) -> Place:
+    def uncorrelated(self, path: str) -> SchemaPosition:
         return self if self.uncorrelatable else replace(self, uncorrelatable=path)
 
 
@@ -63,11 +63,11 @@ class OpenAPIRules:
 
     def check(self, schema: Schema, path: str, with_rules: bool) -> None:
         """`with_rules`: everything else is valid, so that the types of expressions are known."""
-        self._check(schema, Place(path, with_rules=with_rules, is_root=True))
+        self._check(schema, SchemaPosition(path, with_rules=with_rules, is_root=True))
         if self._rules is not None:
-            self._rules.tell(path, self._causes)
+            self._rules.report(path, self._causes)
 
-    def _check(self, schema: Schema, place: Place) -> None:
+    def _check(self, schema: Schema, place: SchemaPosition) -> None:
         before = len(self._causes)
         self._check_supported(schema, place)
         if schema.get("uniqueItems"):
@@ -82,7 +82,7 @@ class OpenAPIRules:
             if place.with_rules and len(self._causes) == before:
                 self._check_rules(schema, place)
 
-    def _check_rules(self, schema: Schema, place: Place) -> None:
+    def _check_rules(self, schema: Schema, place: SchemaPosition) -> None:
         if self._rules is None:  # lazy: few schemas have rules, and none at the start
             from fairlead.resources.apiextensions.schema_rules import RuleChecks
 
@@ -91,7 +91,7 @@ class OpenAPIRules:
         is_object = place.is_root or bool(schema.get(self._markers.embedded))
         self._rules.check(schema, where, is_object, place.times, place.uncorrelatable)
 
-    def _check_supported(self, schema: Schema, place: Place) -> None:
+    def _check_supported(self, schema: Schema, place: SchemaPosition) -> None:
         causes, path, kind = self._causes, place.path, schema.get("type")
         if kind and kind not in TYPES:
             causes.unsupported(f"{path}.type", kind, TYPES)
@@ -113,7 +113,7 @@ class OpenAPIRules:
             name = self._markers.embedded
             causes.forbidden(f"{path}.{name}", "must not be used inside of resource meta")
 
-    def _check_object(self, schema: Schema, place: Place) -> None:
+    def _check_object(self, schema: Schema, place: SchemaPosition) -> None:
         properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
         if properties and others is not None and others is not True:
             detail = "additionalProperties and properties are mutual exclusive"
@@ -128,7 +128,7 @@ class OpenAPIRules:
         for name, inner in properties.items():
             self._check(inner, self._of_property(schema, name, place))
 
-    def _of_property(self, schema: Schema, name: str, place: Place) -> Place:
+    def _of_property(self, schema: Schema, name: str, place: SchemaPosition) -> SchemaPosition:
         inside = place.inside(f"properties[{name}]")
         if name in _META and (place.is_root or schema.get(self._markers.embedded)):
             inside = replace(inside, in_meta=True)
@@ -136,7 +136,7 @@ class OpenAPIRules:
                 inside = replace(inside, no_defaults=f"in top-level {name}")
         return inside
 
-    def _check_conditions(self, schema: Schema, place: Place) -> None:
+    def _check_conditions(self, schema: Schema, place: SchemaPosition) -> None:
         if schema.get("not") is not None:
             self._check(schema["not"], place.without_rules("not"))
         for word in ("allOf", "oneOf", "anyOf"):
@@ -145,7 +145,7 @@ class OpenAPIRules:
         for name, inner in (schema.get("definitions") or {}).items():
             self._check(inner, place.without_rules(f"definitions[{name}]"))
 
-    def _check_items(self, schema: Schema, place: Place) -> None:
+    def _check_items(self, schema: Schema, place: SchemaPosition) -> None:
         items = items_schema(schema)
         if items is not None:
             inside = place.inside("items").multiplied(schema.get("maxItems"))

@@ -122,7 +122,7 @@ def check_embedded_metadata(metadata: dict[str, Any], path: str, causes: Causes)
 
 # Limit of the nesting depth of schemas
 
-DEEPEST = 100
+MAX_DEPTH = 100
 
 _SCHEMA_LISTS = ("allOf", "anyOf", "oneOf")
 _SCHEMA_MAPS = ("properties", "patternProperties", "definitions", "dependencies")
@@ -138,8 +138,8 @@ def check_depth(schema: Schema, path: str, causes: Causes) -> bool:
 
 
 def _check(schema: Schema, path: str, causes: Causes, depth: int) -> None:
-    if depth > DEEPEST:
-        causes.invalid(path, "", f"must not have schemas more than {DEEPEST} deep")
+    if depth > MAX_DEPTH:
+        causes.invalid(path, "", f"must not have schemas more than {MAX_DEPTH} deep")
         return
     for word, value in schema.items():
         for inner, place in inner_schemas(word, value, f"{path}.{word}"):

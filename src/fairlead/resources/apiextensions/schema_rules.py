@@ -9,8 +9,8 @@ from fairlead.resources.custom.schema.markers import Markers, Schema
 from fairlead.resources.custom.schema.rule_types import cardinality, declared
 from fairlead.resources.custom.schema.rules import RuleError, compiled_rule
 
-MAX_OF_A_RULE = 10_000_000  # estimated cost of all its evaluations on one object
-MAX_OF_A_SCHEMA = 100_000_000
+MAX_RULE_COST = 10_000_000  # estimated cost of all its evaluations on one object
+MAX_SCHEMA_COST = 100_000_000
 _MAX_NAMED_RULES = 4  # of the most expensive rules
 _MAX_COST = 2**64 - 1
 _HOW = (
@@ -54,14 +54,14 @@ class RuleChecks:
                 continue
             cost = min(program.estimate()[1] * most, _MAX_COST)
             self._costs.append((cost, here))
-            if cost > MAX_OF_A_RULE:
-                text = _too_expensive("estimated rule cost", cost, MAX_OF_A_RULE)
+            if cost > MAX_RULE_COST:
+                text = _too_expensive("estimated rule cost", cost, MAX_RULE_COST)
                 self._pending.forbidden(here, text)
             if uncorrelatable and program.uses("oldSelf"):
                 detail = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
                 self._pending.invalid(here, rule["rule"], f"{detail} {uncorrelatable}")
 
-    def tell(self, path: str, causes: Causes) -> None:
+    def report(self, path: str, causes: Causes) -> None:
         """Add all errors to `causes`; `path` is that of the whole schema."""
         for cause in self._pending:
             causes.append(cause)
@@ -69,15 +69,15 @@ class RuleChecks:
 
     def _report_total(self, path: str, causes: Causes) -> None:
         total = min(sum(cost for cost, _ in self._costs), _MAX_COST)
-        if total <= MAX_OF_A_SCHEMA:
+        if total <= MAX_SCHEMA_COST:
             return
-        expensive = [cost for cost in self._costs if cost[0] >= MAX_OF_A_SCHEMA // 100]
+        expensive = [cost for cost in self._costs if cost[0] >= MAX_SCHEMA_COST // 100]
         for _, place in sorted(expensive, key=lambda cost: -cost[0])[:_MAX_NAMED_RULES]:
             causes.forbidden(place, _CONTRIBUTED)
         subject = (
             f"{self._markers.validations} estimated rule cost total for entire OpenAPIv3 schema"
         )
-        causes.forbidden(path, _too_expensive(subject, total, MAX_OF_A_SCHEMA))
+        causes.forbidden(path, _too_expensive(subject, total, MAX_SCHEMA_COST))
 
 
 def _too_expensive(subject: str, cost: int, limit: int) -> str:

@@ -19,7 +19,7 @@ COLUMN_FORMATS = (
     "int64",
     "password",
 )
-LONGEST_WARNING = 256
+MAX_WARNING_LENGTH = 256
 
 
 def check_deprecation(version: dict[str, Any], path: str, causes: Causes) -> None:
@@ -34,8 +34,8 @@ def _warning_errors(warning: str, deprecated: bool) -> list[str]:
     if not deprecated:
         return ["can only be set for deprecated versions"]
     wrong = []
-    if len(warning.encode()) > LONGEST_WARNING:
-        wrong.append(f"must be <= {LONGEST_WARNING} characters long")
+    if len(warning.encode()) > MAX_WARNING_LENGTH:
+        wrong.append(f"must be <= {MAX_WARNING_LENGTH} characters long")
     if not warning:
         wrong.append("must not be an empty string")
     for index, letter in enumerate(warning):

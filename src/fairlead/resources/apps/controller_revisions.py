@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.base.errors import LONGEST_CAUSE
+from fairlead.base.errors import MAX_CAUSE_LENGTH
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.context import Context
@@ -38,7 +38,7 @@ def _format_data(data: Any) -> GoValue | None:
     """Data of an unknown type as messages print it: its bytes."""
     if data is None:
         return None
-    raw = ", ".join(f"{byte:#x}" for byte in orjson.dumps(data)[:LONGEST_CAUSE])
+    raw = ", ".join(f"{byte:#x}" for byte in orjson.dumps(data)[:MAX_CAUSE_LENGTH])
     parts = {
         "TypeMeta": 'runtime.TypeMeta{APIVersion:"", Kind:""}',
         "Raw": f"[]uint8{{{raw}}}",

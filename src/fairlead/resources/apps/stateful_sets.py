@@ -57,7 +57,7 @@ STATUS = StatusCounts(
 )
 
 
-def say_kind_of_claims(spec: Object) -> None:
+def set_claim_types(spec: Object) -> None:
     """Set apiVersion and kind of the claim templates, which are whole objects."""
     for claim in spec.get("volumeClaimTemplates") or ():
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
@@ -72,7 +72,7 @@ class StatefulSetBehaviour(TemplateBehaviour):
             retention = spec.setdefault(RETENTION, {})
             for name in ("whenDeleted", "whenScaled"):
                 retention[name] = retention.get(name) or "Retain"
-        say_kind_of_claims(spec)
+        set_claim_types(spec)
         for claim in spec.get("volumeClaimTemplates") or ():
             round_claim(claim)
 

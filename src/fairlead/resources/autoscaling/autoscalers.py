@@ -8,7 +8,7 @@ from fairlead.resources.autoscaling.conversion import (
     DEFAULT_METRICS,
     ROUND_TRIP_ANNOTATIONS,
     drop_annotations,
-    settled,
+    round_trip,
 )
 from fairlead.resources.autoscaling.metrics import SOURCES, check_metrics, check_reference
 from fairlead.resources.behaviour import Behaviour, Object
@@ -27,8 +27,8 @@ SCALE_UP = {
 SCALE_DOWN = {"selectPolicy": "Max", "policies": [PERCENT_POLICY]}
 SELECT_POLICIES = ("Disabled", "Max", "Min")
 POLICY_TYPES = ("Percent", "Pods")
-LONGEST_WINDOW = 3600
-LONGEST_PERIOD = 1800
+MAX_WINDOW = 3600
+MAX_PERIOD = 1800
 
 
 class AutoscalerBehaviour(Behaviour):
@@ -75,7 +75,7 @@ class AutoscalerBehaviour(Behaviour):
     def settle(self, value: Object, applied: bool) -> None:
         """Reduce an accepted autoscaler to the fields that version v1 and its annotations can
         hold."""
-        settled(value)
+        round_trip(value)
 
 
 def _annotations(context: Context) -> tuple[str, ...]:
@@ -122,8 +122,8 @@ def _check_rules(rules: Object, path: str, causes: Causes) -> None:
     place = f"{path}.stabilizationWindowSeconds"
     if window is not None and window < 0:
         causes.invalid(place, window, "must be greater than or equal to zero")
-    if window is not None and window > LONGEST_WINDOW:
-        causes.invalid(place, window, f"must be less than or equal to {LONGEST_WINDOW}")
+    if window is not None and window > MAX_WINDOW:
+        causes.invalid(place, window, f"must be less than or equal to {MAX_WINDOW}")
     if choice is not None and choice not in SELECT_POLICIES:
         causes.unsupported(f"{path}.selectPolicy", choice, SELECT_POLICIES)
     policies = rules.get("policies") or []
@@ -140,6 +140,6 @@ def _check_policy(policy: Object, path: str, causes: Causes) -> None:
     for name in ("value", "periodSeconds"):
         if policy[name] <= 0:
             causes.invalid(f"{path}.{name}", policy[name], ABOVE_ZERO)
-    if period > LONGEST_PERIOD:
-        detail = f"must be less than or equal to {LONGEST_PERIOD}"
+    if period > MAX_PERIOD:
+        detail = f"must be less than or equal to {MAX_PERIOD}"
         causes.invalid(f"{path}.periodSeconds", period, detail)

@@ -282,7 +282,7 @@ def _plain_behavior(value: Any) -> Object | None:
     return typed[0] if typed else None
 
 
-def settled(value: Object) -> None:
+def round_trip(value: Object) -> None:
     """Change an autoscaler as a conversion to v1 and back does: CPU utilization moves to the end of
     the metrics, and quantities that v1 always has are set."""
     spec, status = value["spec"], value["status"]

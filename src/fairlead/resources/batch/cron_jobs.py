@@ -13,7 +13,7 @@ from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import non_negative, one_of
 
 # The names of its Jobs, at most 63 characters, are eleven characters longer.
-LONGEST_NAME = 52
+MAX_NAME_LENGTH = 52
 CONCURRENCY_POLICIES = ("Allow", "Forbid", "Replace")
 ZONE_WARNING = (
     "CRON_TZ or TZ used in spec.spec.schedule is not officially supported, see"
@@ -34,8 +34,10 @@ class CronJobBehaviour(TemplateBehaviour):
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         super().check_create(value, causes, context)
         name = value["metadata"].get("name", "")
-        if len(name) > LONGEST_NAME:
-            causes.invalid("metadata.name", name, f"must be no more than {LONGEST_NAME} characters")
+        if len(name) > MAX_NAME_LENGTH:
+            causes.invalid(
+                "metadata.name", name, f"must be no more than {MAX_NAME_LENGTH} characters"
+            )
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         _check_spec(value["spec"], {}, causes, context)

@@ -24,7 +24,7 @@ from fairlead.resources.columns.model import AGE, NAME, table, text
 from fairlead.resources.context import Context
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
-SHORTEST_LIFE = 600
+MIN_LIFETIME = 600
 USAGES = (
     "any",
     "cert sign",
@@ -155,8 +155,8 @@ def _check_spec(spec: Object, legacy_signer: str, causes: Causes) -> None:
     else:
         check_signer_name(spec["signerName"], "spec.signerName", causes)
     seconds = spec.get("expirationSeconds")
-    if seconds is not None and seconds < SHORTEST_LIFE:
-        detail = f"may not specify a duration less than {SHORTEST_LIFE} seconds (10 minutes)"
+    if seconds is not None and seconds < MIN_LIFETIME:
+        detail = f"may not specify a duration less than {MIN_LIFETIME} seconds (10 minutes)"
         causes.invalid("spec.expirationSeconds", seconds, detail)
 
 
@@ -168,8 +168,8 @@ def _format_request(request: str | None) -> GoValue:
 
 # Names of signers: a domain and a path, such as `example.com/serving`
 
-LONGEST_DOMAIN = 253
-LONGEST_NAME = LONGEST_DOMAIN + 1 + 253 + 1 + 63
+MAX_DOMAIN_LENGTH = 253
+MAX_NAME_LENGTH = MAX_DOMAIN_LENGTH + 1 + 253 + 1 + 63
 
 
 def check_signer_name(name: str, path: str, causes: Causes) -> None:
@@ -181,15 +181,15 @@ def check_signer_name(name: str, path: str, causes: Causes) -> None:
         causes.invalid(path, name, detail)
         return
     domain, _, rest = name.partition("/")
-    if len(domain) > LONGEST_DOMAIN:
-        causes.too_long(path, LONGEST_DOMAIN)
+    if len(domain) > MAX_DOMAIN_LENGTH:
+        causes.too_long(path, MAX_DOMAIN_LENGTH)
     causes.invalid_each(path, domain, _label_errors(domain, dns_label))
     if "." not in domain:
         detail = "should be a domain with at least two segments separated by dots"
         causes.invalid(path, domain, detail)
     causes.invalid_each(path, rest, _label_errors(rest, dns_subdomain))
-    if len(name) > LONGEST_NAME:
-        causes.too_long(path, LONGEST_NAME)
+    if len(name) > MAX_NAME_LENGTH:
+        causes.too_long(path, MAX_NAME_LENGTH)
 
 
 def _label_errors(text: str, rule: Callable[[str], list[str]]) -> Iterable[str]:

@@ -26,7 +26,7 @@ from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object
-from fairlead.resources.apps.stateful_sets import say_kind_of_claims
+from fairlead.resources.apps.stateful_sets import set_claim_types
 from fairlead.resources.conversion import to_stored
 from fairlead.resources.etcd_format.old_versions import Adapt, former_version
 from fairlead.resources.registry import Resource, Resources
@@ -80,7 +80,7 @@ class _Form:
         stored = to_stored(resource, decoder(resource.struct)(value, []))
         fill_defaults(resource.stored_struct, stored)
         if self._has_claims:  # messages do not carry the kind of nested objects
-            say_kind_of_claims(stored["spec"])
+            set_claim_types(stored["spec"])
         return stored
 
 

@@ -151,7 +151,7 @@ def _has_bad_secret_name(spec: dict[str, Any]) -> bool:
     return any(name and dns_subdomain(name) for name in names)
 
 
-LONGEST_CONTROLLER = 250
+MAX_CONTROLLER_LENGTH = 250
 SCOPES = ("Cluster", "Namespace")
 
 
@@ -161,8 +161,8 @@ class IngressClassBehaviour(OrderedBehaviour):
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]
         controller = spec.get("controller", "")
-        if len(controller) > LONGEST_CONTROLLER:
-            causes.too_long("spec.controller", LONGEST_CONTROLLER)
+        if len(controller) > MAX_CONTROLLER_LENGTH:
+            causes.too_long("spec.controller", MAX_CONTROLLER_LENGTH)
         check_prefixed_path(controller, "spec.controller", causes)
         parameters = spec.get("parameters")
         if parameters is not None:

@@ -14,7 +14,7 @@ from fairlead.resources.context import Context
 from fairlead.resources.core.pods.security import PROC_MOUNTS
 
 ANY = "*"
-LONGEST_DRIVER_NAME = 63
+MAX_DRIVER_NAME_LENGTH = 63
 LAST_PORT = 65535
 VOLUMES = (
     "*",
@@ -198,8 +198,8 @@ def _check_drivers(spec: Object, causes: Causes) -> None:
         path, name = f"spec.allowedCSIDrivers[{index}].name", driver["name"]
         if not name:
             causes.required(path)
-        if len(name) > LONGEST_DRIVER_NAME:
-            causes.too_long(path, LONGEST_DRIVER_NAME)
+        if len(name) > MAX_DRIVER_NAME_LENGTH:
+            causes.too_long(path, MAX_DRIVER_NAME_LENGTH)
         causes.invalid_each(path, name, dns_subdomain(name.lower()))
 
 
@@ -227,7 +227,7 @@ def _check_runtime_class(strategy: Object | None, path: str, causes: Causes) -> 
 # Kernel parameters that a PodSecurityPolicy allows or forbids, by name or by prefix
 
 ALLOWED, FORBIDDEN = "allowedUnsafeSysctls", "forbiddenSysctls"
-LONGEST_NAME = 253
+MAX_SYSCTL_LENGTH = 253
 _SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 PATTERN = rf"({_SEGMENT}\.)*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]"
 _IS_PATTERN = re.compile(rf"\A(?:{PATTERN})\Z", re.ASCII)
@@ -251,7 +251,7 @@ def _covering(patterns: set[str], name: str) -> str | None:
     """The pattern that covers a name, or all names with a prefix."""
     if name in patterns:
         return name
-    stem = name.removesuffix("*")[:LONGEST_NAME]
+    stem = name.removesuffix("*")[:MAX_SYSCTL_LENGTH]
     prefixes = (f"{stem[:length]}*" for length in range(len(stem) + 1))
     return next((prefix for prefix in prefixes if prefix in patterns), None)
 
@@ -260,8 +260,8 @@ def _check_names(names: Sequence[str], path: str, causes: Causes) -> None:
     for index, name in enumerate(names):
         if not name:
             causes.invalid(f"{path}[{index}]", name, "empty sysctl not allowed")
-        elif len(name) > LONGEST_NAME or not _IS_PATTERN.match(name):
-            detail = f"must have at most {LONGEST_NAME} characters and match regex {PATTERN}"
+        elif len(name) > MAX_SYSCTL_LENGTH or not _IS_PATTERN.match(name):
+            detail = f"must have at most {MAX_SYSCTL_LENGTH} characters and match regex {PATTERN}"
             causes.invalid(f"{path}[{index}]", name, detail)
     if len(names) > 1 and any(name.startswith("*") for name in names):
         causes.forbidden(f"{path}.items", "if '*' is present, must not specify other sysctls")

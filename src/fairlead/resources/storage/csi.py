@@ -26,8 +26,8 @@ from fairlead.resources.storage.shared import OrderedBehaviour, Step, go_pointer
 SELINUX_GATE = "SELinuxMountReadWriteOncePod"
 FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLE_MODES = ("Persistent", "Ephemeral")
-SHORTEST_TOKEN = 600
-LONGEST_TOKEN = 2**32
+MIN_TOKEN_SECONDS = 600
+MAX_TOKEN_SECONDS = 2**32
 
 # A change of one of these fields increments the generation; other fields are immutable or do not
 # count.
@@ -99,15 +99,15 @@ def check_token_lifetime(seconds: int | None, path: str, causes: Causes) -> None
     """Check the lifetime of a requested service account token."""
     if seconds is None:
         return
-    if seconds < SHORTEST_TOKEN:
+    if seconds < MIN_TOKEN_SECONDS:
         causes.invalid(path, seconds, "may not specify a duration less than 10 minutes")
-    if seconds > LONGEST_TOKEN:
+    if seconds > MAX_TOKEN_SECONDS:
         causes.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
 # CSINode: the volume drivers of a node. The entry of a driver is immutable.
 
-LONGEST_NODE_ID = 256
+MAX_NODE_ID_LENGTH = 256
 
 
 class CSINodeBehaviour(OrderedBehaviour):
@@ -133,8 +133,10 @@ def _check_driver(driver: dict[str, Any], seen: set[str], path: str, causes: Cau
     node_id = driver["nodeID"]
     if not node_id:
         causes.required(f"{path}.nodeID")
-    if len(node_id) > LONGEST_NODE_ID:
-        causes.invalid(f"{path}.nodeID", node_id, f"must be {LONGEST_NODE_ID} characters or less")
+    if len(node_id) > MAX_NODE_ID_LENGTH:
+        causes.invalid(
+            f"{path}.nodeID", node_id, f"must be {MAX_NODE_ID_LENGTH} characters or less"
+        )
     allocatable = driver.get("allocatable") or {}
     non_negative(allocatable.get("count"), f"{path}.allocatable.count", causes)
     if driver["name"] in seen:

@@ -22,7 +22,7 @@ from fairlead.resources.storage.shared import (
 )
 
 MAX_METADATA_BYTES = 256 * 1024
-LONGEST_MESSAGE = 1024
+MAX_MESSAGE_LENGTH = 1024
 ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
@@ -82,7 +82,7 @@ def _check_status(status: dict[str, Any], causes: Causes) -> None:
         causes.too_long("status.attachmentMetadata", MAX_METADATA_BYTES)
     for name in ("attachError", "detachError"):
         message = (status.get(name) or {}).get("message", "")
-        if len(message.encode()) > LONGEST_MESSAGE:
+        if len(message.encode()) > MAX_MESSAGE_LENGTH:
             # As in the reference, the message names the other limit.
             causes.too_long(f"status.{name}.message", MAX_METADATA_BYTES)
 

@@ -14,7 +14,7 @@ from fairlead.resources.core.pods.annotations import Keys
 from fairlead.storage.version import Version
 
 MAX_PODS = 3000
-LONGEST = 1.0  # seconds
+MAX_SECONDS = 1.0  # seconds
 
 
 async def warnings_about(
@@ -33,11 +33,11 @@ async def warnings_about(
         pod = entry.object()
         if look.knows_controller_of(pod):
             others.append(entry)
-        elif not await look.goes_on_after(entry, pod):
+        elif not await look.check_pod(entry, pod):
             break
     else:
         for entry in others:
-            if not await look.goes_on_after(entry, entry.object()):
+            if not await look.check_pod(entry, entry.object()):
                 break
     return look.said(namespace, len(entries))
 
@@ -50,7 +50,7 @@ class _PodScan:
         self._exempt_classes = exempt_classes
         self._keys = keys
         self._time = asyncio.get_running_loop().time
-        self._end = self._time() + LONGEST
+        self._end = self._time() + MAX_SECONDS
         self._slices = TimeSlices()
         self._controllers: set[str] = set()
         self._checked = self._exempt = 0
@@ -63,7 +63,7 @@ class _PodScan:
             self._controllers.add(controller)
         return is_known
 
-    async def goes_on_after(self, entry: Version, pod: Object) -> bool:
+    async def check_pod(self, entry: Version, pod: Object) -> bool:
         """Check a pod; returns False if the limit is reached."""
         if pod["spec"].get("runtimeClassName") in self._exempt_classes:
             self._exempt += 1

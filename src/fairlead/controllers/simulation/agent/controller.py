@@ -33,7 +33,7 @@ from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, STATE_M
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.pods import FINISHED
-from fairlead.resources.metadata import LONGEST_GRACE, deletion_end
+from fairlead.resources.metadata import MAX_GRACE, deletion_end
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
@@ -273,7 +273,7 @@ def stop_moments(pod: Object, behaviour: PodBehaviour, dialect: Dialect) -> tupl
     """When a pod that is being deleted stops by itself, and when it is killed."""
     metadata = pod["metadata"]
     killed = deletion_end(metadata, dialect)
-    grace = min(metadata.get("deletionGracePeriodSeconds") or 0, LONGEST_GRACE)
+    grace = min(metadata.get("deletionGracePeriodSeconds") or 0, MAX_GRACE)
     times = (
         hook_time(container) + behaviour.of(container["name"]).stop_after
         for container in running(pod)

@@ -8,7 +8,7 @@ from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 from fairlead.resources.core.pods.containers import check_image_space, has_image_space
 from fairlead.resources.core.pods.difference import difference
 from fairlead.resources.core.pods.scheduling import check_tolerations
-from fairlead.resources.core.pods.spec import LONGEST_DEADLINE
+from fairlead.resources.core.pods.spec import MAX_DEADLINE
 
 NO_OTHER_CHANGES = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
@@ -50,8 +50,8 @@ def _check_deadline(new: int | None, old: int | None, path: str, causes: Causes)
             detail = "must not update from a positive integer to nil value"
             causes.invalid(path, "null", detail)
         return True
-    if not 0 <= new <= LONGEST_DEADLINE:
-        causes.invalid(path, new, f"must be between 0 and {LONGEST_DEADLINE}, inclusive")
+    if not 0 <= new <= MAX_DEADLINE:
+        causes.invalid(path, new, f"must be between 0 and {MAX_DEADLINE}, inclusive")
         return False
     if old is not None and old < new:
         causes.invalid(path, new, "must be less than or equal to previous value")

@@ -45,8 +45,8 @@ from fairlead.resources.rules import one_of
 
 RESTART_POLICIES: Final[tuple[str, ...]] = ("Always", "OnFailure", "Never")
 PREEMPTION_POLICIES: Final[tuple[str, ...]] = ("PreemptLowerPriority", "Never")
-LONGEST_DEADLINE: Final = 2**31 - 1
-DEADLINE_RANGE = f"must be between 1 and {LONGEST_DEADLINE}, inclusive"
+MAX_DEADLINE: Final = 2**31 - 1
+DEADLINE_RANGE = f"must be between 1 and {MAX_DEADLINE}, inclusive"
 STATELESS_VOLUMES = ("emptyDir", "secret", "downwardAPI", "configMap", "projected")
 WITH_OWN_USERS = "when `pod.Spec.HostUsers` is false"
 
@@ -77,7 +77,7 @@ def check_spec(spec: Object, pod_name: str, path: str, causes: Causes, context: 
     _check_subdomain(spec, "serviceAccountName", path, causes)
     _check_subdomain(spec, "nodeName", path, causes)
     deadline: int | None = spec.get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= LONGEST_DEADLINE:
+    if deadline is not None and not 1 <= deadline <= MAX_DEADLINE:
         causes.invalid(f"{path}.activeDeadlineSeconds", deadline, DEADLINE_RANGE)
     _check_label(spec, "hostname", path, causes)
     _check_label(spec, "subdomain", path, causes)

@@ -21,7 +21,7 @@ FIELDS_IN_FILES: Final[tuple[str, ...]] = (
     "metadata.namespace",
     "metadata.uid",
 )
-SHORTEST_TOKEN, LONGEST_TOKEN = 10 * 60, 2**32
+MIN_TOKEN_SECONDS, MAX_TOKEN_SECONDS = 10 * 60, 2**32
 MORE_THAN_ONE = "may not specify more than 1 volume type"
 
 
@@ -114,10 +114,10 @@ def _check_token(
     part: Object, volume_path: str, path: str, files: set[str], causes: Causes
 ) -> None:
     seconds = part.get("expirationSeconds", 3600)
-    if seconds < SHORTEST_TOKEN:
+    if seconds < MIN_TOKEN_SECONDS:
         detail = "may not specify a duration less than 10 minutes"
         causes.invalid(f"{path}.expirationSeconds", seconds, detail)
-    if seconds > LONGEST_TOKEN:
+    if seconds > MAX_TOKEN_SECONDS:
         detail = "may not specify a duration larger than 2^32 seconds"
         causes.invalid(f"{path}.expirationSeconds", seconds, detail)
     if not part["path"]:

@@ -18,7 +18,7 @@ from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object, Struct
 from fairlead.resources.custom.schema.embedded import EmbeddedTypes
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
-from fairlead.resources.custom.schema.problems import Found
+from fairlead.resources.custom.schema.problems import ReportedCause
 
 _SCALARS = ("string", "boolean", "integer", "number")
 _UNCHANGED = frozenset((str, bool, type(None)))  # classes that decoding leaves unchanged
@@ -31,7 +31,7 @@ class _Refusal:
     def add(self, reason: str, field: str, text: str) -> None:
         raise DecodeError(f"{field}: {text}")
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[ReportedCause]:
         return iter(())
 
 

@@ -7,7 +7,14 @@ from typing import Any
 
 from fairlead.codec.types.mismatch import shown
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
-from fairlead.resources.custom.schema.problems import DUPLICATE, MOST, Check, Problem, at, invalid
+from fairlead.resources.custom.schema.problems import (
+    DUPLICATE,
+    MAX_PROBLEMS,
+    Check,
+    Problem,
+    at,
+    invalid,
+)
 from fairlead.resources.custom.schema.single_values import identity
 
 
@@ -41,7 +48,7 @@ def repeats_check(schema: Schema, markers: Markers) -> Check | None:
         for step, part, inner in parts(value):
             if problems := inner(part):
                 result += at(problems, step)
-                if len(result) >= MOST:
+                if len(result) >= MAX_PROBLEMS:
                     break
         return result
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-MOST = 1000  # problems of one value; further problems are dropped
+MAX_PROBLEMS = 1000  # problems of one value; further problems are dropped
 
 Check = Callable[[Any], "list[Problem] | None"]
 
@@ -23,7 +23,7 @@ TOO_LONG = "FieldValueTooLong"
 TOO_MANY = "FieldValueTooMany"
 
 
-class Found(Protocol):
+class ReportedCause(Protocol):
     """A reported cause."""
 
     @property
@@ -35,7 +35,7 @@ class Causes(Protocol):
 
     def add(self, reason: str, field: str, text: str) -> None: ...
 
-    def __iter__(self) -> Iterator[Found]: ...
+    def __iter__(self) -> Iterator[ReportedCause]: ...
 
 
 class Problem:

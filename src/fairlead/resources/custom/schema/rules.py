@@ -30,10 +30,10 @@ from fairlead.resources.custom.schema.problems import (
 from fairlead.resources.custom.schema.rule_types import Declared, declared
 from fairlead.resources.custom.schema.single_values import identity
 
-MAX_OF_A_RULE = 1_000_000  # cost of one evaluation
+MAX_RULE_COST = 1_000_000  # cost of one evaluation
 _STEPS_PER_CHARACTER = 50  # budget of compiling a rule
 _MAX_ON_LOOP = 10_000  # cost of one evaluation on the event loop
-MAX_OF_AN_OBJECT = 10_000_000  # cost of all rules on one object
+MAX_OBJECT_COST = 10_000_000  # cost of all rules on one object
 NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing"
     " errors to complete validation"
@@ -158,7 +158,7 @@ class _Run:
 
     def __init__(self, causes: Causes) -> None:
         self._causes = causes
-        self._left = MAX_OF_AN_OBJECT
+        self._left = MAX_OBJECT_COST
 
     def visit(self, node: Node, value: Any, old: Any, path: str) -> None:
         if value is None or self._left < 0:
@@ -199,11 +199,11 @@ class _Run:
         self, node: Node, rule: Rule, program: Program, value: Any, old: Any, path: str
     ) -> None:
         failed = ""
-        limit = _MAX_ON_LOOP if budget.is_on_loop() else MAX_OF_A_RULE
+        limit = _MAX_ON_LOOP if budget.is_on_loop() else MAX_RULE_COST
         try:
             result, cost = program.evaluate({"self": value, "oldSelf": old}, limit)
         except CostExceeded as error:
-            if limit != MAX_OF_A_RULE:
+            if limit != MAX_RULE_COST:
                 raise budget.LoopBudgetExceeded from None
             why = "no further validation rules will be run due to call cost exceeds limit for rule"
             self._stop(node, path, f"'{error}': {why}: {rule.named}")

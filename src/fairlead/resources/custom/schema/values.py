@@ -17,7 +17,7 @@ from fairlead.resources.custom.schema import junctors
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.custom.schema.problems import (
     INVALID,
-    MOST,
+    MAX_PROBLEMS,
     REQUIRED,
     TOO_MANY,
     TYPE,
@@ -196,7 +196,7 @@ def _items(table: Table) -> Check:
             item_check = table.get(item.__class__)
             if item_check is not None and (problems := item_check(item)):
                 result += at(problems, f"[{index}]")
-                if len(result) >= MOST:
+                if len(result) >= MAX_PROBLEMS:
                     break
         return result
 
@@ -246,7 +246,9 @@ def _sized(least: int, most: int | None, rest: Check | None) -> Check:
 
 def _closed(names: Any) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
-        return [_forbidden(key) for key in islice((k for k in value if k not in names), MOST)]
+        return [
+            _forbidden(key) for key in islice((k for k in value if k not in names), MAX_PROBLEMS)
+        ]
 
     return check
 
@@ -266,7 +268,7 @@ def _values(table: Table, names: Any) -> Check:
             item_check = table.get(item.__class__)
             if item_check is not None and key not in names and (problems := item_check(item)):
                 result += at(problems, f".{key}")
-                if len(result) >= MOST:
+                if len(result) >= MAX_PROBLEMS:
                     break
         return result
 
@@ -284,7 +286,7 @@ def _properties(tables: dict[str, Table]) -> Check:
             item_check = get(key, none).get(item.__class__)
             if item_check is not None and (problems := item_check(item)):
                 result = (result or []) + at(problems, f".{key}")
-                if len(result) >= MOST:
+                if len(result) >= MAX_PROBLEMS:
                     break
         return result
 
@@ -297,7 +299,7 @@ def _required(names: tuple[str, ...]) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
         if required <= value.keys():
             return None
-        missing = islice((name for name in names if name not in value), MOST)
+        missing = islice((name for name in names if name not in value), MAX_PROBLEMS)
         return [at([Problem(REQUIRED, _required_text)], f".{name}")[0] for name in missing]
 
     return check
