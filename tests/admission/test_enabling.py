@@ -14,8 +14,8 @@ from fairlead.admission.catalogue import (
     ORDER,
     PluginNameError,
     build_plugins,
+    enabled_plugins,
     on_by_default,
-    switched_on,
 )
 from fairlead.admission.chain import Chain
 from fairlead.admission.configuration import Configuration, ConfigurationError, Section
@@ -124,7 +124,7 @@ def test_every_plugin_bears_the_name_it_is_built_by(tmp_path: Path) -> None:
     known = [name for name in ORDER if name not in webhooks]
     needs = dataclasses.replace(World().needs, configuration=_configuration(tmp_path))
     built = build_plugins(KUBERNETES, ",".join(known), "", needs)
-    made = [plugin.made if isinstance(plugin, LazyPlugin) else plugin for plugin in built]
+    made = [plugin.plugin if isinstance(plugin, LazyPlugin) else plugin for plugin in built]
     assert [plugin.name for plugin in made] == [plugin.name for plugin in built] == known
 
 
@@ -132,8 +132,8 @@ def test_a_plugin_that_is_made_later_is_asked_about_all_that_concerns_it() -> No
     built = build_plugins(KUBERNETES, "", "", World().needs)
     later = [plugin for plugin in built if isinstance(plugin, LazyPlugin)]
     assert later
-    assert not any(plugin.is_made for plugin in later)
-    assert [plugin.concerns for plugin in later] == [plugin.made.concerns for plugin in later]
+    assert not any(plugin.is_built for plugin in later)
+    assert [plugin.concerns for plugin in later] == [plugin.plugin.concerns for plugin in later]
 
 
 def test_a_plugin_is_made_by_the_first_write_that_concerns_it() -> None:
@@ -174,4 +174,4 @@ def test_plugins_that_must_be_configured(name: str) -> None:
 
 
 def test_everything_can_be_switched_off() -> None:
-    assert switched_on(KUBERNETES, "", ",".join(ORDER)) == []
+    assert enabled_plugins(KUBERNETES, "", ",".join(ORDER)) == []

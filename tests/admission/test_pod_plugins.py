@@ -17,7 +17,7 @@ from fairlead.admission.plugins.optional import (
     SecurityContextDeny,
 )
 from fairlead.admission.plugins.runtime_class import CLASSES, RuntimeClass
-from fairlead.admission.plugins.tolerations import Covering, merged
+from fairlead.admission.plugins.tolerations import TolerationSet, merged
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
@@ -82,7 +82,7 @@ EQUAL = {"key": "t", "operator": "Equal", "value": "v"}
     ],
 )
 def test_covering_tolerations(wide: Any, narrow: Any, result: bool) -> None:
-    assert Covering([wide]).covers(narrow) is result
+    assert TolerationSet([wide]).covers(narrow) is result
 
 
 def test_merged_tolerations_drop_what_is_covered() -> None:
@@ -96,7 +96,7 @@ def _merged_one_by_one(every: list[Any]) -> list[Any]:
     kept: list[Any] = []
     for index, one in enumerate(every):
         later = [other for other in every[index + 1 :] if other != one]
-        if not any(Covering([other]).covers(one) for other in kept + later):
+        if not any(TolerationSet([other]).covers(one) for other in kept + later):
             kept.append(one)
     return kept
 

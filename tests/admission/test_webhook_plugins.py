@@ -16,7 +16,7 @@ from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import UPDATE, Attributes
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.plugins import (
-    Means,
+    Dependencies,
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
 )
@@ -94,7 +94,7 @@ class Asked:
         }
         reviews = Reviews(self.world.resources)
         mutating, validating = (
-            Means(found, reviews, _Shapes(), self.world.namespace)
+            Dependencies(found, reviews, _Shapes(), self.world.namespace)
             for found in self._configurations.values()
         )
         plugins = [

@@ -28,7 +28,7 @@ from fairlead.base.caches import (
     Shapes,
     cache_sizes,
     hashed,
-    remembered,
+    memoized,
 )
 from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.types.memo import ContentCache
@@ -77,7 +77,7 @@ def test_long_keys_are_not_kept() -> None:
 def test_what_a_function_raises_is_not_remembered() -> None:
     calls: list[str] = []
 
-    @remembered()
+    @memoized()
     def function(text: str) -> None:
         calls.append(text)
         if text == "bad":

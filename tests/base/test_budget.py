@@ -97,25 +97,25 @@ def test_the_time_of_a_request_is_shared_by_all_its_work(monkeypatch: pytest.Mon
 
 
 def test_bytes_are_refused_before_they_are_made() -> None:
-    made: list[bytes] = []
+    allocated: list[bytes] = []
 
     def multiply() -> None:
         while True:
-            budget.make(1 << 19)
-            made.append(bytes(1 << 19))
+            budget.allocate(1 << 19)
+            allocated.append(bytes(1 << 19))
 
     with pytest.raises(SizeLimitExceeded, match="too large"):
         asyncio.run(budget.run(0, multiply))
-    assert sum(map(len, made)) <= budget.MAX_MADE
+    assert sum(map(len, allocated)) <= budget.MAX_ALLOCATED
 
 
 def test_what_work_made_counts_for_the_rest_of_its_request() -> None:
     async def requests() -> tuple[int, int]:
         budget.begin("a")
-        await budget.run(0, lambda: budget.make(1000))
-        first = budget.made()
+        await budget.run(0, lambda: budget.allocate(1000))
+        first = budget.allocated()
         budget.begin("a")
-        return first, budget.made()
+        return first, budget.allocated()
 
     assert asyncio.run(requests()) == (1000, 0)
 
@@ -162,7 +162,7 @@ def test_one_owner_has_one_thread_at_a_time_and_others_have_the_rest() -> None:
 def test_work_that_is_nobodys_request_is_metered_each_time_anew() -> None:
     async def many() -> None:
         for _ in range(10):
-            await budget.run(0, lambda: budget.make(budget.MAX_MADE // 2))
+            await budget.run(0, lambda: budget.allocate(budget.MAX_ALLOCATED // 2))
 
     asyncio.run(many())
 

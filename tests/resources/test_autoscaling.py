@@ -302,7 +302,7 @@ OBJECT: Object = {
 def test_storing_puts_cpu_last_and_fills_quantities() -> None:
     kind = scaler()
     made = kind.existing(changed(SCALER, {"spec.metrics": [CPU, OBJECT, MEMORY]}))
-    kind.behaviour.settle(made, False)
+    kind.behaviour.normalize(made, False)
     settled = deepcopy(OBJECT)
     settled["object"]["target"]["value"] = "0"
     assert made["spec"]["metrics"] == [settled, MEMORY, CPU]
@@ -318,7 +318,7 @@ def test_storing_keeps_the_utilization_behind_another_cpu_target() -> None:
     kind = scaler()
     amount = _cpu(type="AverageValue", averageValue="1")
     made = kind.existing(changed(SCALER, {"spec.metrics": [amount, CPU]}))
-    kind.behaviour.settle(made, False)
+    kind.behaviour.normalize(made, False)
     assert made["spec"]["metrics"] == [amount, CPU]
 
 
@@ -327,7 +327,7 @@ def test_storing_keeps_only_the_percentage_of_a_cpu_utilization() -> None:
     both = _cpu(type="Value", value="1", averageUtilization=80)
     made = kind.existing(SCALER)
     made["spec"]["metrics"] = [both]
-    kind.behaviour.settle(made, False)
+    kind.behaviour.normalize(made, False)
     assert made["spec"]["metrics"] == [CPU]
 
 

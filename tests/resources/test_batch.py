@@ -70,7 +70,7 @@ def test_job_finds_its_pods_by_generated_labels() -> None:
     assert made["spec"]["selector"] == {"matchLabels": {"controller-uid": "u"}}
     assert made["spec"]["template"]["metadata"]["labels"] == GENERATED
     assert made["metadata"]["annotations"] == {TRACKING: ""}
-    kind.behaviour.settle(made, False)
+    kind.behaviour.normalize(made, False)
     assert made["metadata"]["labels"] == GENERATED
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.admission.catalogue import Needs
+from fairlead.admission.catalogue import Dependencies
 from fairlead.admission.plugin import CREATE, DELETE, UPDATE, Attributes, Plugin
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization import attributes as questions
@@ -47,8 +47,8 @@ class World:
         self._revision = 0
 
     @property
-    def needs(self) -> Needs:
-        return Needs(
+    def needs(self) -> Dependencies:
+        return Dependencies(
             find=self.find,
             namespace=self.namespace,
             collection=self.collection,

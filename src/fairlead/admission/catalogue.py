@@ -31,7 +31,7 @@ class PluginNameError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class Dependencies:
     """The dependencies of the plugins. `others` are plugins that other parts constructed, by name;
     each takes its place in the order if it is enabled."""
 
@@ -49,8 +49,8 @@ class Needs:
 @dataclass(frozen=True, slots=True)
 class _Row:
     """How to construct a plugin: its module, which has a class of the plugin's name, and the
-    constructor arguments: fields of `Needs` and the values that `_build_from_row` adds. Without a
-    module it is constructed by a function of `_BUILDERS` or by another part (`Needs.others`). A
+    constructor arguments: fields of `Dependencies` and the values that `_build_from_row` adds. Without a
+    module it is constructed by a function of `_BUILDERS` or by another part (`Dependencies.others`). A
     plugin with `concerns` is constructed on the first write to one of these resources. `on`: it is
     enabled by default."""
 
@@ -123,7 +123,7 @@ ORDER = tuple(_PLUGINS)
 _ON = frozenset(name for name, row in _PLUGINS.items() if row.on)
 
 
-def _image_policy(dialect: Dialect, needs: Needs) -> Plugin:
+def _image_policy(dialect: Dialect, needs: Dependencies) -> Plugin:
     from fairlead.admission.plugins import image_policy
 
     return image_policy.configured(
@@ -133,7 +133,7 @@ def _image_policy(dialect: Dialect, needs: Needs) -> Plugin:
     )
 
 
-def _pod_security(dialect: Dialect, needs: Needs) -> Plugin:
+def _pod_security(dialect: Dialect, needs: Dependencies) -> Plugin:
     from fairlead.admission.plugins.pod_security.plugin import PodSecurity
     from fairlead.admission.plugins.pod_security.settings import settings_of
 
@@ -141,7 +141,7 @@ def _pod_security(dialect: Dialect, needs: Needs) -> Plugin:
     return PodSecurity(dialect, needs.namespace, needs.collection, settings)
 
 
-def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
+def _pod_security_policy(dialect: Dialect, needs: Dependencies) -> Plugin:
     from fairlead.admission.plugins.pod_security_policy import plugin
 
     try:
@@ -154,14 +154,14 @@ def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
 
 
 # Plugins that need their own constructor function.
-_BUILDERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
+_BUILDERS: dict[str, Callable[[Dialect, Dependencies], Plugin]] = {
     "ImagePolicyWebhook": _image_policy,
     "PodSecurity": _pod_security,
     "PodSecurityPolicy": _pod_security_policy,
 }
 
 
-def _build_plugin(name: str, dialect: Dialect, needs: Needs) -> Plugin | LazyPlugin | None:
+def _build_plugin(name: str, dialect: Dialect, needs: Dependencies) -> Plugin | LazyPlugin | None:
     if name in needs.others:
         return needs.others[name]
     if name in _BUILDERS:
@@ -169,11 +169,11 @@ def _build_plugin(name: str, dialect: Dialect, needs: Needs) -> Plugin | LazyPlu
     row = _PLUGINS[name]
     if not row.module:
         return None
-    make = partial(_build_from_row, name, row, dialect, needs)
-    return make() if row.concerns is None else LazyPlugin(name, row.concerns, make)
+    build = partial(_build_from_row, name, row, dialect, needs)
+    return build() if row.concerns is None else LazyPlugin(name, row.concerns, build)
 
 
-def _build_from_row(name: str, row: _Row, dialect: Dialect, needs: Needs) -> Plugin:
+def _build_from_row(name: str, row: _Row, dialect: Dialect, needs: Dependencies) -> Plugin:
     values = {
         "dialect": dialect,
         "configuration": needs.configuration.of(name),
@@ -190,7 +190,7 @@ def on_by_default(dialect: Dialect) -> frozenset[str]:
     return _ON - {"CertificateSubjectRestriction"} if dialect.client_signer_unlimited else _ON
 
 
-def switched_on(dialect: Dialect, enabled: str, disabled: str) -> list[str]:
+def enabled_plugins(dialect: Dialect, enabled: str, disabled: str) -> list[str]:
     """The names of the enabled plugins, in order; raises PluginNameError."""
     enable, unwanted = _names(ENABLE_FLAG, enabled), _names(DISABLE_FLAG, disabled)
     both = [name for name in ORDER if name in enable & unwanted]
@@ -210,14 +210,14 @@ def _names(flag: str, text: str) -> set[str]:
 
 
 def build_plugins(
-    dialect: Dialect, enabled: str, disabled: str, needs: Needs
+    dialect: Dialect, enabled: str, disabled: str, needs: Dependencies
 ) -> list[Plugin | LazyPlugin]:
     """The plugins of the chain. `enabled` and `disabled` are the values of the two flags. Raises
     PluginNameError for an unknown or contradictory name. Warns of an enabled plugin that this
     server does not implement."""
     asked_for = _names(ENABLE_FLAG, enabled)
     plugins: list[Plugin | LazyPlugin] = []
-    for name in switched_on(dialect, enabled, disabled):
+    for name in enabled_plugins(dialect, enabled, disabled):
         plugin = _build_plugin(name, dialect, needs)
         if plugin is not None:
             plugins.append(plugin)

@@ -115,11 +115,11 @@ class Chain:
 
     def _concerned(self, key: str) -> list[Plugin]:
         plugins = (p for p in self.plugins if p.concerns is None or key in p.concerns)
-        return [p.made if isinstance(p, LazyPlugin) else p for p in plugins]
+        return [p.plugin if isinstance(p, LazyPlugin) else p for p in plugins]
 
     async def close(self) -> None:
         for plugin in self.plugins:
             if not isinstance(plugin, LazyPlugin):
                 await plugin.close()
-            elif plugin.is_made:
-                await plugin.made.close()
+            elif plugin.is_built:
+                await plugin.plugin.close()

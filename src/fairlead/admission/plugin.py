@@ -95,15 +95,15 @@ class PluginBase:
 class LazyPlugin:
     """A plugin that is imported and constructed on the first write to one of its resources."""
 
-    def __init__(self, name: str, concerns: Container[str], make: Callable[[], Plugin]) -> None:
+    def __init__(self, name: str, concerns: Container[str], build: Callable[[], Plugin]) -> None:
         self.name = name
         self.concerns = concerns
-        self._make = make
+        self._build = build
 
     @cached_property
-    def made(self) -> Plugin:
-        return self._make()
+    def plugin(self) -> Plugin:
+        return self._build()
 
     @property
-    def is_made(self) -> bool:
-        return "made" in self.__dict__
+    def is_built(self) -> bool:
+        return "plugin" in self.__dict__

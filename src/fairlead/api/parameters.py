@@ -7,7 +7,7 @@ from typing import Any
 from fairlead.api.dialect_hint import with_hint
 from fairlead.api.negotiation import JSON, YAML, declared_type, media_types
 from fairlead.api.request import Query, Request
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import Cause, ResourceRef, bad_request, invalid, unsupported_media_type
 from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
@@ -108,7 +108,7 @@ def default_manager(request: Request) -> str:
     return _manager_of(request.user_agent)
 
 
-@remembered(longest=512)
+@memoized(longest=512)
 def _manager_of(user_agent: str) -> str:
     """The field manager of a user agent: the part before the slash, printable characters only."""
     agent = user_agent.partition("/")[0] or "unknown"

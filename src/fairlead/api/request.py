@@ -10,7 +10,7 @@ from fairlead.api.negotiation import PLAIN_JSON, Representation
 from fairlead.api.routing import Target
 from fairlead.auth.authentication.impersonation import Impersonation, asks_to_impersonate
 from fairlead.auth.authentication.user import User
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.base.errors import too_large
 from fairlead.operations.operation import Operation
 from fairlead.resources.context import MAX_WARNINGS
@@ -21,7 +21,7 @@ Query = dict[str, list[str]]
 _NO_QUERY: Query = {}
 
 
-@remembered(2048, longest=512, per_byte=100)
+@memoized(2048, longest=512, per_byte=100)
 def _parse_query(raw: bytes) -> Query:
     query: Query = {}
     for key, value in parse_qsl(raw.decode("latin-1"), keep_blank_values=True):

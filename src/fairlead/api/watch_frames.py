@@ -13,7 +13,7 @@ from fairlead.api.negotiation import JSON, LIST, Representation
 from fairlead.api.protobuf_cache import enveloped_message, is_binary
 from fairlead.api.representation import metadata_only, table
 from fairlead.api.stored_tables import can_write, item_writer, table_of
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.codec.protobuf import watch_frame
 from fairlead.codec.types.decode import zero
 from fairlead.operations.api import Api, Object
@@ -28,7 +28,7 @@ from fairlead.wire.incoming.exchange import chunk
 _NO_KEYS: Mapping[str, str] = {}
 
 
-@remembered()
+@memoized()
 def _frame_keys(form: str) -> Mapping[str, str]:
     """The keys under which a change caches its frames of a form, by type of event; shared by all
     watchers."""

@@ -2,8 +2,8 @@
 
 Work on the event loop blocks all other requests, so it gets a few milliseconds. Work that exceeds
 them is restarted in a thread, where it may take seconds; `run` does both. Functions whose cost is
-not bounded by the size of the request draw from its budget as they go: `spend` for steps, `make`
-for bytes.
+not bounded by the size of the request draw from its budget as they go: `spend` for steps,
+`allocate` for bytes.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from fairlead.base.meter import (
     set_meter,
     try_on_loop,
 )
-from fairlead.base.meter import MAX_MADE as MAX_MADE
+from fairlead.base.meter import MAX_ALLOCATED as MAX_ALLOCATED
 from fairlead.base.meter import THREAD_SECONDS as THREAD_SECONDS
 from fairlead.base.meter import Budget as Budget
 from fairlead.base.meter import LoopBudgetExceeded as LoopBudgetExceeded
 from fairlead.base.meter import OverBudget as OverBudget
 from fairlead.base.meter import SizeLimitExceeded as SizeLimitExceeded
 from fairlead.base.meter import TimeLimitExceeded as TimeLimitExceeded
+from fairlead.base.meter import allocate as allocate
+from fairlead.base.meter import allocated as allocated
 from fairlead.base.meter import begin as begin
 from fairlead.base.meter import is_on_loop as is_on_loop
-from fairlead.base.meter import made as made
-from fairlead.base.meter import make as make
 from fairlead.base.meter import spend as spend
 
 P = ParamSpec("P")
@@ -95,7 +95,7 @@ class _InThread(Generic[T]):
             return self._call()
         finally:
             budget.seconds = meter.left
-            budget.made = max(budget.made, meter.made)
+            budget.allocated = max(budget.allocated, meter.allocated)
 
     def cancel(self) -> None:
         self._is_cancelled = True

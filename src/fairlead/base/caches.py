@@ -91,7 +91,7 @@ class BoundedCache(Generic[K, V]):
             self.bytes = 0
 
 
-def remembered(
+def memoized(
     most: int = 1024, *, longest: int = MAX_KEY_BYTES, per_byte: int = 4
 ) -> Callable[[Callable[[Text], V]], Callable[[Text], V]]:
     """Cache the results of a function of one text. Exceptions are not cached."""

@@ -9,8 +9,8 @@ from typing import Any
 
 LOOP_SECONDS = 0.02
 THREAD_SECONDS = 20.0  # of CPU; the most expensive validation rules need 10 on slow machines
-MAX_MADE = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts objects of 1.5 MiB
-_STEPS_A_LOOK = 200  # between two reads of the clock
+MAX_ALLOCATED = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts 1.5 MiB
+_STEPS_PER_CLOCK_READ = 200  # between two reads of the clock
 _MAX_STEPS_ON_LOOP = 20_000  # in one call of `spend`; more raises LoopBudgetExceeded
 
 
@@ -35,11 +35,11 @@ class Budget:
     """What is left of the limits of one request. `owner` is the user: one thread per owner at a
     time."""
 
-    __slots__ = ("loop_seconds", "made", "owner", "seconds")
+    __slots__ = ("allocated", "loop_seconds", "owner", "seconds")
 
     def __init__(self, owner: str = "") -> None:
         self.owner = owner
-        self.made = 0  # bytes
+        self.allocated = 0  # bytes
         self.seconds = THREAD_SECONDS
         self.loop_seconds = LOOP_SECONDS  # until the next yield to the event loop
 
@@ -47,14 +47,14 @@ class Budget:
 class Meter:
     """Measures one piece of work on the loop or in a thread, and stops it at its limit."""
 
-    __slots__ = ("_clock", "_steps", "_until", "cancelled", "made", "on_loop")
+    __slots__ = ("_clock", "_steps", "_until", "allocated", "cancelled", "on_loop")
 
     def __init__(self, clock: Callable[[], float], seconds: float) -> None:
         self._clock = clock
-        self._steps = _STEPS_A_LOOK
+        self._steps = _STEPS_PER_CLOCK_READ
         self._until = clock() + seconds
         self.on_loop = clock is perf_counter
-        self.made = 0
+        self.allocated = 0
         self.cancelled = False
 
     @property
@@ -66,15 +66,15 @@ class Meter:
         if self._steps < 0:
             if self.on_loop and steps > _MAX_STEPS_ON_LOOP:
                 raise LoopBudgetExceeded
-            self._steps = _STEPS_A_LOOK
+            self._steps = _STEPS_PER_CLOCK_READ
             if self.cancelled:
                 raise TimeLimitExceeded
             if self._clock() > self._until:
                 raise LoopBudgetExceeded if self.on_loop else TimeLimitExceeded
 
-    def make(self, size: int) -> None:
-        self.made += size
-        if self.made > MAX_MADE:
+    def allocate(self, size: int) -> None:
+        self.allocated += size
+        if self.allocated > MAX_ALLOCATED:
             raise SizeLimitExceeded("the object becomes too large")
 
 
@@ -87,10 +87,10 @@ def begin(owner: str) -> None:
     _budget.set(Budget(owner))
 
 
-def made() -> int:
+def allocated() -> int:
     """Return the bytes that the current request has allocated so far."""
     budget = _budget.get()
-    return budget.made if budget is not None else 0
+    return budget.allocated if budget is not None else 0
 
 
 def spend(steps: int = 1) -> None:
@@ -102,11 +102,11 @@ def spend(steps: int = 1) -> None:
         meter.spend(steps)
 
 
-def make(size: int) -> None:
+def allocate(size: int) -> None:
     """Account for bytes before allocating them. Raises SizeLimitExceeded."""
     meter = _meter.get()
     if meter is not None:
-        meter.make(size)
+        meter.allocate(size)
 
 
 def is_on_loop() -> bool:
@@ -133,10 +133,10 @@ def try_on_loop(budget: Budget, work: Callable[..., Any], args: Any, kwargs: Any
     try:
         return work(*args, **kwargs)
     except LoopBudgetExceeded:
-        meter.made = 0
+        meter.allocated = 0
         return NOT_DONE
     finally:
         _meter.reset(token)
         budget.loop_seconds = meter.left
-        if meter.made:
-            budget.made = max(budget.made, meter.made)
+        if meter.allocated:
+            budget.allocated = max(budget.allocated, meter.allocated)

@@ -7,7 +7,7 @@ from typing import Any
 
 import re2  # type: ignore[import-untyped]
 
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
@@ -31,7 +31,7 @@ class PatternError(ValueError):
     """A text that is not a valid regular expression; the message says why."""
 
 
-@remembered(1024)
+@memoized(1024)
 def compiled(pattern: str) -> Any:
     """Compile a pattern; raises PatternError."""
     try:
@@ -54,7 +54,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     return matches
 
 
-@remembered(1024)
+@memoized(1024)
 def searcher(pattern: str) -> Callable[[str], bool]:
     """Like `matcher`, compiled at once. A set of one pattern matches at a sixth of the cost,
     because it does not compute the position. It may run out of memory, which looks like no match;

@@ -2,8 +2,8 @@
 
 Names, labels, messages and logs come from servers, pods and files. A terminal would execute escape
 sequences in them, and bidirectional controls make text look different from what it is. `main` wraps
-every standard stream that is a terminal in a `Guarded`, which makes such characters visible. Our
-own control sequences begin with OWN, which foreign text cannot contain.
+every standard stream that is a terminal in a `GuardedStream`, which makes such characters visible.
+Our own control sequences begin with OWN, which foreign text cannot contain.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def printable(text: str) -> str:
     return text if text.isprintable() else text.translate(_VISIBLE)
 
 
-class Guarded:
+class GuardedStream:
     """Wraps a terminal's stream; writes printable text and our own control sequences only."""
 
     buffer = None  # prevents writes that bypass the guard
@@ -65,16 +65,16 @@ class Guarded:
 
 def guarded(stream: TextIO) -> TextIO:
     """Wrap the stream if it is a terminal. Characters that its encoding lacks are escaped."""
-    if isinstance(stream, Guarded):
+    if isinstance(stream, GuardedStream):
         return cast(TextIO, stream)
     if isinstance(stream, TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
-    return cast(TextIO, Guarded(stream)) if stream.isatty() else stream
+    return cast(TextIO, GuardedStream(stream)) if stream.isatty() else stream
 
 
 def unguarded(stream: TextIO) -> TextIO:
     """Return the wrapped terminal, for a library that draws on it. Pass it printable text only."""
-    return stream._stream if isinstance(stream, Guarded) else stream
+    return stream._stream if isinstance(stream, GuardedStream) else stream
 
 
 def guard_terminals() -> None:
@@ -84,7 +84,7 @@ def guard_terminals() -> None:
 
 def write_bytes(stream: TextIO, content: bytes) -> None:
     """Write foreign bytes: to a terminal as printable text, to anything else unchanged."""
-    if isinstance(stream, Guarded):
+    if isinstance(stream, GuardedStream):
         stream.write_bytes(content)
     elif (raw := getattr(stream, "buffer", None)) is not None:
         stream.flush()

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.codec.bodies import TooDeep, bounded_json
 from fairlead.codec.messages.reader import decoding_reader, reader
 from fairlead.codec.messages.scalars import text_bytes
@@ -115,7 +115,7 @@ def fast_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
     return (*_type_meta(raw[6:offset]), raw[start:end]) if start + size == end else None
 
 
-@remembered(512)
+@memoized(512)
 def _type_meta(raw: bytes) -> tuple[str, str]:
     """The apiVersion and kind in the type field of an envelope."""
     try:

@@ -9,7 +9,7 @@ from functools import cmp_to_key
 from math import inf
 from typing import Any
 
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.codec.yaml_scalars import plain
 
 _LONGEST_SIMPLE_KEY = 128
@@ -159,7 +159,7 @@ def _folded(shown: str, indent: str, column: int) -> str:
     return "".join([*pieces, shown[start:]])
 
 
-@remembered(2048, longest=64)
+@memoized(2048, longest=64)
 def _line(text: str) -> str:
     """Text without line breaks."""
     if _SAFE.fullmatch(text):

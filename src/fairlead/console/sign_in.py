@@ -16,8 +16,13 @@ from fairlead.api.request import Request
 from fairlead.auth.authentication.authorities import Untrusted
 from fairlead.auth.authentication.bearer import BearerTokens, bearer_token
 from fairlead.auth.authentication.chain import Rejected
-from fairlead.auth.authentication.console_sessions import PREFIX, Basis, ConsoleSessions, Session
-from fairlead.auth.authentication.expiring_secrets import TooManyHandouts
+from fairlead.auth.authentication.console_sessions import (
+    PREFIX,
+    ConsoleSessions,
+    Session,
+    SessionBasis,
+)
+from fairlead.auth.authentication.expiring_secrets import TooManySecrets
 from fairlead.auth.authentication.factory import Authentication
 from fairlead.auth.authentication.grants import Anchor
 from fairlead.auth.authentication.impersonation import Impersonation, impersonation_headers
@@ -138,7 +143,7 @@ class SignInHandler:
         self._under_way += 1
         try:
             return await asyncio.to_thread(work, *arguments)
-        except TooManyHandouts:
+        except TooManySecrets:
             raise too_many_requests(_BUSY) from None
         except OSError as error:
             logger.error("cannot store sessions of the console: %s", error.strerror)
@@ -147,17 +152,19 @@ class SignInHandler:
             self._under_way -= 1
 
 
-async def basis_of(authentication: Authentication, request: Request) -> Basis:
+async def basis_of(authentication: Authentication, request: Request) -> SessionBasis:
     """Return what the request's credentials depend on: a session made from them must end when they
     become invalid. With impersonation it depends on both users."""
     until = _certificate_end(authentication, request)
     token = _token(request)
-    basis = await _token_basis(authentication.tokens, token, until) if token else Basis(until)
+    basis = (
+        await _token_basis(authentication.tokens, token, until) if token else SessionBasis(until)
+    )
     impersonator = request.impersonator
     if impersonator is None:
         return basis
     impersonation = Impersonation(impersonator, impersonation_headers(request.raw_headers))
-    return Basis(basis.until, (*basis.anchors, *_account(request.user)), impersonation)
+    return SessionBasis(basis.until, (*basis.anchors, *_account(request.user)), impersonation)
 
 
 def _account(user: User) -> tuple[Anchor, ...]:
@@ -165,14 +172,14 @@ def _account(user: User) -> tuple[Anchor, ...]:
     return ((ACCOUNTS, "/".join(account)),) if account is not None else ()
 
 
-async def _token_basis(tokens: BearerTokens, token: str, until: float) -> Basis:
+async def _token_basis(tokens: BearerTokens, token: str, until: float) -> SessionBasis:
     try:
         grant = await tokens.check(token, tokens.audiences)
         read = unverified(token)
         expiry = seconds(read[1], "exp") if read is not None else None
     except (Rejected, BadToken):  # an invalid token beside other, valid credentials
-        return Basis(until)
-    return Basis(until if expiry is None else min(until, expiry), grant.anchors)
+        return SessionBasis(until)
+    return SessionBasis(until if expiry is None else min(until, expiry), grant.anchors)
 
 
 def _certificate_end(authentication: Authentication, request: Request) -> float:

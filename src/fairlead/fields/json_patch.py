@@ -244,7 +244,7 @@ def _copy(document: Any, operation: Operation, copied_bytes: int) -> int:
             "Unable to complete the copy, the accumulated size increase of copy is"
             f" {copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
         )
-    budget.make(size)
+    budget.allocate(size)
     budget.spend(size // _BYTES_A_STEP)
     _put(container, member, copied(value), "error while adding value during copy")
     return copied_bytes

@@ -265,7 +265,7 @@ def _decoded(
 
 def _unread(view: View, document: Object, config: Object) -> Object:
     """The content of a custom object as merged, not decoded: its rules check unknown fields and
-    nulls too, and the schema decodes accepted objects only, see `CustomSchema.settle`."""
+    nulls too, and the schema decodes accepted objects only, see `CustomSchema.normalize`."""
     content: Object = plain(
         copied({name: item for name, item in document.items() if name != "metadata"})
     )

@@ -138,7 +138,7 @@ async def _admit(
         await _authorize(api, operation)
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
-    await budget.run(operation.size, behaviour.settle, value, operation.applies)
+    await budget.run(operation.size, behaviour.normalize, value, operation.applies)
     attributes.is_settled = True
     return generated
 

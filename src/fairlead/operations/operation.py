@@ -113,7 +113,7 @@ class Operation:
         """Bytes to process, which decides whether work is offloaded: the larger of the body and the
         stored object, plus the defaults that were added."""
         sent = weight(self.sent) if isinstance(self.sent, bytes) else 0
-        return max(sent, self.found_size) + budget.made()
+        return max(sent, self.found_size) + budget.allocated()
 
     def found(self, version: Version | None = None) -> None:
         """Set `found_size` from the stored object; None for a new object."""

@@ -214,7 +214,7 @@ async def _prepared(
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
-    await budget.run(operation.size, behaviour.settle, new, operation.applies)
+    await budget.run(operation.size, behaviour.normalize, new, operation.applies)
     return new
 
 

@@ -8,12 +8,18 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fairlead.admission.catalogue import ORDER, Needs, PluginNameError, build_plugins, switched_on
+from fairlead.admission.catalogue import (
+    ORDER,
+    Dependencies,
+    PluginNameError,
+    build_plugins,
+    enabled_plugins,
+)
 from fairlead.admission.chain import Chain
 from fairlead.admission.configuration import Configuration, ConfigurationError, read_configuration
 from fairlead.admission.plugin import CONNECT, Attributes, LazyPlugin, Plugin, PluginBase
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
-from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
+from fairlead.admission.webhooks.setup import WebhookDependencies as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
 from fairlead.auth.authentication.factory import (
     Authentication,
@@ -234,8 +240,8 @@ class Assembly:
         disabled = ",".join(self.options.disable_admission_plugins)
         try:
             configuration = self._admission_configuration()
-            names = switched_on(self.dialect, enabled, disabled)
-            needs = Needs(
+            names = enabled_plugins(self.dialect, enabled, disabled)
+            needs = Dependencies(
                 find=api.newest,
                 namespace=api.namespace,
                 collection=lambda key: api.collection(api.resources.named(key)),

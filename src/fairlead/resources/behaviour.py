@@ -107,7 +107,7 @@ class Behaviour:
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         """Report remarks on an accepted object to the client, with `context.warn`."""
 
-    def settle(self, value: Object, applied: bool) -> None:
+    def normalize(self, value: Object, applied: bool) -> None:
         """Change an accepted object to the form in which reading it from the store returns it.
         `applied`: the object is the result of a server-side apply."""
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.base.records import dataclass
 from fairlead.codec.types.names import label_value, qualified_name
 from fairlead.storage.version import Version
@@ -231,7 +231,7 @@ def _check_values(key: str, operator: str, values: list[str]) -> None:
         raise SelectorError(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
 
 
-@remembered(longest=512, per_byte=200)
+@memoized(longest=512, per_byte=200)
 def parse_labels(text: str) -> tuple[Requirement, ...]:
     found = tuple(_LabelParser(text).parse())
     if len({rule.key for rule in found}) > MAX_KEYS:
@@ -239,7 +239,7 @@ def parse_labels(text: str) -> tuple[Requirement, ...]:
     return found
 
 
-@remembered(longest=512, per_byte=200)
+@memoized(longest=512, per_byte=200)
 def parse_fields(text: str) -> tuple[Requirement, ...]:
     """Parse a field selector, which has only equality: `a=b`, `a==b`, `a!=b`, joined by commas."""
     found: list[Requirement] = []

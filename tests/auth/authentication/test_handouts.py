@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.auth.authentication import expiring_secrets
-from fairlead.auth.authentication.expiring_secrets import ExpiringSecrets, TooManyHandouts
+from fairlead.auth.authentication.expiring_secrets import ExpiringSecrets, TooManySecrets
 from fairlead.base import clock
 
 
@@ -94,7 +94,7 @@ def test_there_is_an_end_to_how_many_there_are(
     monkeypatch.setattr(expiring_secrets, "_MAX_SECRETS", 2)
     kept.hand_out("amy", b"", soon())
     kept.hand_out("bob", b"", soon())
-    with pytest.raises(TooManyHandouts):
+    with pytest.raises(TooManySecrets):
         kept.hand_out("eve", b"", soon())
 
 

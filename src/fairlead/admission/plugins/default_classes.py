@@ -48,7 +48,7 @@ class DefaultStorageClass(PluginBase):
 def default_names(annotations: tuple[str, ...]) -> Callable[[Iterable[Version]], list[str]]:
     """Returns a function that finds the classes marked by one of the annotations, newest first."""
 
-    def work_out(entries: Iterable[Version]) -> list[str]:
+    def find_defaults(entries: Iterable[Version]) -> list[str]:
         marked: list[tuple[str, str]] = []
         for entry in entries:
             metadata = entry.object()["metadata"]
@@ -59,7 +59,7 @@ def default_names(annotations: tuple[str, ...]) -> Callable[[Iterable[Version]],
         marked.sort(key=lambda pair: pair[0], reverse=True)
         return [name for _, name in marked]
 
-    return work_out
+    return find_defaults
 
 
 INGRESSES, INGRESS_CLASSES = "networking/v1/ingresses", "networking/v1/ingressclasses"

@@ -62,7 +62,7 @@ class Limit(NamedTuple):
 
 
 def _said(text: str) -> str:
-    budget.make(len(text))
+    budget.allocate(len(text))
     return text
 
 

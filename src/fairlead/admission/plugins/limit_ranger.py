@@ -122,7 +122,7 @@ def _compute_defaults(ranges: Sequence[Range], spec: Object) -> _Defaults:
                 missing = {name: text for name, text in defaults if name not in present}
                 if missing:
                     names = ", ".join(missing)
-                    budget.make(2 * len(names) + _BYTES_PER_AMOUNT * len(missing))
+                    budget.allocate(2 * len(names) + _BYTES_PER_AMOUNT * len(missing))
                     amounts[place] = resources, field, {**present, **missing}
                     notes.append(f"{names} {kind} for {word} {container['name']}")
         annotation = "; ".join(notes) or annotation

@@ -60,9 +60,9 @@ Fact = TypeVar("Fact")
 class NamespaceFacts(Generic[Fact]):
     """One fact per namespace, computed from its annotations once per version."""
 
-    def __init__(self, find: FindNamespace, work_out: Callable[[Object], Fact]) -> None:
+    def __init__(self, find: FindNamespace, compute: Callable[[Object], Fact]) -> None:
         def of(entry: Version) -> Fact:
-            return work_out(entry.object()["metadata"].get("annotations") or {})
+            return compute(entry.object()["metadata"].get("annotations") or {})
 
         self._find = find
         self._facts = PerObjectCache(of)

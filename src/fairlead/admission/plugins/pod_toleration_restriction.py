@@ -17,7 +17,7 @@ from fairlead.admission.plugins.base import (
 )
 from fairlead.admission.plugins.default_toleration_seconds import default_tolerations
 from fairlead.admission.plugins.namespaces import NamespaceFacts
-from fairlead.admission.plugins.tolerations import Covering, identity, merged, taint_of
+from fairlead.admission.plugins.tolerations import TolerationSet, identity, merged, taint_of
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.decode import decoder
@@ -121,7 +121,7 @@ class PodTolerationRestriction(PluginBase):
         if not allowed:
             return True
         judged = [toleration for toleration in tolerations if toleration not in self._unjudged]
-        return all(map(Covering(allowed).covers, judged))
+        return all(map(TolerationSet(allowed).covers, judged))
 
     def _conflict(self, defaults: Tolerations, requested: Tolerations) -> bool:
         """Whether the pod and the defaults have different tolerations for the same taint. The

@@ -20,7 +20,7 @@ _EXISTS = "Exists"
 _Slot = tuple[str, str, str | None]  # key, effect, and the value (None: any)
 
 
-class Covering:
+class TolerationSet:
     """A set of tolerations that answers whether it covers another toleration."""
 
     def __init__(self, tolerations: Iterable[Object]) -> None:

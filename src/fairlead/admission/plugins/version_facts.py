@@ -22,8 +22,8 @@ MAX_CACHED = 4096
 class PerObjectCache(Generic[Fact]):
     """One fact per object of a resource. The cache is cleared when it has MAX_KEPT entries."""
 
-    def __init__(self, work_out: Callable[[Version], Fact]) -> None:
-        self._work_out = work_out
+    def __init__(self, compute: Callable[[Version], Fact]) -> None:
+        self._work_out = compute
         self._cache: dict[str, tuple[int, Fact]] = {}
 
     def of(self, entry: Version) -> Fact:
@@ -50,10 +50,10 @@ class PerCollectionCache(Generic[Fact]):
     """One fact about all objects of a resource, recomputed when the collection changes."""
 
     def __init__(
-        self, find: FindCollection, key: str, work_out: Callable[[Iterable[Version]], Fact]
+        self, find: FindCollection, key: str, compute: Callable[[Iterable[Version]], Fact]
     ) -> None:
         self._collection = find(key)
-        self._work_out = work_out
+        self._work_out = compute
         self._revision = -1
         self._fact: Fact | None = None
 

@@ -58,7 +58,7 @@ class _Denied(Exception):
         self.code = code
 
 
-class Asking:
+class WebhookCaller:
     """Calls the webhooks of one type and records metrics."""
 
     def __init__(self, kind: str, reviews: Reviews) -> None:
@@ -66,7 +66,7 @@ class Asking:
         self._reviews = reviews
         self._failures = Tally(logger, logging.WARNING, f"calls to {kind} webhooks fail")
 
-    async def ask(
+    async def call(
         self, match: Match, attributes: Attributes, documents: Documents, use: Use, note: str
     ) -> bool:
         """Call a webhook. Returns whether the response changed the object; raises StatusError if

@@ -64,7 +64,7 @@ class Configurations:
         names = {(candidate.group, candidate.name) for candidate in resources}
         return any(may_match(hook, names) for hook in self._hooks)
 
-    def asked(self, attributes: Attributes) -> Sequence[Match]:
+    def matches(self, attributes: Attributes) -> Sequence[Match]:
         """The webhooks whose rules match a write; empty if webhooks are not to be called for it."""
         if attributes.is_settled or (is_server(attributes.user) and not self._is_serving()):
             return ()

@@ -14,7 +14,13 @@ import orjson
 
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.admission.plugins.version_facts import FindNamespace
-from fairlead.admission.webhooks.call import MUTATING, VALIDATING, Asking, CallFailed, annotate
+from fairlead.admission.webhooks.call import (
+    MUTATING,
+    VALIDATING,
+    CallFailed,
+    WebhookCaller,
+    annotate,
+)
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.match import Match, selects
 from fairlead.admission.webhooks.reviews import JSON_PATCH, Answer, Reviews
@@ -30,7 +36,7 @@ from fairlead.fields.errors import MalformedPatch, OperationFailed, TooManyOpera
 from fairlead.fields.json_patch import Operation, apply_json_patch, operations
 
 
-class Means(NamedTuple):
+class Dependencies(NamedTuple):
     """The dependencies of a webhook plugin."""
 
     configurations: Configurations
@@ -44,12 +50,12 @@ class WebhookPlugin(PluginBase):
 
     kind = ""
 
-    def __init__(self, means: Means) -> None:
-        self.concerns = self.depends_on_other_state = means.configurations
-        self._configurations = means.configurations
-        self._shapes = means.shapes
-        self._find = means.find
-        self._asking = Asking(self.kind, means.reviews)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self.concerns = self.depends_on_other_state = dependencies.configurations
+        self._configurations = dependencies.configurations
+        self._shapes = dependencies.shapes
+        self._find = dependencies.find
+        self._caller = WebhookCaller(self.kind, dependencies.reviews)
 
 
 _MUTATION, _PATCH = "mutation.webhook.admission.@/", "patch.webhook.admission.@/"
@@ -73,12 +79,12 @@ class MutatingAdmissionWebhook(WebhookPlugin):
     name = "MutatingAdmissionWebhook"
     kind = MUTATING
 
-    def __init__(self, dialect: Dialect, means: Means) -> None:
-        super().__init__(means)
+    def __init__(self, dialect: Dialect, dependencies: Dependencies) -> None:
+        super().__init__(dependencies)
         self._mutation, self._patch = dialect.group_name(_MUTATION), dialect.group_name(_PATCH)
 
     async def admit(self, attributes: Attributes) -> None:
-        matches = self._configurations.asked(attributes)
+        matches = self._configurations.matches(attributes)
         if not matches:
             return
         rounds = attributes.memory
@@ -96,7 +102,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
                 continue
             if attributes.round and hook.uid not in rounds.again:
                 continue
-            if await self._ask(match, attributes, documents):
+            if await self._call(match, attributes, documents):
                 rounds.object_changed()
                 attributes.wants_round = True
             if hook.if_needed:
@@ -104,7 +110,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         if attributes.wants_round and not attributes.round and rounds.willing:
             rounds.output = _sorted_json(attributes.value)
 
-    async def _ask(self, match: Match, attributes: Attributes, documents: Documents) -> bool:
+    async def _call(self, match: Match, attributes: Attributes, documents: Documents) -> bool:
         place = f"round_{attributes.round}_index_{match.index}"
         changed = False
 
@@ -120,7 +126,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
 
         try:
             failed_open = f"failed-open.{self._mutation}{place}"
-            return await self._asking.ask(match, attributes, documents, use, failed_open)
+            return await self._caller.call(match, attributes, documents, use, failed_open)
         finally:
             details = {**_named(match), "mutated": changed}
             annotate(attributes.context, f"{self._mutation}{place}", _json(details))
@@ -144,7 +150,7 @@ def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Oper
     """The patch operations in a response; raises StatusError and CallFailed."""
     if not answer.patch:
         return []
-    budget.make(len(answer.patch))  # the object may grow by this much
+    budget.allocate(len(answer.patch))  # the object may grow by this much
     try:
         patch_operations = operations(_document(answer.patch))
     except (BodyError, MalformedPatch, TooManyOperations) as error:
@@ -196,19 +202,19 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
     name = "ValidatingAdmissionWebhook"
     kind = VALIDATING
 
-    def __init__(self, dialect: Dialect, means: Means) -> None:
-        super().__init__(means)
+    def __init__(self, dialect: Dialect, dependencies: Dependencies) -> None:
+        super().__init__(dependencies)
         self._failed_open = dialect.group_name(_FAILED_OPEN)
 
     async def validate(self, attributes: Attributes) -> None:
         """Wait for all webhooks; of several errors, raise that of the first webhook in order."""
-        matches = self._configurations.asked(attributes)
+        matches = self._configurations.matches(attributes)
         chosen = [match for match in matches if selects(match.hook, attributes, self._find)]
         if not chosen:
             return
         documents = Documents(self._shapes, attributes, is_final=True)
         calls = [
-            self._asking.ask(
+            self._caller.call(
                 match, attributes, documents, _accept, f"{self._failed_open}round_0_index_{index}"
             )
             for index, match in enumerate(chosen)

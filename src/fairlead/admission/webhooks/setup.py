@@ -9,7 +9,7 @@ from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.plugins import (
-    Means,
+    Dependencies,
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
 )
@@ -33,7 +33,7 @@ _PLUGINS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class WebhookDependencies:
     """The dependencies of the plugins. `follow` registers a listener for the commits of a resource,
     called before their clients get a response. `on_change` is called when the set of webhooks
     changes. `is_serving` returns whether startup is complete."""
@@ -48,29 +48,31 @@ class Surroundings:
 
 
 def webhook_plugins(
-    surroundings: Surroundings, configuration: Configuration, enabled: Collection[str]
+    dependencies: WebhookDependencies, configuration: Configuration, enabled: Collection[str]
 ) -> dict[str, Plugin]:
     """The enabled plugins among the two, by name; raises ConfigurationError."""
-    reviews = Reviews(surroundings.resources)
+    reviews = Reviews(dependencies.resources)
     plugins: dict[str, Plugin] = {}
     for key, plugin in _PLUGINS.items():
         if plugin.name not in enabled:
             continue
         users = _credentials(configuration.of(plugin.name))
-        followed = _follow(surroundings, key, users)
-        means = Means(followed, reviews, surroundings.shapes, surroundings.find)
-        plugins[plugin.name] = plugin(surroundings.resources.dialect, means)
+        followed = _follow(dependencies, key, users)
+        plugin_dependencies = Dependencies(
+            followed, reviews, dependencies.shapes, dependencies.find
+        )
+        plugins[plugin.name] = plugin(dependencies.resources.dialect, plugin_dependencies)
     return plugins
 
 
-def _follow(surroundings: Surroundings, key: str, users: HostCredentials) -> Configurations:
+def _follow(dependencies: WebhookDependencies, key: str, users: HostCredentials) -> Configurations:
     def webhook(client_config: Object) -> Webhook:
-        return surroundings.webhooks.webhook(client_config, users)
+        return dependencies.webhooks.webhook(client_config, users)
 
     configurations = Configurations(
-        surroundings.resources, webhook, surroundings.on_change, surroundings.is_serving
+        dependencies.resources, webhook, dependencies.on_change, dependencies.is_serving
     )
-    surroundings.follow(key, configurations.changed)
+    dependencies.follow(key, configurations.changed)
     return configurations
 
 

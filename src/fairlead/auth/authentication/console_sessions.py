@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.auth.authentication.chain import Credentials, Rejected
-from fairlead.auth.authentication.expiring_secrets import ExpiringSecrets, Handout
+from fairlead.auth.authentication.expiring_secrets import ExpiringSecrets, IssuedSecret
 from fairlead.auth.authentication.grants import Anchor, Audiences, Grant, common
 from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.service_accounts import SECRETS, Lookup
@@ -37,7 +37,7 @@ _ABSENT = "what the session would rest on is not there"
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class SessionBasis:
     """The dependencies of a session: the unix time when the credentials expire, the objects behind
     them, and the impersonation, if the user is impersonated."""
 
@@ -75,7 +75,7 @@ class ConsoleSessions:
         self._lookup = lookup
         self._token_file = token_file
 
-    def link(self, user: User, basis: Basis) -> tuple[str, float]:
+    def link(self, user: User, basis: SessionBasis) -> tuple[str, float]:
         """Issue a code for a user; returns it with its expiry. Raises TooManyHandouts, and Rejected
         if a dependency of the session is missing."""
         now = time()
@@ -103,13 +103,13 @@ class ConsoleSessions:
         """The session of a valid token, else None."""
         if not token.startswith(PREFIX):
             return None
-        handout = self._sessions.find(_secret(token))
-        return self._decode_valid(token, handout) if handout is not None else None
+        secret = self._sessions.find(_secret(token))
+        return self._decode_valid(token, secret) if secret is not None else None
 
-    def _decode_valid(self, token: str, handout: Handout) -> Session | None:
+    def _decode_valid(self, token: str, secret: IssuedSecret) -> Session | None:
         """Decode a stored session; None if a dependency changed."""
         try:
-            session = _read(token, handout)
+            session = _read(token, secret)
         except ValueError:  # the machine stopped before the file was flushed
             return None
         is_valid = all(state and self._state(anchor) == state for anchor, state in session.anchors)
@@ -182,12 +182,12 @@ def _impersonation_fields(impersonation: Impersonation) -> dict[str, Any]:
     return {"impersonator": _user_fields(impersonation.impersonator), "headers": headers}
 
 
-def _read(token: str, handout: Handout) -> Session:
-    value = json.loads(handout.content)
+def _read(token: str, secret: IssuedSecret) -> Session:
+    value = json.loads(secret.content)
     anchors = tuple(((resource, key), state) for resource, key, state in value["anchors"])
     impersonation = _read_impersonation(value) if "impersonator" in value else None
     user = _user(value["user"])
-    return Session(token, user, handout.until, value["ends"], anchors, impersonation)
+    return Session(token, user, secret.until, value["ends"], anchors, impersonation)
 
 
 def _read_impersonation(value: dict[str, Any]) -> Impersonation:

@@ -24,12 +24,12 @@ _NEW, _WRITE_TIMEOUT = ".new", 60.0  # seconds until an unfinished file counts a
 _MAX_SECRETS, _MAX_PER_OWNER = 10_000, 32
 
 
-class TooManyHandouts(Exception):
+class TooManySecrets(Exception):
     """The maximum number of valid secrets is reached."""
 
 
 @dataclass(frozen=True, slots=True)
-class Handout:
+class IssuedSecret:
     content: bytes
     until: float  # unix time
 
@@ -59,11 +59,11 @@ class ExpiringSecrets:
             raise
         return secret
 
-    def find(self, secret: str) -> Handout | None:
+    def find(self, secret: str) -> IssuedSecret | None:
         """The content of a valid secret, else None."""
         return self._read(self._file(secret)) if _SECRET.fullmatch(secret) else None
 
-    def take(self, secret: str) -> Handout | None:
+    def take(self, secret: str) -> IssuedSecret | None:
         """The same, once only across all processes: the first caller gets the content, and the
         secret becomes invalid."""
         if not _SECRET.fullmatch(secret):
@@ -112,11 +112,11 @@ class ExpiringSecrets:
     def _file(self, secret: str) -> Path:
         return self._directory / f"{secret[:16]}.{sha256(secret.encode()).hexdigest()}"
 
-    def _read(self, path: Path) -> Handout | None:
+    def _read(self, path: Path) -> IssuedSecret | None:
         try:
             with path.open("rb") as file:
                 until = os.fstat(file.fileno()).st_mtime
-                return Handout(file.read(), until) if time() < until else None
+                return IssuedSecret(file.read(), until) if time() < until else None
         except OSError:  # any failure counts as unknown
             return None
 
@@ -127,7 +127,7 @@ class ExpiringSecrets:
             with suppress(FileNotFoundError):
                 os.unlink(path)
         if len(left) >= _MAX_SECRETS:
-            raise TooManyHandouts
+            raise TooManySecrets
 
     def _sweep(self) -> Iterator[tuple[float, str]]:
         """Delete expired files and yield the remaining ones with their expiry."""

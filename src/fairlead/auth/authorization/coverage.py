@@ -36,7 +36,7 @@ class _Comparison:
         if self._left < 0:
             raise TooManyRules
 
-    def look_for(self, rule: Rule) -> None:
+    def add_missing(self, rule: Rule) -> None:
         """Add to `missing` the parts of a wanted rule that no owned rule covers: verbs on one
         resource of one group (and one name), or on one path."""
         verbs = list(dict.fromkeys(rule.get("verbs") or ()))
@@ -80,7 +80,7 @@ def missing_rules(owned: Iterable[Rule], wanted_rules: Iterable[Rule]) -> list[R
     """The first 1000 parts of the wanted rules that no owned rule covers; raises TooManyRules."""
     comparison = _Comparison(owned)
     for rule in wanted_rules:
-        comparison.look_for(rule)
+        comparison.add_missing(rule)
     return comparison.missing
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.codec.types.names import path_segment
 from fairlead.storage.selection import Selection, SelectorError, parse_fields
 
@@ -47,7 +47,7 @@ def attributes_of(user: User, target: Target, field_selector: str) -> Attributes
     )
 
 
-@remembered(longest=512)
+@memoized(longest=512)
 def _selected_name(field_selector: str) -> str:
     """The single name that a field selector matches, or an empty string."""
     try:

@@ -25,7 +25,7 @@ class _PathRule(NamedTuple):
     prefixes: tuple[str, ...]
 
 
-class Question(NamedTuple):
+class RuleQuery(NamedTuple):
     """Attributes in the form that rules match; computed once for all roles of a user.
 
     `resources` are the spellings by which a rule can match the resource. `pods/*` is not among
@@ -40,13 +40,13 @@ class Question(NamedTuple):
     is_resource: bool
 
 
-def question(attributes: Attributes) -> Question:
+def question(attributes: Attributes) -> RuleQuery:
     resources: tuple[str, ...]
     if attributes.subresource:
         resources = (attributes.full_resource, ALL, f"*/{attributes.subresource}")
     else:
         resources = (attributes.resource, ALL)
-    return Question(
+    return RuleQuery(
         attributes.verb,
         attributes.group,
         resources,
@@ -83,7 +83,7 @@ class CompiledRules:
             prefixes = tuple(path.rstrip(ALL) for path in paths if path.endswith(ALL))
             self._paths.append(_PathRule(verbs, frozenset(paths), prefixes))
 
-    def allow(self, asked: Question) -> bool:
+    def allow(self, asked: RuleQuery) -> bool:
         if not asked.is_resource:
             return self.allow_path(asked.verb, asked.path)
         by_resource = self._by_resource

@@ -11,8 +11,8 @@ from fairlead.auth.authorization.bindings import Binding, Scope
 from fairlead.auth.authorization.rules import (
     ALL,
     CompiledRules,
-    Question,
     Rule,
+    RuleQuery,
     question,
     without_partial_wildcards,
 )
@@ -113,7 +113,7 @@ class Reasons:
         return ""
 
 
-def _question(user: User, query: questions.Question) -> Question:
+def _question(user: User, query: questions.Question) -> RuleQuery:
     return question(
         Attributes(
             user,
@@ -139,7 +139,7 @@ def subject_of(binding: Binding, user: User) -> str:
     return ""
 
 
-def what_is_missing(rule: Rule, question: Question, allows: Callable[[Rule], bool]) -> str:
+def what_is_missing(rule: Rule, question: RuleQuery, allows: Callable[[Rule], bool]) -> str:
     """The single reason why the rule does not allow the question; empty if there are several."""
     if allows(rule):
         return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairlead.base.budget import make
+from fairlead.base.budget import allocate
 from fairlead.codec.bodies import MAX_DEPTH, TooDeep
 from fairlead.codec.messages.layout import (
     BOOL,
@@ -88,7 +88,7 @@ def _read(
     """Read the message between two offsets into an object."""
     if depth > _MAX_DEPTH:
         raise TooDeep
-    make(_MESSAGE)
+    allocate(_MESSAGE)
     if not message.is_known:
         build_layout(message)
     parts = message.parts

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.codec.protobuf_wire import (
     BYTES,
     FIXED64,
@@ -53,13 +53,13 @@ def _write_micro_time(value: str | None) -> bytes:
     return _micros(value) if value else b""
 
 
-@remembered(4096, longest=32)
+@memoized(4096, longest=32)
 def _seconds(value: str) -> bytes:
     """Cached: objects repeat the same few times."""
     return _timestamp(parse_time(value), 0)
 
 
-@remembered(4096, longest=40)
+@memoized(4096, longest=40)
 def _micros(value: str) -> bytes:
     moment = parse_time(value)
     return _timestamp(moment, moment.microsecond * 1000)
@@ -83,7 +83,7 @@ def _moment(raw: bytes) -> datetime | None:
         raise WireError(f"timestamp: {signed(seconds)} seconds are out of range") from None
 
 
-@remembered(4096, longest=24)
+@memoized(4096, longest=24)
 def _read_time(raw: bytes) -> str | None:
     """Cached: objects repeat the same few times."""
     moment = _moment(raw)

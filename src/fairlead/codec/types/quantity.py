@@ -6,7 +6,7 @@ import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, localcontext
 from typing import Final, NamedTuple
 
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 
 # The last group matches any rest, so that the expression never backtracks.
 _PATTERN = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(.*)", re.ASCII | re.DOTALL)
@@ -76,7 +76,7 @@ def _simple_digits(text: str) -> int:
     return cut if text[:cut].isdigit() and text.isascii() else 0
 
 
-@remembered(4096, longest=64)
+@memoized(4096, longest=64)
 def amount(text: str) -> Amount:
     """Parse a text, rounded away from zero to nano; raises QuantityError."""
     cut = _simple_digits(text)
@@ -139,7 +139,7 @@ def is_less(left: str, other: str) -> bool:
     return left < other if cut == beside else cut < beside
 
 
-@remembered(4096, longest=64)
+@memoized(4096, longest=64)
 def _canonical(text: str) -> str:
     text = text.strip()
     value, kind = amount(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fairlead.admission.catalogue import PluginNameError, switched_on
+from fairlead.admission.catalogue import PluginNameError, enabled_plugins
 from fairlead.api.audit.flags import AuditFlagError, check_audit_flags
 from fairlead.auth.authorization.modes import ModeError, check_files, parse_modes
 from fairlead.base.dialect import DIALECTS
@@ -31,7 +31,7 @@ def check_flags(options: argparse.Namespace) -> None:
     if options.testing and options.read_only:
         raise FlagError("--testing and --read-only do not go together")
     try:
-        switched_on(
+        enabled_plugins(
             DIALECTS[options.dialect],
             ",".join(options.enable_admission_plugins),
             ",".join(options.disable_admission_plugins),

@@ -72,7 +72,7 @@ class AutoscalerBehaviour(Behaviour):
         for name in ("currentReplicas", "desiredReplicas"):
             non_negative(value["status"].get(name), f"status.{name}", causes)
 
-    def settle(self, value: Object, applied: bool) -> None:
+    def normalize(self, value: Object, applied: bool) -> None:
         """Reduce an accepted autoscaler to the fields that version v1 and its annotations can
         hold."""
         round_trip(value)

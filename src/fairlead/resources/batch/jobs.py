@@ -108,7 +108,7 @@ class JobBehaviour(TemplateBehaviour):
         STATUS.check(value["status"], causes)
         _check_uncounted(value["status"].get("uncountedTerminatedPods") or {}, causes)
 
-    def settle(self, value: Object, applied: bool) -> None:
+    def normalize(self, value: Object, applied: bool) -> None:
         """A Job without labels of its own has the labels of its template, also the generated
         ones."""
         labels = value["spec"]["template"]["metadata"].get("labels")

@@ -12,7 +12,7 @@ from ipaddress import (
     ip_network,
 )
 
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.resources.causes import Causes
 
 Address = IPv4Address | IPv6Address
@@ -23,7 +23,7 @@ V4, V6 = "IPv4", "IPv6"
 _ZEROS = re.compile(r"(?<![0-9a-fA-F:.])0+(?=\d)|(?<=\.)0+(?=\d)")
 
 
-@remembered(8192, longest=64)
+@memoized(8192, longest=64)
 def parse_address(text: str) -> Address | None:
     if "%" in text:
         return None
@@ -67,7 +67,7 @@ def non_special_address(text: str, path: str, causes: Causes) -> None:
     causes.invalid_each(path, text, special_uses(text))
 
 
-@remembered(8192, longest=64)
+@memoized(8192, longest=64)
 def special_uses(text: str) -> list[str]:
     """Why an address is not reachable from other hosts; empty if it is."""
     address = parse_address(text)

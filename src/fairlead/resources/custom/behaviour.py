@@ -49,11 +49,11 @@ class CustomBehaviour(Behaviour):
             keep(value, old, name)
         value["metadata"] = {**old["metadata"]}
 
-    def settle(self, value: Object, applied: bool) -> None:
+    def normalize(self, value: Object, applied: bool) -> None:
         """Fill in the defaults that reading from the store would: a status that the create dropped
         may have one. Objects of other versions are converted first, see `stored_versions.kept`."""
         if self._kind is self._kind.definition.storage:
-            self._kind.compiled.settle(value, applied=applied)
+            self._kind.compiled.normalize(value, applied=applied)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         self._check(value, None, causes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.base.records import dataclass, field
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, WARNING
@@ -302,7 +302,7 @@ def pull_attempt(elapsed: float) -> tuple[bool, float]:
     return False, began + pause_before(attempt) - elapsed
 
 
-@remembered(1024)
+@memoized(1024)
 def full_name(image: str) -> str:
     """An image with registry and tag: `nginx` is `docker.io/library/nginx:latest`."""
     first, slash, _ = image.partition("/")
@@ -313,7 +313,7 @@ def full_name(image: str) -> str:
     return image if "@" in image or ":" in image.rpartition("/")[2] else f"{image}:latest"
 
 
-@remembered(1024)
+@memoized(1024)
 def image_id(image: str) -> str:
     """A stable image ID; derived from the name, since there is no content."""
     name = full_name(image)

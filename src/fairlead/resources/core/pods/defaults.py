@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.resources.behaviour import Object
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.container_lists import (
@@ -161,7 +161,7 @@ def default_pull_policy(image: str) -> str:
     return _default_pull_policy(image)
 
 
-@remembered(longest=512)
+@memoized(longest=512)
 def _default_pull_policy(image: str) -> str:
     match = _IMAGE.match(_with_registry(image))
     if match is None or len(match["name"]) > _MAX_NAME_LENGTH or _IDENTIFIER.match(image):

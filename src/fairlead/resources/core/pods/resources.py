@@ -6,7 +6,7 @@ from __future__ import annotations
 from decimal import ROUND_UP, Decimal
 from typing import Final
 
-from fairlead.base.caches import BoundedCache, remembered
+from fairlead.base.caches import BoundedCache, memoized
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.quantity import QuantityError, format_quantity, is_less, quantity
@@ -183,7 +183,7 @@ def round_up_amounts(amounts: Object | None) -> None:
             amounts[name] = _rounded(text)
 
 
-@remembered(256, longest=64)
+@memoized(256, longest=64)
 def _rounded(amount: str) -> str:
     value = quantity(amount)
     rounded = value.quantize(_MILLI, rounding=ROUND_UP)

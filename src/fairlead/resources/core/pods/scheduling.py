@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from fairlead.base.caches import remembered
+from fairlead.base.caches import memoized
 from fairlead.codec.types.names import (
     dns_label,
     dns_subdomain,
@@ -124,7 +124,7 @@ def check_tolerations(tolerations: list[Object], path: str, causes: Causes) -> N
         _check_toleration(toleration, f"{path}[{index}]", causes)
 
 
-@remembered(256, longest=_MAX_KEY_LENGTH)
+@memoized(256, longest=_MAX_KEY_LENGTH)
 def _is_taint_key(key: str) -> bool:
     """Cached: nearly all pods tolerate the same few taints, which the server adds."""
     return is_qualified_name(key)

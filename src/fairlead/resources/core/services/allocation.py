@@ -48,7 +48,7 @@ class Pool:
     def hold(self, number: int, holder: Hashable) -> None:
         self._holders.setdefault(number, set()).add(holder)
 
-    def settle(self, number: int, holder: Hashable) -> None:
+    def assign(self, number: int, holder: Hashable) -> None:
         """Assign a number to a holder and drop all reservations of it."""
         holders = self._holders.get(number, ())
         services = {each for each in holders if not isinstance(each, Reservation)}
@@ -187,7 +187,7 @@ class ServiceAllocators:
         before = self._assigned.pop(key, set())
         after = self._claims(new["spec"]) if new is not None else set()
         for pool, number in after:
-            pool.settle(number, key)
+            pool.assign(number, key)
         for pool, number in before - after:
             pool.release(number, key)
         if after:

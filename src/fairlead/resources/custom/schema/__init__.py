@@ -102,7 +102,7 @@ class CustomSchema:
         fields = UnknownFields(self._markers, self._metadata)
         return fields.paths(self._schema(), self._preserve, value)
 
-    def settle(self, value: Object, *, applied: bool) -> None:
+    def normalize(self, value: Object, *, applied: bool) -> None:
         """Change an accepted object, in place, to the form in which the store returns it. An
         `applied` object is merged from configurations and may hold nulls and fields that the types
         of field ownership let through."""

@@ -39,7 +39,7 @@ def fresh(default: Any, name: str = "") -> Fresh:
     shared = not isinstance(default, (dict, list))
 
     def make() -> Any:
-        budget.make(size)
+        budget.allocate(size)
         return default if shared else orjson.loads(encoded)
 
     return make
