@@ -49,10 +49,10 @@ class Dependencies:
 @dataclass(frozen=True, slots=True)
 class _Row:
     """How to construct a plugin: its module, which has a class of the plugin's name, and the
-    constructor arguments: fields of `Dependencies` and the values that `_build_from_row` adds. Without a
-    module it is constructed by a function of `_BUILDERS` or by another part (`Dependencies.others`). A
-    plugin with `concerns` is constructed on the first write to one of these resources. `on`: it is
-    enabled by default."""
+    constructor arguments: fields of `Dependencies` and the values that `_build_from_row` adds.
+    Without a module it is constructed by a function of `_BUILDERS` or by another part
+    (`Dependencies.others`). A plugin with `concerns` is constructed on the first write to one of
+    these resources. `on`: it is enabled by default."""
 
     module: str = ""
     arguments: str = ""

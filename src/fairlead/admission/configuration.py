@@ -91,9 +91,9 @@ class Section:
     file: Path
     place: str = ""  # field path within the file
 
-    def error(self, path: str, why: str) -> ConfigurationError:
+    def error(self, path: str, reason: str) -> ConfigurationError:
         """The error about a field of the value."""
-        return _error(self.file, f"{self.place}.{path}".strip("."), why)
+        return _error(self.file, f"{self.place}.{path}".strip("."), reason)
 
     def beside(self, name: str) -> Path:
         """The path of a file named in the configuration; relative to the configuration file."""
@@ -119,15 +119,15 @@ def read_configuration(
     listed = reader.section(_FILE, Section(_load(path), path))
     sections: dict[str, Section] = {}
     for index, entry in enumerate(listed.value.get("plugins") or ()):
-        place = Section(entry, path, f"plugins[{index}]")
+        entry_section = Section(entry, path, f"plugins[{index}]")
         name = entry.get("name", "")
         if name not in known_plugins:
-            raise place.error("name", f'unknown plugin "{name}"')
+            raise entry_section.error("name", f'unknown plugin "{name}"')
         if name in sections:
-            raise place.error("name", f"{name} is configured twice")
-        version_kind = _entry_section(place)
-        if version_kind is not None:
-            sections[name] = reader.section(_form(name, version_kind), version_kind)
+            raise entry_section.error("name", f"{name} is configured twice")
+        plugin_section = _entry_section(entry_section)
+        if plugin_section is not None:
+            sections[name] = reader.section(_form(name, plugin_section), plugin_section)
     return Configuration(sections)
 
 
@@ -152,9 +152,9 @@ def _form(plugin: str, section: Section) -> _Form:
     return form
 
 
-def _error(file: Path, place: str, why: str) -> ConfigurationError:
-    where = f"{file}: {place}" if place else str(file)
-    return ConfigurationError(f"--{FLAG}: {where}: {why}")
+def _error(file: Path, field_path: str, reason: str) -> ConfigurationError:
+    where = f"{file}: {field_path}" if field_path else str(file)
+    return ConfigurationError(f"--{FLAG}: {where}: {reason}")
 
 
 def _load(file: Path) -> Any:
@@ -201,9 +201,9 @@ class _Reader:
                 "kind", f"{_quote_or_nothing(kind)} is not known in {version}, only {expected}"
             )
         if version != versions[0]:
-            place = f"{section.place}.apiVersion".strip(".")
+            field_path = f"{section.place}.apiVersion".strip(".")
             message = "--%s: %s: %s: %s is deprecated; use %s"
-            logger.warning(message, FLAG, section.file, place, version, versions[0])
+            logger.warning(message, FLAG, section.file, field_path, version, versions[0])
 
     def _decode(self, form: _Form, section: Section, document: Object) -> Object:
         struct = self._structs[form.type]

@@ -122,13 +122,13 @@ def unauthorized(message: str = "Unauthorized") -> StatusError:
     return StatusError(401, "Unauthorized", message)
 
 
-def forbidden(ref: ResourceRef, why: str, causes: Sequence[Cause] = ()) -> StatusError:
+def forbidden(ref: ResourceRef, reason: str, causes: Sequence[Cause] = ()) -> StatusError:
     listed = [cause.as_dict() for cause in causes]
-    message = f"{ref.named} is forbidden: {why}"
+    message = f"{ref.named} is forbidden: {reason}"
     if not ref.qualified:
-        message = f"forbidden: {why}"
+        message = f"forbidden: {reason}"
     elif not ref.name:
-        message = f"{ref.qualified} is forbidden: {why}"
+        message = f"{ref.qualified} is forbidden: {reason}"
     return StatusError(403, "Forbidden", message, details=ref.details(causes=listed))
 
 
@@ -172,8 +172,8 @@ def already_exists(ref: ResourceRef) -> StatusError:
     return StatusError(409, "AlreadyExists", f"{ref.named} already exists", details=ref.details())
 
 
-def conflict(ref: ResourceRef, why: str) -> StatusError:
-    message = f"Operation cannot be fulfilled on {ref.named}: {why}"
+def conflict(ref: ResourceRef, reason: str) -> StatusError:
+    message = f"Operation cannot be fulfilled on {ref.named}: {reason}"
     return StatusError(409, "Conflict", message, details=ref.details())
 
 

@@ -50,17 +50,19 @@ class Continuation:
         return cls(value["rv"], start)
 
 
-def _invalid(why: str) -> ContinuationError:
-    return ContinuationError(f"continue key is not valid: {why}")
+def _invalid(reason: str) -> ContinuationError:
+    return ContinuationError(f"continue key is not valid: {reason}")
 
 
 def _decode(text: str) -> bytes:
     clean = text.replace("\n", "").replace("\r", "")
-    wrong = next((index for index, letter in enumerate(clean) if letter not in _LETTERS), None)
-    if wrong is None and len(clean) % 4 == 1:
-        wrong = len(clean) - 1
-    if wrong is not None:
-        raise _invalid(f"illegal base64 data at input byte {wrong}")
+    invalid_index = next(
+        (index for index, letter in enumerate(clean) if letter not in _LETTERS), None
+    )
+    if invalid_index is None and len(clean) % 4 == 1:
+        invalid_index = len(clean) - 1
+    if invalid_index is not None:
+        raise _invalid(f"illegal base64 data at input byte {invalid_index}")
     return base64.urlsafe_b64decode(clean + "=" * (-len(clean) % 4))
 
 
@@ -71,13 +73,13 @@ def _parse(raw: bytes) -> dict[str, Any]:
         raise _invalid(describe_json_error(raw)) from None
     if value is None:
         return {}
-    wrong = f"json: cannot unmarshal {json_kind(value)} into Go"
+    problem = f"json: cannot unmarshal {json_kind(value)} into Go"
     if not isinstance(value, dict):
-        raise _invalid(f"{wrong} value of type storage.continueToken")
+        raise _invalid(f"{problem} value of type storage.continueToken")
     for name, (type_name, word) in _TYPES.items():
         item = value.get(name)
         if item is not None and item.__class__ is not type_name:
             shown = f"number {item}" if isinstance(item, float) else json_kind(item)
-            place = f"struct field continueToken.{name} of type {word}"
-            raise _invalid(f"json: cannot unmarshal {shown} into Go {place}")
+            target = f"struct field continueToken.{name} of type {word}"
+            raise _invalid(f"json: cannot unmarshal {shown} into Go {target}")
     return value

@@ -24,28 +24,28 @@ def strict_problems(raw: bytes, struct: Struct) -> list[str]:
     return list(paths)
 
 
-def _problems(node: Type, value: Any, way: list[str]) -> Iterator[str]:
-    """`way` holds the steps to the value."""
+def _problems(node: Type, value: Any, path: list[str]) -> Iterator[str]:
+    """`path` holds the steps to the value."""
     if isinstance(value, Pairs):
-        yield from _of_object(node, value, way)
+        yield from _of_object(node, value, path)
     elif isinstance(node, ListOf) and isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _below(node.element, item, way, f"[{index}]")
+            yield from _below(node.element, item, path, f"[{index}]")
 
 
-def _of_object(node: Type, value: Pairs, way: list[str]) -> Iterator[str]:
+def _of_object(node: Type, value: Pairs, path: list[str]) -> Iterator[str]:
     if not isinstance(node, (Struct, MapOf)):
         return
     seen: set[str] = set()
     for key, item in value:
-        inner = _member(node, key, at_root=not way)
+        inner = _member(node, key, at_root=not path)
         if inner is None:
-            yield f'unknown field "{joined_path(way, key)}"'
+            yield f'unknown field "{joined_path(path, key)}"'
             continue
         if key in seen:
-            yield f'duplicate field "{joined_path(way, key)}"'
+            yield f'duplicate field "{joined_path(path, key)}"'
         seen.add(key)
-        yield from _below(inner, item, way, key)
+        yield from _below(inner, item, path, key)
 
 
 def _member(node: Struct | MapOf, key: str, *, at_root: bool) -> Type | None:
@@ -57,7 +57,7 @@ def _member(node: Struct | MapOf, key: str, *, at_root: bool) -> Type | None:
     return _TEXT if at_root and key in _TYPE_META else None
 
 
-def _below(node: Type, value: Any, way: list[str], step: str) -> Iterator[str]:
-    way.append(step)
-    yield from _problems(node, value, way)
-    way.pop()
+def _below(node: Type, value: Any, path: list[str], step: str) -> Iterator[str]:
+    path.append(step)
+    yield from _problems(node, value, path)
+    path.pop()

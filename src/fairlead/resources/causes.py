@@ -108,6 +108,6 @@ def absent(ref: ResourceRef) -> StatusError:
     """404, or 400 if the name is not valid for any object."""
     if not ref.name:
         return bad_request("Name parameter required.")
-    if wrong := path_segment(ref.name):
-        return bad_request(f"Name parameter invalid: {quote(ref.name)}: {';'.join(wrong)}")
+    if errors := path_segment(ref.name):
+        return bad_request(f"Name parameter invalid: {quote(ref.name)}: {';'.join(errors)}")
     return not_found(ref)

@@ -26,24 +26,24 @@ def check_conditions(conditions: Sequence[Object] | None, path: str, causes: Cau
     """Check conditions of the standard type; each condition type may occur once."""
     seen = set()
     for index, condition in enumerate(conditions or ()):
-        place, kind = f"{path}[{index}]", condition["type"]
+        item_path, kind = f"{path}[{index}]", condition["type"]
         if kind in seen:
-            causes.duplicate(f"{place}.type", kind)
+            causes.duplicate(f"{item_path}.type", kind)
         seen.add(kind)
-        _check_condition(condition, place, causes)
+        _check_condition(condition, item_path, causes)
 
 
 def check_condition_states(value: Object, causes: Causes) -> None:
     """Check that every condition in a status has a type and a known status."""
     for index, condition in enumerate((value.get("status") or {}).get("conditions") or ()):
-        place = f"status.conditions[{index}]"
+        item_path = f"status.conditions[{index}]"
         if "type" in condition and not condition["type"]:
-            causes.required(f"{place}.type")
+            causes.required(f"{item_path}.type")
         status = condition.get("status")
         if status == "":
-            causes.required(f"{place}.status")
+            causes.required(f"{item_path}.status")
         elif status is not None and status not in STATUSES:
-            causes.unsupported(f"{place}.status", status, STATUSES)
+            causes.unsupported(f"{item_path}.status", status, STATUSES)
 
 
 def _check_condition(condition: Object, path: str, causes: Causes) -> None:

@@ -97,8 +97,8 @@ def check_names(
     name: str = metadata.get("name", "")
     if not name:
         causes.required(f"{path}.name", "name or generateName is required")
-    elif wrong := name_rule(name):
-        causes.invalid_each(f"{path}.name", name, wrong)
+    elif errors := name_rule(name):
+        causes.invalid_each(f"{path}.name", name, errors)
 
 
 def check_labels(labels: dict[str, str] | None, path: str, causes: Causes) -> None:
@@ -165,11 +165,11 @@ def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes)
         )
 
 
-def _shown_owners(references: list[dict[str, Any]], wrong: dict[str, Any]) -> GoValue:
+def _shown_owners(references: list[dict[str, Any]], owner: dict[str, Any]) -> GoValue:
     """All references, or only the wrong one if there are many: an error for each that shows all
     would make the response too large."""
     if len(references) > _MAX_OWNERS_SHOWN:
-        return GoValue(_owner_text(wrong))
+        return GoValue(_owner_text(owner))
     inner = ", ".join(_owner_text(reference) for reference in references)
     return GoValue(f"[]v1.OwnerReference{{{inner}}}")
 
@@ -204,11 +204,11 @@ def _check_owners(metadata: dict[str, Any], causes: Causes, path: str) -> None:
     """Check `managedFields`: a client may send them."""
     entries: list[dict[str, Any]] = metadata.get("managedFields") or []
     for index, entry in enumerate(entries):
-        place = f"{path}.managedFields[{index}]"
-        check_manager(entry.get("manager", ""), f"{place}.manager", causes)
+        item_path = f"{path}.managedFields[{index}]"
+        check_manager(entry.get("manager", ""), f"{item_path}.manager", causes)
         subresource: str = entry.get("subresource", "")
         if len(subresource.encode()) > _MAX_SUBRESOURCE_BYTES:
-            causes.too_long(f"{place}.subresource", _MAX_SUBRESOURCE_BYTES)
+            causes.too_long(f"{item_path}.subresource", _MAX_SUBRESOURCE_BYTES)
 
 
 def check_manager(manager: str, path: str, causes: Causes) -> None:

@@ -71,18 +71,18 @@ def is_usual_port_name(value: str) -> bool:
 def port_name_errors(value: str) -> list[str]:
     if is_usual_port_name(value):
         return []
-    wrong = []
+    errors = []
     if len(value) > 15:
-        wrong.append("must be no more than 15 characters")
+        errors.append("must be no more than 15 characters")
     if not _PORT_LETTERS.match(value):
-        wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        errors.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not re.search("[a-z]", value):
-        wrong.append("must contain at least one letter (a-z)")
+        errors.append("must contain at least one letter (a-z)")
     if "--" in value:
-        wrong.append("must not contain consecutive hyphens")
+        errors.append("must not contain consecutive hyphens")
     if value[:1] == "-" or value[-1:] == "-":
-        wrong.append("must not begin or end with a hyphen")
-    return wrong
+        errors.append("must not begin or end with a hyphen")
+    return errors
 
 
 def port_or_name(value: int | str, path: str, causes: Causes) -> None:
@@ -144,10 +144,10 @@ def is_usual_config_key(value: str) -> bool:
 def config_key_errors(value: str) -> Sequence[str]:
     if is_usual_config_key(value):
         return ()
-    wrong = ["must be no more than 253 characters"] if len(value) > 253 else []
+    errors = ["must be no more than 253 characters"] if len(value) > 253 else []
     if not are_letters(value):
-        wrong.append(CONFIG_KEY_ERROR)
-    return wrong + _upward_errors(value)
+        errors.append(CONFIG_KEY_ERROR)
+    return errors + _upward_errors(value)
 
 
 # Bounds: controllers match every written object against all selectors of its namespace.

@@ -38,16 +38,18 @@ def kept_ref(attributes: Attributes) -> ResourceRef:
     return resource.ref(attributes.name or _NO_NAME)
 
 
-def refusal(attributes: Attributes, why: str) -> StatusError:
+def refusal(attributes: Attributes, reason: str) -> StatusError:
     """The Forbidden error of a plugin."""
-    return forbidden(kept_ref(attributes), why)
+    return forbidden(kept_ref(attributes), reason)
 
 
-def mutation_error(attributes: Attributes, why: str, causes: Sequence[Cause] = ()) -> StatusError:
+def mutation_error(
+    attributes: Attributes, reason: str, causes: Sequence[Cause] = ()
+) -> StatusError:
     """The same for the mutating step: uses generateName, since the name is not generated yet."""
     ref = kept_ref(attributes)
     stem = _stem(attributes)
-    return forbidden(ResourceRef(ref.group, ref.resource, stem) if stem else ref, why, causes)
+    return forbidden(ResourceRef(ref.group, ref.resource, stem) if stem else ref, reason, causes)
 
 
 def _stem(attributes: Attributes) -> str:

@@ -29,10 +29,10 @@ class SignerRights:
     async def has(self, user: User, verb: str, signer: str) -> bool:
         domain = signer.partition("/")[0]
         for name in (signer, f"{domain}/*"):
-            asked = AccessAttributes(
+            access = AccessAttributes(
                 user, verb, group=self._group, version="*", resource="signers", name=name
             )
-            if await self._allowed(asked):
+            if await self._allowed(access):
                 return True
         return False
 

@@ -32,36 +32,36 @@ class Limit(NamedTuple):
         """The violations of a container or pod, given its requests and limits."""
         for name, bound in self.min:
             budget.spend(_STEPS_PER_BOUND)
-            wrong = _too_little(bound, _amount_of(requests, name), _amount_of(limits, name))
-            if wrong:
-                yield _said(f"minimum {name} usage per {self.type} is {bound}{wrong}")
+            violation = _too_little(bound, _amount_of(requests, name), _amount_of(limits, name))
+            if violation:
+                yield _allocated_text(f"minimum {name} usage per {self.type} is {bound}{violation}")
         for name, bound in self.max:
             budget.spend(_STEPS_PER_BOUND)
-            wrong = _too_much(bound, _amount_of(requests, name), _amount_of(limits, name))
-            if wrong:
-                yield _said(f"maximum {name} usage per {self.type} is {bound}{wrong}")
+            violation = _too_much(bound, _amount_of(requests, name), _amount_of(limits, name))
+            if violation:
+                yield _allocated_text(f"maximum {name} usage per {self.type} is {bound}{violation}")
         for name, bound in self.ratio:
             budget.spend(_STEPS_PER_BOUND)
-            wrong = _too_far_apart(bound, _amount_of(requests, name), _amount_of(limits, name))
-            if wrong:
-                text = f"{name} max limit to request ratio per {self.type} is {bound}{wrong}"
-                yield _said(text)
+            violation = _too_far_apart(bound, _amount_of(requests, name), _amount_of(limits, name))
+            if violation:
+                text = f"{name} max limit to request ratio per {self.type} is {bound}{violation}"
+                yield _allocated_text(text)
 
     def claim_violations(self, requests: Texts) -> Iterator[str]:
         """The violations of a claim, which has no limits."""
         for name, bound in self.min:
             budget.spend(_STEPS_PER_BOUND)
-            wrong = _too_little(bound, _amount_of(requests, name), None)
-            if wrong:
-                yield _said(f"minimum {name} usage per {self.type} is {bound}{wrong}")
+            violation = _too_little(bound, _amount_of(requests, name), None)
+            if violation:
+                yield _allocated_text(f"minimum {name} usage per {self.type} is {bound}{violation}")
         for name, bound in self.max:
             budget.spend(_STEPS_PER_BOUND)
-            wrong = _too_large(bound, _amount_of(requests, name))
-            if wrong:
-                yield _said(f"maximum {name} usage per {self.type} is {bound}{wrong}")
+            violation = _too_large(bound, _amount_of(requests, name))
+            if violation:
+                yield _allocated_text(f"maximum {name} usage per {self.type} is {bound}{violation}")
 
 
-def _said(text: str) -> str:
+def _allocated_text(text: str) -> str:
     budget.allocate(len(text))
     return text
 
@@ -104,10 +104,10 @@ async def pod_violations(limit_range: Range, spec: Object) -> list[str]:
     key = limit_range.passed.key(demands(spec))
     if limit_range.passed.get(key):
         return []
-    wrong = await budget.run(0, _distinct, limit_range, spec)
-    if not wrong:
+    violations = await budget.run(0, _distinct, limit_range, spec)
+    if not violations:
         limit_range.passed.keep(key, True)
-    return wrong
+    return violations
 
 
 def _distinct(limit_range: Range, spec: Object) -> list[str]:
@@ -134,10 +134,10 @@ async def claim_violations(limit_range: Range, spec: Object) -> list[str]:
 def _claim_violations(limit_range: Range, spec: Object) -> list[str]:
     requests = (spec.get("resources") or {}).get("requests") or {}
     return [
-        wrong
+        violation
         for limit in limit_range.bounds
         if limit.type == "PersistentVolumeClaim"
-        for wrong in limit.claim_violations(requests)
+        for violation in limit.claim_violations(requests)
     ]
 
 

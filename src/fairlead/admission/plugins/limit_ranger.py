@@ -74,9 +74,9 @@ class LimitRanger(PluginBase):
         if attributes.old is not None and attributes.old["metadata"].get("deletionTimestamp"):
             return
         for limit_range in await self._of(attributes.namespace):
-            wrong = await find(limit_range, value["spec"])
-            if wrong:
-                message = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
+            violations = await find(limit_range, value["spec"])
+            if violations:
+                message = violations[0] if len(violations) == 1 else f"[{', '.join(violations)}]"
                 raise refusal(attributes, message)
 
     async def _of(self, namespace: str) -> Sequence[Range]:
@@ -117,13 +117,13 @@ def _compute_defaults(ranges: Sequence[Range], spec: Object) -> _Defaults:
             ):
                 budget.spend(1 + len(defaults) // _NAMES_PER_STEP)
                 field = f"{kind}s"
-                place = id(resources), field
-                _, _, present = amounts.get(place) or (None, "", resources.get(field) or {})
+                key = id(resources), field
+                _, _, present = amounts.get(key) or (None, "", resources.get(field) or {})
                 missing = {name: text for name, text in defaults if name not in present}
                 if missing:
                     names = ", ".join(missing)
                     budget.allocate(2 * len(names) + _BYTES_PER_AMOUNT * len(missing))
-                    amounts[place] = resources, field, {**present, **missing}
+                    amounts[key] = resources, field, {**present, **missing}
                     notes.append(f"{names} {kind} for {word} {container['name']}")
         annotation = "; ".join(notes) or annotation
     return _Defaults(list(amounts.values()), annotation)

@@ -44,13 +44,13 @@ class NodeRestriction(PluginBase):
         if node is None:
             return
         if not node:
-            why = f'could not determine node from user "{attributes.user.name}"'
-            raise mutation_error(attributes, why)
+            reason = f'could not determine node from user "{attributes.user.name}"'
+            raise mutation_error(attributes, reason)
         resource = attributes.resource.parent or attributes.resource
         rule = self._rules.get(resource.key)
-        wrong = rule(node, attributes) if rule is not None else ""
-        if wrong:
-            raise mutation_error(attributes, wrong)
+        error = rule(node, attributes) if rule is not None else ""
+        if error:
+            raise mutation_error(attributes, error)
 
     def _pod(self, node: str, attributes: Attributes) -> str:
         subresource = attributes.subresource

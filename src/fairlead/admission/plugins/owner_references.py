@@ -49,13 +49,15 @@ class OwnerReferencesPermissionEnforcement(PluginBase):
         slices = TimeSlices()
         for reference in changed:
             await slices.pause()
-            for asked in self._finalizing(attributes, reference):
-                await self._require(attributes, asked, _CANNOT_FINALIZE)
+            for access in self._finalizing(attributes, reference):
+                await self._require(attributes, access, _CANNOT_FINALIZE)
 
-    async def _require(self, attributes: Attributes, asked: questions.Attributes, why: str) -> None:
-        decision = await self._decide(asked)
+    async def _require(
+        self, attributes: Attributes, access: questions.Attributes, reason: str
+    ) -> None:
+        decision = await self._decide(access)
         if not decision.allowed:
-            raise refusal(attributes, f"{why}: {decision.reason}, {decision.error or '<nil>'}")
+            raise refusal(attributes, f"{reason}: {decision.reason}, {decision.error or '<nil>'}")
 
     def _finalizing(
         self, attributes: Attributes, reference: Object

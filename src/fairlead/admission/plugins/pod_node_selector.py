@@ -95,12 +95,12 @@ def parse_selector(text: str) -> Labels:
         if len(pair) != 2:
             raise SelectorError(f"invalid selector: [{' '.join(pair)}]")
         key, value = pair[0].strip(), pair[1].strip()
-        for noun, word, wrong in (
+        for noun, word, errors in (
             ("label key", key, qualified_name(key)),
             ("label value", value, label_value(value)),
         ):
-            if wrong:
-                raise SelectorError(f'invalid {noun} "{word}": {"; ".join(wrong)}')
+            if errors:
+                raise SelectorError(f'invalid {noun} "{word}": {"; ".join(errors)}')
         labels[key] = value
     return labels
 

@@ -96,8 +96,8 @@ class ServiceAccount(PluginBase):
             return
         name = pod["spec"].get("serviceAccountName")
         if not name:
-            place = f"{attributes.namespace}/{attributes.name}"
-            raise mutation_error(attributes, f"no service account specified for pod {place}")
+            pod_name = f"{attributes.namespace}/{attributes.name}"
+            raise mutation_error(attributes, f"no service account specified for pod {pod_name}")
         account = self._find_account(attributes, name) or await self._account(attributes, name)
         _check_secrets(attributes, account, error)
 
@@ -151,8 +151,8 @@ class ServiceAccount(PluginBase):
 
 def _unknown(name: str) -> str:
     """Why an account is missing; a name that is not a valid path segment has its own message."""
-    if wrong := path_segment(name):
-        return f"invalid resource name {quote(name)}: [{' '.join(wrong)}]"
+    if errors := path_segment(name):
+        return f"invalid resource name {quote(name)}: [{' '.join(errors)}]"
     return f"serviceaccount {quote(name)} not found"
 
 
@@ -164,9 +164,9 @@ def _check_secrets(attributes: Attributes, account: _Account, error: SecretsErro
     if account.mountable is None:
         return
     assert attributes.value is not None
-    wrong = error(account.mountable, attributes.value["spec"])
-    if wrong:
-        raise mutation_error(attributes, wrong)
+    error_text = error(account.mountable, attributes.value["spec"])
+    if error_text:
+        raise mutation_error(attributes, error_text)
 
 
 # The projected volume with the account's token for access to the server.

@@ -43,8 +43,8 @@ Use = Callable[[Answer], Awaitable[bool]]
 class CallFailed(Exception):
     """The call failed or the response is unusable. `code` is for metrics."""
 
-    def __init__(self, why: str, code: int = 400) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, code: int = 400) -> None:
+        super().__init__(reason)
         self.code = code
 
 
@@ -128,11 +128,11 @@ class WebhookCaller:
         return answer
 
     def _fail(self, hook: Hook, error: CallFailed, context: Context, note: str) -> None:
-        why = f'failed calling webhook "{hook.name}": {error}'
+        reason = f'failed calling webhook "{hook.name}": {error}'
         if not hook.ignores_failure:
-            self._failures.add("the write is refused", quoted(why))
-            raise internal(why)
-        self._failures.add("the write goes on", quoted(why))
+            self._failures.add("the write is refused", quoted(reason))
+            raise internal(reason)
+        self._failures.add("the write goes on", quoted(reason))
         WEBHOOK_FAIL_OPEN.add(of=(hook.name, self._kind))
         annotate(context, note, hook.name)
 

@@ -111,7 +111,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             rounds.output = _sorted_json(attributes.value)
 
     async def _call(self, match: Match, attributes: Attributes, documents: Documents) -> bool:
-        place = f"round_{attributes.round}_index_{match.index}"
+        position = f"round_{attributes.round}_index_{match.index}"
         changed = False
 
         async def use(answer: Answer) -> bool:
@@ -121,15 +121,15 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             if patch:
                 changed = await self._apply(match, documents, patch, size)
                 annotation = {**_named(match), "patch": patch, "patchType": JSON_PATCH}
-                annotate(attributes.context, f"{self._patch}{place}", _json(annotation))
+                annotate(attributes.context, f"{self._patch}{position}", _json(annotation))
             return changed
 
         try:
-            failed_open = f"failed-open.{self._mutation}{place}"
+            failed_open = f"failed-open.{self._mutation}{position}"
             return await self._caller.call(match, attributes, documents, use, failed_open)
         finally:
             details = {**_named(match), "mutated": changed}
-            annotate(attributes.context, f"{self._mutation}{place}", _json(details))
+            annotate(attributes.context, f"{self._mutation}{position}", _json(details))
 
     async def _apply(
         self, match: Match, documents: Documents, patch: list[Operation], size: int
@@ -170,15 +170,17 @@ def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Oper
 def _document(patch: bytes) -> Any:
     """Parse a JSON patch; raises BodyError."""
     document = parse_json(patch)
-    wrong = document if document is not None and not isinstance(document, list) else None
+    mismatched = document if document is not None and not isinstance(document, list) else None
     go_type = "Patch"
     if isinstance(document, list):
-        wrong = next(
+        mismatched = next(
             (item for item in document if item is not None and not isinstance(item, dict)), None
         )
         go_type = "Operation"
-    if wrong is not None:
-        problem = f"cannot unmarshal {json_kind(wrong)} into Go value of type jsonpatch.{go_type}"
+    if mismatched is not None:
+        problem = (
+            f"cannot unmarshal {json_kind(mismatched)} into Go value of type jsonpatch.{go_type}"
+        )
         raise BodyError(f"json: {problem}")
     return document
 

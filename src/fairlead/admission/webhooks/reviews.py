@@ -62,11 +62,11 @@ class Reviews:
         if opening is None:
             opening = match.opening = self._opening(match, attributes)
         name, namespace = attributes.name, namespace_of(attributes)
-        place = b',"name":' + dumps(name) if name else b""
+        identity = b',"name":' + dumps(name) if name else b""
         if namespace:
-            place += b',"namespace":' + dumps(namespace)
+            identity += b',"namespace":' + dumps(namespace)
         pieces = (
-            opening[0], uid.encode(), opening[1], place,
+            opening[0], uid.encode(), opening[1], identity,
             b',"userInfo":', self._user(attributes.user),
             b',"object":', new, b',"oldObject":', old,
             b',"dryRun":true' if attributes.context.dry_run else b',"dryRun":false',
@@ -76,14 +76,14 @@ class Reviews:
 
     def _opening(self, match: Match, attributes: Attributes) -> tuple[bytes, bytes]:
         """The constant bytes before and after the uid in all reviews of a match."""
-        resource, asked = match.resource, attributes.resource
+        resource, written = match.resource, attributes.resource
         request: Object = {
             "kind": self._kind(resource),
             "resource": _resource(resource),
             **_named("subResource", resource.subresource),
-            "requestKind": self._kind(asked),
-            "requestResource": _resource(asked),
-            **_named("requestSubResource", asked.subresource),
+            "requestKind": self._kind(written),
+            "requestResource": _resource(written),
+            **_named("requestSubResource", written.subresource),
             "operation": attributes.operation,
         }
         api_version = dumps(f"{self._group}/{match.hook.version}")

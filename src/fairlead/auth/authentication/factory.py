@@ -257,8 +257,8 @@ def _oidc(
     try:
         provider = Provider(issuer, options.oidc_ca_file, algorithms)
     except (OSError, BundleError) as error:
-        why = error.strerror if isinstance(error, OSError) else "holds no usable PEM certificate"
-        raise AuthenticationError(f"--oidc-ca-file {options.oidc_ca_file}: {why}") from None
+        reason = error.strerror if isinstance(error, OSError) else "holds no usable PEM certificate"
+        raise AuthenticationError(f"--oidc-ca-file {options.oidc_ca_file}: {reason}") from None
     claim = options.oidc_username_claim
     rules = ClaimRules(
         client_id=client,

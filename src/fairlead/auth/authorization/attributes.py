@@ -126,9 +126,9 @@ def _cannot(attributes: Attributes) -> str:
 class Refused(StatusError):
     """A 403 by the authorizer, with the attributes and the decision."""
 
-    def __init__(self, attributes: Attributes, decision: Decision, why: str) -> None:
+    def __init__(self, attributes: Attributes, decision: Decision, reason: str) -> None:
         ref = ResourceRef(attributes.group, attributes.resource, attributes.name)
-        status_error = forbidden(ref, why)
+        status_error = forbidden(ref, reason)
         super().__init__(
             status_error.code,
             status_error.reason,

@@ -102,9 +102,9 @@ class _Reader:
         namespace = self._namespaces[marks[1]] if kind == "role" else ""
         role: Object = {"metadata": self._metadata(name, namespace), "rules": None}
         for mark in marks if kind == "clusterrole" else ():
-            way, _, other = mark.partition("=")
+            keyword, _, other = mark.partition("=")
             label = self._dialect.group_name(f"rbac.authorization.@/aggregate-to-{other}")
-            if way == "to":
+            if keyword == "to":
                 role["metadata"]["labels"][label] = "true"
             else:
                 role["aggregationRule"] = {

@@ -106,11 +106,11 @@ class Authorizer:
         return Decision(reason="\n".join(reasons), errors=tuple(errors), lasting=lasting)
 
     def _keep(self, attributes: Attributes, decision: Decision) -> None:
-        asked = sum(map(len, attributes[1:9]))
-        if asked > _MAX_ATTRIBUTE_BYTES:
+        attribute_length = sum(map(len, attributes[1:9]))
+        if attribute_length > _MAX_ATTRIBUTE_BYTES:
             return
         user = attributes.user
-        length = asked + len(user.name) + sum(map(len, user.groups))
+        length = attribute_length + len(user.name) + sum(map(len, user.groups))
         self._cache.keep((user.name, user.groups, attributes[1:]), decision, length)
 
     def _forget(self) -> None:

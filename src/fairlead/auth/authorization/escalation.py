@@ -46,8 +46,8 @@ class EscalationGuard:
         if MASTERS in user.groups or only_housekeeping(value, old):
             return
         name = ref.name if old is not None else ""
-        asked = Attributes(user, "escalate", ref.group, "*", ref.resource, "", namespace, name)
-        if await self._authorizer.allowed(asked):
+        access = Attributes(user, "escalate", ref.group, "*", ref.resource, "", namespace, name)
+        if await self._authorizer.allowed(access):
             return
         missing = self._missing(user, namespace, value.get("rules") or [])
         if missing:
@@ -71,8 +71,8 @@ class EscalationGuard:
         resource, name = _ROLE_RESOURCES.get(role.get("kind", "")), role.get("name", "")
         if resource is None:
             return  # validation rejects it
-        asked = Attributes(user, "bind", role["apiGroup"], "*", resource, "", namespace, name)
-        if await self._authorizer.allowed(asked):
+        access = Attributes(user, "bind", role["apiGroup"], "*", resource, "", namespace, name)
+        if await self._authorizer.allowed(access):
             return
         if resource == "roles" and not namespace:
             raise bad_request("Namespace parameter required.")

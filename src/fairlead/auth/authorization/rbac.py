@@ -83,7 +83,7 @@ class Rbac(ImmediateMode):
         self._epoch.advance()
 
     def decide(self, attributes: Attributes) -> Decision:
-        asked = question(attributes)
+        query = question(attributes)
         roles = self._roles
         missing: list[str] = []
         for grants in self._grants(attributes.user, attributes.namespace):
@@ -91,10 +91,10 @@ class Rbac(ImmediateMode):
                 rules = roles.get(key)
                 if rules is None:
                     missing += [self._missing(binding) for binding in bindings.values()]
-                elif rules.allow(asked):
+                elif rules.allow(query):
                     binding = bindings[min(bindings)]
-                    why = f"RBAC: allowed by {binding.explain(attributes.user)}"
-                    return Decision(allowed=True, reason=why)
+                    reason = f"RBAC: allowed by {binding.explain(attributes.user)}"
+                    return Decision(allowed=True, reason=reason)
         return Decision(reason=f"RBAC: {joined_errors(missing)}") if missing else NO_OPINION
 
     def _grants(self, user: User, namespace: str) -> Iterator[Grants]:

@@ -83,11 +83,11 @@ class CompiledRules:
             prefixes = tuple(path.rstrip(ALL) for path in paths if path.endswith(ALL))
             self._paths.append(_PathRule(verbs, frozenset(paths), prefixes))
 
-    def allow(self, asked: RuleQuery) -> bool:
-        if not asked.is_resource:
-            return self.allow_path(asked.verb, asked.path)
+    def allow(self, query: RuleQuery) -> bool:
+        if not query.is_resource:
+            return self.allow_path(query.verb, query.path)
         by_resource = self._by_resource
-        verb, group, resources, name = asked[:4]
+        verb, group, resources, name = query[:4]
         for resource in resources:
             rules = by_resource.get(resource)
             if rules is not None:
@@ -113,7 +113,7 @@ class CompiledRules:
         included."""
         _, slash, subresource = resource.partition("/")
         ways = dict.fromkeys((resource, ALL, f"*/{subresource}") if slash else (resource, ALL))
-        return [rule for way in ways for rule in self._by_resource.get(way, ())]
+        return [rule for spelling in ways for rule in self._by_resource.get(spelling, ())]
 
     @property
     def path_count(self) -> int:

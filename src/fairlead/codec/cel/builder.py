@@ -28,7 +28,7 @@ from fairlead.codec.cel.values import FIRST_SLOT, Frame, TypeName, UInt, item
 
 class Builder:
     def __init__(self, variables: list[str]) -> None:
-        self._scopes = [(name, FIRST_SLOT + place) for place, name in enumerate(variables)]
+        self._scopes = [(name, FIRST_SLOT + index) for index, name in enumerate(variables)]
         self._variables = len(variables)
         self.slots = len(variables)
         self.used: set[str] = set()

@@ -193,7 +193,7 @@ class _Checker:
         return result
 
     def _no_overload(
-        self, place: int, function: str, types: Sequence[Type], method: bool = False
+        self, position: int, function: str, types: Sequence[Type], method: bool = False
     ) -> Type:
         """Shows types as they were found, and type variables by their numbers."""
         shown = list(map(str, types))
@@ -201,7 +201,7 @@ class _Checker:
         signature = f"{target}({', '.join(shown)})"
         function = function.removeprefix(".")
         message = f"found no matching overload for '{function}' applied to '{signature}'"
-        self.problems.append(Problem(place, message))
+        self.problems.append(Problem(position, message))
         return ERROR
 
     def _logic(self, node: Logic) -> Type:

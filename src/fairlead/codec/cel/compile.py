@@ -48,8 +48,8 @@ class Program:
         self._used = frozenset(builder.used)
         self._run, self._cost = code.run, code.cost
         self._inputs = [
-            (FIRST_SLOT + place, name, *reader(type_))
-            for place, (name, type_) in enumerate(variables.items())
+            (FIRST_SLOT + index, name, *reader(type_))
+            for index, (name, type_) in enumerate(variables.items())
             if name in self._used
         ]
         self._blank: list[Any] = [0, MAX_WORK, None] + [None] * builder.slots

@@ -63,13 +63,13 @@ def no_such_overload() -> EvaluationError:
 
 
 def _display(text: str, problem: Problem) -> str:
-    place, message = problem
-    if place < 0:
+    position, message = problem
+    if position < 0:
         return f"ERROR: <input>:-1:0: {message}"
-    start = text.rfind("\n", 0, place) + 1
-    end = text.find("\n", place)
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
     line = text[start : end if end >= 0 else len(text)].replace("\t", " ")
-    column = place - start
+    column = position - start
     number = text.count("\n", 0, start) + 1
     header = f"ERROR: <input>:{number}:{column + 1}: {message}"
     if len(line) > _MAX_LINE_LENGTH or (start == len(text) and start > 0):

@@ -40,29 +40,29 @@ _BODIES = {
 def tokens(text: str, problems: list[Problem]) -> list[Token]:
     """The tokens, ended by one of kind END; invalid characters are reported and skipped."""
     result: list[Token] = []
-    place, length = 0, len(text)
-    while place < length and len(problems) < MAX_SHOWN:
-        match = _TOKEN.match(text, place)
+    position, length = 0, len(text)
+    while position < length and len(problems) < MAX_SHOWN:
+        match = _TOKEN.match(text, position)
         if match is None:
-            end = place + (2 if text[place] in "|&=" and place + 1 < length else 1)
-            _unrecognized(text[place:end], place, problems)
-            place = end
+            end = position + (2 if text[position] in "|&=" and position + 1 < length else 1)
+            _unrecognized(text[position:end], position, problems)
+            position = end
             continue
         kind = match.lastgroup or ""
         end = match.end()
         if kind == "quote" or kind == "text":
             end = _string_end(text, match)
             if end < 0:
-                _unrecognized(_rest_of_line(text, place), place, problems)
-                place += len(_rest_of_line(text, place))
+                _unrecognized(_rest_of_line(text, position), position, problems)
+                position += len(_rest_of_line(text, position))
                 continue
             kind = "BYTES" if "b" in match["prefix"].lower() else "STRING"
         if kind != "skip":
-            body = text[place:end]
+            body = text[position:end]
             if kind == "operator" or (kind == "IDENTIFIER" and body in _WORDS):
                 kind = body
-            result.append(Token(kind, body, place))
-        place = end
+            result.append(Token(kind, body, position))
+        position = end
     result.append(Token(END, END, length))
     return result
 
@@ -80,19 +80,19 @@ def _string_end(text: str, match: re.Match[str]) -> int:
     return end + 3 if end >= 0 else -1
 
 
-def _escaped(text: str, start: int, place: int) -> bool:
+def _escaped(text: str, start: int, position: int) -> bool:
     """Whether an odd number of backslashes precedes the place."""
     count = 0
-    while place - count > start and text[place - count - 1] == "\\":
+    while position - count > start and text[position - count - 1] == "\\":
         count += 1
     return count % 2 == 1
 
 
-def _rest_of_line(text: str, place: int) -> str:
-    end = text.find("\n", place)
-    return text[place : end if end > place else len(text)]
+def _rest_of_line(text: str, position: int) -> str:
+    end = text.find("\n", position)
+    return text[position : end if end > position else len(text)]
 
 
-def _unrecognized(text: str, place: int, problems: list[Problem]) -> None:
+def _unrecognized(text: str, position: int, problems: list[Problem]) -> None:
     shown = text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
-    problems.append(Problem(place, f"Syntax error: token recognition error at: '{shown}'"))
+    problems.append(Problem(position, f"Syntax error: token recognition error at: '{shown}'"))

@@ -28,10 +28,10 @@ def _add(left: Any, right: Any) -> Any:
 
 
 def _is_sorted(items: list[Any]) -> bool:
-    for place, value in enumerate(items):
+    for index, value in enumerate(items):
         if value is None:
             raise EvaluationError("no such overload: isSorted(list)")
-        if place and _less(value, items[place - 1]):
+        if index and _less(value, items[index - 1]):
             return False
     return True
 
@@ -57,12 +57,12 @@ def total(items: list[Any], nothing: Any) -> Any:
 
 
 def _index_of(frame: Frame, items: list[Any], value: Any) -> int:
-    return next((place for place, item in enumerate(items) if equal(item, value, frame)), -1)
+    return next((index for index, item in enumerate(items) if equal(item, value, frame)), -1)
 
 
 def _last_index_of(frame: Frame, items: list[Any], value: Any) -> int:
-    place = _index_of(frame, items[::-1], value)
-    return len(items) - 1 - place if place >= 0 else -1
+    index = _index_of(frame, items[::-1], value)
+    return len(items) - 1 - index if index >= 0 else -1
 
 
 def _contains(frame: Frame, value: Any, items: list[Any]) -> bool:

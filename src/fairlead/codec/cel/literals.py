@@ -59,18 +59,18 @@ def bytes_(text: str) -> bytes:
     body, raw = _body(text)
     if raw or "\\" not in body:
         return body.encode(errors="surrogatepass")
-    parts, place = [], 0
+    parts, position = [], 0
     for match in _ESCAPE.finditer(body):
-        parts.append(body[place : match.start()].encode(errors="surrogatepass"))
+        parts.append(body[position : match.start()].encode(errors="surrogatepass"))
         parts.append(bytes([_code(match, 0xFF)]))
-        place = match.end()
-    parts.append(body[place:].encode(errors="surrogatepass"))
+        position = match.end()
+    parts.append(body[position:].encode(errors="surrogatepass"))
     return b"".join(parts)
 
 
 def _body(text: str) -> tuple[str, bool]:
     """The text between the quotes, and whether it is raw: backslashes are not escapes."""
-    quote = min(place for place in (text.find("'"), text.find('"')) if place >= 0)
+    quote = min(index for index in (text.find("'"), text.find('"')) if index >= 0)
     raw = "r" in text[:quote].lower()
     width = 3 if text[quote : quote + 3] in ("'''", '"""') and len(text) - quote >= 6 else 1
     body = text[quote + width : len(text) - width]

@@ -111,8 +111,8 @@ class _Parser:
         self._report(self.token.place, message)
         raise _Stop
 
-    def _report(self, place: int, message: str) -> None:
-        self._problems.append(Problem(place, message))
+    def _report(self, position: int, message: str) -> None:
+        self._problems.append(Problem(position, message))
 
     def expression(self, choice: bool = True) -> Node:
         """Parse operands, the operators between them, and an optional conditional."""
@@ -131,10 +131,10 @@ class _Parser:
             _join(operands, operators.pop())
         (node,) = operands
         if choice and self.token.kind == "?":
-            place = self._next().place
+            position = self._next().place
             chosen = self.expression(choice=False)
             self._expect(":")
-            node = Call(place, "_?_:_", [node, chosen, self.expression()])
+            node = Call(position, "_?_:_", [node, chosen, self.expression()])
         self._depth -= 1
         return node
 
@@ -201,20 +201,20 @@ class _Parser:
         while True:
             kind = self.token.kind
             if kind == ".":
-                place = self._next().place
+                position = self._next().place
                 name = self._expect("IDENTIFIER").text
                 if self.token.kind == "(":
-                    place = self._next().place
-                    node = self._call(Call(place, name, [node, *self._arguments()], method=True))
+                    position = self._next().place
+                    node = self._call(Call(position, name, [node, *self._arguments()], method=True))
                 else:
-                    node = Select(place, node, name)
+                    node = Select(position, node, name)
             elif kind == "[":
-                place = self._next().place
-                node = Call(place, "_[_]", [node, self.expression()])
+                position = self._next().place
+                node = Call(position, "_[_]", [node, self.expression()])
                 self._expect("]", *_AFTER_OPERAND)
             elif kind == "(" and isinstance(node, Name) and count == 0:
-                place = self._next().place
-                node = self._call(Call(place, node.name, self._arguments()))
+                position = self._next().place
+                node = self._call(Call(position, node.name, self._arguments()))
             elif kind == "{" and isinstance(node, Name | Select):
                 node = Message(self._next().place, _dotted(node))
                 self._entries()
@@ -300,9 +300,9 @@ _ACCUMULATOR = "__result__"
 class MacroError(ValueError):
     """A malformed macro."""
 
-    def __init__(self, place: int, message: str) -> None:
+    def __init__(self, position: int, message: str) -> None:
         super().__init__(message)
-        self.place = place
+        self.place = position
 
 
 def expand(call: Call) -> Node:

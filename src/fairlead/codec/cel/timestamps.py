@@ -52,9 +52,9 @@ def parse_duration(text: str) -> Duration:
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return Duration(0)
-    total, place = 0, 0
-    while place < len(rest):
-        match = _PART.match(rest, place)
+    total, position = 0, 0
+    while position < len(rest):
+        match = _PART.match(rest, position)
         if match is None or not (match[1] or match[2]) or match[3] not in _UNITS:
             raise ValueError(f'invalid duration "{text}"')
         unit = _UNITS[match[3]]
@@ -62,7 +62,7 @@ def parse_duration(text: str) -> Duration:
             raise ValueError(f'invalid duration "{text}"')
         fraction = (match[2] or "")[:18]
         total += int(match[1] or "0") * unit + int(fraction or "0") * unit // 10 ** len(fraction)
-        place = match.end()
+        position = match.end()
     if not rest or total > INT_MAX:
         raise ValueError(f'invalid duration "{text}"')
     return Duration(-total if text[0] == "-" else total)

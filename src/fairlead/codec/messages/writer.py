@@ -200,7 +200,7 @@ def _encode(message: _Message, value: dict[str, Any]) -> bytes:
 def _build_parts(message: _Message) -> None:
     parts = [_part(part) for part in by_number(message.struct)]
     if not any(part.absent or part.form == _EMBEDDED for part in parts):
-        message.places = {part.name: place for place, part in enumerate(parts)}
+        message.places = {part.name: index for index, part in enumerate(parts)}
     message.parts = parts
     message.is_known = True
 
@@ -240,15 +240,15 @@ def _present_parts(message: _Message, value: dict[str, Any]) -> list[_Part]:
     """The few parts of a message that are present in a value, in order."""
     places = [message.places[name] for name in value if name in message.places]
     places.sort()
-    return [message.parts[place] for place in places]
+    return [message.parts[index] for index in places]
 
 
 def _write_message(part: _Part, message: _Message, value: dict[str, Any], out: list[bytes]) -> int:
-    place = len(out)
+    index = len(out)
     out.append(b"")
     size = _write(message, value, out)
     head = part.heads[size] if size < 0x80 else part.key + varint(size)
-    out[place] = head
+    out[index] = head
     return len(head) + size
 
 

@@ -394,9 +394,9 @@ def known_part(node: Type, value: Any) -> Any:
 
 
 def _unknown(
-    node: Type, value: Any, way: list[str], sort_keys: bool
+    node: Type, value: Any, path: list[str], sort_keys: bool
 ) -> Iterator[tuple[Struct, str]]:
-    """Yields the path of each unknown field, with the type that lacks it. `way` holds the steps to
+    """Yields the path of each unknown field, with the type that lacks it. `path` holds the steps to
     the value; a path is assembled for unknown fields only."""
     match node:
         case Struct() if isinstance(value, dict):
@@ -405,28 +405,28 @@ def _unknown(
                 if field is not None and isinstance(field.type, Scalar):
                     continue
                 if field is not None:
-                    yield from _below(field.type, value[key], way, key, sort_keys)
+                    yield from _below(field.type, value[key], path, key, sort_keys)
                 elif not node.preserve_unknown:
-                    yield node, joined_path(way, key)
+                    yield node, joined_path(path, key)
         case MapOf() if isinstance(value, dict) and not isinstance(node.element, Scalar):
             for key in sorted(value) if sort_keys else value:
-                yield from _below(node.element, value[key], way, key, sort_keys)
+                yield from _below(node.element, value[key], path, key, sort_keys)
         case ListOf() if isinstance(value, list) and not isinstance(node.element, Scalar):
             for index, item in enumerate(value):
-                yield from _below(node.element, item, way, f"[{index}]", sort_keys)
+                yield from _below(node.element, item, path, f"[{index}]", sort_keys)
 
 
 def _below(
-    node: Type, value: Any, way: list[str], step: str, sort_keys: bool
+    node: Type, value: Any, path: list[str], step: str, sort_keys: bool
 ) -> Iterator[tuple[Struct, str]]:
-    way.append(step)
-    yield from _unknown(node, value, way, sort_keys)
-    way.pop()
+    path.append(step)
+    yield from _unknown(node, value, path, sort_keys)
+    path.pop()
 
 
-def joined_path(way: list[str], last: str) -> str:
+def joined_path(path: list[str], last: str) -> str:
     """A path as shown in messages: `spec.containers[0].name`."""
-    steps = (step if step.startswith("[") else f".{step}" for step in (*way, last))
+    steps = (step if step.startswith("[") else f".{step}" for step in (*path, last))
     return "".join(steps).removeprefix(".")[:_MAX_PATH_LENGTH]
 
 

@@ -55,10 +55,10 @@ class DecodeError(ValueError):
         if not self._wants_place:
             return self._message
         actual, _, expected = self._message.partition(" of type ")
-        place = f"Go struct field {self.struct}.{'.'.join(reversed(self.fields))}"
+        target = f"Go struct field {self.struct}.{'.'.join(reversed(self.fields))}"
         if not self.struct:
             return f"json: cannot unmarshal {actual} into Go value of type {expected}"
-        return f"json: cannot unmarshal {actual} into {place} of type {expected}"
+        return f"json: cannot unmarshal {actual} into {target} of type {expected}"
 
 
 class Number(float):

@@ -114,10 +114,10 @@ def is_qualified_name(text: str) -> bool:
 
 
 def _errors(text: str, limit: int, is_right: bool, error: str) -> list[str]:
-    wrong = [_too_long(limit)] if len(text) > limit else []
+    errors = [_too_long(limit)] if len(text) > limit else []
     if not is_right:
-        wrong.append(error)
-    return wrong
+        errors.append(error)
+    return errors
 
 
 def dns_subdomain(text: str) -> list[str]:
@@ -146,7 +146,7 @@ def qualified_name(text: str) -> tuple[str, ...]:
     """The errors of a name that may have a DNS prefix."""
     if is_qualified_name(text):
         return ()
-    wrong: list[str] = []
+    errors: list[str] = []
     prefix, slash, name = text.partition("/")
     if not slash:
         prefix, name = "", text
@@ -157,16 +157,16 @@ def qualified_name(text: str) -> tuple[str, ...]:
             + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
         )
     elif not prefix:
-        wrong.append("prefix part must be non-empty")
+        errors.append("prefix part must be non-empty")
     else:
-        wrong += [f"prefix part {error}" for error in dns_subdomain(prefix)]
+        errors += [f"prefix part {error}" for error in dns_subdomain(prefix)]
     if not name:
-        wrong.append("name part must be non-empty")
+        errors.append("name part must be non-empty")
     elif len(name) > 63:
-        wrong.append(f"name part {_too_long(63)}")
+        errors.append(f"name part {_too_long(63)}")
     if not _is_name(name):
-        wrong.append(f"name part {_QUALIFIED_ERROR}")
-    return tuple(wrong)
+        errors.append(f"name part {_QUALIFIED_ERROR}")
+    return tuple(errors)
 
 
 def label_value(text: str) -> list[str]:

@@ -29,8 +29,8 @@ def check_client_config(config: dict[str, Any], path: str, causes: Causes) -> No
 def check_url(url: str, path: str, causes: Causes) -> None:
     try:
         parts = read_url(url)
-    except NoUrl as wrong:
-        causes.required(path, f"url must be a valid URL: parse {quote(url)}: {wrong}{FORM}")
+    except NoUrl as error:
+        causes.required(path, f"url must be a valid URL: parse {quote(url)}: {error}{FORM}")
         return
     if parts.scheme != "https":
         causes.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{FORM}")
@@ -69,8 +69,8 @@ def _check_path(text: str, path: str, causes: Causes) -> None:
         if not step:
             causes.invalid(path, text, f"segment[{index}] may not be empty")
         else:
-            wrong = (f"segment[{index}]: {error}" for error in dns_subdomain(step))
-            causes.invalid_each(path, text, wrong)
+            errors = (f"segment[{index}]: {error}" for error in dns_subdomain(step))
+            causes.invalid_each(path, text, errors)
 
 
 # A URL parser with the reference's rules and messages
@@ -139,17 +139,17 @@ def _check_host(host: str) -> None:
         port = host[host.rfind(":") :] if ":" in host else ""
     if not _PORT.match(port):
         raise NoUrl(f"invalid port {quote(port)} after host")
-    wrong = _BAD_IN_HOST.search(host)
-    if wrong and wrong[0].startswith("%"):
-        raise NoUrl(f"invalid URL escape {quote(wrong[0])}")
-    if wrong:
-        raise NoUrl(f"invalid character {quote(wrong[0])} in host name")
+    match = _BAD_IN_HOST.search(host)
+    if match and match[0].startswith("%"):
+        raise NoUrl(f"invalid URL escape {quote(match[0])}")
+    if match:
+        raise NoUrl(f"invalid character {quote(match[0])} in host name")
 
 
 def _check_escapes(part: str) -> None:
-    wrong = _BAD_ESCAPE.search(part)
-    if wrong:
-        raise NoUrl(f"invalid URL escape {quote(wrong[0])}")
+    match = _BAD_ESCAPE.search(part)
+    if match:
+        raise NoUrl(f"invalid URL escape {quote(match[0])}")
 
 
 # The review versions that a webhook supports

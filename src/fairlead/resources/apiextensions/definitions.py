@@ -50,10 +50,10 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
         expected = f"{spec['names']['plural']}.{spec['group']}"
 
         def rule(name: str) -> list[str]:
-            wrong = dns_subdomain(name)
+            errors = dns_subdomain(name)
             if name != expected:
-                wrong.append('must be spec.names.plural+"."+spec.group')
-            return wrong
+                errors.append('must be spec.names.plural+"."+spec.group')
+            return errors
 
         return rule
 
@@ -166,11 +166,11 @@ def _check_spec(
 
 
 def _check_group(group: str, causes: Causes) -> None:
-    wrong = dns_subdomain(group)
+    errors = dns_subdomain(group)
     if not group:
         causes.required("spec.group")
-    elif wrong:
-        causes.invalid("spec.group", group, ",".join(wrong))
+    elif errors:
+        causes.invalid("spec.group", group, ",".join(errors))
     elif "." not in group:
         causes.invalid("spec.group", group, "should be a domain with at least one dot")
 
@@ -199,9 +199,9 @@ def _check_version(
     version: dict[str, Any], stored: dict[str, Any], path: str, causes: Causes, context: Context
 ) -> None:
     """Check the fields of a version that are not hoisted; `stored` is the complete version."""
-    wrong = dns_1035_label(version["name"])
-    if wrong:
-        causes.invalid(f"{path}.name", version["name"], ",".join(wrong))
+    errors = dns_1035_label(version["name"])
+    if errors:
+        causes.invalid(f"{path}.name", version["name"], ",".join(errors))
     check_deprecation(version, path, causes)
     enabled = status_enabled(stored)
     check_schema(version.get("schema"), enabled, f"{path}.schema", causes, context)
@@ -326,9 +326,9 @@ def check_names(names: dict[str, Any], path: str, causes: Causes) -> None:
         check_label(names.get(name, ""), f"{path}.{name}", causes)
     for name in ("kind", "listKind"):
         text = names.get(name, "")
-        wrong = dns_1035_label(text.lower()) if text else []
-        if wrong:
-            detail = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
+        errors = dns_1035_label(text.lower()) if text else []
+        if errors:
+            detail = f"may have mixed case, but should otherwise match: {','.join(errors)}"
             causes.invalid(f"{path}.{name}", text, detail)
     _check_labels(names.get("shortNames") or (), f"{path}.shortNames", causes)
     if names["kind"] and names["kind"] == names.get("listKind"):
@@ -339,16 +339,16 @@ def check_names(names: dict[str, Any], path: str, causes: Causes) -> None:
 
 def check_label(text: str, path: str, causes: Causes) -> None:
     """Check a label if it is set; all its errors are joined to one cause."""
-    wrong = dns_1035_label(text) if text else []
-    if wrong:
-        causes.invalid(path, text, ",".join(wrong))
+    errors = dns_1035_label(text) if text else []
+    if errors:
+        causes.invalid(path, text, ",".join(errors))
 
 
 def _check_labels(labels: Iterable[str], path: str, causes: Causes) -> None:
     for index, label in enumerate(labels):
-        wrong = dns_1035_label(label)
-        if wrong:
-            causes.invalid(f"{path}[{index}]", label, ",".join(wrong))
+        errors = dns_1035_label(label)
+        if errors:
+            causes.invalid(f"{path}[{index}]", label, ",".join(errors))
 
 
 # Validation of `spec.conversion`: the strategy None, or a webhook

@@ -67,36 +67,36 @@ class OpenAPIRules:
         if self._rules is not None:
             self._rules.report(path, self._causes)
 
-    def _check(self, schema: Schema, place: SchemaPosition) -> None:
+    def _check(self, schema: Schema, position: SchemaPosition) -> None:
         before = len(self._causes)
-        self._check_supported(schema, place)
+        self._check_supported(schema, position)
         if schema.get("uniqueItems"):
-            self._causes.forbidden(f"{place.path}.uniqueItems", QUADRATIC)
-        self._check_object(schema, place)
-        self._check_conditions(schema, place)
-        self._check_items(schema, place)
-        self._check_extensions(schema, place.path)
+            self._causes.forbidden(f"{position.path}.uniqueItems", QUADRATIC)
+        self._check_object(schema, position)
+        self._check_conditions(schema, position)
+        self._check_items(schema, position)
+        self._check_extensions(schema, position.path)
         rules = schema.get(self._markers.validations)
         if rules:
-            self._check_rule_texts(rules, f"{place.path}.{self._markers.validations}")
-            if place.with_rules and len(self._causes) == before:
-                self._check_rules(schema, place)
+            self._check_rule_texts(rules, f"{position.path}.{self._markers.validations}")
+            if position.with_rules and len(self._causes) == before:
+                self._check_rules(schema, position)
 
-    def _check_rules(self, schema: Schema, place: SchemaPosition) -> None:
+    def _check_rules(self, schema: Schema, position: SchemaPosition) -> None:
         if self._rules is None:  # lazy: few schemas have rules, and none at the start
             from fairlead.resources.apiextensions.schema_rules import RuleChecks
 
             self._rules = RuleChecks(self._markers)
-        where = f"{place.path}.{self._markers.validations}"
-        is_object = place.is_root or bool(schema.get(self._markers.embedded))
-        self._rules.check(schema, where, is_object, place.times, place.uncorrelatable)
+        where = f"{position.path}.{self._markers.validations}"
+        is_object = position.is_root or bool(schema.get(self._markers.embedded))
+        self._rules.check(schema, where, is_object, position.times, position.uncorrelatable)
 
-    def _check_supported(self, schema: Schema, place: SchemaPosition) -> None:
-        causes, path, kind = self._causes, place.path, schema.get("type")
+    def _check_supported(self, schema: Schema, position: SchemaPosition) -> None:
+        causes, path, kind = self._causes, position.path, schema.get("type")
         if kind and kind not in TYPES:
             causes.unsupported(f"{path}.type", kind, TYPES)
-        if schema.get("default") is not None and place.no_defaults is not None:
-            causes.forbidden(f"{path}.default", f"must not be set {place.no_defaults}".rstrip())
+        if schema.get("default") is not None and position.no_defaults is not None:
+            causes.forbidden(f"{path}.default", f"must not be set {position.no_defaults}".rstrip())
         empty = getattr(schema, "empty", ())
         for word in ("id", "additionalItems", "patternProperties", "definitions", "dependencies"):
             value = {} if word in empty else schema.get(word)
@@ -109,48 +109,48 @@ class OpenAPIRules:
             causes.forbidden(f"{path}.type", detail)
         if isinstance(schema.get("items"), list) and schema["items"]:
             causes.forbidden(f"{path}.items", "items must be a schema object and not an array")
-        if place.in_meta and schema.get(self._markers.embedded):
+        if position.in_meta and schema.get(self._markers.embedded):
             name = self._markers.embedded
             causes.forbidden(f"{path}.{name}", "must not be used inside of resource meta")
 
-    def _check_object(self, schema: Schema, place: SchemaPosition) -> None:
+    def _check_object(self, schema: Schema, position: SchemaPosition) -> None:
         properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
         if properties and others is not None and others is not True:
             detail = "additionalProperties and properties are mutual exclusive"
-            self._causes.forbidden(f"{place.path}.additionalProperties", detail)
+            self._causes.forbidden(f"{position.path}.additionalProperties", detail)
         values = values_schema(schema)
         if values is not None:
-            inside = place.inside("additionalProperties").multiplied(schema.get("maxProperties"))
-            if place.in_meta:
-                why = "inside additionalProperties applying to object metadata"
-                inside = replace(inside, no_defaults=why)
+            inside = position.inside("additionalProperties").multiplied(schema.get("maxProperties"))
+            if position.in_meta:
+                reason = "inside additionalProperties applying to object metadata"
+                inside = replace(inside, no_defaults=reason)
             self._check(values, inside)
         for name, inner in properties.items():
-            self._check(inner, self._of_property(schema, name, place))
+            self._check(inner, self._of_property(schema, name, position))
 
-    def _of_property(self, schema: Schema, name: str, place: SchemaPosition) -> SchemaPosition:
-        inside = place.inside(f"properties[{name}]")
-        if name in _META and (place.is_root or schema.get(self._markers.embedded)):
+    def _of_property(self, schema: Schema, name: str, position: SchemaPosition) -> SchemaPosition:
+        inside = position.inside(f"properties[{name}]")
+        if name in _META and (position.is_root or schema.get(self._markers.embedded)):
             inside = replace(inside, in_meta=True)
-            if place.is_root:
+            if position.is_root:
                 inside = replace(inside, no_defaults=f"in top-level {name}")
         return inside
 
-    def _check_conditions(self, schema: Schema, place: SchemaPosition) -> None:
+    def _check_conditions(self, schema: Schema, position: SchemaPosition) -> None:
         if schema.get("not") is not None:
-            self._check(schema["not"], place.without_rules("not"))
+            self._check(schema["not"], position.without_rules("not"))
         for word in ("allOf", "oneOf", "anyOf"):
             for index, inner in enumerate(schema.get(word) or ()):
-                self._check(inner, place.without_rules(f"{word}[{index}]"))
+                self._check(inner, position.without_rules(f"{word}[{index}]"))
         for name, inner in (schema.get("definitions") or {}).items():
-            self._check(inner, place.without_rules(f"definitions[{name}]"))
+            self._check(inner, position.without_rules(f"definitions[{name}]"))
 
-    def _check_items(self, schema: Schema, place: SchemaPosition) -> None:
+    def _check_items(self, schema: Schema, position: SchemaPosition) -> None:
         items = items_schema(schema)
         if items is not None:
-            inside = place.inside("items").multiplied(schema.get("maxItems"))
+            inside = position.inside("items").multiplied(schema.get("maxItems"))
             if schema.get(self._markers.list_type) != "map":
-                inside = inside.uncorrelated(place.path)
+                inside = inside.uncorrelated(position.path)
             self._check(items, inside)
 
     def _check_extensions(self, schema: Schema, path: str) -> None:
@@ -195,8 +195,8 @@ class OpenAPIRules:
         if items.get("type") == "array" and list_type not in (None, "atomic"):
             self._causes.invalid(f"{path}.items.{markers.list_type}", list_type, detail)
         if items.get("type") == "object" and items.get(markers.map_type) != "atomic":
-            place = f"{path}.items.{markers.map_type}"
-            self._causes.invalid(place, list_type or "null", detail)
+            map_type_path = f"{path}.items.{markers.map_type}"
+            self._causes.invalid(map_type_path, list_type or "null", detail)
 
     def _check_map_list(self, schema: Schema, path: str) -> None:
         markers, causes = self._markers, self._causes

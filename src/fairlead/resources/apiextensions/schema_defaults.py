@@ -142,9 +142,9 @@ def _check(schema: Schema, path: str, causes: Causes, depth: int) -> None:
         causes.invalid(path, "", f"must not have schemas more than {MAX_DEPTH} deep")
         return
     for word, value in schema.items():
-        for inner, place in inner_schemas(word, value, f"{path}.{word}"):
+        for inner, inner_path in inner_schemas(word, value, f"{path}.{word}"):
             if isinstance(inner, dict):
-                _check(inner, place, causes, depth + 1)
+                _check(inner, inner_path, causes, depth + 1)
 
 
 def inner_schemas(word: str, value: Any, path: str) -> list[tuple[Any, str]]:

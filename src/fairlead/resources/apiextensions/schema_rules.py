@@ -72,8 +72,8 @@ class RuleChecks:
         if total <= MAX_SCHEMA_COST:
             return
         expensive = [cost for cost in self._costs if cost[0] >= MAX_SCHEMA_COST // 100]
-        for _, place in sorted(expensive, key=lambda cost: -cost[0])[:_MAX_NAMED_RULES]:
-            causes.forbidden(place, _CONTRIBUTED)
+        for _, rule_path in sorted(expensive, key=lambda cost: -cost[0])[:_MAX_NAMED_RULES]:
+            causes.forbidden(rule_path, _CONTRIBUTED)
         subject = (
             f"{self._markers.validations} estimated rule cost total for entire OpenAPIv3 schema"
         )

@@ -138,8 +138,8 @@ class _Structural:
         for name, kind in expected_types.items():
             actual = properties[name].get("type") or "" if name in properties else kind
             if is_object and actual != kind:
-                place = f"{path}.properties[{name}].type"
-                self.causes.invalid(place, actual, f"must be {kind}")
+                type_path = f"{path}.properties[{name}].type"
+                self.causes.invalid(type_path, actual, f"must be {kind}")
         metadata = properties.get("metadata")
         if level != ROOT or metadata is None:
             return
@@ -227,8 +227,8 @@ class _Structural:
             self._complete(items, items_schema(schema), f"{path}.items", f"{defined_in}.items")
         properties: dict[str, Any] = schema.get("properties") or {}
         for name, inner in (condition.get("properties") or {}).items():
-            place = f"properties[{name}]"
-            self._complete(inner, properties.get(name), f"{path}.{place}", f"{defined_in}.{place}")
+            step = f"properties[{name}]"
+            self._complete(inner, properties.get(name), f"{path}.{step}", f"{defined_in}.{step}")
 
 
 def _exceptions(schema: Schema) -> tuple[bool, bool]:

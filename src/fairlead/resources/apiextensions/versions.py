@@ -26,27 +26,27 @@ def check_deprecation(version: dict[str, Any], path: str, causes: Causes) -> Non
     warning = version.get("deprecationWarning")
     if warning is None:
         return
-    for wrong in _warning_errors(warning, version.get("deprecated", False)):
-        causes.invalid(f"{path}.deprecationWarning", warning, wrong)
+    for error in _warning_errors(warning, version.get("deprecated", False)):
+        causes.invalid(f"{path}.deprecationWarning", warning, error)
 
 
 def _warning_errors(warning: str, deprecated: bool) -> list[str]:
     if not deprecated:
         return ["can only be set for deprecated versions"]
-    wrong = []
+    errors = []
     if len(warning.encode()) > MAX_WARNING_LENGTH:
-        wrong.append(f"must be <= {MAX_WARNING_LENGTH} characters long")
+        errors.append(f"must be <= {MAX_WARNING_LENGTH} characters long")
     if not warning:
-        wrong.append("must not be an empty string")
+        errors.append("must not be an empty string")
     for index, letter in enumerate(warning):
         if not letter.isprintable():
             position = len(warning[:index].encode())
-            wrong.append(
+            errors.append(
                 "must only contain printable UTF-8 characters; non-printable character found at"
                 f" index {position}"
             )
             break
-    return wrong
+    return errors
 
 
 def check_subresources(subresources: dict[str, Any] | None, path: str, causes: Causes) -> None:

@@ -34,9 +34,9 @@ class APIServiceBehaviour(OrderedBehaviour):
         expected = f"{spec.get('version', '')}.{spec.get('group', '')}"
 
         def rule(name: str) -> list[str]:
-            wrong = path_segment(name)
-            if wrong or name == expected:
-                return wrong
+            errors = path_segment(name)
+            if errors or name == expected:
+                return errors
             return [f'must be `spec.version+"."+spec.group`: {quote(expected)}']
 
         return rule

@@ -199,11 +199,11 @@ def _check_steps(steps: Object, path: str, causes: Causes, context: Context) -> 
     unavailable = steps.get("maxUnavailable")
     if unavailable is None or not context.gates["MaxUnavailableStatefulSet"]:
         return
-    place = f"{path}.maxUnavailable"
-    check_int_or_percent(unavailable, place, causes)
+    value_path = f"{path}.maxUnavailable"
+    check_int_or_percent(unavailable, value_path, causes)
     if amount(unavailable) == 0:
-        causes.invalid(place, int_or_string_shown(unavailable), "cannot be 0")
-    check_at_most_hundred_percent(unavailable, place, causes)
+        causes.invalid(value_path, int_or_string_shown(unavailable), "cannot be 0")
+    check_at_most_hundred_percent(unavailable, value_path, causes)
 
 
 def _check_retention(retention: Object | None, causes: Causes, context: Context) -> None:
@@ -211,8 +211,8 @@ def _check_retention(retention: Object | None, causes: Causes, context: Context)
         return
     for name in ("whenDeleted", "whenScaled"):
         if retention.get(name) not in RETENTION_CHOICES:
-            place = f"spec.{RETENTION}.{name}"
-            causes.unsupported(place, retention.get(name, ""), RETENTION_CHOICES)
+            policy_path = f"spec.{RETENTION}.{name}"
+            causes.unsupported(policy_path, retention.get(name, ""), RETENTION_CHOICES)
 
 
 def _check_template(

@@ -74,9 +74,9 @@ def check_required_selector(selector: Object | None, kind: str, causes: Causes) 
 
 def selector_is_sound(selector: Object | None) -> bool:
     """Whether a selector is valid, so that it can be evaluated."""
-    wrong = Causes()
-    label_selector(selector, "", wrong, check_values=True)
-    return not wrong
+    selector_causes = Causes()
+    label_selector(selector, "", selector_causes, check_values=True)
+    return not selector_causes
 
 
 def check_template_labels(selector: Object | None, template: Object, causes: Causes) -> None:

@@ -119,11 +119,11 @@ def _check_spec(spec: Object, fewest: int, causes: Causes, context: Context) -> 
 
 def _check_rules(rules: Object, path: str, causes: Causes) -> None:
     window, choice = rules.get("stabilizationWindowSeconds"), rules.get("selectPolicy")
-    place = f"{path}.stabilizationWindowSeconds"
+    window_path = f"{path}.stabilizationWindowSeconds"
     if window is not None and window < 0:
-        causes.invalid(place, window, "must be greater than or equal to zero")
+        causes.invalid(window_path, window, "must be greater than or equal to zero")
     if window is not None and window > MAX_WINDOW:
-        causes.invalid(place, window, f"must be less than or equal to {MAX_WINDOW}")
+        causes.invalid(window_path, window, f"must be less than or equal to {MAX_WINDOW}")
     if choice is not None and choice not in SELECT_POLICIES:
         causes.unsupported(f"{path}.selectPolicy", choice, SELECT_POLICIES)
     policies = rules.get("policies") or []

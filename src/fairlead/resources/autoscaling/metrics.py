@@ -157,9 +157,9 @@ def _check_container_resource(source: Object, path: str, causes: Causes) -> None
 
 
 def _check_resource_name(name: str, path: str, causes: Causes) -> None:
-    wrong = qualified_name(name)
-    causes.invalid_each(path, name, wrong)
-    if wrong or "/" in name:
+    errors = qualified_name(name)
+    causes.invalid_each(path, name, errors)
+    if errors or "/" in name:
         return
     if name not in ("cpu", "memory", "ephemeral-storage") and not name.startswith("hugepages-"):
         causes.invalid(path, name, "must be a standard resource for containers")

@@ -18,8 +18,8 @@ class Row:
     zero: Any = None
 
 
-def _row(flat: str, place: str, zero: Any = None) -> Row:
-    return Row(flat, tuple(place.split(".")), zero)
+def _row(flat: str, path: str, zero: Any = None) -> Row:
+    return Row(flat, tuple(path.split(".")), zero)
 
 
 Rows = dict[str, tuple[Row, ...]]
@@ -97,8 +97,8 @@ def _flat_source(source: Object, rows: tuple[Row, ...]) -> Object:
     }
 
 
-def _read(value: Any, place: tuple[str, ...]) -> Any:
-    for step in place:
+def _read(value: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
         value = value.get(step) if isinstance(value, dict) else None
     return value
 
@@ -138,10 +138,10 @@ def _full_source(name: str, source: Object, rows: tuple[Row, ...]) -> Object:
     return result
 
 
-def _write(value: Object, place: tuple[str, ...], item: Any) -> None:
-    for step in place[:-1]:
+def _write(value: Object, path: tuple[str, ...], item: Any) -> None:
+    for step in path[:-1]:
         value = value.setdefault(step, {})
-    value[place[-1]] = item
+    value[path[-1]] = item
 
 
 def _target_type(source: str, target: Object) -> str:

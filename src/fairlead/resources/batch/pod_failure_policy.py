@@ -46,9 +46,9 @@ def _check_rule(rule: Object, path: str, names: set[str], causes: Causes) -> Non
         _invalid(path, "specifying one of OnExitCodes and OnPodConditions is required", causes)
 
 
-def _invalid(path: str, why: str, causes: Causes) -> None:
+def _invalid(path: str, reason: str, causes: Causes) -> None:
     """Add a cause that shows no value."""
-    causes.invalid(path, GoValue(why), "")
+    causes.invalid(path, GoValue(reason), "")
 
 
 def _check_choice(value: str, choices: tuple[str, ...], path: str, causes: Causes) -> None:
@@ -67,20 +67,20 @@ def _check_exit_codes(codes: Object, path: str, names: set[str], causes: Causes)
     if name is not None and name not in names:
         detail = "must be one of the container or initContainer names in the pod template"
         causes.invalid(f"{path}.containerName", name, detail)
-    place = f"{path}.values"
+    values_path = f"{path}.values"
     if not values:
-        causes.invalid(place, _codes_shown(exit_codes), "at least one value is required")
+        causes.invalid(values_path, _codes_shown(exit_codes), "at least one value is required")
     elif len(values) > MAX_EXIT_CODES:
-        causes.too_many(place, len(values), MAX_EXIT_CODES)
+        causes.too_many(values_path, len(values), MAX_EXIT_CODES)
     seen: set[int] = set()
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
-            causes.invalid(f"{place}[{index}]", value, "must not be 0 for the In operator")
+            causes.invalid(f"{values_path}[{index}]", value, "must not be 0 for the In operator")
         if value in seen:
-            causes.duplicate(f"{place}[{index}]", value)
+            causes.duplicate(f"{values_path}[{index}]", value)
         seen.add(value)
     if values != sorted(values):
-        causes.invalid(place, _codes_shown(values), "must be ordered")
+        causes.invalid(values_path, _codes_shown(values), "must be ordered")
 
 
 def _codes_shown(values: list[int] | None) -> GoValue:
@@ -92,6 +92,6 @@ def _check_conditions(conditions: list[Object], path: str, causes: Causes) -> No
     if len(conditions) > MAX_CONDITIONS:
         causes.too_many(path, len(conditions), MAX_CONDITIONS)
     for index, pattern in enumerate(conditions):
-        place = f"{path}[{index}]"
-        causes.invalid_each(f"{place}.type", pattern["type"], qualified_name(pattern["type"]))
-        _check_choice(pattern["status"], STATUSES, f"{place}.status", causes)
+        item_path = f"{path}[{index}]"
+        causes.invalid_each(f"{item_path}.type", pattern["type"], qualified_name(pattern["type"]))
+        _check_choice(pattern["status"], STATUSES, f"{item_path}.status", causes)

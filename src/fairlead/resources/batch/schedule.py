@@ -146,12 +146,12 @@ def _parse_number(text: str, names: Mapping[str, int]) -> int:
     if named is not None:
         return named
     if not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
-        why = f"strconv.Atoi: parsing {quote(text)}: invalid syntax"
-        raise ScheduleError(f"failed to parse int from {text}: {why}")
+        reason = f"strconv.Atoi: parsing {quote(text)}: invalid syntax"
+        raise ScheduleError(f"failed to parse int from {text}: {reason}")
     number = bounded_int(text)
     if number >= 2**63:
-        why = f"strconv.Atoi: parsing {quote(text)}: value out of range"
-        raise ScheduleError(f"failed to parse int from {text}: {why}")
+        reason = f"strconv.Atoi: parsing {quote(text)}: value out of range"
+        raise ScheduleError(f"failed to parse int from {text}: {reason}")
     if number < 0:
         raise ScheduleError(f"negative number ({number}) not allowed: {text}")
     return number

@@ -51,9 +51,9 @@ def certificate_error(data: bytes) -> str:
     count = 0
     for block in blocks(data):
         count += 1
-        wrong = _certificate_block_error(block)
-        if wrong:
-            return wrong
+        error = _certificate_block_error(block)
+        if error:
+            return error
     return "" if count else "must contain at least one CERTIFICATE PEM block"
 
 

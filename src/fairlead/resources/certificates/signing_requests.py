@@ -131,15 +131,15 @@ def _certificate(value: Object) -> str:
 
 def _check_certificate(value: Object, causes: Causes) -> None:
     certificate = _certificate(value)
-    wrong = certificate_error(b64decode(certificate)) if certificate else ""
-    if wrong:
-        causes.invalid("status.certificate", "<certificate data>", wrong)
+    error = certificate_error(b64decode(certificate)) if certificate else ""
+    if error:
+        causes.invalid("status.certificate", "<certificate data>", error)
 
 
 def _check_spec(spec: Object, legacy_signer: str, causes: Causes) -> None:
-    wrong = request_error(b64decode(spec["request"] or ""))
-    if wrong:
-        causes.invalid("spec.request", _format_request(spec["request"]), wrong)
+    error = request_error(b64decode(spec["request"] or ""))
+    if error:
+        causes.invalid("spec.request", _format_request(spec["request"]), error)
     usages = spec.get("usages") or []
     if not usages:
         causes.required("spec.usages", "usages must be provided")
@@ -195,9 +195,9 @@ def check_signer_name(name: str, path: str, causes: Causes) -> None:
 def _label_errors(text: str, rule: Callable[[str], list[str]]) -> Iterable[str]:
     """The errors of the first invalid label; further labels would repeat them."""
     for label in text.split("."):
-        wrong = rule(label)
-        if wrong:
-            return [f"validating label {quote(label)}: {error}" for error in wrong]
+        errors = rule(label)
+        if errors:
+            return [f"validating label {quote(label)}: {error}" for error in errors]
     return []
 
 

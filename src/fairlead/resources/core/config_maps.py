@@ -19,8 +19,8 @@ class ConfigMapBehaviour(Behaviour):
         data, binary = value.get("data") or {}, value.get("binaryData") or {}
         size = 0
         for key, text in data.items():
-            if wrong := config_key_errors(key):
-                causes.invalid_each(f"data[{key}]", key, wrong)
+            if errors := config_key_errors(key):
+                causes.invalid_each(f"data[{key}]", key, errors)
             if key in binary:
                 causes.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
             size += len(text) if text.isascii() else len(text.encode())

@@ -61,9 +61,9 @@ def _fill_container(limit: Object) -> None:
 
 
 def _check_type(name: str, path: str, causes: Causes) -> None:
-    wrong = qualified_name(name)
-    causes.invalid_each(path, name, wrong)
-    if not wrong and "/" not in name and name not in TYPES:
+    errors = qualified_name(name)
+    causes.invalid_each(path, name, errors)
+    if not errors and "/" not in name and name not in TYPES:
         causes.invalid(path, name, "must be a standard limit type or fully qualified")
 
 
@@ -93,10 +93,10 @@ def _check_storage_bounds(limit: Object, path: str, causes: Causes) -> None:
 
 def _check_key(kind: str, key: str, path: str, causes: Causes, context: Context) -> None:
     if kind in ("Pod", "Container"):
-        wrong = container_resource_errors(key, context.dialect)
+        errors = container_resource_errors(key, context.dialect)
     else:
-        wrong = tuple(resource_name_errors(key))
-    causes.invalid_each(path, key, wrong)
+        errors = tuple(resource_name_errors(key))
+    causes.invalid_each(path, key, errors)
 
 
 class _Bounds(NamedTuple):

@@ -113,10 +113,10 @@ def _check_ranges(ranges: list[str], path: str, causes: Causes) -> None:
         return
     families = {network.version for network in networks if network is not None}
     if None in networks:
-        wrong = ranges[networks.index(None)]
+        invalid = ranges[networks.index(None)]
         detail = "invalid PodCIDRs. failed to check with dual stack with error:"
-        detail += f"failed to parse cidr value:{quote(wrong)} with error:invalid CIDR address: "
-        causes.internal(path, detail + wrong)
+        detail += f"failed to parse cidr value:{quote(invalid)} with error:invalid CIDR address: "
+        causes.internal(path, detail + invalid)
     if len(families) != 2 or len(ranges) > 2 or None in networks:
         detail = "may specify no more than one CIDR for each IP family"
         causes.invalid(path, go_list("string", ranges), detail)
@@ -212,9 +212,9 @@ def check_node_annotations(metadata: Object, causes: Causes, context: Context) -
     annotations: dict[str, str] = metadata.get("annotations") or {}
     key = context.dialect.label(TAINTS)
     if annotations.get(key):
-        taints, wrong = read_list(annotations[key], "Taint", _TAINT_TYPES)
-        if wrong:
-            causes.invalid(_PATH, key, wrong)
+        taints, error = read_list(annotations[key], "Taint", _TAINT_TYPES)
+        if error:
+            causes.invalid(_PATH, key, error)
         check_taints(taints, f"{_PATH}.{key}", causes)
     key = context.dialect.label(AVOIDED)
     if annotations.get(key):
@@ -224,11 +224,11 @@ def check_node_annotations(metadata: Object, causes: Causes, context: Context) -
 def _check_avoided(text: str, key: str, causes: Causes) -> None:
     try:
         content: Any = orjson.loads(text)
-        wrong = _avoid_pods_error(content)
+        error = _avoid_pods_error(content)
     except orjson.JSONDecodeError:
-        content, wrong = None, describe_json_error(text.encode())
-    if wrong:
-        causes.invalid(f"{_PATH}.AvoidPods", key, wrong)
+        content, error = None, describe_json_error(text.encode())
+    if error:
+        causes.invalid(f"{_PATH}.AvoidPods", key, error)
         return
     for index, entry in enumerate((content or {}).get("preferAvoidPods") or ()):
         path = f"{_PATH}.{key}[{index}].PodSignature"
@@ -251,12 +251,12 @@ def _avoid_pods_error(content: Any) -> str:
     """Why parsed JSON is not a valid AvoidPods object; empty if it is."""
     if content is not None and not isinstance(content, dict):
         return f"json: cannot unmarshal {json_kind(content)} into Go value of type v1.AvoidPods"
-    place, entries = "AvoidPods.preferAvoidPods", (content or {}).get("preferAvoidPods")
+    field_path, entries = "AvoidPods.preferAvoidPods", (content or {}).get("preferAvoidPods")
     if entries is not None and not isinstance(entries, list):
-        return _in_field(entries, place, "[]v1.PreferAvoidPodsEntry")
+        return _in_field(entries, field_path, "[]v1.PreferAvoidPodsEntry")
     for entry in entries or ():
         if entry is not None and not isinstance(entry, dict):
-            return _in_field(entry, place, "v1.PreferAvoidPodsEntry")
+            return _in_field(entry, field_path, "v1.PreferAvoidPodsEntry")
         inner, where = entry, "preferAvoidPods"
         for name, struct, kind in _STEPS:
             inner, where = (inner or {}).get(name), f"{where}.{name}"
@@ -278,9 +278,9 @@ def check_taints(taints: list[Object] | None, list_path: str, causes: Causes) ->
         path = f"{list_path}[{index}]"
         key, value, effect = (taint.get(name, "") for name in ("key", "value", "effect"))
         causes.invalid_each(f"{path}.key", key, qualified_name(key))
-        wrong = label_value(value)
-        if wrong:
-            causes.invalid(f"{path}.value", value, ";".join(wrong))
+        errors = label_value(value)
+        if errors:
+            causes.invalid(f"{path}.value", value, ";".join(errors))
         if not effect:
             causes.required(f"{path}.effect")
         elif effect not in TAINT_EFFECTS:

@@ -52,9 +52,9 @@ def _json_object(key: str) -> TypeRule:
         if key not in data:
             causes.required(f"data[{key}]")
             return
-        wrong = _json_object_error(b64decode(data[key]))
-        if wrong:
-            causes.invalid(f"data[{key}]", "<secret contents redacted>", wrong)
+        error = _json_object_error(b64decode(data[key]))
+        if error:
+            causes.invalid(f"data[{key}]", "<secret contents redacted>", error)
 
     return check
 

@@ -138,9 +138,9 @@ def read_list(text: str, kind: str, types: dict[str, str]) -> tuple[list[Object]
         content: Any = orjson.loads(text)
     except orjson.JSONDecodeError:
         return [], describe_json_error(text.encode())
-    wrong = _list_error(content, kind, types)
-    if wrong:
-        return [], f"json: cannot unmarshal {wrong}"
+    error = _list_error(content, kind, types)
+    if error:
+        return [], f"json: cannot unmarshal {error}"
     return [_without_nulls(item or {}) for item in content or ()], ""
 
 

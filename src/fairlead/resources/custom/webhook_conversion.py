@@ -150,7 +150,7 @@ def _restore_metadata(original: Object, converted: Object) -> Object:
             f"invalid metadata of type {any_type_text(new_metadata)} in converted object"
         )
     metadata = dict(original)
-    for name, place, check in _CHANGEABLE:
+    for name, path, check in _CHANGEABLE:
         texts = new_metadata.get(name)
         if texts is None:
             metadata.pop(name, None)
@@ -158,7 +158,7 @@ def _restore_metadata(original: Object, converted: Object) -> Object:
         _check_texts(name, texts)
         causes = Causes()
         if texts != (original.get(name) or {}):
-            check(texts, place, causes)
+            check(texts, path, causes)
         if causes:
             raise _Refused(listed(causes))
         metadata[name] = texts

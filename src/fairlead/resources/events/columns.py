@@ -41,8 +41,8 @@ class _Form:
 
     def sender(self, event: Object) -> str:
         component = field(event, f"{self.source}.component") or event.get(self.controller) or ""
-        place = field(event, f"{self.source}.host") or event.get("reportingInstance")
-        return f"{component}, {place}" if place else component
+        host = field(event, f"{self.source}.host") or event.get("reportingInstance")
+        return f"{component}, {host}" if host else component
 
     def said(self, event: Object) -> str:
         return str(event.get(self.message) or "").strip()

@@ -188,8 +188,8 @@ def _check_resource_rule(rule: dict[str, Any], path: str, causes: Causes) -> Non
         _check_lone_star(namespaces, "namespaces", here, causes)
     else:
         for index, name in enumerate(namespaces):
-            wrong = (NAMESPACE_INTRO + error for error in dns_label(name))
-            causes.invalid_each(f"{here}[{index}]", name, wrong)
+            errors = (NAMESPACE_INTRO + error for error in dns_label(name))
+            causes.invalid_each(f"{here}[{index}]", name, errors)
 
 
 def _check_path_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
@@ -201,9 +201,9 @@ def _check_path_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
         _check_lone_star(urls, "non-resource URLs", here, causes)
     else:
         for index, url in enumerate(urls):
-            wrong = _path_error(url)
-            if wrong:
-                causes.invalid(f"{here}[{index}]", url, wrong)
+            error = _path_error(url)
+            if error:
+                causes.invalid(f"{here}[{index}]", url, error)
 
 
 def _path_error(url: str) -> str:

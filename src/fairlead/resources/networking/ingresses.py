@@ -101,11 +101,11 @@ def _check_path(item: dict[str, Any], path: str, causes: Causes) -> None:
 def _path_errors(text: str, exact: bool) -> list[str]:
     if not text and not exact:
         return []
-    wrong = [] if text.startswith("/") else ["must be an absolute path"]
+    errors = [] if text.startswith("/") else ["must be an absolute path"]
     if exact:
-        wrong += [f"must not contain '{part}'" for part in NOT_IN_A_PATH if part in text]
-        wrong += [f"cannot end with '{part}'" for part in NOT_AT_THE_END if text.endswith(part)]
-    return wrong
+        errors += [f"must not contain '{part}'" for part in NOT_IN_A_PATH if part in text]
+        errors += [f"cannot end with '{part}'" for part in NOT_AT_THE_END if text.endswith(part)]
+    return errors
 
 
 def _check_backend(backend: dict[str, Any], path: str, causes: Causes) -> None:

@@ -97,8 +97,8 @@ def _check_port(port: dict[str, Any], path: str, causes: Causes) -> None:
             port_number(end, f"{path}.endPort", causes)
         return
     if end is not None:
-        why = "not specified" if value is None else "non-numeric"
-        causes.invalid(f"{path}.endPort", end, f"may not be specified when `port` is {why}")
+        reason = "not specified" if value is None else "non-numeric"
+        causes.invalid(f"{path}.endPort", end, f"may not be specified when `port` is {reason}")
     if value is not None:
         port_name(value, f"{path}.port", causes)
 

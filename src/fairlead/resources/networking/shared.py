@@ -23,10 +23,10 @@ _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 def wildcard_errors(name: str) -> list[str]:
     """The errors of a DNS name whose first label is `*`."""
-    wrong = ["must be no more than 253 characters"] if len(name) > 253 else []
+    errors = ["must be no more than 253 characters"] if len(name) > 253 else []
     if not re.fullmatch(_WILDCARD, name, re.ASCII):
-        wrong.append(_WILDCARD_ERROR)
-    return wrong
+        errors.append(_WILDCARD_ERROR)
+    return errors
 
 
 def host_errors(name: str) -> list[str]:
@@ -39,9 +39,9 @@ def check_full_name(name: str, segments: int, path: str, causes: Causes) -> bool
     if not name:
         causes.required(path)
         return False
-    wrong = dns_subdomain(name)
-    if wrong:
-        causes.invalid(path, name, ",".join(wrong))
+    errors = dns_subdomain(name)
+    if errors:
+        causes.invalid(path, name, ",".join(errors))
         return False
     if len(name.split(".")) < segments:
         count = {2: "two", 3: "three"}[segments]
@@ -58,9 +58,9 @@ def check_full_domain(name: str, path: str, causes: Causes) -> None:
     if not check_full_name(bare if name else name, 2, path, causes):
         return
     for label in bare.split("."):
-        wrong = dns_label(label)
-        if wrong:
-            causes.invalid(path, label, ",".join(wrong))
+        errors = dns_label(label)
+        if errors:
+            causes.invalid(path, label, ",".join(errors))
             return
 
 

@@ -169,24 +169,27 @@ def _check_escalation(spec: Object, causes: Causes) -> None:
 
 def _check_host_paths(paths: Sequence[Object], causes: Causes) -> None:
     for index, item in enumerate(paths):
-        place, prefix = f"spec.allowedHostPaths[{index}].pathPrefix", item.get("pathPrefix", "")
+        prefix_path, prefix = (
+            f"spec.allowedHostPaths[{index}].pathPrefix",
+            item.get("pathPrefix", ""),
+        )
         if not prefix:
-            causes.required(place)
+            causes.required(prefix_path)
         if ".." in prefix.split("/"):
-            causes.invalid(place, prefix, "must not contain '..'")
+            causes.invalid(prefix_path, prefix, "must not contain '..'")
         if ANY in prefix:
-            causes.invalid(place, prefix, "must not contain '*'")
+            causes.invalid(prefix_path, prefix, "must not contain '*'")
 
 
 def _check_host_ports(ranges: Sequence[Object], causes: Causes) -> None:
     for index, item in enumerate(ranges):
-        place = f"spec.hostPorts[{index}]"
+        port_path = f"spec.hostPorts[{index}]"
         for name in ("min", "max"):
             if not 0 <= item[name] <= LAST_PORT:
                 detail = f"must be between 0 and {LAST_PORT}, inclusive"
-                causes.invalid(f"{place}.{name}", item[name], detail)
+                causes.invalid(f"{port_path}.{name}", item[name], detail)
         if item["min"] > item["max"]:
-            causes.invalid(f"{place}.min", item["min"], "min cannot be greater than max")
+            causes.invalid(f"{port_path}.min", item["min"], "min cannot be greater than max")
 
 
 def _check_drivers(spec: Object, causes: Causes) -> None:
@@ -206,22 +209,27 @@ def _check_drivers(spec: Object, causes: Causes) -> None:
 def _check_runtime_class(strategy: Object | None, path: str, causes: Causes) -> None:
     if strategy is None:
         return
-    names, place = strategy["allowedRuntimeClassNames"] or [], f"{path}.allowedRuntimeClassNames"
+    names, names_path = (
+        strategy["allowedRuntimeClassNames"] or [],
+        f"{path}.allowedRuntimeClassNames",
+    )
     seen: set[str] = set()
     for index, name in enumerate(names):
         if name != ANY:
-            causes.invalid_each(f"{place}[{index}]", name, dns_subdomain(name))
+            causes.invalid_each(f"{names_path}[{index}]", name, dns_subdomain(name))
         if name in seen:
-            causes.duplicate(f"{place}[{index}]", name)
+            causes.duplicate(f"{names_path}[{index}]", name)
         seen.add(name)
     default = strategy.get("defaultRuntimeClassName")
     if default is not None:
         causes.invalid_each(f"{path}.defaultRuntimeClassName", default, dns_subdomain(default))
         if default not in names and ANY not in names:
-            causes.required(place, f"default {quote(default)} must be allowed")
+            causes.required(names_path, f"default {quote(default)} must be allowed")
     if ANY in names and len(names) > 1:
         shown = GoValue(f"[]string{{{', '.join(map(quote, names))}}}")
-        causes.invalid(place, shown, "if '*' is present, must not specify other RuntimeClass names")
+        causes.invalid(
+            names_path, shown, "if '*' is present, must not specify other RuntimeClass names"
+        )
 
 
 # Kernel parameters that a PodSecurityPolicy allows or forbids, by name or by prefix

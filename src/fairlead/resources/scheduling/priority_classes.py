@@ -25,12 +25,12 @@ class PriorityClassBehaviour(Behaviour):
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         name, priority = value["metadata"].get("name", ""), value["value"]
         if name.startswith(SYSTEM_PREFIX):
-            wrong = _system_class_error(name, priority, bool(value.get("globalDefault")))
-            if wrong:
+            error = _system_class_error(name, priority, bool(value.get("globalDefault")))
+            if error:
                 causes.forbidden(
                     "metadata.name",
                     "priority class names with 'system-' prefix are reserved for system use only."
-                    f" error: {wrong}",
+                    f" error: {error}",
                 )
         elif priority > HIGHEST_USER_PRIORITY:
             detail = "maximum allowed value of a user defined priority is"

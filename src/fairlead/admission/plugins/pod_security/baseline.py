@@ -59,16 +59,16 @@ def capabilities(pod: Pod) -> Violation | None:
     bad = pod.names(lambda container: not DEFAULT_CAPABILITIES.issuperset(added(container.context)))
     if not bad:
         return None
-    capabilities_added = {name for container in pod.containers for name in added(container.context)}
+    added_names = {name for container in pod.containers for name in added(container.context)}
     return Violation(
         "non-default capabilities",
-        not_added(bad, sorted(capabilities_added - DEFAULT_CAPABILITIES)),
+        not_added(bad, sorted(added_names - DEFAULT_CAPABILITIES)),
     )
 
 
 def not_added(containers: list[str], names: list[str]) -> str:
-    setters_text = named("container", containers)
-    return f"{setters_text} must not include {quoted(names)} in securityContext.capabilities.add"
+    subject = named("container", containers)
+    return f"{subject} must not include {quoted(names)} in securityContext.capabilities.add"
 
 
 def host_namespaces(pod: Pod) -> Violation | None:
@@ -101,8 +101,8 @@ def privileged(pod: Pod) -> Violation | None:
     bad = pod.names(lambda container: container.context.get("privileged"))
     if not bad:
         return None
-    setters_text = named("container", bad)
-    return Violation("privileged", f"{setters_text} must not set securityContext.privileged=true")
+    subject = named("container", bad)
+    return Violation("privileged", f"{subject} must not set securityContext.privileged=true")
 
 
 def proc_mount(pod: Pod) -> Violation | None:
@@ -114,9 +114,9 @@ def proc_mount(pod: Pod) -> Violation | None:
             kinds.add(kind)
     if not bad:
         return None
-    setters_text, kinds_text = named("container", bad), quoted(sorted(kinds))
+    subject, kinds_text = named("container", bad), quoted(sorted(kinds))
     return Violation(
-        "procMount", f"{setters_text} must not set securityContext.procMount to {kinds_text}"
+        "procMount", f"{subject} must not set securityContext.procMount to {kinds_text}"
     )
 
 
@@ -134,13 +134,13 @@ def selinux_options(pod: Pod) -> Violation | None:
         return len(faults) > before
 
     pod_too = is_bad(pod.context)
-    setters_text = setters(pod_too, pod.names(lambda container: is_bad(container.context)))
-    if not setters_text:
+    subject = setters(pod_too, pod.names(lambda container: is_bad(container.context)))
+    if not subject:
         return None
     types = sorted({text for name, text in faults if name == "type"})
     details = [named("type", types)] if types else []
     details += [f"{name} may not be set" for name in ("user", "role") if (name, "") in faults]
-    detail = f"{setters_text} set forbidden securityContext.seLinuxOptions: {'; '.join(details)}"
+    detail = f"{subject} set forbidden securityContext.seLinuxOptions: {'; '.join(details)}"
     return Violation("seLinuxOptions", detail)
 
 
@@ -173,12 +173,12 @@ def seccomp_profile(pod: Pod) -> Violation | None:
         return kind is not None and kind not in SECCOMP_TYPES
 
     bad = pod.names(lambda container: is_bad(container.context))
-    setters_text = setters(is_bad(pod.context), bad)
-    if not setters_text:
+    subject = setters(is_bad(pod.context), bad)
+    if not subject:
         return None
     contexts = (pod.context, *(container.context for container in pod.containers))
     kinds = sorted({seccomp_type(context) or "" for context in contexts if is_bad(context)})
-    detail = f"{setters_text} must not set securityContext.seccompProfile.type to {quoted(kinds)}"
+    detail = f"{subject} must not set securityContext.seccompProfile.type to {quoted(kinds)}"
     return Violation("seccompProfile", detail)
 
 
@@ -193,8 +193,8 @@ def windows_host_process(pod: Pod) -> Violation | None:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))
 
     bad = pod.names(lambda container: is_bad(container.context))
-    setters_text = setters(is_bad(pod.context), bad)
-    if not setters_text:
+    subject = setters(is_bad(pod.context), bad)
+    if not subject:
         return None
-    detail = f"{setters_text} must not set securityContext.windowsOptions.hostProcess=true"
+    detail = f"{subject} must not set securityContext.windowsOptions.hostProcess=true"
     return Violation("hostProcess", detail)

@@ -97,27 +97,27 @@ class PodSecurity(PluginBase):
     def _check_pod(self, attributes: Attributes) -> None:
         if self._is_exempt(attributes):
             return
-        asked = self._policy_in(attributes.namespace)
-        if asked.pods_pass:
-            self._note(attributes, "enforce-policy", asked.enforced)
+        policy = self._policy_in(attributes.namespace)
+        if policy.pods_pass:
+            self._note(attributes, "enforce-policy", policy.enforced)
             return
         pod, old = attributes.value, attributes.old
         assert pod is not None
         if old is not None and not _is_significant(pod, old, self._keys):
             return
-        self._evaluate(attributes, asked, pod, enforced=True)
+        self._evaluate(attributes, policy, pod, enforced=True)
 
     def _check_template(self, attributes: Attributes, path: tuple[str, ...]) -> None:
         if self._is_exempt(attributes):
             return
-        asked = self._policy_in(attributes.namespace)
-        if asked.templates_pass:
+        policy = self._policy_in(attributes.namespace)
+        if policy.templates_pass:
             return
         template = attributes.value
         for step in path:
             template = (template or {}).get(step)
         if template is not None and template.get("spec") is not None:
-            self._evaluate(attributes, asked, template, enforced=False)
+            self._evaluate(attributes, policy, template, enforced=False)
 
     def _is_exempt(self, attributes: Attributes) -> bool:
         settings = self._settings
@@ -139,7 +139,12 @@ class PodSecurity(PluginBase):
         )
 
     def _evaluate(
-        self, attributes: Attributes, asked: _NamespacePolicy, value: Object, *, enforced: bool
+        self,
+        attributes: Attributes,
+        namespace_policy: _NamespacePolicy,
+        value: Object,
+        *,
+        enforced: bool,
     ) -> None:
         from fairlead.admission.plugins.pod_security.pods import pod_of
         from fairlead.admission.plugins.pod_security.standards import listed, violations
@@ -147,9 +152,9 @@ class PodSecurity(PluginBase):
         if value["spec"].get("runtimeClassName") in self._settings.runtime_classes:
             self._note(attributes, "exempt", "runtimeClass")
             return
-        if asked.error:
-            self._note(attributes, "error", f"Failed to parse policy: {asked.error}")
-        pod, policy = pod_of(value, self._keys), asked.policy
+        if namespace_policy.error:
+            self._note(attributes, "error", f"Failed to parse policy: {namespace_policy.error}")
+        pod, policy = pod_of(value, self._keys), namespace_policy.policy
         annotations: dict[Standard, str] = {}
 
         def faults(standard: Standard) -> str:
@@ -158,7 +163,7 @@ class PodSecurity(PluginBase):
             return annotations[standard]
 
         if enforced:
-            self._note(attributes, "enforce-policy", asked.enforced)
+            self._note(attributes, "enforce-policy", namespace_policy.enforced)
         if faults(policy.audit):
             self._note(
                 attributes,
@@ -166,7 +171,9 @@ class PodSecurity(PluginBase):
                 _format_violation(policy.audit, faults(policy.audit)),
             )
         if enforced and faults(policy.enforce):
-            message = f'violates PodSecurity "{asked.enforced}": {faults(policy.enforce)}'
+            message = (
+                f'violates PodSecurity "{namespace_policy.enforced}": {faults(policy.enforce)}'
+            )
             raise refusal(attributes, message)
         if faults(policy.warn):
             attributes.context.warn(_format_violation(policy.warn, faults(policy.warn)))

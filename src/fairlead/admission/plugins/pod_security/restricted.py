@@ -46,8 +46,8 @@ def privilege_escalation(pod: Pod) -> Violation | None:
     )
     if not bad:
         return None
-    setters_text = named("container", bad)
-    detail = f"{setters_text} must set securityContext.allowPrivilegeEscalation=false"
+    subject = named("container", bad)
+    detail = f"{subject} must set securityContext.allowPrivilegeEscalation=false"
     return Violation("allowPrivilegeEscalation != false", detail)
 
 
@@ -56,12 +56,12 @@ def capabilities(pod: Pod) -> Violation | None:
         return "ALL" not in ((context.get("capabilities") or {}).get("drop") or ())
 
     keeping = [container.name for container in pod.containers if keeps_some(container.context)]
-    capabilities_added = {name for container in pod.containers for name in added(container.context)}
-    forbidden = capabilities_added - {ADDABLE}
+    added_names = {name for container in pod.containers for name in added(container.context)}
+    forbidden = added_names - {ADDABLE}
     details = []
     if keeping:
-        setters_text = named("container", keeping)
-        details.append(f'{setters_text} must set securityContext.capabilities.drop=["ALL"]')
+        subject = named("container", keeping)
+        details.append(f'{subject} must set securityContext.capabilities.drop=["ALL"]')
     if forbidden:
         adding = pod.names(lambda container: not forbidden.isdisjoint(added(container.context)))
         details.append(not_added(adding, sorted(forbidden)))
@@ -85,33 +85,29 @@ def volumes(pod: Pod) -> Violation | None:
 def run_as_non_root(pod: Pod) -> Violation | None:
     reason, value = "runAsNonRoot != true", pod.context.get("runAsNonRoot")
     bad = pod.names(lambda container: container.context.get("runAsNonRoot") is False)
-    setters_text = setters(value is False, bad)
-    if setters_text:
-        return Violation(reason, f"{setters_text} must not set securityContext.runAsNonRoot=false")
+    subject = setters(value is False, bad)
+    if subject:
+        return Violation(reason, f"{subject} must not set securityContext.runAsNonRoot=false")
     if value:
         return None
     silent = pod.names(lambda container: container.context.get("runAsNonRoot") is None)
     if not silent:
         return None
-    setters_text = named("container", silent)
-    return Violation(reason, f"pod or {setters_text} must set securityContext.runAsNonRoot=true")
+    subject = named("container", silent)
+    return Violation(reason, f"pod or {subject} must set securityContext.runAsNonRoot=true")
 
 
 def run_as_user(pod: Pod) -> Violation | None:
     bad = pod.names(lambda container: container.context.get("runAsUser") == 0)
-    setters_text = setters(pod.context.get("runAsUser") == 0, bad)
-    return (
-        Violation("runAsUser=0", f"{setters_text} must not set runAsUser=0")
-        if setters_text
-        else None
-    )
+    subject = setters(pod.context.get("runAsUser") == 0, bad)
+    return Violation("runAsUser=0", f"{subject} must not set runAsUser=0") if subject else None
 
 
 def seccomp(pod: Pod) -> Violation | None:
     """Every container must have a profile, its own or the pod's."""
-    wrong = seccomp_profile(pod)
-    if wrong is not None or seccomp_type(pod.context) is not None:
-        return wrong
+    violation = seccomp_profile(pod)
+    if violation is not None or seccomp_type(pod.context) is not None:
+        return violation
     silent = pod.names(lambda container: seccomp_type(container.context) is None)
     if not silent:
         return None

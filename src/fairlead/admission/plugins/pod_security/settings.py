@@ -57,11 +57,11 @@ def _exempt(section: Section, field: str, faults: Callable[[str], list[str]]) ->
     names: list[str] = (section.value.get("exemptions") or {}).get(field) or []
     seen: set[str] = set()
     for index, name in enumerate(names):
-        wrong = faults(name)
+        errors = faults(name)
         if name in seen:
-            wrong = [f'"{name}" occurs twice']
-        if wrong:
-            raise section.error(f"exemptions.{field}[{index}]", wrong[0])
+            errors = [f'"{name}" occurs twice']
+        if errors:
+            raise section.error(f"exemptions.{field}[{index}]", errors[0])
         seen.add(name)
     return frozenset(seen)
 

@@ -131,10 +131,10 @@ class PodSecurityPolicy(PluginBase):
             users.append(User(name, groups=account_groups(namespace)))
         for user in users:
             for group in _GROUPS:
-                asked = questions.Attributes(
+                access = questions.Attributes(
                     *(user, "use", group, "*", "podsecuritypolicies", "", namespace, policy)
                 )
-                if await self._allowed(asked):
+                if await self._allowed(access):
                     return True
         return False
 

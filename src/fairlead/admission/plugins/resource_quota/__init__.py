@@ -106,8 +106,8 @@ class ResourceQuota(PluginBase):
                 charged.append((version, quota, charge))
                 size += _BYTES_PER_CHARGE + length
             if size > _MAX_CHARGED:
-                why = "the quotas of its namespace are too many or too large to be charged"
-                raise refusal(attributes, why)
+                reason = "the quotas of its namespace are too many or too large to be charged"
+                raise refusal(attributes, reason)
         if self._limited:
             usage = await budget.run(0, measure.usage, attributes.value)
             self._check_covered(attributes, usage, covered)

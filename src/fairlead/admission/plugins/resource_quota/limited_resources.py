@@ -32,8 +32,10 @@ def read_limited(section: Section | None) -> tuple[Limited, ...]:
         path = f"limitedResources[{index}]"
         if not entry.get("resource"):
             raise section.error(f"{path}.resource", "is required")
-        for place, match in enumerate(entry.get("matchScopes") or ()):
-            _check(section, f"{path}.matchScopes[{place}]", match["scopeName"], match["operator"])
+        for position, match in enumerate(entry.get("matchScopes") or ()):
+            _check(
+                section, f"{path}.matchScopes[{position}]", match["scopeName"], match["operator"]
+            )
         limited.append(
             Limited(
                 entry.get("apiGroup", ""),

@@ -144,10 +144,10 @@ class Claims(Counting):
 
 def _storage(claim: Object) -> Amount | None:
     """The requested or the allocated storage, whichever is more, in whole bytes."""
-    asked = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
-    if asked is None:
+    requested = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
+    if requested is None:
         return None
-    size = amount(asked)
+    size = amount(requested)
     allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
     if allocated is not None and amount(allocated).value > size.value:
         size = amount(allocated)

@@ -120,9 +120,9 @@ _TOLERATION_TYPES: Final[dict[str, str]] = {
 
 
 def _check_tolerations(text: str, key: str, path: str, causes: Causes) -> None:
-    tolerations, wrong = read_list(text, "Toleration", _TOLERATION_TYPES)
-    if wrong:
-        causes.invalid(path, key, wrong)
+    tolerations, error = read_list(text, "Toleration", _TOLERATION_TYPES)
+    if error:
+        causes.invalid(path, key, error)
     elif tolerations:
         check_tolerations(tolerations, f"{path}.{key}", causes)
 

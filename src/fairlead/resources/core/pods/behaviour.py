@@ -276,10 +276,10 @@ def _check_addresses(status: Object, path: str, causes: Causes) -> None:
             causes.invalid(f"{path}[{index}]", address, NOT_AN_ADDRESS)
     if len(addresses) < 2:
         return
-    wrong = not all(is_address(address) for address in addresses)
-    if wrong:
+    invalid = not all(is_address(address) for address in addresses)
+    if invalid:
         causes.internal(path, "failed to check for dual stack with error:ip <nil> is invalid")
-    if wrong or not _is_dual_stack(addresses):
+    if invalid or not _is_dual_stack(addresses):
         detail = "may specify no more than one IP for each IP family"
         causes.invalid(path, go_pod_ips(addresses), detail)
     for index, address in enumerate(addresses):

@@ -181,9 +181,9 @@ def _check_ports(ports: list[Object], path: str, causes: Causes) -> None:
 
 
 def _check_port_name(name: str, names: set[str], path: str, causes: Causes) -> None:
-    wrong = port_name_errors(name)
-    if wrong:
-        causes.invalid_each(path, name, wrong)
+    errors = port_name_errors(name)
+    if errors:
+        causes.invalid_each(path, name, errors)
     elif name in names:
         causes.duplicate(path, name)
     else:

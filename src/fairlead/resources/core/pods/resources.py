@@ -58,9 +58,9 @@ def is_extended(name: str, dialect: Dialect) -> bool:
 
 
 def resource_name_errors(name: str) -> list[str]:
-    wrong = list(qualified_name(name))
-    if wrong or "/" in name or name in STANDARD_RESOURCES:
-        return wrong
+    errors = list(qualified_name(name))
+    if errors or "/" in name or name in STANDARD_RESOURCES:
+        return errors
     return [] if name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}")) else [NOT_STANDARD]
 
 
@@ -78,13 +78,13 @@ def container_resource_errors(name: str, dialect: Dialect) -> tuple[str, ...]:
 
 
 def _container_resource_errors(name: str, dialect: Dialect) -> list[str]:
-    wrong = resource_name_errors(name)
+    errors = resource_name_errors(name)
     if "/" not in name:
         if name not in CONTAINER_RESOURCES and not name.startswith(HUGE_PAGES):
-            wrong.append(NOT_FOR_CONTAINERS)
+            errors.append(NOT_FOR_CONTAINERS)
     elif not is_native(name, dialect) and not is_extended(name, dialect):
-        wrong.append(NOT_EXTENDED)
-    return wrong
+        errors.append(NOT_EXTENDED)
+    return errors
 
 
 def check_quantity(name: str, amount: str, path: str, causes: Causes, dialect: Dialect) -> None:

@@ -146,9 +146,9 @@ def _check_toleration(toleration: Object, path: str, causes: Causes) -> None:
         detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
         causes.invalid(f"{path}.effect", effect, detail)
     if operator in ("Equal", ""):
-        wrong = label_value(value)
-        if wrong:
-            causes.invalid(f"{path}.operator", value, ";".join(wrong))
+        errors = label_value(value)
+        if errors:
+            causes.invalid(f"{path}.operator", value, ";".join(errors))
     elif operator != "Exists":
         causes.unsupported(f"{path}.operator", operator, TOLERATION_OPERATORS)
     elif value:

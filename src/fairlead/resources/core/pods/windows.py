@@ -70,29 +70,31 @@ def _user_errors(text: str) -> list[str]:
         return ["runAsUserName cannot contain more than one backslash"]
     if not rest:
         return _plain_user_errors(domain)
-    wrong = []
+    errors = []
     if len(domain) >= _MAX_DOMAIN_LENGTH:
-        wrong.append(f"runAsUserName's Domain length must be under {_MAX_DOMAIN_LENGTH} characters")
+        errors.append(
+            f"runAsUserName's Domain length must be under {_MAX_DOMAIN_LENGTH} characters"
+        )
     if not _NET_BIOS.match(domain) and not _DNS_NAME.match(domain):
-        wrong.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
-    return wrong + _plain_user_errors(rest[0])
+        errors.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
+    return errors + _plain_user_errors(rest[0])
 
 
 def _plain_user_errors(user: str) -> list[str]:
-    wrong = []
+    errors = []
     if not user:
-        wrong.append("runAsUserName's User cannot be empty")
+        errors.append("runAsUserName's User cannot be empty")
     elif len(user) > _MAX_USER_LENGTH:
         detail = (
             f"runAsUserName's User length must not be longer than {_MAX_USER_LENGTH} characters"
         )
-        wrong.append(detail)
+        errors.append(detail)
     if _DOTS_OR_SPACES.match(user):
-        wrong.append("runAsUserName's User cannot contain only periods or spaces")
+        errors.append("runAsUserName's User cannot contain only periods or spaces")
     if _NOT_IN_USERS.search(user):
         detail = "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]"
-        wrong.append(detail)
-    return wrong
+        errors.append(detail)
+    return errors
 
 
 def _host_process(holder: Object) -> bool | None:

@@ -62,9 +62,9 @@ class ServiceBehaviour(Behaviour):
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         spec, before = value["spec"], old["spec"]
         check_cluster_ips_change(spec, before, causes)
-        stays = is_load_balancer(spec) and is_load_balancer(before)
+        stays_load_balancer = is_load_balancer(spec) and is_load_balancer(before)
         name = spec.get("loadBalancerClass")
-        if stays and name != before.get("loadBalancerClass"):
+        if stays_load_balancer and name != before.get("loadBalancerClass"):
             causes.invalid("spec.loadBalancerClass", name, "may not change once set")
         check_load_balancer_class(spec, causes)
         checked = needs_health_port(spec) and needs_health_port(before)

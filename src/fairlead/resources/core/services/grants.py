@@ -120,14 +120,14 @@ def _grant_new_ports(spec: Object, reservation: Reservation) -> None:
     if not needs_node_ports(spec):
         return
     shared: dict[int, int] = {}
-    asked = _asked_node_ports(spec)
+    requested_ports = _requested_node_ports(spec)
     for index, port in enumerate(ports(spec)):
         requested = port.get("nodePort", 0)
         if not requested and not gives_node_ports(spec):
             continue
         common = shared.get(port["port"], 0)
         if not common:
-            first = asked.get(port["port"], 0)
+            first = requested_ports.get(port["port"], 0)
             port["nodePort"] = shared[port["port"]] = _grant_port(index, first, reservation)
         elif not requested:
             port["nodePort"] = common
@@ -135,13 +135,13 @@ def _grant_new_ports(spec: Object, reservation: Reservation) -> None:
             _grant_port(index, requested, reservation)
 
 
-def _asked_node_ports(spec: Object) -> dict[int, int]:
+def _requested_node_ports(spec: Object) -> dict[int, int]:
     """The first requested node port, by port number."""
-    asked: dict[int, int] = {}
+    requested: dict[int, int] = {}
     for port in ports(spec):
         if port.get("nodePort", 0):
-            asked.setdefault(port["port"], port["nodePort"])
-    return asked
+            requested.setdefault(port["port"], port["nodePort"])
+    return requested
 
 
 def _grant_port(index: int, requested: int, reservation: Reservation) -> int:

@@ -164,5 +164,5 @@ def _check_claim_name(name: str, pod_name: str, path: str, causes: Causes) -> No
     if not pod_name or not name:
         return
     claim = f"{pod_name}-{name}"
-    for wrong in dns_subdomain(claim):
-        causes.invalid(f"{path}.name", name, f'PVC name "{claim}": {wrong}')
+    for error in dns_subdomain(claim):
+        causes.invalid(f"{path}.name", name, f'PVC name "{claim}": {error}')

@@ -67,9 +67,9 @@ def check_field_reference(
     if _OLD_NAMES.get(field, field) in allowed and version == "v1":
         return
     name, subscript = _split(field)
-    wrong = _conversion_error(version, name, field)
-    if wrong:
-        causes.invalid(f"{path}.fieldPath", field, f"error converting fieldPath: {wrong}")
+    error = _conversion_error(version, name, field)
+    if error:
+        causes.invalid(f"{path}.fieldPath", field, f"error converting fieldPath: {error}")
     elif subscript is not None:
         _check_subscript(name, subscript, path, causes)
     else:

@@ -231,38 +231,39 @@ class UnknownFields:
         in_metadata = sorted(f"metadata.{path}" for path in own)
         return [*in_metadata, *sorted(content), *sorted(self._embedded)]
 
-    def _of(self, schema: Schema | None, value: Any, way: list[str], keeps: bool) -> Iterator[str]:
+    def _of(self, schema: Schema | None, value: Any, path: list[str], keeps: bool) -> Iterator[str]:
         keeps = keeps or bool(schema and schema.get(self._markers.preserve))
         if value.__class__ is dict:
-            yield from self._of_object(schema or {}, value, way, keeps)
+            yield from self._of_object(schema or {}, value, path, keeps)
         elif value.__class__ is list:
             items = items_schema(schema or {})
             for index, item in enumerate(value if items is not None or not keeps else ()):
-                yield from self._below(items, item, way, f"[{index}]", keeps)
+                yield from self._below(items, item, path, f"[{index}]", keeps)
 
     def _of_object(
-        self, schema: Schema, value: Object, way: list[str], keeps: bool
+        self, schema: Schema, value: Object, parent_path: list[str], keeps: bool
     ) -> Iterator[str]:
         properties = schema.get("properties") or {}
         embedded = bool(schema.get(self._markers.embedded))
         for key, item in value.items():
             if embedded and key in TYPE_META:
-                if key == "metadata" and way:
+                if key == "metadata" and parent_path:
                     inner = unknown_paths(self._metadata, item)
                     steps = [
-                        f"[{part}]" if isinstance(part, _Key) else part for part in (*way, key)
+                        f"[{part}]" if isinstance(part, _Key) else part
+                        for part in (*parent_path, key)
                     ]
                     self._embedded += [joined_path(steps, path) for path in inner]
             elif key in properties:
-                yield from self._below(properties[key], item, way, key, False)
+                yield from self._below(properties[key], item, parent_path, key, False)
             elif "additionalProperties" in schema:
-                yield from self._below(values_schema(schema), item, way, _Key(key), False)
+                yield from self._below(values_schema(schema), item, parent_path, _Key(key), False)
             elif not keeps:
-                yield joined_path(way, key)
+                yield joined_path(parent_path, key)
 
     def _below(
-        self, schema: Schema | None, value: Any, way: list[str], step: str, keeps: bool
+        self, schema: Schema | None, value: Any, path: list[str], step: str, keeps: bool
     ) -> Iterator[str]:
-        way.append(step)
-        yield from self._of(schema, value, way, keeps)
-        way.pop()
+        path.append(step)
+        yield from self._of(schema, value, path, keeps)
+        path.pop()

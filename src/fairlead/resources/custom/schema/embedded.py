@@ -64,9 +64,9 @@ class EmbeddedChecks:
                 causes.add(REQUIRED, path + name, f"Required value: {EMPTY}")
         for name, item in value.items():
             if name in ("apiVersion", "kind"):
-                wrong = _type_meta_error(name, item)
-                if wrong:
-                    causes.add(INVALID, path + name, f"Invalid value: {shown(item)}: {wrong}")
+                error = _type_meta_error(name, item)
+                if error:
+                    causes.add(INVALID, path + name, f"Invalid value: {shown(item)}: {error}")
             elif name == "metadata":
                 self._check_metadata(item, path + name, causes)
 
@@ -100,8 +100,8 @@ def _type_meta_error(name: str, actual: Any) -> str:
     if not actual:
         return EMPTY
     if name == "apiVersion":
-        wrong = actual.count("/") > 1
-        return f"unexpected GroupVersion string: {actual}" if wrong else ""
+        invalid = actual.count("/") > 1
+        return f"unexpected GroupVersion string: {actual}" if invalid else ""
     wrong_label = dns_1035_label(actual.lower())
     if not wrong_label:
         return ""

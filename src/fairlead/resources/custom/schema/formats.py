@@ -101,7 +101,7 @@ def _isbn_10(text: str) -> bool:
         return False
     if not _all_digits(digits[9]) and digits[9] != "X":
         return False
-    total = sum((place + 1) * int(digit) for place, digit in enumerate(digits[:9]))
+    total = sum((index + 1) * int(digit) for index, digit in enumerate(digits[:9]))
     return (total + 10 * (10 if digits[9] == "X" else int(digits[9]))) % 11 == 0
 
 
@@ -109,7 +109,7 @@ def _isbn_13(text: str) -> bool:
     digits = _without(text, "- \t\n\r\f\v")
     if len(digits) != 13 or not _all_digits(digits):
         return False
-    return sum(int(digit) * (1, 3)[place % 2] for place, digit in enumerate(digits)) % 10 == 0
+    return sum(int(digit) * (1, 3)[index % 2] for index, digit in enumerate(digits)) % 10 == 0
 
 
 def _all_digits(text: str) -> bool:
@@ -120,7 +120,7 @@ def _credit_card(text: str) -> bool:
     digits = "".join(letter for letter in text if _all_digits(letter))
     if not _is_credit_card(digits):
         return False
-    doubled = [int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(digits[::-1])]
+    doubled = [int(digit) * (2 if index % 2 else 1) for index, digit in enumerate(digits[::-1])]
     return sum(number - 9 if number > 9 else number for number in doubled) % 10 == 0
 
 

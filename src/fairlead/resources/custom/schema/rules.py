@@ -205,8 +205,10 @@ class _Run:
         except CostExceeded as error:
             if limit != MAX_RULE_COST:
                 raise budget.LoopBudgetExceeded from None
-            why = "no further validation rules will be run due to call cost exceeds limit for rule"
-            self._stop(node, path, f"'{error}': {why}: {rule.named}")
+            reason = (
+                "no further validation rules will be run due to call cost exceeds limit for rule"
+            )
+            self._stop(node, path, f"'{error}': {reason}: {rule.named}")
             return
         except EvaluationError as error:
             result, cost, failed = None, error.cost, _failure(str(error), rule)
@@ -230,8 +232,8 @@ class _Run:
 def _failure(message: str, rule: Rule) -> str:
     """The message of a failed evaluation, in the reference's wording."""
     if message.startswith("no such overload"):
-        why = "call arguments did not match a supported operator, function or macro signature"
-        return f"'{message}': {why} for rule: {rule.named}"
+        reason = "call arguments did not match a supported operator, function or macro signature"
+        return f"'{message}': {reason} for rule: {rule.named}"
     return f"{message} evaluating rule: {rule.named}"
 
 

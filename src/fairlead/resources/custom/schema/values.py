@@ -75,8 +75,8 @@ class ValueChecks:
         for value_class in (
             CLASS_NAMES if conditions or schema.get("enum") else _checked_classes(types)
         ):
-            wrong = plain[value_class]
-            checks = [wrong] if wrong is not None else []
+            mismatch = plain[value_class]
+            checks = [mismatch] if mismatch is not None else []
             if value_class is not type(None):
                 checks += conditions
             table[value_class] = _all(checks + self._own(schema, value_class))
