@@ -47,8 +47,8 @@ base: meter metrics
 codec: bodies protobuf_wire
 codec/messages: layout reader scalars writer
 codec/types: decode defaults memo model names quantity required scalars times
-fields: check compare configuration conflicts difference encoded_fields entries extract field_sets
-fields: field_writers merge merge_patch ownership prune shapes stored_entries unchanged values
+fields: check compare configuration conflicts difference entries extract field_sets merge
+fields: merge_patch ownership prune shapes stored_entries values
 storage: audience backend body_metadata change collection companion delivery followers history
 storage: indexes pending version writes
 wire/incoming: batches exchange parser protocol tls
@@ -62,7 +62,7 @@ resources/core/volumes: __init__ paths projections references sources
 auth/authentication: tokens
 auth/authorization: node_graph pod_references requests
 admission/plugins: base default_toleration_seconds namespace_lifecycle priority runtime_class
-operations: api configuration_cache managed_fields operation options patch views write_pipeline
+operations: api managed_fields operation options patch views write_pipeline
 api: answers body chain methods metrics negotiation observer parameters patch request routing
 api: stored_tables watch_frames watch_sockets watch_stream
 api/flow_control: configuration gate metrics queue_set seats

@@ -135,7 +135,7 @@ def test_controllers_and_admission_are_counted(kubernetes: Space) -> None:
 
 def test_caches_tell_how_much_they_hold_and_may_hold(space: Space) -> None:
     space.client.get("/metrics")
-    names = "decoded specs", "good pod specs", "unchanged applies", "applied configurations"
+    names = "decoded specs", "good pod specs", "unchanged applies", "field sets"
     for cache in (*names, "shapes of objects"):
         held = value(space.client, "fairlead_cache_bytes", cache=cache)
         assert 0 <= held <= value(space.client, "fairlead_cache_most_bytes", cache=cache)

@@ -121,9 +121,9 @@ class Cluster:
 
 
 def as_stored(live: Object) -> Object:
-    """The object with entries that nobody has read."""
+    """The object with entries whose sets are text."""
     entries = [
-        StoredEntry({**item, "fieldsV1": None}, orjson.dumps(fields_of(item)), is_current=True)
+        StoredEntry({**item, "fieldsV1": None}, orjson.dumps(fields_of(item)))
         for item in entries_of(live)
     ]
     return {**live, "metadata": {**live["metadata"], "managedFields": entries}}

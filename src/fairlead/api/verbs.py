@@ -13,7 +13,6 @@ from fairlead.base import budget
 from fairlead.base.errors import STATUS_HEAD, success
 from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
-from fairlead.operations.configuration_cache import PartiallyParsed
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.get import get
@@ -130,13 +129,9 @@ async def _answer_apply(
     known = await api.known_applies.find(api, operation, raw, options)
     if known is not None:
         return await item_answer(api, request, operation, known)
-    sent: Object | PartiallyParsed | None = api.known_configurations.find(
-        operation, raw, options.manager
-    )
-    if sent is None:
-        sent = await budget.run(len(raw), read_configuration, operation, raw, options)
+    config = await budget.run(len(raw), read_configuration, operation, raw, options)
     before = api.known_applies.before(api, operation)
-    outcome = await apply(api, operation, sent, options)
+    outcome = await apply(api, operation, config, options)
     api.known_applies.keep(api, operation, raw, options, before)
     code = 201 if outcome.created else 200
     return await item_answer(api, request, operation, outcome.version, code)

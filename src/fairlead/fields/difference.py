@@ -6,8 +6,7 @@ from fairlead.codec.types.model import Object, Struct
 from fairlead.fields.compare import Changes, compare
 from fairlead.fields.entries import ManagedEntry, fields_of
 from fairlead.fields.field_sets import FieldSet, difference
-from fairlead.fields.prune import Versions, reconciled
-from fairlead.fields.stored_entries import StoredEntry
+from fairlead.fields.prune import Versions, current_fields
 
 
 def served(versions: Versions, api_version: str) -> Struct:
@@ -49,18 +48,10 @@ class Difference:
             struct = self.versions.struct(version)
             if struct is None:
                 continue
-            seen = self.within(version)
-            if (
-                type(item) is StoredEntry
-                and item.is_current
-                and not item.may_contain(seen.touched, seen.removed)
-            ):
-                left.append(item)
-                continue
-            fields = fields_of(item)
-            rest = reconciled(struct, fields)
-            rest = difference(difference(rest, seen.touched), seen.removed)
-            if rest is fields:
+            changes = self.within(version)
+            rest = difference(current_fields(struct, item), changes.touched)
+            rest = difference(rest, changes.removed)
+            if rest is fields_of(item):
                 left.append(item)
             elif rest:
                 left.append({**item, "fieldsV1": rest})

@@ -1,7 +1,7 @@
 """The entries of `metadata.managedFields`: manager, operation, version, time and fields.
 
-Entries are the dictionaries of the object itself, with `fieldsV1` as a set of `field_sets`; a
-`StoredEntry` decodes its set lazily. Entries are never changed; a new state is a new list.
+Entries are the dictionaries of the object itself, with `fieldsV1` as a set of `field_sets`, which a
+`StoredEntry` parses when it is needed. Entries are never changed; a new state is a new list.
 """
 
 from __future__ import annotations
@@ -54,9 +54,6 @@ def updater(manager: str, api_version: str, subresource: str) -> Identity:
 
 
 def identity_of(item: ManagedEntry) -> Identity:
-    if type(item) is StoredEntry:
-        known: Identity = item.identity
-        return known
     operation = item["operation"]
     version = "" if operation == APPLY else item["apiVersion"]
     return item.get("manager", ""), operation, version, item.get("subresource", "")
@@ -72,8 +69,22 @@ def entry_of(items: list[ManagedEntry], who: Identity) -> ManagedEntry | None:
 
 def fields_of(item: ManagedEntry) -> FieldSet:
     if type(item) is StoredEntry:
-        return item.fields
+        return item.set.fields
     return item.get("fieldsV1") or EMPTY
+
+
+def differ_in_times_only(items: list[ManagedEntry], others: list[ManagedEntry]) -> bool:
+    """Whether two lists have the same managers with the same fields."""
+    if len(items) != len(others):
+        return False
+    by_identity = {identity_of(item): item for item in others}
+    for item in items:
+        other = by_identity.get(identity_of(item))
+        if other is None or item["apiVersion"] != other["apiVersion"]:
+            return False
+        if item is not other and fields_of(item) != fields_of(other):
+            return False
+    return True
 
 
 def ordered(items: Iterable[ManagedEntry]) -> list[ManagedEntry]:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from operator import is_
 
-import orjson
-
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
@@ -19,7 +17,6 @@ from fairlead.fields.compare import compare
 from fairlead.fields.configuration import check_configuration, check_items, untrackable
 from fairlead.fields.conflicts import ApplyConflict, Conflict, InvalidConfiguration, conflicts_with
 from fairlead.fields.difference import Difference, served
-from fairlead.fields.encoded_fields import new_fields
 from fairlead.fields.entries import (
     Identity,
     ManagedEntry,
@@ -44,17 +41,15 @@ from fairlead.fields.field_sets import (
     covers,
     difference,
     intersection,
-    level_in_order,
     of,
     ordered_union,
     recursive_difference,
 )
 from fairlead.fields.last_applied import ANNOTATION, fields_to_take_over, update_annotation
 from fairlead.fields.merge import merge
-from fairlead.fields.prune import Versions, pruned, reconciled
+from fairlead.fields.prune import Versions, current_fields, pruned
 from fairlead.fields.shapes import Untrackable, zero_object
 from fairlead.fields.stored_entries import StoredEntry
-from fairlead.fields.unchanged import Settled, find_unchanged
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 _OTHER_VERSION = (
@@ -129,10 +124,6 @@ def _of_new(
     struct: Struct, new: Object, who: Identity, api_version: str, now: str, ignored: FieldSet
 ) -> list[ManagedEntry]:
     """The single entry of a new object: its creator owns every field."""
-    written = new_fields(struct, new, ignored, UNOWNED)
-    if written is not None:
-        head = entry(who, api_version, EMPTY, now)
-        return [StoredEntry(head, written)] if written else []
     touched = compare(struct, zero_object(struct), new).touched
     owned = difference(recursive_difference(touched, ignored), UNOWNED)
     return [entry(who, api_version, owned, now)] if owned else []
@@ -195,28 +186,21 @@ def apply(
     subresource: str = "",
     force: bool = False,
     ignored: FieldSet = EMPTY,
-    settled: Settled | None = None,
 ) -> tuple[Object, list[ManagedEntry]]:
     """The object and its entries after a configuration is applied (`live` is None: created).
 
     `live` is in `api_version`, the version of the request. The returned object still has the
     `managedFields` of `live`; the caller must decode, default and validate it like any written
-    object, and it may hold nulls where a list or map lost all its items. `settled` is computed if
-    it is not given; the configuration may lack the settled fields.
+    object, and it may hold nulls where a list or map lost all its items.
 
     Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`.
     """
     struct = served(versions, api_version)
     who = applier(manager, subresource)
-    if settled is None:
-        settled = find_unchanged(struct, live, config, who, api_version, ignored)
-    stated = _without_settled(config, settled.fields)
-    check_configuration(struct, stated, api_version)
+    check_configuration(struct, config, api_version)
     try:
         first = _first_entries(struct, live, api_version, subresource, now, ignored)
-        application = _Application(
-            versions, live, stated, who, api_version, first, ignored, settled
-        )
+        application = _Application(versions, live, config, who, api_version, first, ignored)
     except Untrackable:
         check_items(struct, config)
         raise untrackable(struct, live or config) from None
@@ -235,12 +219,6 @@ def apply(
     if by_client:
         return update_annotation(application.result, config, annotation), entries
     return application.result, entries
-
-
-def _without_settled(config: Object, settled: FieldSet) -> Object:
-    if not settled:
-        return config
-    return {name: item for name, item in config.items() if "f:" + name not in settled}
 
 
 def _first_entries(
@@ -262,7 +240,7 @@ def _first_entries(
 
 class _Application:
     """One configuration merged into one object. `result` is the live object itself if nothing
-    changes. Skips the `settled` fields, because nothing changes there."""
+    changes."""
 
     def __init__(
         self,
@@ -273,7 +251,6 @@ class _Application:
         api_version: str,
         first: list[ManagedEntry],
         ignored: FieldSet,
-        settled: Settled,
     ) -> None:
         self._versions = versions
         self._who = who
@@ -285,7 +262,6 @@ class _Application:
 
         struct = served(versions, api_version)
         self._applied = recursive_difference(applied_fields(struct, config), ignored)
-        self._settled, self._rest = settled.fields, settled.rest
         self._owned = difference(self._applied, UNOWNED)
         base = zero_object(struct) if live is None else live
         merged = self._without_given_up(merge(struct, base, config))
@@ -297,23 +273,21 @@ class _Application:
         if self._last is None:
             return merged
         version = self._last["apiVersion"]
-        if version == self._api_version and (
-            self._rest == self._owned or covers(self._applied, self._rest)
-        ):
-            return merged
-        fields = fields_of(self._last)
+        if version == self._api_version:
+            fields = fields_of(self._last)
+            if fields == self._owned or covers(self._applied, fields):
+                return merged
         struct = self._versions.struct(version)
         if struct is None:
             return merged
         owned = [(item["apiVersion"], self._fields(item)) for item in self._others]
-        settled = {element: fields[element] for element in self._settled}
-        owned.append((self._api_version, {**self._applied, **settled}))
-        last = version, reconciled(struct, fields)
+        owned.append((self._api_version, self._applied))
+        last = version, current_fields(struct, self._last)
         return pruned(self._versions, merged, self._api_version, last, owned)
 
     def _fields(self, item: ManagedEntry) -> FieldSet:
         struct = self._versions.struct(item["apiVersion"])
-        return reconciled(struct, fields_of(item)) if struct else EMPTY
+        return current_fields(struct, item) if struct else EMPTY
 
     def conflicts(self) -> list[Conflict]:
         """The fields of other managers that change, each in its owner's version."""
@@ -328,31 +302,20 @@ class _Application:
 
     def entries(self, now: str) -> list[ManagedEntry]:
         """The entries afterwards. This manager's time changes only if the object does."""
-        owned = self._owned
+        last = self._last
+        owns_same = self._owned == (fields_of(last) if last is not None else EMPTY)
         if self._unchanged:
-            if self._known and self._as_before(owned):
+            is_same = last is None or last["apiVersion"] == self._api_version
+            if self._known and owns_same and is_same:
                 return self._known
-            time = self._last.get("time") if self._last else None
+            time = last.get("time") if last is not None else None
             left = list(self._others)
         else:
             time = now
             left = self._changes.others_after(self._others)
-        if owned or self._settled:
-            left.append(self._entry(owned, time))
+        if self._owned:
+            made = entry(self._who, self._api_version, self._owned, time)
+            if owns_same and type(last) is StoredEntry:
+                made = StoredEntry(made, last.text)
+            left.append(made)
         return ordered(left)
-
-    def _entry(self, owned: FieldSet, time: str | None) -> ManagedEntry:
-        """The entry of this manager. Fields that were not decoded are copied as bytes."""
-        if not self._settled:
-            return entry(self._who, self._api_version, owned, time)
-        fields = level_in_order({**owned, **self._settled})
-        last = self._last
-        if type(last) is not StoredEntry:
-            return entry(self._who, self._api_version, fields, time)
-        head = entry(self._who, self._api_version, EMPTY, time)
-        return StoredEntry(head, last.written if owned == self._rest else orjson.dumps(fields))
-
-    def _as_before(self, owned: FieldSet) -> bool:
-        if self._last is None:
-            return not owned
-        return self._last["apiVersion"] == self._api_version and owned == self._rest

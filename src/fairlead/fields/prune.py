@@ -7,10 +7,12 @@ from typing import Protocol
 
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
+from fairlead.fields.entries import ManagedEntry, fields_of
 from fairlead.fields.extract import applied_fields
 from fairlead.fields.field_sets import EMPTY, LEAF, FieldSet, difference, intersection, union
 from fairlead.fields.merge import with_parents, without
 from fairlead.fields.shapes import Free, Record, Shape, Single, shape_of, step_shape
+from fairlead.fields.stored_entries import StoredEntry
 
 
 class Versions(Protocol):
@@ -66,6 +68,19 @@ def pruned(
 
 def _all_fields(struct: Struct, value: Object) -> FieldSet:
     return with_parents(struct, applied_fields(struct, value))
+
+
+def current_fields(struct: Struct, item: ManagedEntry) -> FieldSet:
+    """The fields of an entry, `reconciled` with the type."""
+    fields = fields_of(item)
+    if type(item) is not StoredEntry:
+        return reconciled(struct, fields)
+    if item.set.struct is not struct:
+        after = reconciled(struct, fields)
+        if after is not fields:
+            return after
+        item.set.struct = struct  # need not be compared with this type again
+    return fields
 
 
 def reconciled(struct: Struct, fields: FieldSet) -> FieldSet:

@@ -9,5 +9,5 @@ functions through `client`.
 - `binding`, `eviction`, `tokens`, `access_reviews`: resources that are actions
 - `write_pipeline`, `commits`, `managed_fields`, `field_validation`: shared by all writes
 - `stored_versions`, `views`, `webhook_objects`: between the stored and the requested version
-- `apply_cache`, `configuration_cache`: caches of applies that changed nothing
+- `apply_cache`: a cache of applies that changed nothing
 """

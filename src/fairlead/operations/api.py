@@ -15,7 +15,6 @@ from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
 from fairlead.fields.prune import Versions
 from fairlead.operations.apply_cache import KnownApplies
-from fairlead.operations.configuration_cache import KnownConfigurations
 from fairlead.operations.operation import Auditor, Operation, RevisionAuthors
 from fairlead.operations.simulated import Simulated
 from fairlead.resources.behaviour import Behaviour
@@ -74,7 +73,6 @@ class Api:
         self.versions: dict[str, Versions] = {}
         self.allocators: ServiceAllocators | None = None
         self.known_applies = KnownApplies()
-        self.known_configurations = KnownConfigurations()
         self.actors = RevisionAuthors()
         self.alarms = TimerGroup()
         self.reach = ClusterDialer()

@@ -11,18 +11,15 @@ from fairlead.codec.types.json_numbers import plain
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.times import now
 from fairlead.fields.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
-from fairlead.fields.entries import applier, entries_of, entry, identity_of, updater
+from fairlead.fields.entries import entries_of, entry, identity_of, updater
 from fairlead.fields.field_sets import of
-from fairlead.fields.last_applied import ANNOTATION, annotations_of
 from fairlead.fields.ownership import BEFORE_FIRST_APPLY
 from fairlead.fields.ownership import apply as merge_configuration
 from fairlead.fields.prune import Versions
-from fairlead.fields.unchanged import Settled, find_unchanged
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.commits import converting
-from fairlead.operations.configuration_cache import PartiallyParsed
 from fairlead.operations.create import create
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.managed_fields import (
@@ -43,19 +40,16 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 
 
-async def apply(
-    api: Api, operation: Operation, sent: Object | PartiallyParsed, options: WriteOptions
-) -> Outcome:
+async def apply(api: Api, operation: Operation, config: Object, options: WriteOptions) -> Outcome:
     """Merge a manager's configuration into the object; create the object if it does not exist."""
     operation.applies = True
     view = view_of(api, operation.resource)
     try:
-        return await _apply(api, operation, view, sent, options)
+        return await _apply(api, operation, view, config, options)
     except StatusError as error:
         if error.code != 400 or not api.dialect.apply_drops_unknown:
             raise
         refusal = error
-    config = sent.whole() if isinstance(sent, PartiallyParsed) else sent
     unknown = await budget.run(operation.size, unknown_paths, view.struct, config)
     if not unknown or options.validation == "Strict":
         raise refusal
@@ -66,40 +60,29 @@ async def apply(
 
 
 async def _apply(
-    api: Api,
-    operation: Operation,
-    view: View,
-    sent: Object | PartiallyParsed,
-    options: WriteOptions,
+    api: Api, operation: Operation, view: View, config: Object, options: WriteOptions
 ) -> Outcome:
-    stated = sent.stated() if isinstance(sent, PartiallyParsed) else sent
-    kind = stated.get("kind")
+    kind = config.get("kind")
     # A wrong apiVersion takes precedence over a wrong kind and is rejected later.
-    if kind != view.kind and stated.get("apiVersion") == view.api_version:
+    if kind != view.kind and config.get("apiVersion") == view.api_version:
         if kind:
             raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")
         raise bad_request(f"the configuration does not say its kind, expected {view.kind}")
     if api.store.latest(api.collection(operation.resource), operation.key) is None:
-        config = sent.whole() if isinstance(sent, PartiallyParsed) else sent
         try:
             return Outcome(await _create(api, operation, config, options), created=True)
         except StatusError as error:
             if error.reason != "AlreadyExists":  # another client created it first: change it
                 raise
-    return Outcome(await _change(api, operation, view, sent, options))
+    return Outcome(await _change(api, operation, view, config, options))
 
 
 async def _change(
-    api: Api,
-    operation: Operation,
-    view: View,
-    sent: Object | PartiallyParsed,
-    options: WriteOptions,
+    api: Api, operation: Operation, view: View, config: Object, options: WriteOptions
 ) -> Version:
     versions = versions_of(api, view.main)
     whole = View(api, view.main)
-    if not isinstance(sent, PartiallyParsed):
-        sent = view.configuration(sent)
+    config = view.configuration(config)
 
     def change(old: Object) -> Changed:
         live = whole.read(old)
@@ -108,11 +91,10 @@ async def _change(
         is_tracked_scale = is_scale and not is_untracked_scale
         if is_tracked_scale and not owns_replicas(operation.resource, live):
             live = _owned_before(operation.resource, live)
-        config, settled = _stated(api, versions, operation, live, sent, options)
         given = options
         if is_untracked_scale and not entries_of(live):  # no manager can conflict
             given = replace(options, force=True)
-        merged, entries = _merged(api, versions, operation, live, config, given, settled)
+        merged, entries = _merged(api, versions, operation, live, config, given)
         if is_tracked_scale:
             entries = without_new_times(entries, old)
         elif is_untracked_scale:
@@ -142,60 +124,6 @@ def _owned_before(resource: Resource, live: Object) -> Object:
     return {**live, "metadata": metadata}
 
 
-def _stated(
-    api: Api,
-    versions: Versions,
-    operation: Operation,
-    live: Object,
-    sent: Object | PartiallyParsed,
-    options: WriteOptions,
-) -> tuple[Object, Settled | None]:
-    """Returns the configuration and its settled part, if known. A part known to be settled may be
-    missing from the configuration."""
-    version = _version_of(api, operation, live)
-    who = applier(options.manager, operation.resource.subresource)
-    known = api.known_configurations
-    if isinstance(sent, PartiallyParsed):
-        config = sent.stated()
-        if version is not None and not _shows(api, live, config, options):
-            again = known.settled(operation, sent, version, live, who)
-            if again is not None:
-                return config, again
-        sent = sent.whole()
-    main = operation.resource.main
-    struct = versions.struct(main.api_version)
-    if version is None or struct is None:
-        return sent, None
-    ignored = ignored_fields(operation.resource)
-    settled = find_unchanged(struct, live, sent, who, main.api_version, ignored)
-    known.keep(operation, sent, settled, version, who)
-    return sent, settled
-
-
-def _shows(api: Api, live: Object, config: Object, options: WriteOptions) -> bool:
-    """Whether the object will have the last-applied annotation, which contains the whole
-    configuration."""
-    if options.manager != api.dialect.client_manager:
-        return False
-    metadata = config.get("metadata")
-    stated = metadata.get("annotations") if isinstance(metadata, dict) else None
-    annotation = api.dialect.label(ANNOTATION)
-    if annotation in annotations_of(live):
-        return True
-    return isinstance(stated, dict) and annotation in stated
-
-
-def _version_of(api: Api, operation: Operation, live: Object) -> Version | None:
-    """The version that an object was read from. None if it is not the newest, or if the operation
-    is large: then its work may run in a thread while the event loop writes other versions."""
-    if operation.size > budget.LIGHT:
-        return None
-    newest = api.store.latest(api.collection(operation.resource), operation.key)
-    if newest is None or live["metadata"].get("resourceVersion") != str(newest.revision):
-        return None
-    return newest
-
-
 def _merged(
     api: Api,
     versions: Versions,
@@ -203,7 +131,6 @@ def _merged(
     live: Object | None,
     config: Object,
     options: WriteOptions,
-    settled: Settled | None = None,
 ) -> tuple[Object, list[Object]]:
     resource = operation.resource
     try:
@@ -218,7 +145,6 @@ def _merged(
             subresource=resource.subresource,
             force=options.force,
             ignored=ignored_fields(resource),
-            settled=settled,
         )
     except (BadConfiguration, InvalidConfiguration) as error:
         raise bad_request(str(error)) from None

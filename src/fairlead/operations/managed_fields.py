@@ -7,11 +7,18 @@ from typing import Final, ParamSpec, TypeVar
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.times import now
-from fairlead.fields.entries import ManagedEntry, entries_of, fields_of, identity_of, ordered
+from fairlead.fields.entries import (
+    ManagedEntry,
+    differ_in_times_only,
+    entries_of,
+    fields_of,
+    identity_of,
+    ordered,
+)
 from fairlead.fields.field_sets import EMPTY, FieldSet, Path, contains, of
 from fairlead.fields.ownership import OneVersion, track_update
 from fairlead.fields.prune import Versions
-from fairlead.fields.values import copied
+from fairlead.fields.values import copied, equal
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.views import typed
@@ -208,3 +215,16 @@ def set_entries(metadata: Object, entries: list[ManagedEntry]) -> None:
         metadata["managedFields"] = entries
     else:
         metadata.pop("managedFields", None)
+
+
+def restore_times(new: Object, old: Object) -> None:
+    """Take the entries of the old object if nothing but their times differs, so that an apply that
+    changes nothing is not written. The merge replaces atomic structs of the object by those of the
+    configuration, which lack their defaults; only the defaulted object shows that nothing changed.
+    """
+    known = entries_of(old)
+    if not differ_in_times_only(entries_of(new), known):
+        return
+    same = {**new, "metadata": {**new["metadata"], "managedFields": known}}
+    if same == old and equal(same, old):
+        set_entries(new["metadata"], known)

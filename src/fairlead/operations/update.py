@@ -13,7 +13,7 @@ from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.commits import converting, put, remove, wait_committed, write_over
 from fairlead.operations.create import create
-from fairlead.operations.managed_fields import set_entries, tracked
+from fairlead.operations.managed_fields import restore_times, set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
 from fairlead.operations.patch import Patch, apply_patch
@@ -156,6 +156,8 @@ async def _store_over(
         changed = await converting(operation.size, change, old)
         new = await _prepared(api, operation, changed, old, options, context)
         old["metadata"].pop("resourceVersion", None)
+        if operation.applies:
+            restore_times(new, old)
         stored = new if built_in else await kept(resource, new)
         shown_as_before = new == old and equal(new, old)
         if options.dry_run or (

@@ -1,4 +1,4 @@
-"""Finds the end of the metadata in a stored body without parsing all of it."""
+"""Finds the end of the metadata and managedFields in a stored body without parsing all of it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ _BEGINNING = re.compile(
     + rb"(?:\}|%b)" % re.escape(_MANAGED)
 )
 _BEHIND_A_TEXT, _BRACE = b",:]}", b"}"[0]
+# Around the set of an entry of managedFields, which is always encoded in the same order of fields.
+_SET = b',"fieldsType":"FieldsV1","fieldsV1":'
+_NEXT, _SUBRESOURCE = b'},{"manager":"', b',"subresource":"'
+_HOLE = b"null"
+MIN_CUT = 1024  # bytes of managedFields; parsing fewer is faster than cutting them
 
 
 def metadata_end(body: bytes) -> int:
@@ -41,6 +46,32 @@ def without_managed_fields(body: bytes) -> tuple[bytes, int]:
     if managed == end:
         return body, end
     return b"%b}%b" % (body[:managed].removesuffix(b","), body[end:]), end
+
+
+def without_field_sets(body: bytes, shortest: int = MIN_CUT) -> tuple[bytes, list[bytes]]:
+    """Return a body with null in place of the set of each entry of managedFields, and the sets.
+    There are none if managedFields are short. The caller must check that the parsed entries have as
+    many nulls: a name in a set may look like the text around it."""
+    managed, end = _ends(body)
+    if end - managed < shortest or managed == end:
+        return body, []
+    end -= 2  # before the end of the list and of the metadata
+    parts: list[bytes] = []
+    sets: list[bytes] = []
+    done = 0
+    found = body.find(_SET, managed, end)
+    while found >= 0:
+        start = found + len(_SET)
+        found = body.find(_SET, start, end)
+        stop = body.rfind(_NEXT, start, found) if found >= 0 else end - 1
+        if stop >= 0 and body[stop - 1] != _BRACE:
+            stop = body.rfind(_SUBRESOURCE, start, stop)
+        if stop < 0:
+            return body, []
+        parts += (body[done:start], _HOLE)
+        sets.append(body[start:stop])
+        done = stop
+    return b"".join((*parts, body[done:])), sets
 
 
 def _ends(body: bytes) -> tuple[int, int]:

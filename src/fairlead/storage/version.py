@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fairlead.codec.bodies import MAX_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
-from fairlead.fields.stored_entries import read_with_entries
-from fairlead.storage.body_metadata import METADATA_START, metadata_end, without_managed_fields
+from fairlead.fields.stored_entries import StoredEntry
+from fairlead.storage.body_metadata import (
+    METADATA_START,
+    metadata_end,
+    without_field_sets,
+    without_managed_fields,
+)
 
 if TYPE_CHECKING:
     from fairlead.storage.derived_cache import Forms
@@ -120,9 +125,18 @@ class Version:
 
     def object_to_write(self) -> dict[str, Any]:
         """Return a fresh copy of an object of a built-in kind, to be modified and written again.
-        Its managedFields stay unparsed, see `stored_entries`."""
+        The sets of long managedFields stay unparsed, see `stored_entries`."""
         assert self.body is not None
-        return read_with_entries(self.body)
+        body, sets = without_field_sets(self.body)
+        parsed: dict[str, Any] = orjson.loads(b"{" + body)
+        if not sets:
+            return parsed
+        entries = parsed["metadata"]["managedFields"]
+        holes = [entry for entry in entries if entry.get("fieldsV1", entry) is None]
+        if not len(holes) == len(entries) == len(sets):
+            return self.object()
+        parsed["metadata"]["managedFields"] = list(map(StoredEntry, entries, sets))
+        return parsed
 
     @property
     def metadata(self) -> memoryview:
