@@ -13,7 +13,7 @@ from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 from fairlead.codec.types.notation import SCALARS
 from fairlead.fields.entries import ManagedEntry, entries_of, fields_of
-from fairlead.fields.extract import extractor
+from fairlead.fields.extract import updated_fields
 from fairlead.fields.field_sets import EMPTY, FieldSet
 from fairlead.fields.ownership import OneVersion, apply, track_update
 from fairlead.fields.prune import Versions
@@ -48,7 +48,7 @@ def held_fields(struct: Struct, value: Object) -> FieldSet:
 
     Raises `Untrackable` when list items cannot be told apart.
     """
-    return extractor(shape_of(struct), True, False).extract(value) or EMPTY
+    return updated_fields(shape_of(struct), value) or EMPTY
 
 
 class Cluster:

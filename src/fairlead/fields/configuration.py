@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
-from fairlead.fields.check import explained, fits, problems
+from fairlead.fields.check import explained, problems
 from fairlead.fields.conflicts import BadConfiguration, InvalidConfiguration
 from fairlead.fields.entries import entries_of
 
 
 def check_configuration(struct: Struct, config: Object, api_version: str) -> None:
     """Raise `BadConfiguration` if the version is wrong or `managedFields` is set, and
-    `InvalidConfiguration` if the configuration does not match its type. Does not check that list
-    items have unique keys: the caller runs `check_items` when extracting the fields fails."""
+    `InvalidConfiguration` if the configuration does not match its type."""
     given = config.get("apiVersion")
     if given != api_version:
         if not isinstance(given, str) or given.count("/") > 1:
@@ -24,11 +23,10 @@ def check_configuration(struct: Struct, config: Object, api_version: str) -> Non
     metadata = config.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise BadConfiguration("metadata.managedFields must be nil")
-    if not fits(struct, config):
-        check_items(struct, config)
+    check_type(struct, config)
 
 
-def check_items(struct: Struct, config: Object) -> None:
+def check_type(struct: Struct, config: Object) -> None:
     """Raise `InvalidConfiguration` with all problems of a configuration, if it has any."""
     found = problems(struct, config)
     if found:

@@ -8,208 +8,108 @@ list is owned only if it is atomic. Sets come out in order, see `field_sets.in_o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from fairlead.base.caches import Shapes
 from fairlead.codec.types.model import Struct
 from fairlead.fields.field_sets import EMPTY, LEAF, FieldSet
-from fairlead.fields.shapes import (
-    Free,
-    Items,
-    Record,
-    Shape,
-    ShapeCache,
-    Single,
-    Table,
-    Untrackable,
-    Values,
-    indexed_values,
-    shape_of,
-)
-
-
-class Extractor:
-    """Extracts the node of a non-empty value; None if there is nothing to own. This base class
-    handles values with a single owner."""
-
-    def extract(self, value: Any) -> FieldSet | None:
-        return LEAF
+from fairlead.fields.shapes import EXTRA, Items, Plan, Record, Shape, Single, shape_of
+from fairlead.fields.walk import Parts, Walker
 
 
 def applied_fields(struct: Struct, config: dict[str, Any]) -> FieldSet:
     """The fields an applier of this configuration owns. It must have passed `check.problems`."""
-    return extractor(shape_of(struct), False, False).extract(config) or EMPTY
+    found: FieldSet | None = _APPLIED.walk(shape_of(struct), config)
+    return found or EMPTY
 
 
-_made: ShapeCache[tuple[Shape, bool, bool], Extractor] = ShapeCache()
-_SINGLE = Extractor()
+def updated_fields(shape: Shape, value: Any) -> FieldSet | None:
+    """The fields below a non-empty value that an updater owns who adds it."""
+    found: FieldSet | None = _UPDATED.walk(shape, value)
+    return found
 
 
-def extractor(shape: Shape, whole: bool, member: bool) -> Extractor:
-    """The extractor for values of a shape: `whole` as an updater owns them, else as an applier
-    does; `member` if the set includes the value itself."""
-    key = shape, whole, member
-    known = _made.get(key)
-    return known if known is not None else _made.keep(key, _make(shape, whole, member))
-
-
-def _make(shape: Shape, whole: bool, member: bool) -> Extractor:
-    if isinstance(shape, Record):
-        return _Fields(shape, whole, member)
-    if isinstance(shape, Table):
-        return _Entries(shape, whole, member)
-    if isinstance(shape, Items):
-        return _Keyed(shape, whole, member)
-    if isinstance(shape, Values):
-        return _Texts(member)
-    if isinstance(shape, Free):
-        return _Undescribed(member)
-    return _SINGLE
-
-
-class _Nested:
-    """A field with fields of its own. `silent`: an empty value adds nothing to the set."""
-
-    def __init__(self, name: str, element: str, below: Extractor, silent: bool) -> None:
-        self.name = name
-        self.element = element
-        self.below = below
-        self.silent = silent
-
-
-class _Plan:
-    """The plan for objects with the same field names: the set with every field as a leaf, and the
-    fields that are nested."""
-
-    def __init__(self, made: FieldSet, nested: list[_Nested]) -> None:
-        self.made = made
-        self.nested = nested
-
-
-class _Fields(Extractor):
-    """Extracts structs."""
-
-    def __init__(self, shape: Record, whole: bool, member: bool) -> None:
-        self._shape = shape
-        self._whole = whole
-        self._member = member
-        self._plans: Shapes[_Plan] = Shapes()
-        self._known: Callable[[tuple[str, ...]], _Plan | None] = self._plans.get
-
-    def extract(self, value: Any) -> FieldSet | None:
-        if not isinstance(value, dict):
-            raise Untrackable
-        fields: dict[str, Any] = value
-        names = tuple(fields)
-        plan = self._known(names)
-        if plan is None:
-            plan = self._plan(names)
-        if not plan.nested:
-            return plan.made if plan.made or self._member else None
-        made = plan.made.copy()
-        for part in plan.nested:
-            child: Any = fields[part.name]
-            if child:
-                node = part.below.extract(child)
-                if node is None:
-                    del made[part.element]
-                else:
-                    made[part.element] = node
-            elif part.silent and child is not None:
-                del made[part.element]
-        if len(made) > self._member:
-            return made
-        return LEAF if self._member else None
-
-    def _plan(self, names: tuple[str, ...]) -> _Plan:
-        # Built on first use, because a type may contain itself.
-        members = self._shape.members
-        made: FieldSet = {".": LEAF} if self._member else {}
-        made.update(dict.fromkeys(sorted("f:" + name for name in names), LEAF))
-        nested: list[_Nested] = []
-        for name in names:
-            declared = members.get(name)
-            if declared is None:
-                if self._shape.open:
-                    nested.append(_Nested(name, "f:" + name, _Undescribed(True), False))
-            elif not isinstance(declared.shape, Single):
-                silent = not self._whole and isinstance(declared.shape, (Items, Values))
-                below = extractor(declared.shape, self._whole, self._whole)
-                nested.append(_Nested(name, declared.element, below, silent))
-        if not nested and len(made) == self._member:
-            made = LEAF
-        plan = _Plan(made, nested)
-        if members.keys() >= set(names):
-            self._plans.keep(names, plan)
-        return plan
-
-
-class _Entries(Extractor):
-    """Extracts maps."""
-
-    def __init__(self, shape: Table, whole: bool, member: bool) -> None:
-        self._start: FieldSet = {".": LEAF} if member else {}
-        is_single = isinstance(shape.value, Single)
-        self._below = None if is_single else extractor(shape.value, whole, True)
-
-    def extract(self, value: Any) -> FieldSet | None:
-        if not isinstance(value, dict):
-            raise Untrackable
-        entries: dict[str, Any] = value
-        names: list[str] = sorted(entries) if len(entries) > 1 else list(entries)
-        made = self._start.copy()
-        below = self._below
-        for name in names:
-            node = LEAF
-            if below is not None and entries[name]:
-                node = below.extract(entries[name]) or LEAF
-            made["f:" + name] = node
-        return made
-
-
-class _Keyed(Extractor):
-    """Extracts lists whose items have keys."""
-
-    def __init__(self, shape: Items, whole: bool, member: bool) -> None:
-        self._start: FieldSet = {".": LEAF} if member else {}
-        self._below = extractor(shape.item, whole, True)
-        self._indexed = shape.indexed
-
-    def extract(self, value: Any) -> FieldSet | None:
-        made = self._start.copy()
-        for element, item in self._indexed(value, True).items():
-            made[element] = self._below.extract(item) or LEAF
-        return made
-
-
-class _Texts(Extractor):
-    """Extracts lists of unique scalars."""
-
-    def __init__(self, member: bool) -> None:
-        self._member = member
-
-    def extract(self, value: Any) -> FieldSet | None:
-        found: FieldSet = dict.fromkeys(indexed_values(value, True), LEAF)
-        return {".": LEAF, **found} if self._member else found
-
-
-class _Undescribed(Extractor):
-    """Extracts values that the model does not describe."""
-
-    def __init__(self, member: bool) -> None:
-        self._member = member
-
-    def extract(self, value: Any) -> FieldSet | None:
-        return _free_and_itself(value) if self._member else _free(value)
-
-
-def _free(value: Any) -> FieldSet:
-    if not isinstance(value, dict) or not value:
+def updated_node(shape: Shape, value: Any) -> FieldSet:
+    """The node of a value that an updater owns who adds it: the value itself and what is below."""
+    if not value or isinstance(shape, Single):
         return LEAF
-    return {"f:" + key: _free_and_itself(value[key]) for key in sorted(value)}
+    found: FieldSet | None = _UPDATED_ITSELF.walk(shape, value)
+    return found or LEAF
 
 
-def _free_and_itself(value: Any) -> FieldSet:
-    below = _free(value)
-    return {".": LEAF, **below} if below else LEAF
+class _Extractor(Walker):
+    """Returns the node of a non-empty value; None if there is nothing to own. `itself`: the set
+    includes the value itself. `field` and `item` extract the fields of structs, and list items and
+    map entries."""
+
+    field: _Extractor
+    item: _Extractor
+
+    def __init__(self, *, is_applied: bool, itself: bool) -> None:
+        super().__init__(sees_leaves=False, in_order=True)
+        self.is_applied = is_applied
+        self.itself = itself
+
+    def single(self, shape: Shape, value: Any) -> Any:
+        return LEAF
+
+    def leaves(self, plan: Plan) -> Any:
+        return plan.leaves_and_itself if self.itself else plan.leaves or None
+
+    def fields(self, shape: Record, plan: Plan, value: dict[str, Any]) -> Parts:
+        return _Fields(self, plan)
+
+    def entries(self, shape: Shape, value: Any) -> Parts:
+        return _Entries(self)
+
+
+class _Fields(Parts):
+    """Collects the fields of a struct; those with a single owner are in the set already."""
+
+    def __init__(self, extractor: _Extractor, plan: Plan) -> None:
+        self._extractor = extractor
+        template = plan.leaves_and_itself if extractor.itself else plan.leaves
+        self._fields: FieldSet = template.copy()
+
+    def part(self, element: str, shape: Shape, value: Any) -> None:
+        extractor = self._extractor
+        if value:
+            below = extractor.item if shape is EXTRA else extractor.field
+            node: FieldSet | None = below.walk(shape, value)
+            if node is None:
+                del self._fields[element]
+            else:
+                self._fields[element] = node
+        elif extractor.is_applied and value is not None and isinstance(shape, Items):
+            del self._fields[element]
+
+    def result(self) -> Any:
+        if len(self._fields) > self._extractor.itself:
+            return self._fields
+        return LEAF if self._extractor.itself else None
+
+
+class _Entries(Parts):
+    """Collects the entries of a map or the items of a list."""
+
+    def __init__(self, extractor: _Extractor) -> None:
+        self._below = extractor.item
+        self._fields: FieldSet = {".": LEAF} if extractor.itself else {}
+
+    def part(self, element: str, shape: Shape, value: Any) -> None:
+        node: FieldSet | None = None
+        if value and not isinstance(shape, Single):
+            node = self._below.walk(shape, value)
+        self._fields[element] = node or LEAF
+
+    def result(self) -> Any:
+        return self._fields
+
+
+_APPLIED = _Extractor(is_applied=True, itself=False)
+_APPLIED_ITSELF = _Extractor(is_applied=True, itself=True)
+_UPDATED = _Extractor(is_applied=False, itself=False)
+_UPDATED_ITSELF = _Extractor(is_applied=False, itself=True)
+for _extractor in (_APPLIED, _APPLIED_ITSELF):
+    _extractor.field, _extractor.item = _APPLIED, _APPLIED_ITSELF
+for _extractor in (_UPDATED, _UPDATED_ITSELF):
+    _extractor.field = _extractor.item = _UPDATED_ITSELF

@@ -14,7 +14,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
 from fairlead.fields.compare import compare
-from fairlead.fields.configuration import check_configuration, check_items, untrackable
+from fairlead.fields.configuration import check_configuration, untrackable
 from fairlead.fields.conflicts import ApplyConflict, Conflict, InvalidConfiguration, conflicts_with
 from fairlead.fields.difference import Difference, served
 from fairlead.fields.entries import (
@@ -202,7 +202,6 @@ def apply(
         first = _first_entries(struct, live, api_version, subresource, now, ignored)
         application = _Application(versions, live, config, who, api_version, first, ignored)
     except Untrackable:
-        check_items(struct, config)
         raise untrackable(struct, live or config) from None
     try:
         found = [] if force else application.conflicts()

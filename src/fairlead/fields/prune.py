@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
 from fairlead.fields.entries import ManagedEntry, fields_of
 from fairlead.fields.extract import applied_fields
 from fairlead.fields.field_sets import EMPTY, LEAF, FieldSet, difference, intersection, union
-from fairlead.fields.merge import with_parents, without
-from fairlead.fields.shapes import Free, Record, Shape, Single, shape_of, step_shape
+from fairlead.fields.shapes import (
+    Free,
+    Items,
+    Plan,
+    Record,
+    Shape,
+    Single,
+    shape_of,
+    step_shape,
+)
 from fairlead.fields.stored_entries import StoredEntry
+from fairlead.fields.walk import Parts, Walker
 
 
 class Versions(Protocol):
@@ -68,6 +77,97 @@ def pruned(
 
 def _all_fields(struct: Struct, value: Object) -> FieldSet:
     return with_parents(struct, applied_fields(struct, value))
+
+
+def without(struct: Struct, value: Object, fields: FieldSet) -> Object:
+    """The object without the fields of a set and everything below them.
+
+    A map or list that loses all its entries becomes null: decoding the object later decides whether
+    it stays as an empty one or is dropped.
+    """
+    return _Remover(fields).walk(shape_of(struct), value) or {}
+
+
+class _Remover(Walker):
+    """Returns a value without the fields of a node of a set."""
+
+    def __init__(self, node: FieldSet) -> None:
+        super().__init__(sees_leaves=True, in_order=False)
+        self.node = node
+
+    def single(self, shape: Shape, value: Any) -> Any:
+        return value
+
+    def mismatch(self, shape: Shape, value: Any) -> Any:
+        return value
+
+    def fields(self, shape: Record, plan: Plan, value: Object) -> Parts:
+        return _KeptFields(self.node)
+
+    def entries(self, shape: Shape, value: Any) -> Parts:
+        return _KeptItems(self.node) if isinstance(shape, Items) else _KeptFields(self.node)
+
+    def walk_items(self, shape: Items, value: Any) -> Any:
+        return super().walk_items(shape, value) if isinstance(value, list) else value
+
+
+class _KeptFields(Parts):
+    """Collects the fields of an object that stay."""
+
+    def __init__(self, node: FieldSet) -> None:
+        self._node = node
+        self._kept: Object = {}
+
+    def leaf(self, element: str, shape: Single, value: Any) -> None:
+        self.part(element, shape, value)
+
+    def part(self, element: str, shape: Shape, value: Any) -> None:
+        node: FieldSet | None = self._node.get(element)
+        if node is None:
+            self._kept[element[2:]] = value
+        elif node and "." not in node:
+            self._kept[element[2:]] = _Remover(node).walk(shape, value)
+
+    def result(self) -> Any:
+        return self._kept or None
+
+
+class _KeptItems(Parts):
+    """Collects the items of a list that stay."""
+
+    def __init__(self, node: FieldSet) -> None:
+        self._node = node
+        self._kept: list[Any] = []
+
+    def part(self, element: str, shape: Shape, value: Any) -> None:
+        node: FieldSet | None = self._node.get(element)
+        if node is None:
+            self._kept.append(value)
+        elif node and "." not in node:
+            self._kept.append(_Remover(node).walk(shape, value))
+
+    def result(self) -> Any:
+        return self._kept or None
+
+
+def with_parents(struct: Struct, fields: FieldSet) -> FieldSet:
+    """Add every declared field on the way to a path of the set.
+
+    Owning `.spec.replicas` does not include owning `.spec`. Pruning needs the structs around an
+    owned field too, so it counts them as owned.
+    """
+    return _with_named(shape_of(struct), fields)
+
+
+def _with_named(shape: Shape, fields: FieldSet) -> FieldSet:
+    made: FieldSet = {}
+    for element, node in fields.items():
+        if node:
+            node = _with_named(step_shape(shape, element), node)
+            if "." not in node and isinstance(shape, Record) and element[2:] in shape.members:
+                node = {".": LEAF, **node}
+        made[element] = node
+    return made
 
 
 def current_fields(struct: Struct, item: ManagedEntry) -> FieldSet:

@@ -1,19 +1,18 @@
 """Shapes: how a type takes part in field ownership.
 
-The type model describes which values are valid; a shape holds only what the walkers of this
-package need: which values have a single owner, which key fields identify a list item, where map
-keys are free. Shapes are built once per type and cached. Recursive types give recursive shapes.
+The type model describes which values are valid; a shape holds only what the walkers of `walk` need:
+which values have a single owner, which key fields identify a list item, where map keys are free.
+Shapes are built once per type and cached. Recursive types give recursive shapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
+from fairlead.base.caches import Shapes
 from fairlead.codec.types.decode import SCALAR_ZEROS, is_struct_like
 from fairlead.codec.types.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type, structs
-from fairlead.fields.field_sets import scalar_json, value_element, value_order
+from fairlead.fields.field_sets import LEAF, FieldSet, scalar_json, value_element, value_order
 from fairlead.fields.values import compact_json, is_plain, string_json
 
 
@@ -24,146 +23,213 @@ class Untrackable(Exception):
     """
 
 
-@dataclass(eq=False, slots=True)
-class Single:
-    """One field with one owner: a scalar, or any atomic value."""
+class Shape:
+    """`free`: whether values may contain data that the model does not describe. If not, two values
+    can be compared with `==`, because no field can hold both `1` and `true`."""
 
-    free: bool = False
+    def __init__(self, free: bool) -> None:
+        self.free = free
 
 
-@dataclass(eq=False, slots=True)
-class Free:
+ANY_TYPE: tuple[type, ...] = (str, int, float, bool, dict, list)
+SCALAR_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("string", "bytes"), (str,)),
+    **dict.fromkeys(("int32", "int64", "double"), (int, float)),
+    "bool": (bool,),
+    **dict.fromkeys(("Time", "MicroTime", "Quantity", "IntOrString"), (str, int, float, bool)),
+    **dict.fromkeys(("raw", "any"), ANY_TYPE),
+}
+
+
+class Single(Shape):
+    """One field with one owner: a scalar, or any atomic value. `accepted`: the Python types of a
+    scalar; empty for other values, whose `content` only `check` walks."""
+
+    def __init__(self, free: bool, accepted: tuple[type, ...], kind: Type | None = None) -> None:
+        super().__init__(free)
+        self.accepted = accepted
+        self._kind = kind
+        self._content: Shape | None = None
+
+    @property
+    def content(self) -> Shape:
+        # Built on first use, because a type may contain itself.
+        if self._content is None:
+            assert self._kind is not None
+            self._content = _granular(self._kind)
+        return self._content
+
+
+class Free(Shape):
     """A value that the model does not describe: its objects have fields, its lists are atomic."""
 
-    free: bool = True
 
-
-@dataclass(eq=False, slots=True)
-class Record:
+class Record(Shape):
     """A struct: `members` by field name, `steps` by path step (`f:name`). Other names are refused,
     or `Free` if the struct is `open`."""
 
-    free: bool = False
-    members: dict[str, Member] = field(default_factory=dict)
-    open: bool = False
-    steps: dict[str, Shape] = field(default_factory=dict)
+    def __init__(self, free: bool, is_open: bool) -> None:
+        super().__init__(free)
+        self.open = is_open
+        self.members: dict[str, Part] = {}
+        self.steps: dict[str, Shape] = {}
+        self._plans: Shapes[Plan] = Shapes()
+        self._known: dict[tuple[str, ...], Plan] = self._plans.values
+
+    def plan(self, names: tuple[str, ...]) -> Plan:
+        """The fields of an object with these names."""
+        plan = self._known.get(names)
+        if plan is None:
+            other = EXTRA if self.open else UNDECLARED
+            parts = [self.members.get(name) or Part(name, other) for name in names]
+            plan = Plan(parts)
+            if self.members.keys() >= set(names):
+                self._plans.keep(names, plan)
+        return plan
 
 
-@dataclass(eq=False, slots=True)
-class Member:
-    element: str  # the path step, `f:name`
-    shape: Shape
+class Part:
+    """A field of a struct: its name, its path step and its shape."""
+
+    def __init__(self, name: str, shape: Shape) -> None:
+        self.name = name
+        self.element = "f:" + name
+        self.shape = shape
 
 
-@dataclass(eq=False, slots=True)
-class Table:
+class Plan:
+    """What objects with the same field names have in common: all fields, those that have fields of
+    their own, and the set of all fields as leaves, without and with the object itself."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.parts = parts
+        self.nested = [part for part in parts if not isinstance(part.shape, Single)]
+        elements = sorted(part.element for part in parts)
+        self.leaves: FieldSet = dict.fromkeys(elements, LEAF) if elements else LEAF
+        self.leaves_and_itself: FieldSet = {".": LEAF, **self.leaves} if elements else LEAF
+
+
+class Table(Shape):
     """A map with arbitrary keys; each entry has its own owner."""
 
-    value: Shape
-    free: bool = False
+    def __init__(self, value: Shape, free: bool) -> None:
+        super().__init__(free)
+        self.value = value
 
 
-Index = Callable[[Any, bool], dict[str, Any]]
-"""Gives the items of a list by their steps, in the order of the list or, if asked, of a set of
-fields."""
+class Steps:
+    """Gives the items of a list their path steps. This base class handles unique scalars."""
+
+    def __init__(self, key: str = "") -> None:
+        self.key = key  # the key field, if there is exactly one
+
+    def element(self, item: Any) -> str:
+        """The path step of an item. Raises `Untrackable`."""
+        return value_element(item)
+
+    def indexed(self, items: Any, arranged: bool) -> dict[str, Any]:
+        """The items by their steps, in the order of the list or, if `arranged`, of a set of fields.
+        Raises `Untrackable`."""
+        if type(items) is not list:
+            raise Untrackable
+        index = {self.element(item): item for item in items}
+        if len(index) != len(items):
+            raise Untrackable
+        if arranged and len(index) > 1:
+            index = dict(sorted(index.items(), key=self._rank))
+        return index
+
+    def _rank(self, pair: tuple[str, Any]) -> Any:
+        return value_order(pair[1])
 
 
-@dataclass(eq=False, slots=True)
-class Items:
-    """A list of objects identified by key fields. `element` returns the path step of an item.
-    `element` and `indexed` may raise `Untrackable`."""
+class Key:
+    """A key field: its name, its default, and the text before its value in a path step."""
 
-    item: Shape
-    element: Callable[[Any], str]
-    indexed: Index
-    key: str = ""  # the key field, if there is exactly one
-    free: bool = False
-    keys: tuple[tuple[str, Any], ...] = ()  # all key fields, each with its default
+    def __init__(self, name: str, default: Any, is_first: bool) -> None:
+        self.name = name
+        self.default = default
+        self.head = ("k:{" if is_first else ",") + compact_json(name) + ":"
 
 
-@dataclass(eq=False, slots=True)
-class Values:
-    """A list of unique scalars."""
+class KeySteps(Steps):
+    """Names items by key fields: `names` as the type has them, `keys` in the order of a step."""
 
-    free: bool = False
+    def __init__(self, names: tuple[str, ...], keys: list[Key]) -> None:
+        super().__init__(names[0] if len(names) == 1 else "")
+        self.names = names
+        self.keys = keys
 
+    def element(self, item: Any) -> str:
+        if not isinstance(item, dict):
+            raise Untrackable
+        text = ""
+        for key in self.keys:
+            value = item.get(key.name, key.default)
+            if isinstance(value, str):
+                text += key.head + string_json(value)
+            elif value is None and key.name not in item:
+                raise Untrackable
+            else:
+                text += key.head + scalar_json(value)
+        return text + "}"
 
-Shape = Single | Free | Record | Table | Items | Values
-# `free` of a shape: whether it may contain values that the model does not describe. If not, two
-# values can be compared with `==`, because no field can hold both `1` and `true`.
+    def indexed(self, items: Any, arranged: bool) -> dict[str, Any]:
+        if type(items) is not list:
+            raise Untrackable
+        named = _by_text(items, self.key) if self.key else None
+        if named is not None and is_plain("".join(named)):
+            texts = sorted(named) if arranged and len(named) > 1 else list(named)
+            head = self.keys[0].head
+            return {f'{head}"{text}"}}': named[text] for text in texts}
+        return super().indexed(items, arranged)
 
-SINGLE = Single()
-FREE = Free()
-VALUES = Values()
-_UNKNOWN = Single(free=True)
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class ShapeCache(Generic[K, V]):
-    """Cache of objects derived from shapes and types. A changed definition adds new keys; clearing
-    the full cache is cheaper than tracking which keys are still in use."""
-
-    def __init__(self, most: int = 50_000) -> None:
-        self._most = most
-        self._values: dict[K, V] = {}
-
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
-
-    def keep(self, key: K, value: V) -> V:
-        if len(self._values) >= self._most:
-            self._values.clear()
-        self._values[key] = value
-        return value
-
-
-class Parts(Generic[V]):
-    """Derived values for the fields of an object: one per declared field, one for all other names.
-    Built on first use, because a type may contain itself."""
-
-    def __init__(self, shape: Record | Table | Free, make: Callable[[Shape], V]) -> None:
-        self._members = shape.members if isinstance(shape, Record) else {}
-        self._other_shape = other_shape(shape)
-        self._make = make
-        self._known: dict[str, V] = {}
-        self._other: V | None = None
-
-    def of(self, name: str) -> V:
-        known = self._known.get(name)
-        if known is not None:
-            return known
-        member = self._members.get(name)
-        if member is not None:
-            made = self._known[name] = self._make(member.shape)
-            return made
-        if self._other is None:
-            self._other = self._make(self._other_shape)
-        return self._other
+    def _rank(self, pair: tuple[str, Any]) -> Any:
+        item = pair[1]
+        return [value_order(item.get(key.name, key.default)) for key in self.keys]
 
 
-def field_shape(shape: Record | Table | Free, name: str) -> Shape:
+class Items(Shape):
+    """A list whose items have owners of their own: objects with key fields, or unique scalars."""
+
+    def __init__(self, item: Shape, steps: Steps, free: bool) -> None:
+        super().__init__(free)
+        self.item = item
+        self.steps = steps
+
+
+class Listing(Shape):
+    """An atomic list as the content of a `Single`."""
+
+    def __init__(self, item: Shape) -> None:
+        super().__init__(item.free)
+        self.item = item
+
+
+_SCALARS = {name: Single(False, types) for name, types in SCALAR_TYPES.items()}
+SINGLE = Single(False, ANY_TYPE)
+FREE = Free(True)
+EXTRA = Free(True)  # an undeclared field of an open struct
+UNDECLARED = Single(True, ())
+_RAW = Single(True, ANY_TYPE)
+_VALUES = Steps()
+
+
+def field_shape(shape: Shape, name: str) -> Shape:
     """The shape of a field of an object."""
     if isinstance(shape, Record):
         member = shape.members.get(name)
         if member is not None:
             return member.shape
-    return other_shape(shape)
-
-
-def other_shape(shape: Record | Table | Free) -> Shape:
-    """The shape shared by all undeclared fields of an object."""
-    if isinstance(shape, Table):
-        return shape.value
-    return _UNKNOWN if isinstance(shape, Record) and not shape.open else FREE
+        return FREE if shape.open else UNDECLARED
+    return shape.value if isinstance(shape, Table) else FREE
 
 
 def step_shape(shape: Shape, element: str) -> Shape:
     """The shape one step down a path."""
     if isinstance(shape, Items):
         return shape.item
-    if isinstance(shape, (Record, Table, Free)) and element[0] == "f":
+    if not isinstance(shape, (Single, Listing)) and element[0] == "f":
         return field_shape(shape, element[2:])
     return SINGLE
 
@@ -180,40 +246,42 @@ def shape_of(struct: Struct) -> Record:
         if len(_records) >= _KEPT:
             _records.clear()
             _zeros.clear()
-        known = _records[struct] = Record(has_free(struct), open=struct.preserve_unknown)
+        known = _records[struct] = Record(has_free(struct), struct.preserve_unknown)
         for name, item in struct.fields.items():
-            made = Member("f:" + name, _shape(item.type, item.granular))
-            known.members[name] = made
-            known.steps[made.element] = made.shape
+            part = known.members[name] = Part(name, _shape(item.type, item.granular))
+            known.steps[part.element] = part.shape
     return known
 
 
 def _shape(kind: Type, granular: bool = False) -> Shape:
     if isinstance(kind, Scalar):
         if kind.name == "raw":  # the data of a ControllerRevision has one owner
-            return _UNKNOWN
-        return FREE if kind.is_opaque else SINGLE
+            return _RAW
+        return FREE if kind.is_opaque else _SCALARS[kind.name]
     if isinstance(kind, Struct):
-        return _single(kind) if kind.atomic and not granular else shape_of(kind)
+        is_atomic = kind.atomic and not granular
+    elif isinstance(kind, MapOf):
+        is_atomic = kind.atomic
+    else:
+        is_map = kind.kind == "map" and isinstance(kind.element, Struct)
+        is_atomic = not is_map and kind.kind != "set"
+    return Single(has_free(kind), (), kind) if is_atomic else _granular(kind)
+
+
+def _granular(kind: Type) -> Shape:
+    """The shape of a struct, map or list with the owners that its parts have, or would have if the
+    value were not atomic."""
+    if isinstance(kind, Struct):
+        return shape_of(kind)
     if isinstance(kind, MapOf):
-        return _single(kind) if kind.atomic else Table(_shape(kind.element), has_free(kind))
-    if kind.kind == "set":
-        return VALUES
-    if kind.kind == "map" and isinstance(kind.element, Struct):
-        key = kind.keys[0] if len(kind.keys) == 1 else ""
-        return Items(
-            _shape(kind.element),
-            item_element(kind),
-            item_index(kind),
-            key,
-            has_free(kind),
-            _keys(kind),
-        )
-    return _single(kind)
-
-
-def _single(kind: Type) -> Single:
-    return Single(free=True) if has_free(kind) else SINGLE
+        return Table(_shape(kind.element), has_free(kind))
+    assert isinstance(kind, ListOf)
+    if kind.kind == "atomic":
+        return Listing(_shape(kind.element))
+    if kind.keys:
+        return Items(_shape(kind.element), KeySteps(kind.keys, _keys(kind)), has_free(kind))
+    element = kind.element
+    return Items(_SCALARS[element.name] if isinstance(element, Scalar) else SINGLE, _VALUES, False)
 
 
 def has_free(kind: Type) -> bool:
@@ -270,54 +338,18 @@ def zero_object(struct: Struct) -> dict[str, Any]:
     return made
 
 
-def _keys(kind: ListOf) -> tuple[tuple[str, Any], ...]:
-    """The key fields of a list in the order of a path step, each with its default."""
+def _keys(kind: ListOf) -> list[Key]:
+    """The key fields of a list in the order of a path step."""
     fields = kind.element.fields if isinstance(kind.element, Struct) else {}
-    return tuple((name, key_default(fields.get(name))) for name in sorted(kind.keys))
-
-
-def item_index(kind: ListOf) -> Index:
-    """Return the function that indexes the items of a keyed list by their path steps."""
-    keys = _keys(kind)
-    element, only = item_element(kind), keys[0][0] if len(keys) == 1 else None
-    before = "k:{" + compact_json(only) + ':"' if only is not None else ""
-
-    def by_keys(item: Any) -> list[tuple[int, Any]]:
-        return [value_order(item.get(name, default)) for name, default in keys]
-
-    def indexed(items: Any, arranged: bool) -> dict[str, Any]:
-        if type(items) is not list:
-            raise Untrackable
-        named = by_text(items, only) if only is not None else None
-        if named is not None and is_plain("".join(named)):
-            texts = sorted(named) if arranged and len(named) > 1 else named
-            return {f'{before}{text}"}}': named[text] for text in texts}
-        index = {element(item): item for item in items}
-        if len(index) != len(items):
-            raise Untrackable
-        if arranged and len(index) > 1:
-            index = dict(sorted(index.items(), key=lambda pair: by_keys(pair[1])))
-        return index
-
-    return indexed
-
-
-def indexed_values(items: Any, arranged: bool) -> dict[str, Any]:
-    """The `Index` of a list of unique scalars."""
-    if type(items) is not list:
-        raise Untrackable
-    index = {
-        value_element(item): item
-        for item in (sorted(items, key=value_order) if arranged else items)
-    }
-    if len(index) != len(items):
-        raise Untrackable
-    return index
+    return [
+        Key(name, key_default(fields.get(name)), not place)
+        for place, name in enumerate(sorted(kind.keys))
+    ]
 
 
 def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
     """Whether two lists have items with the same keys in the same order. A quick check: False may
-    be wrong. `key` is that of `Items`."""
+    be wrong. `key` is that of `Steps`."""
     if not key or len(one) != len(other):
         return False
     try:
@@ -328,7 +360,7 @@ def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
     return same and _ONLY_TEXTS.issuperset(map(type, texts)) and len(set(texts)) == len(texts)
 
 
-def by_text(items: list[Any], key: str) -> dict[str, Any] | None:
+def _by_text(items: list[Any], key: str) -> dict[str, Any] | None:
     """Items by their string key; None if an item lacks it. Raises `Untrackable` for duplicates."""
     named: dict[str, Any] = {}
     for item in items:
@@ -342,43 +374,3 @@ def by_text(items: list[Any], key: str) -> dict[str, Any] | None:
 
 
 _ONLY_TEXTS = frozenset((str,))
-
-
-def item_element(kind: ListOf) -> Callable[[Any], str]:
-    """Return the function that gives the path step of an item, or raises `Untrackable`."""
-    defaults = _keys(kind)
-    if len(defaults) == 1:
-        return _one_key(*defaults[0])
-    parts = [
-        (name, default, ("," if place else "k:{") + compact_json(name) + ":")
-        for place, (name, default) in enumerate(defaults)
-    ]
-
-    def element(item: Any) -> str:
-        if not isinstance(item, dict):
-            raise Untrackable
-        text = ""
-        for name, default, before in parts:
-            value = item.get(name, default)
-            if value is None and name not in item:
-                raise Untrackable
-            text += before + (string_json(value) if type(value) is str else scalar_json(value))
-        return text + "}"
-
-    return element
-
-
-def _one_key(name: str, default: Any) -> Callable[[Any], str]:
-    start = "k:{" + compact_json(name) + ":"
-
-    def element(item: Any) -> str:
-        if not isinstance(item, dict):
-            raise Untrackable
-        value = item.get(name, default)
-        if type(value) is not str:
-            if value is None and name not in item:
-                raise Untrackable
-            return start + scalar_json(value) + "}"
-        return start + string_json(value) + "}"
-
-    return element

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.base.errors import ResourceRef, bad_request, conflict, invalid
 from fairlead.codec.types.model import Struct
-from fairlead.fields.configuration import check_items
+from fairlead.fields.configuration import check_type
 from fairlead.fields.conflicts import InvalidConfiguration
 from fairlead.operations.api import Api, Object
 from fairlead.resources.causes import Causes
@@ -122,7 +122,7 @@ class ScaleView(View):
                 f" {config.get('apiVersion') or ''}, expected: {self.api_version}"
             )
         try:
-            check_items(self.struct, config)
+            check_type(self.struct, config)
         except InvalidConfiguration as error:
             raise bad_request(str(error)) from None
         whole: Object = {"apiVersion": self.main.api_version, "kind": self.main.kind}
