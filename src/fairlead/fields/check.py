@@ -22,13 +22,16 @@ from fairlead.fields.shapes import (
     Record,
     Shape,
     Single,
+    Steps,
     Untrackable,
+    have_unique_keys,
     shape_of,
 )
 from fairlead.fields.walk import Parts, Walker
 
-_Path = tuple[Any, str] | None
-"""A path as its last step and the path before it; put into words only when there is a problem."""
+_Path = tuple[Any, Steps | None, Any] | None
+"""The path of the value around a part, and the part: its step, or the item that the steps of a list
+give a step to. Put into words only when there is a problem."""
 
 
 def problems(struct: Struct, value: Any) -> list[str]:
@@ -44,7 +47,10 @@ def explained(found: list[str]) -> str:
 
 
 def _text(path: _Path) -> str:
-    return _text(path[0]) + element_text(path[1]) if path else ""
+    if path is None:
+        return ""
+    before, steps, step = path
+    return _text(before) + element_text(step if steps is None else steps.element(step))
 
 
 class _Checker(Walker):
@@ -67,10 +73,9 @@ class _Checker(Walker):
 
     def single(self, shape: Shape, value: Any) -> Any:
         if isinstance(shape, Listing):
-            parts = _Checked(self)
             if self._is_list(value):
                 for index, item in enumerate(value):
-                    parts.part(f"i:{index}", shape.item, item)
+                    self.check(shape.item, item, None, f"i:{index}")
         elif isinstance(shape, Single):
             if not shape.accepted:
                 self.walk(shape.content, value)
@@ -80,23 +85,37 @@ class _Checker(Walker):
     def walk_items(self, shape: Items, value: Any) -> Any:
         if not self._is_list(value):
             return
-        parts, seen = _Checked(self), set[str]()
-        for index, item in enumerate(value):
-            try:
-                element = _element(shape, item)
-            except Untrackable:
-                self.add(f"element {index}: {_unnamable(shape, item)}")
-                return
-            if element in seen:
-                self.add(f"duplicate entries for key {element_text(element)}")
-            seen.add(element)
-            parts.part(element, shape.item, item)
+        items: list[Any] = value
+        is_unique = have_unique_keys(items, shape.steps.key)
+        seen: set[str] = set()
+        for index, item in enumerate(items):
+            if not is_unique:
+                try:
+                    element = _element(shape, item)
+                except Untrackable:
+                    self.add(f"element {index}: {_unnamable(shape, item)}")
+                    return
+                if element in seen:
+                    self.add(f"duplicate entries for key {element_text(element)}")
+                seen.add(element)
+            self.check(shape.item, item, shape.steps, item)
 
     def _is_list(self, value: Any) -> bool:
         if isinstance(value, list):
             return True
         self.add(f"expected list, got &{{{plain_text(value)}}}")
         return False
+
+    def check(self, shape: Shape, value: Any, steps: Steps | None, step: Any) -> None:
+        """Check a part; see `_Path`."""
+        if value is None or isinstance(shape, Free):
+            return
+        if isinstance(shape, Single) and type(value) in shape.accepted:
+            return
+        before = self.path
+        self.path = before, steps, step
+        self.walk(shape, value)
+        self.path = before
 
     def add(self, why: str) -> None:
         self.found.append((self.path, why))
@@ -110,19 +129,13 @@ class _Checked(Parts):
 
     def leaf(self, element: str, shape: Single, value: Any) -> None:
         if shape is UNDECLARED:
-            path = self._checker.path, element
+            path = self._checker.path, None, element
             self._checker.found.append((path, "field not declared in schema"))
         elif type(value) not in shape.accepted:
-            self.part(element, shape, value)
+            self._checker.check(shape, value, None, element)
 
     def part(self, element: str, shape: Shape, value: Any) -> None:
-        if value is None or isinstance(shape, Free):
-            return
-        checker = self._checker
-        before = checker.path
-        checker.path = before, element
-        checker.walk(shape, value)
-        checker.path = before
+        self._checker.check(shape, value, None, element)
 
     def result(self) -> Any:
         return None

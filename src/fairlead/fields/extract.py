@@ -22,6 +22,12 @@ def applied_fields(struct: Struct, config: dict[str, Any]) -> FieldSet:
     return found or EMPTY
 
 
+def applied_node(shape: Shape, value: Any) -> FieldSet | None:
+    """The node of a field that an applier owns who states this non-empty value."""
+    found: FieldSet | None = _APPLIED.walk(shape, value)
+    return found
+
+
 def updated_fields(shape: Shape, value: Any) -> FieldSet | None:
     """The fields below a non-empty value that an updater owns who adds it."""
     found: FieldSet | None = _UPDATED.walk(shape, value)

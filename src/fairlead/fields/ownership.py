@@ -41,6 +41,7 @@ from fairlead.fields.field_sets import (
     covers,
     difference,
     intersection,
+    level_in_order,
     of,
     ordered_union,
     recursive_difference,
@@ -50,6 +51,7 @@ from fairlead.fields.merge import merge
 from fairlead.fields.prune import Versions, current_fields, pruned
 from fairlead.fields.shapes import Untrackable, zero_object
 from fairlead.fields.stored_entries import StoredEntry
+from fairlead.fields.unchanged import unchanged_fields
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 _OTHER_VERSION = (
@@ -197,10 +199,14 @@ def apply(
     """
     struct = served(versions, api_version)
     who = applier(manager, subresource)
-    check_configuration(struct, config, api_version)
+    unchanged = _unchanged(struct, live, config, who, api_version, ignored)
+    stated = {name: item for name, item in config.items() if "f:" + name not in unchanged}
+    check_configuration(struct, stated, api_version)
     try:
         first = _first_entries(struct, live, api_version, subresource, now, ignored)
-        application = _Application(versions, live, config, who, api_version, first, ignored)
+        application = _Application(
+            versions, live, stated, unchanged, who, api_version, first, ignored
+        )
     except Untrackable:
         raise untrackable(struct, live or config) from None
     try:
@@ -218,6 +224,23 @@ def apply(
     if by_client:
         return update_annotation(application.result, config, annotation), entries
     return application.result, entries
+
+
+def _unchanged(
+    struct: Struct,
+    live: Object | None,
+    config: Object,
+    who: Identity,
+    api_version: str,
+    ignored: FieldSet,
+) -> FieldSet:
+    known = entries_of(live)
+    last = entry_of(known, who)
+    if live is None or last is None or last["apiVersion"] != api_version:
+        return EMPTY
+    others = [fields_of(item) for item in known if item is not last]
+    owned = {step: node for step, node in fields_of(last).items() if step not in ignored}
+    return unchanged_fields(struct, live, config, owned, others)
 
 
 def _first_entries(
@@ -239,13 +262,14 @@ def _first_entries(
 
 class _Application:
     """One configuration merged into one object. `result` is the live object itself if nothing
-    changes."""
+    changes. The configuration lacks the `unchanged` fields."""
 
     def __init__(
         self,
         versions: Versions,
         live: Object | None,
         config: Object,
+        unchanged: FieldSet,
         who: Identity,
         api_version: str,
         first: list[ManagedEntry],
@@ -260,7 +284,10 @@ class _Application:
         self._others = [item for item in standing if item is not self._last]
 
         struct = served(versions, api_version)
-        self._applied = recursive_difference(applied_fields(struct, config), ignored)
+        applied = applied_fields(struct, config)
+        if unchanged:
+            applied = level_in_order({**applied, **unchanged})
+        self._applied = recursive_difference(applied, ignored)
         self._owned = difference(self._applied, UNOWNED)
         base = zero_object(struct) if live is None else live
         merged = self._without_given_up(merge(struct, base, config))

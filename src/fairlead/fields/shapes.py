@@ -43,20 +43,20 @@ SCALAR_TYPES: dict[str, tuple[type, ...]] = {
 
 class Single(Shape):
     """One field with one owner: a scalar, or any atomic value. `accepted`: the Python types of a
-    scalar; empty for other values, whose `content` only `check` walks."""
+    scalar; empty for other values, which have a `kind`, and whose `content` only `check` walks."""
 
     def __init__(self, free: bool, accepted: tuple[type, ...], kind: Type | None = None) -> None:
         super().__init__(free)
         self.accepted = accepted
-        self._kind = kind
+        self.kind = kind
         self._content: Shape | None = None
 
     @property
     def content(self) -> Shape:
         # Built on first use, because a type may contain itself.
         if self._content is None:
-            assert self._kind is not None
-            self._content = _granular(self._kind)
+            assert self.kind is not None
+            self._content = _granular(self.kind)
         return self._content
 
 
@@ -358,6 +358,19 @@ def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
     except (TypeError, LookupError):
         return False
     return same and _ONLY_TEXTS.issuperset(map(type, texts)) and len(set(texts)) == len(texts)
+
+
+def have_unique_keys(items: list[Any], key: str) -> bool:
+    """Whether items have different strings as keys. A quick check: False may be wrong."""
+    if not key:
+        return False
+    texts: set[str] = set()
+    for item in items:
+        text = item.get(key) if isinstance(item, dict) else None
+        if not isinstance(text, str):
+            return False
+        texts.add(text)
+    return len(texts) == len(items)
 
 
 def _by_text(items: list[Any], key: str) -> dict[str, Any] | None:

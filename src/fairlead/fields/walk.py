@@ -151,7 +151,12 @@ class Pairs:
 
 
 class PairWalker:
-    """Walks two values of one shape, skipping parts that are the same on both sides."""
+    """Walks two values of one shape, skipping parts that are the same on both sides.
+    `trusts_equality`: both match their type, so that parts are the same if they are equal; else
+    `1` and `true` may meet."""
+
+    def __init__(self, *, trusts_equality: bool = True) -> None:
+        self._trusts_equality = trusts_equality
 
     # What a visitor says:
 
@@ -205,7 +210,7 @@ class PairWalker:
             shared += 1
             if known is not value:
                 below = field_shape(shape, name)
-                if below.free or known != value:
+                if below.free or not self._trusts_equality or known != value:
                     pairs.both(name, below, known, value)
         if shared < len(before):
             for name, value in before.items():

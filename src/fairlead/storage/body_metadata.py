@@ -48,12 +48,15 @@ def without_managed_fields(body: bytes) -> tuple[bytes, int]:
     return b"%b}%b" % (body[:managed].removesuffix(b","), body[end:]), end
 
 
-def without_field_sets(body: bytes, shortest: int = MIN_CUT) -> tuple[bytes, list[bytes]]:
+def without_field_sets(body: bytes) -> tuple[bytes, list[bytes]]:
     """Return a body with null in place of the set of each entry of managedFields, and the sets.
     There are none if managedFields are short. The caller must check that the parsed entries have as
     many nulls: a name in a set may look like the text around it."""
+    found = body.find(_MANAGED)
+    if found < 0 or body.find(b"]", found) - found < MIN_CUT:
+        return body, []
     managed, end = _ends(body)
-    if end - managed < shortest or managed == end:
+    if managed == end:
         return body, []
     end -= 2  # before the end of the list and of the metadata
     parts: list[bytes] = []
