@@ -47,9 +47,8 @@ base: meter metrics
 codec: bodies protobuf_wire
 codec/messages: layout reader scalars writer
 codec/types: decode defaults memo model names quantity required scalars times
-fields: check compare configuration conflicts difference entries extract field_sets merge
-fields: merge_patch ownership prune shapes stored_entries unchanged values
-fields: walk
+fields: check compare conflicts entries extract field_sets merge merge_patch ownership prune
+fields: shapes stored_entries unchanged values versions walk
 storage: audience backend body_metadata change collection companion delivery followers history
 storage: indexes pending version writes
 wire/incoming: batches exchange parser protocol tls

@@ -17,7 +17,8 @@ from support.patching import POD, STATUS, held_fields
 from fairlead.base.dialect import KUBERNETES
 from fairlead.fields.extract import applied_fields
 from fairlead.fields.merge_patch import apply_merge_patch
-from fairlead.fields.ownership import OneVersion, apply, track_update
+from fairlead.fields.ownership import apply, track_update
+from fairlead.fields.versions import OneVersion
 
 _WRITTEN = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 _DEFAULTED = {**_WRITTEN, "imagePullPolicy": "IfNotPresent"}

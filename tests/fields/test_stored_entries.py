@@ -14,9 +14,10 @@ from fairlead.base.dialect import KUBERNETES
 from fairlead.fields.entries import fields_of
 from fairlead.fields.field_sets import FieldSet
 from fairlead.fields.json_patch import apply_json_patch
-from fairlead.fields.ownership import OneVersion, track_update
+from fairlead.fields.ownership import track_update
 from fairlead.fields.stored_entries import StoredEntry, with_plain_entries
 from fairlead.fields.values import copied
+from fairlead.fields.versions import OneVersion
 from fairlead.storage.body_metadata import MIN_CUT
 from fairlead.storage.version import Version
 
@@ -74,12 +75,12 @@ CUT = {
         ),
         data={},
     ),
-    "the end of the list in a name": stored(entry("a", {"f:}]},": {}, "f:b": {}}), data={}),
     "the same in its content": stored(entry("a"), data=stored(entry("b"), entry("c"))),
 }
 READ = {
     "none": stored(data={"x": "y"}),
     "only in its content": stored(data=stored(entry("b"))),
+    "the end of the list in a name": stored(entry("a", {"f:}]},": {}, "f:b": {}}), data={}),
     "short": stored({**entry("a"), "fieldsV1": FIELDS}),
     "another order": stored(entry("a"), {"operation": "Update", **entry("b")}),
 }

@@ -15,10 +15,10 @@ from fairlead.codec.types.notation import SCALARS
 from fairlead.fields.entries import ManagedEntry, entries_of, fields_of
 from fairlead.fields.extract import updated_fields
 from fairlead.fields.field_sets import EMPTY, FieldSet
-from fairlead.fields.ownership import OneVersion, apply, track_update
-from fairlead.fields.prune import Versions
+from fairlead.fields.ownership import apply, track_update
 from fairlead.fields.shapes import shape_of
 from fairlead.fields.stored_entries import StoredEntry
+from fairlead.fields.versions import OneVersion, Versions
 
 TYPES = BuiltinTypes(KUBERNETES)
 CONFIG_MAP = TYPES.struct("core/v1.ConfigMap")

@@ -5,13 +5,22 @@ JSON, types are `codec.types.model.Struct`s, and every error is an exception of 
 or `conflicts` (apply). No function changes its arguments; results share parts with them, so a
 caller that changes a result in place must copy it first.
 
-Entry points:
+Patches, each with its check of a document and its application:
 
-- `json_patch.operations`, `json_patch.apply_json_patch`
-- `merge_patch.merge_document`, `merge_patch.apply_merge_patch`
-- `strategic.strategic_document`, `strategic.apply_strategic_patch`
-- `ownership.track_update`, `ownership.apply`, `ownership.Versions`, `ownership.OneVersion`
-- `field_sets.of`
+- `json_patch`, `merge_patch`, `strategic`; their errors are in `errors`
+
+Ownership, from its entry points inwards:
+
+- `ownership`: `track_update` after a create, update or patch, `apply` for a configuration
+- `entries`, `stored_entries`: managedFields entries, and those whose set of fields is still text
+- `versions`: `Versions` of a kind, and the changes of a write in each of them
+- `field_sets`: sets of fields and their algebra, the one form in which ownership is computed
+- `shapes`: how a type takes part in ownership: what has an owner, what identifies a list item
+- `walk`: the one walk over values and their shapes, and the hooks of its visitors
+- `check`, `extract`, `compare`, `merge`, `prune`, `unchanged`: the visitors
+- `conflicts`: errors of apply
+- `last_applied`: the annotation of client-side apply
+- `values`: copies and comparisons of JSON values
 
 The `scale` subresource needs no code here: it is tracked as an update (or apply) of the parent
 object with `subresource="scale"`, so that the scaling manager owns the parent's replicas.

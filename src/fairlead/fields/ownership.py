@@ -13,10 +13,9 @@ from operator import is_
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
+from fairlead.fields.check import check_configuration, untrackable
 from fairlead.fields.compare import compare
-from fairlead.fields.configuration import check_configuration, untrackable
 from fairlead.fields.conflicts import ApplyConflict, Conflict, InvalidConfiguration, conflicts_with
-from fairlead.fields.difference import Difference, served
 from fairlead.fields.entries import (
     Identity,
     ManagedEntry,
@@ -48,10 +47,11 @@ from fairlead.fields.field_sets import (
 )
 from fairlead.fields.last_applied import ANNOTATION, fields_to_take_over, update_annotation
 from fairlead.fields.merge import merge
-from fairlead.fields.prune import Versions, current_fields, pruned
+from fairlead.fields.prune import pruned
 from fairlead.fields.shapes import Untrackable, zero_object
 from fairlead.fields.stored_entries import StoredEntry
 from fairlead.fields.unchanged import unchanged_fields
+from fairlead.fields.versions import Difference, Versions, current_fields, served
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 _OTHER_VERSION = (
@@ -67,20 +67,6 @@ UNOWNED: FieldSet = of(
     *(("f:metadata", "f:" + name) for name in sorted(_UNOWNED_METADATA)),
 )
 """Fields nobody owns: they say which object this is, or the server keeps them."""
-
-
-class OneVersion:
-    """`Versions` of a kind that is served in a single version."""
-
-    def __init__(self, api_version: str, struct: Struct) -> None:
-        self._api_version = api_version
-        self._struct = struct
-
-    def struct(self, api_version: str) -> Struct | None:
-        return self._struct if api_version == self._api_version else None
-
-    def convert(self, value: Object, api_version: str) -> Object:
-        return value
 
 
 def track_update(

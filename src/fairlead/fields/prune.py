@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
-from fairlead.fields.entries import ManagedEntry, fields_of
 from fairlead.fields.extract import applied_fields
 from fairlead.fields.field_sets import EMPTY, LEAF, FieldSet, difference, intersection, union
 from fairlead.fields.shapes import (
-    Free,
     Items,
     Plan,
     Record,
@@ -20,18 +18,8 @@ from fairlead.fields.shapes import (
     shape_of,
     step_shape,
 )
-from fairlead.fields.stored_entries import StoredEntry
+from fairlead.fields.versions import Versions
 from fairlead.fields.walk import Parts, Walker
-
-
-class Versions(Protocol):
-    """The served versions of a kind."""
-
-    def struct(self, api_version: str) -> Struct | None:
-        """The type of the kind in a version; None if the version is no longer served."""
-
-    def convert(self, value: Object, api_version: str) -> Object:
-        """An object in another served version; the object itself if it already is in it."""
 
 
 def pruned(
@@ -168,45 +156,3 @@ def _with_named(shape: Shape, fields: FieldSet) -> FieldSet:
                 node = {".": LEAF, **node}
         made[element] = node
     return made
-
-
-def current_fields(struct: Struct, item: ManagedEntry) -> FieldSet:
-    """The fields of an entry, `reconciled` with the type."""
-    fields = fields_of(item)
-    if type(item) is not StoredEntry:
-        return reconciled(struct, fields)
-    if item.set.struct is not struct:
-        after = reconciled(struct, fields)
-        if after is not fields:
-            return after
-        item.set.struct = struct  # need not be compared with this type again
-    return fields
-
-
-def reconciled(struct: Struct, fields: FieldSet) -> FieldSet:
-    """Adjust a set that was recorded under an older definition of the type.
-
-    A field that was granular and is atomic now belongs as a whole to each manager that owned a part
-    of it. A field that was atomic and is granular now stays owned at the top; its parts have no
-    owner. Returns the set itself if nothing differs, which is nearly always.
-    """
-    return _reconciled(shape_of(struct), fields)
-
-
-def _reconciled(shape: Shape, fields: FieldSet) -> FieldSet:
-    if not any(fields.values()):
-        return fields
-    made: FieldSet | None = None
-    steps = shape.steps if isinstance(shape, Record) else {}
-    for element, node in fields.items():
-        if not node:
-            continue
-        below = steps.get(element) or step_shape(shape, element)
-        if isinstance(below, Free):
-            continue
-        after = LEAF if isinstance(below, Single) else _reconciled(below, node)
-        if after is not node:
-            if made is None:
-                made = dict(fields)
-            made[element] = after
-    return fields if made is None else made

@@ -66,8 +66,10 @@ class _Contained(PairWalker):
             if equal(left, right):
                 return
             if self._fills and isinstance(shape.kind, Struct) and type(right) is dict:
+                fill = filler(shape.kind)
                 filled = copied(right)
-                filler(shape.kind)(filled)
+                if fill is not None:
+                    fill(filled)
                 if equal(left, filled):
                     return
         raise Untrackable

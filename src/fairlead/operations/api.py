@@ -13,7 +13,7 @@ from fairlead.auth.authorization.attributes import Attributes, Decision
 from fairlead.auth.authorization.chain import Authorizer
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
-from fairlead.fields.prune import Versions
+from fairlead.fields.versions import Versions
 from fairlead.operations.apply_cache import KnownApplies
 from fairlead.operations.operation import Auditor, Operation, RevisionAuthors
 from fairlead.operations.simulated import Simulated

@@ -15,8 +15,8 @@ from fairlead.fields.entries import entries_of, entry, identity_of, updater
 from fairlead.fields.field_sets import of
 from fairlead.fields.ownership import BEFORE_FIRST_APPLY
 from fairlead.fields.ownership import apply as merge_configuration
-from fairlead.fields.prune import Versions
 from fairlead.fields.values import copied
+from fairlead.fields.versions import Versions
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.commits import converting

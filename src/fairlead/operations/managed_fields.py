@@ -16,9 +16,9 @@ from fairlead.fields.entries import (
     ordered,
 )
 from fairlead.fields.field_sets import EMPTY, FieldSet, Path, contains, of
-from fairlead.fields.ownership import OneVersion, track_update
-from fairlead.fields.prune import Versions
+from fairlead.fields.ownership import track_update
 from fairlead.fields.values import copied, equal
+from fairlead.fields.versions import OneVersion, Versions
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.views import typed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.base.errors import ResourceRef, bad_request, conflict, invalid
 from fairlead.codec.types.model import Struct
-from fairlead.fields.configuration import check_type
+from fairlead.fields.check import check_type
 from fairlead.fields.conflicts import InvalidConfiguration
 from fairlead.operations.api import Api, Object
 from fairlead.resources.causes import Causes

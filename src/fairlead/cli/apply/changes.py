@@ -15,8 +15,7 @@ from fairlead.client.discovery import ResourceType
 from fairlead.client.resources import MERGE_PATCH, STRATEGIC_PATCH
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Field, ListOf, MapOf, Struct, Type
-from fairlead.fields.strategic import DELETE_VALUES, DIRECTIVE, RETAIN_KEYS, SET_ORDER
-from fairlead.fields.strategic_order import name_of
+from fairlead.fields.strategic import DELETE_VALUES, DIRECTIVE, RETAIN_KEYS, SET_ORDER, name_of
 from fairlead.fields.values import equal
 
 Object = dict[str, Any]
