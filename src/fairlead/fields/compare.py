@@ -134,4 +134,4 @@ class _ChangedItems(_ChangedFields):
         self.touched[step] = updated_node(self._item, value)
 
 
-_COMPARER = _Comparer()
+_COMPARER = _Comparer(sees_left=True)

@@ -58,9 +58,6 @@ class _MergedFields(Pairs):
         if value is not left:
             self.right_only(step, value)
 
-    def left_only(self, step: str, value: Any) -> None:
-        """It stays."""
-
     def right_only(self, step: str, value: Any) -> None:
         if not self._is_copy:
             self._merged = dict(self._merged)
@@ -95,9 +92,6 @@ class _MergedItems(Pairs):
     def both(self, step: str, shape: Shape, left: Any, right: Any) -> None:
         self._changed[step] = _MERGER.walk(shape, left, right)
 
-    def left_only(self, step: str, value: Any) -> None:
-        """It stays."""
-
     def right_only(self, step: str, value: Any) -> None:
         self._changed[step] = value
 
@@ -112,7 +106,7 @@ class _MergedItems(Pairs):
         return live if len(merged) == len(live) and all(map(is_, merged, live)) else merged
 
 
-_MERGER = _Merger()
+_MERGER = _Merger(sees_left=False)
 
 
 def _ordered(live: dict[str, Any], config: dict[str, Any]) -> Iterable[str]:

@@ -58,12 +58,12 @@ class _Contained(PairWalker):
     may lack fields that get their defaults again. If others own it, that is a conflict."""
 
     def __init__(self, *, fills: bool) -> None:
-        super().__init__(trusts_equality=False)
+        super().__init__(sees_left=False, trusts_equality=False)
         self._fills = fills
 
     def single(self, shape: Single, left: Any, right: Any) -> Any:
         if type(left) is type(right):
-            if equal(left, right):
+            if equal(left, right) if shape.kind is not None or shape.free else left == right:
                 return
             if self._fills and isinstance(shape.kind, Struct) and type(right) is dict:
                 fill = filler(shape.kind)
@@ -107,9 +107,6 @@ class _ContainedParts(Pairs):
     def index(self, left: dict[str, Any], right: dict[str, Any]) -> None:
         if list(right) != [element for element in left if element in right]:
             raise Untrackable
-
-    def left_only(self, step: str, value: Any) -> None:
-        """It stays."""
 
     def right_only(self, step: str, value: Any) -> None:
         raise Untrackable

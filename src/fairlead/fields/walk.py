@@ -141,7 +141,7 @@ class Pairs:
         """The items of two other lists by their path steps, before any of them."""
 
     def left_only(self, step: str, value: Any) -> None:
-        raise NotImplementedError
+        """Only called if the walker `sees_left`."""
 
     def right_only(self, step: str, value: Any) -> None:
         raise NotImplementedError
@@ -151,11 +151,12 @@ class Pairs:
 
 
 class PairWalker:
-    """Walks two values of one shape, skipping parts that are the same on both sides.
-    `trusts_equality`: both match their type, so that parts are the same if they are equal; else
-    `1` and `true` may meet."""
+    """Walks two values of one shape, skipping parts that are the same on both sides. `sees_left`:
+    collectors are told of parts that only the left value has. `trusts_equality`: both values match
+    their type, so that parts are the same if they are equal; else `1` and `true` may meet."""
 
-    def __init__(self, *, trusts_equality: bool = True) -> None:
+    def __init__(self, *, sees_left: bool, trusts_equality: bool = True) -> None:
+        self._sees_left = sees_left
         self._trusts_equality = trusts_equality
 
     # What a visitor says:
@@ -210,9 +211,10 @@ class PairWalker:
             shared += 1
             if known is not value:
                 below = field_shape(shape, name)
-                if below.free or not self._trusts_equality or known != value:
+                is_exact = not below.free and (self._trusts_equality or type(value) is str)
+                if not is_exact or known != value:
                     pairs.both(name, below, known, value)
-        if shared < len(before):
+        if self._sees_left and shared < len(before):
             for name, value in before.items():
                 if name not in after:
                     pairs.left_only(name, value)
@@ -235,7 +237,8 @@ class PairWalker:
                 pairs.right_only(element, value)
             elif before[element] is not value:
                 pairs.both(element, shape.item, before[element], value)
-        for element, value in before.items():
-            if element not in after:
-                pairs.left_only(element, value)
+        if self._sees_left:
+            for element, value in before.items():
+                if element not in after:
+                    pairs.left_only(element, value)
         return pairs.result()
