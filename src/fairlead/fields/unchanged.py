@@ -4,12 +4,17 @@ A manager mostly applies the same configuration again with few changes. If a fie
 such as its spec, holds all that the configuration states there, and the manager owns exactly that,
 then applying the field changes and removes nothing. It need not be checked, merged and compared.
 Its value stays the identical Python object, so the caller need not decode and validate it either.
+That a part changed nothing is cached by a digest of all that it depends on.
 """
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
+import orjson
+
+from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.defaults import filler
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
@@ -21,6 +26,10 @@ from fairlead.fields.walk import Pairs, PairWalker
 
 # Always merged: they identify the object, or mostly differ.
 _ALWAYS_MERGED = ("apiVersion", "kind", "metadata")
+MAX_KEPT = 4096
+_known: BoundedCache[tuple[Struct, str, bool, bytes], bool] = BoundedCache(
+    MAX_KEPT, name="unchanged parts of configurations"
+)
 
 
 def unchanged_fields(
@@ -43,13 +52,32 @@ def unchanged_fields(
         if not node or not live.get(name):
             continue
         is_only_owner = not any(member.element in fields for fields in others)
-        try:
-            (_FILLING if is_only_owner else _STRICT).walk(member.shape, live[name], stated)
-            if applied_node(member.shape, stated) == node:
-                unchanged[member.element] = node
-        except Untrackable:  # also if something differs
-            continue
+        digest = _digest(stated, live[name], node)
+        key = struct, name, is_only_owner, digest
+        is_known = bool(digest) and key in _known
+        if is_known or _is_unchanged(member.shape, live[name], stated, node, is_only_owner):
+            unchanged[member.element] = node
+            if digest and not is_known:
+                _known.keep(key, True, len(digest))
     return unchanged
+
+
+def _digest(*values: Any) -> bytes:
+    """A digest of values; empty if they cannot be encoded."""
+    try:
+        return blake2b(orjson.dumps(values), digest_size=16).digest()
+    except orjson.JSONEncodeError:
+        return b""
+
+
+def _is_unchanged(
+    shape: Shape, live: Any, stated: Any, node: FieldSet, is_only_owner: bool
+) -> bool:
+    try:
+        (_FILLING if is_only_owner else _STRICT).walk(shape, live, stated)
+        return applied_node(shape, stated) == node
+    except Untrackable:  # also if something differs
+        return False
 
 
 class _Contained(PairWalker):
