@@ -7,5 +7,5 @@
 - `data_directory`, `first_objects`, `authentication_config_map`: files and objects created at start
 - `listeners`, `workers/`: sockets, and several processes on one store
 - `backup/`: copying a whole store
-- `banner`, `tasks`, `memory`: startup message, background tasks, memory
+- `banner`, `tasks`: startup message, background tasks
 """

@@ -36,7 +36,6 @@ from fairlead.process.data_directory import FileError, keep_private, prepare_dir
 from fairlead.process.flags.checks import planned_flags
 from fairlead.process.handlers import build_application
 from fairlead.process.listeners import Acceptor, listen, shown_address
-from fairlead.process.memory import trim_periodically
 from fairlead.process.stores import check_dialect, embedded_log, etcd_log
 from fairlead.process.tasks import Supervisor
 from fairlead.resources.registry import Resources
@@ -271,7 +270,6 @@ class Server:
         start("renewal of certificates", renewal.run)
         start("looking after connections", connections.look_after)
         start("compaction", self.store.keep_compacting)
-        start("giving memory back", trim_periodically)
         if self._worker is not None and self._worker.worker_slot.owns_log:
             start("telling workers of the store", self._worker.tell_health)
         for work in self.assembly.background():
