@@ -30,7 +30,7 @@ _RETRY_SECONDS = 1.0
 
 class _Role(NamedTuple):
     labels: dict[str, str]
-    rules: dict[bytes, bytes]  # encoded to save memory, keyed by canonical content
+    rules: dict[str, str]  # encoded to save memory, keyed by canonical content
     selectors: list[dict[str, Any]]
 
     def selects(self, other: _Role) -> bool:
@@ -111,8 +111,8 @@ class ClusterRoleAggregation:
                 self._stale[name] = None
                 raise
 
-    async def _rules_for(self, name: str, role: _Role) -> dict[bytes, bytes]:
-        rules: dict[bytes, bytes] = {}
+    async def _rules_for(self, name: str, role: _Role) -> dict[str, str]:
+        rules: dict[str, str] = {}
         slices = TimeSlices()
         for selector in role.selectors:
             for other, candidate in self._roles.items():
@@ -132,7 +132,9 @@ def _read(version: Version) -> _Role:
     )
 
 
-def _encoded(rule: Rule) -> tuple[bytes, bytes]:
-    """The canonical JSON of a rule and the rule as written; one object if they are equal."""
-    key, written = orjson.dumps(rule, option=orjson.OPT_SORT_KEYS), orjson.dumps(rule)
+def _encoded(rule: Rule) -> tuple[str, str]:
+    """The canonical JSON of a rule and the rule as written; one object if they are equal. Strings,
+    because the bytes that orjson returns take 4 KB each."""
+    key = orjson.dumps(rule, option=orjson.OPT_SORT_KEYS).decode()
+    written = orjson.dumps(rule).decode()
     return key, key if key == written else written
