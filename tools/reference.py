@@ -137,7 +137,9 @@ def commands() -> str:
         "",
         "## Run a server",
         "",
-        *table(("command", ""), (_command_row(name, *one) for name, one in SERVER_SIDE.items())),
+        *table(
+            ("command", ""), (_command_row(name, *one[:2]) for name, one in SERVER_SIDE.items())
+        ),
     ]
     for section, listed in SECTIONS.items():
         rows = [_command_row(name, *one) for name, one in listed.items()]

@@ -9,5 +9,6 @@
 - `election`: leader election with a Lease, over any access to it
 - `logs`, `metrics`, `terminal`: output of the process
 - `patterns`, `quotes`, `files`: regular expressions of clients, quoting, package data
-- `records`, `compiled`: dataclasses for a fast start, and mypyc
+- `lazy`: the modules that are loaded when they are first used
+- `compiled`: whether the modules are compiled by mypyc
 """

@@ -6,9 +6,8 @@ generates docs/reference/dialects.md from the texts in this module.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, overload
-
-from fairlead.base.records import dataclass
 
 # The annotation in which client-side apply keeps its last configuration; `Dialect.label`
 # fills in the domain.

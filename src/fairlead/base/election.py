@@ -14,12 +14,11 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil, inf
 from random import uniform
 from typing import Any
-
-from fairlead.base.records import dataclass
 
 _LOG = logging.getLogger("fairlead.election")
 JITTER = 1.2  # maximum relative jitter of the pause between attempts to acquire

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.base.budget import OverBudget, SizeLimitExceeded
 from fairlead.base.quotes import MAX_QUOTED_LENGTH, quote
-from fairlead.base.records import dataclass
 
 # Limits of an error's size. The reference has none, but the size of an error must not grow with the
 # square of the size of the request.
@@ -36,8 +35,7 @@ REASONS = {
 STATUS_HEAD: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedTuple):
     """One thing that is wrong with an object, at one field of it."""
 
     reason: str
@@ -88,8 +86,7 @@ class StatusError(Exception):
         return body
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceRef:
+class ResourceRef(NamedTuple):
     """Names the subject of an error: group, resource (or kind) and object name."""
 
     group: str

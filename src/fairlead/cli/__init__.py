@@ -15,7 +15,7 @@
 - `apply/`, `create/`, `delete/`, `rollouts/`: commands that write
 - `permissions/`, `bootstrap_tokens/`: permissions and bootstrap tokens
 - `completion/`: shell completion
-- `store_copy`, `envtest_programs`: backup, restore, migrate; programs for envtest
+- `serve`, `store_copy`, `envtest_programs`: serve; backup, restore, migrate; programs for envtest
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from importlib import import_module
 
 from fairlead import __version__
 from fairlead.base.terminal import guard_terminals
+from fairlead.cli import connection_flags, parser, runner
+from fairlead.cli.catalog import COMMANDS, GROUPS, SERVER_SIDE, overview, unknown_command
+from fairlead.cli.completion import candidates
 from fairlead.cli.interrupts import restore_sigint
-
-if TYPE_CHECKING:
-    import argparse
 
 PROGRAM = "fairlead"
 _HELP = ("-h", "--help")
@@ -60,96 +60,42 @@ def _run(words: list[str]) -> int:
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if not words or words[0] in _HELP:
-        from fairlead.cli.catalog import overview
-
         print(overview(PROGRAM))
         return 0
     if words[0] == "--version":
-        print(_version())
+        print(f"{PROGRAM} {__version__}")
         return 0
-    from fairlead.cli.catalog import COMMANDS, GROUPS
-
     if words[0] == "__complete":
-        from fairlead.cli.completion.candidates import complete
-
-        return complete(words[1:])
+        return candidates.complete(words[1:])
     if words[0].startswith("-"):
-        from fairlead.cli.connection_flags import move_flags_to_end
-
-        words = move_flags_to_end(words)
+        words = connection_flags.move_flags_to_end(words)
     if words[0] in COMMANDS or words[0] in GROUPS:
         gc.disable()  # re-enabled before the command runs: imported objects never become garbage
-        from fairlead.cli.runner import run_command
-
-        return run_command(PROGRAM, words)
-    from fairlead.cli.catalog import SERVER_SIDE, unknown_command
-
+        return runner.run_command(PROGRAM, words)
     if words[0] in SERVER_SIDE:
-        return _run_server_side(words[0], words[1:], *SERVER_SIDE[words[0]])
-    if words[0].startswith("-"):
-        from fairlead.cli.parser import complain
-
-        complain(PROGRAM, f"a command is needed before {words[0][:_MAX_WORD_LENGTH]} (see --help)")
+        return _run_server_side(words[0], words[1:])
+    word = words[0][:_MAX_WORD_LENGTH]
+    if word.startswith("-"):
+        parser.complain(PROGRAM, f"a command is needed before {word} (see --help)")
     else:
-        print(unknown_command(PROGRAM, words[0][:_MAX_WORD_LENGTH]), file=sys.stderr)
+        print(unknown_command(PROGRAM, word), file=sys.stderr)
     return 2
 
 
-def _run_server_side(command: str, words: list[str], what: str, text: str) -> int:
-    from fairlead.cli.parser import Parser
-
-    if command == "serve":
-        what, text = "", "run a server until SIGTERM, SIGHUP or Ctrl-C"
-    name = f"{PROGRAM} {command}"
-    usage = " ".join(filter(None, (name, what, "[FLAGS]")))
-    parser = Parser(prog=name, usage=usage, description=f"{text[:1].upper()}{text[1:]}.")
+def _run_server_side(command: str, words: list[str]) -> int:
     if command == "serve":
         gc.disable()  # re-enabled when the server is ready: nothing loaded until then is garbage
-        from fairlead.process.flags.serve import add_serve_flags
-
-        add_serve_flags(parser)
-        return _serve(parser, parser.parse_args(words))
-    if command == "test-env":
-        from fairlead.cli.envtest_programs import add_arguments, run_test_env
-
-        add_arguments(parser)
-        return run_test_env(parser.parse_args(words).directory)
-    from fairlead.cli.store_copy import run
-    from fairlead.cli.store_copy_flags import add_flags
-
-    add_flags(command, parser)
-    return run(command, parser, parser.parse_args(words))
-
-
-def _version() -> str:
-    return f"{PROGRAM} {__version__}"
-
-
-def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    from fairlead.base.logs import log_exit_reason, set_up_logs
-    from fairlead.process.flags.checks import FlagError, check_flags
-
-    try:
-        check_flags(options)
-    except FlagError as error:
-        parser.error(str(error))
-    set_up_logs(options.log_format, options.verbosity)
-
-    import uvloop
-
-    from fairlead.process.lifecycle import serve
-
-    try:
-        return serve(options, uvloop.run)
-    except Exception as error:
-        import logging
-
-        from fairlead.cli.failures import explain
-
-        if options.verbosity:
-            logging.getLogger(PROGRAM).exception("the server ended")
-        log_exit_reason(explain(error))
-        return 1
+    listed = SERVER_SIDE[command]
+    module = import_module(f"fairlead.cli.{listed.module}")
+    name = f"{PROGRAM} {command}"
+    flags = parser.Parser(
+        prog=name,
+        usage=" ".join(filter(None, (name, listed.usage, "[FLAGS]"))),
+        description=f"{listed.help[:1].upper()}{listed.help[1:]}.",
+    )
+    module.add_flags(command, flags)
+    code: int = module.run(command, flags, flags.parse_args(words))
+    return code
 
 
 # Handles standard streams that are closed, on a full disk, or whose reader is gone.

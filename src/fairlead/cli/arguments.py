@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from fairlead.cli.errors import UsageError
 from fairlead.cli.parser import Help
+from fairlead.codec.types.times import DurationError, parse_duration
 
 _TRUE = ("true", "1", "t", "T", "TRUE", "True")
 _SYNTAX = ": invalid syntax"
@@ -180,8 +181,6 @@ def _wrong_value(action: argparse.Action, value: str, why: str) -> UsageError:
 
 def seconds(text: str) -> float:
     """Argparse `type` of duration flags: `5s`, `1m30s`, or a bare number of seconds."""
-    from fairlead.codec.types.times import DurationError, parse_duration
-
     bare = re.fullmatch(r"-?[0-9]+", text)
     try:
         return parse_duration(f"{text}s" if bare else text)

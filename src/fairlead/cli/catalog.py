@@ -3,20 +3,38 @@ command is imported only when it runs."""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import NamedTuple
 
-# The server-side commands: arguments and help text.
+_COLUMN = 26
+
+
+class ServerSide(NamedTuple):
+    """A command that runs without a client. Its module, in `fairlead.cli`, has `add_flags` and
+    `run`."""
+
+    usage: str
+    help: str
+    module: str
+
+
 SERVER_SIDE = {
-    "serve": ("", "run a server"),
-    "backup": ("FILE", "copy all objects of a server or a storage into a file"),
-    "restore": ("FILE", "fill an empty data directory or etcd from a backup"),
-    "migrate": ("--from STORAGE --to STORAGE", "copy all objects from one storage to another"),
-    "test-env": (
+    "serve": ServerSide("", "run a server", "serve"),
+    "backup": ServerSide(
+        "FILE", "copy all objects of a server or a storage into a file", "store_copy"
+    ),
+    "restore": ServerSide(
+        "FILE", "fill an empty data directory or etcd from a backup", "store_copy"
+    ),
+    "migrate": ServerSide(
+        "--from STORAGE --to STORAGE", "copy all objects from one storage to another", "store_copy"
+    ),
+    "test-env": ServerSide(
         "[DIRECTORY]",
         "write replacements for the programs of envtest, and print their directory",
+        "envtest_programs",
     ),
 }
-_COLUMN = 26
 
 
 class Listed(NamedTuple):
@@ -113,7 +131,7 @@ def overview(program: str) -> str:
         f"Usage: {program} COMMAND [FLAGS]",
         "",
         "Run a server:",
-        *(_line(name, text) for name, (_, text) in SERVER_SIDE.items()),
+        *(_line(name, listed.help) for name, listed in SERVER_SIDE.items()),
     ]
     for section, commands in SECTIONS.items():
         lines += ["", f"{section}:"]
@@ -131,8 +149,6 @@ def _line(name: str, text: str) -> str:
 
 def unknown_command(program: str, word: str) -> str:
     """The error text for an unknown command, with up to 3 similar names."""
-    from difflib import get_close_matches
-
     names = {*SERVER_SIDE, *GROUPS, "help"}
     names |= {name for commands in SECTIONS.values() for name in commands if " " not in name}
     shown_word = word if word.isprintable() else ascii(word)[1:-1]

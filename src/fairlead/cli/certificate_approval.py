@@ -12,6 +12,7 @@ from fairlead.cli.output.formats import add_output_flag, check_output, show_resu
 from fairlead.cli.write_options import EXPECTED, Failures
 from fairlead.client import Resource
 from fairlead.client.errors import Conflict
+from fairlead.codec.types.times import now
 
 _KIND = "CertificateSigningRequest"
 _MAX_TRIES = 10
@@ -96,8 +97,6 @@ async def _decided(
 
 
 def _condition(decision: Decision) -> dict[str, str]:
-    from fairlead.codec.types.times import now
-
     return {
         "type": decision.condition,
         "status": "True",

@@ -9,6 +9,7 @@ from fairlead.cli.arguments import ArgumentReader, Switch
 from fairlead.cli.errors import UsageError
 from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Access
+from fairlead.codec.types.times import DurationError, parse_duration
 
 # Flags with a value. They may also precede the command.
 _VALUES: dict[tuple[str, ...], tuple[str, str]] = {
@@ -82,8 +83,6 @@ def access_of(options: argparse.Namespace) -> Access:
 
 def _seconds(text: str) -> float | None:
     """Parse whole seconds or a duration; None for no limit. Raises UsageError."""
-    from fairlead.codec.types.times import DurationError, parse_duration
-
     try:
         return parse_duration(f"{text}s" if text.isascii() and text.isdigit() else text) or None
     except DurationError:

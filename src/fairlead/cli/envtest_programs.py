@@ -23,9 +23,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
+from fairlead.api import discovery
+from fairlead.cli import main as run_command
 from fairlead.cli.parser import complain
+from fairlead.process.flags import serve
+from fairlead.resources.gates import is_gate
 
 PROGRAMS = ("kube-apiserver", "etcd", "kubectl")
 _MORE_FLAGS = "FAIRLEAD_TEST_ENV_FLAGS"
@@ -74,8 +80,6 @@ def server_flags(
 def _without_unknown_gates(flags: Sequence[str]) -> tuple[list[str], list[str]]:
     """The flags without unknown feature gates, and the removed gates as flags. Many gates concern
     only the internals of the reference."""
-    from fairlead.resources.gates import is_gate
-
     gate_flags, ignored = [], []
     for flag in flags:
         name, _, value = flag.partition("=")
@@ -102,19 +106,14 @@ class _FlagFinder(argparse.ArgumentParser):
 
 
 def _unknown(flags: Sequence[str]) -> list[str]:
-    from fairlead.process.flags.serve import add_serve_flags
-
     parser = _FlagFinder(allow_abbrev=False, add_help=False)
-    add_serve_flags(parser)
+    serve.add_serve_flags(parser)
     return parser.parse_known_args(flags)[1]
 
 
 def _etcd_directory(urls: str) -> Path | None:
     """The data directory of the etcd substitute; None for a real etcd. Raises ValueError if nothing
     listens at the URL."""
-    from urllib.error import HTTPError, URLError
-    from urllib.request import urlopen
-
     url = urls.split(",")[0]
     if not url:
         raise ValueError(f"{_ETCD} is missing")
@@ -131,14 +130,10 @@ def _etcd_directory(urls: str) -> Path | None:
 
 
 def _run_server(arguments: Sequence[str]) -> int:
-    from fairlead.cli import main as run
-
     if "--help" in arguments or "-h" in arguments:
-        return run(["serve", "--help"])
+        return run_command(["serve", "--help"])
     if "--version" in arguments:
-        from fairlead.api.discovery import ADVERTISED
-
-        print(f"Kubernetes {ADVERTISED}")
+        print(f"Kubernetes {discovery.ADVERTISED}")
         return 0
     try:
         flags, ignored = server_flags(arguments, os.environ)
@@ -146,7 +141,7 @@ def _run_server(arguments: Sequence[str]) -> int:
         raise SystemExit(f"kube-apiserver (fairlead): {error}") from None
     for flag in ignored:
         print(f"kube-apiserver (fairlead): {flag} is ignored", file=sys.stderr, flush=True)
-    return run(["serve", *flags])
+    return run_command(["serve", *flags])
 
 
 def _run_etcd(arguments: Sequence[str]) -> None:
@@ -192,9 +187,7 @@ def main(words: Sequence[str]) -> int:
     if program == "kube-apiserver":
         return _run_server(flags)
     if program == "kubectl":
-        from fairlead.cli import main as run
-
-        return run(flags)
+        return run_command(flags)
     _run_etcd(flags)
     return 0
 
@@ -206,7 +199,7 @@ if __name__ == "__main__":
 # `fairlead test-env` writes these programs into a directory.
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_flags(command: str, parser: ArgumentParser) -> None:
     parser.epilog = "export KUBEBUILDER_ASSETS=$(fairlead test-env)"
     parser.add_argument(
         "directory",
@@ -216,8 +209,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run_test_env(directory: str | None) -> int:
+def run(command: str, parser: ArgumentParser, options: argparse.Namespace) -> int:
     """Print only the directory of the programs; return the exit code."""
+    directory: str | None = options.directory
     path = Path(directory).absolute() if directory else _default_directory()
     try:
         make_programs(path)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import dataclass, field
 from typing import TextIO
 
-from fairlead.base.records import dataclass, field
 from fairlead.base.terminal import OWN, guarded, printable
 from fairlead.cli.connection_flags import access_of
 from fairlead.cli.errors import UsageError
@@ -35,12 +35,6 @@ class Screen:
         return (
             self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         )
-
-    @property
-    def width(self) -> int:
-        from shutil import get_terminal_size
-
-        return get_terminal_size().columns
 
     def print(self, text: str = "") -> None:
         self.out.write(text + "\n")

@@ -21,6 +21,7 @@ from fairlead.cli.write_options import (
     write_query,
 )
 from fairlead.client.resources import MERGE_PATCH
+from fairlead.fields.merge_patch import apply_merge_patch
 
 _NOTHING = "name objects first, such as pod web or pod/web"
 
@@ -163,8 +164,6 @@ async def _changed(
         metadata["resourceVersion"] = invocation.options.resource_version
     patch = {"metadata": metadata}
     if dry_run(invocation.options) == "client":
-        from fairlead.fields.merge_patch import apply_merge_patch
-
         merged: dict[str, object] = apply_merge_patch(resolved.value, patch)
         return merged
     return await resolved.resource.patch(

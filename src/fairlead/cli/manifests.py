@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import orjson
+
+from fairlead.cli import downloads
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.interrupts import interruptible
+from fairlead.codec import yaml_reader
 
 Object = dict[str, Any]
 _ENDINGS = (".yaml", ".yml", ".json")
 _ADDRESSES = ("http://", "https://")
-_SECONDS_FOR_ADDRESS = 30
-_MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
 _LOOKED_AT: dict[str, type] = {
     **dict.fromkeys(("name", "generateName", "namespace"), str),
@@ -78,7 +81,11 @@ def _read(name: str, recursive: bool) -> Iterator[Manifest]:
         yield from parsed(_standard_input(), "STDIN")
         return
     if name.startswith(_ADDRESSES):
-        yield from parsed(_fetched(name), name)
+        try:
+            text = downloads.download(name)
+        except downloads.DownloadError as error:
+            raise ManifestError(str(error)) from None
+        yield from parsed(text, name)
         return
     path = Path(name)
     try:
@@ -106,25 +113,6 @@ def _standard_input() -> str:
         raise ManifestError(f"error reading STDIN: {error}") from None
 
 
-def _fetched(address: str) -> str:
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import urlopen
-
-    try:
-        with urlopen(address, timeout=_SECONDS_FOR_ADDRESS) as answer:
-            content: bytes = answer.read(_MAX_ANSWER_BYTES + 1)
-    except HTTPError as error:
-        raise ManifestError(f'"{address}" cannot be read: {error.code} {error.reason}') from None
-    except (OSError, HTTPException, ValueError) as error:
-        why = getattr(error, "reason", None) or error  # the error that urlopen wraps
-        why = getattr(why, "verify_message", None) or getattr(why, "strerror", None) or why
-        raise ManifestError(f'unable to read URL "{address}": {why}') from None
-    if len(content) > _MAX_ANSWER_BYTES:
-        raise ManifestError(f'unable to read URL "{address}": it is too long')
-    return content.decode(errors="replace")
-
-
 def parsed(text: str, origin: str) -> Iterator[Manifest]:
     """The objects in a text; raises ManifestError."""
     for value in documents(text, origin):
@@ -135,8 +123,6 @@ def parsed(text: str, origin: str) -> Iterator[Manifest]:
 def documents(text: str, origin: str) -> Iterator[Any]:
     """The values in a text: YAML documents, or concatenated JSON values. Raises ManifestError also
     for values that cannot be encoded as JSON."""
-    import orjson
-
     for value in _documents(text, origin):
         try:
             orjson.dumps(value)
@@ -151,12 +137,10 @@ def _documents(text: str, origin: str) -> Iterator[Any]:
         if values is not None:
             yield from values
             return
-    from fairlead.codec.yaml_reader import YamlError, load
-
     for document in _SEPARATOR.split(text):
         try:
-            yield load(document.encode(errors="surrogatepass"))[0]
-        except (YamlError, UnicodeError) as error:
+            yield yaml_reader.load(document.encode(errors="surrogatepass"))[0]
+        except (yaml_reader.YamlError, UnicodeError) as error:
             raise ManifestError(
                 f"error parsing {origin}: error converting YAML to JSON: {error}"
             ) from None
@@ -164,8 +148,6 @@ def _documents(text: str, origin: str) -> Iterator[Any]:
 
 def _json_values(text: str) -> list[Any] | None:
     """The concatenated JSON values; None if the text is not JSON, so that it is read as YAML."""
-    import json
-
     decoder = json.JSONDecoder()
     values: list[Any] = []
     position = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 _COLUMN = 34
@@ -35,8 +36,6 @@ class Parser(argparse.ArgumentParser):
         name = word.partition("=")[0][:_MAX_WORD_LENGTH]
         if not name.startswith("-"):
             return f"unexpected argument {name!r}"
-        from difflib import get_close_matches
-
         close = get_close_matches(name, self._option_string_actions, n=1)
         return f"unknown flag {name}" + (f", did you mean {close[0]}?" if close else "")
 

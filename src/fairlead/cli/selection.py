@@ -14,6 +14,7 @@ from fairlead.cli.targets import Target, targets_of
 from fairlead.cli.write_options import EXPECTED, Failures
 from fairlead.client import Resource
 from fairlead.client.resources import Object
+from fairlead.storage import selection
 
 _NOTHING = """\
 nothing is named. Say which objects are meant, in one of these ways:
@@ -135,11 +136,9 @@ async def select_objects(
 
 
 def _requirements(text: str) -> tuple[Any, ...]:
-    from fairlead.storage.selection import SelectorError, parse_labels
-
     try:
-        return parse_labels(text)
-    except SelectorError as error:
+        return selection.parse_labels(text)
+    except selection.SelectorError as error:
         raise CommandError(f"unable to parse requirement: {error}") from None
 
 

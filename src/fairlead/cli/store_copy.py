@@ -12,6 +12,7 @@ from typing import BinaryIO, NoReturn
 
 from fairlead.cli.failures import explain
 from fairlead.cli.parser import complain
+from fairlead.cli.store_copy_flags import add_flags as add_flags
 from fairlead.cli.store_copy_flags import check, storage_at
 from fairlead.client.access.files import VARIABLE
 from fairlead.client.access.loader import load_access

@@ -8,9 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairlead.base.dialect import DIALECTS
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.process import assembly, stores
+from fairlead.process.backup import shared
 from fairlead.process.backup.archive import BackupError
 from fairlead.process.backup.storages import DirectoryStorage, SharedStorage, Storage
 from fairlead.process.flags.values import duration, whole_number
+from fairlead.resources.registry import Resources
 from fairlead.storage.etcd.flags import EtcdFlagError, add_etcd_flags, check_etcd_flags
 from fairlead.storage.log import Source
 from fairlead.storage.sqlite.log import Sealing
@@ -132,18 +136,14 @@ def storage_at(options: argparse.Namespace, source: Path | str | None) -> Storag
 def _connecting(
     options: argparse.Namespace,
 ) -> Callable[[str, Callable[[str], None]], Source]:
-    from fairlead.codec.types.builtin import BuiltinTypes
-    from fairlead.process.assembly import StartError
-    from fairlead.process.backup.shared import ReportingCodec
-    from fairlead.process.stores import etcd_source
-    from fairlead.resources.registry import Resources
-
     def connect(name: str, unread: Callable[[str], None]) -> Source:
         dialect = DIALECTS[name]
         resources = Resources(dialect, BuiltinTypes(dialect))
         try:
-            return etcd_source(options, resources, lambda codec: ReportingCodec(codec, unread))
-        except StartError as error:
+            return stores.etcd_source(
+                options, resources, lambda codec: shared.ReportingCodec(codec, unread)
+            )
+        except assembly.StartError as error:
             raise BackupError(str(error)) from None
 
     return connect
@@ -152,13 +152,8 @@ def _connecting(
 def _sealing(options: argparse.Namespace, name: str) -> Sealing | None:
     if options.encryption_provider_config is None:
         return None
-    from fairlead.codec.types.builtin import BuiltinTypes
-    from fairlead.process.assembly import StartError
-    from fairlead.process.stores import sealed_rows
-    from fairlead.resources.registry import Resources
-
     dialect = DIALECTS[name]
     try:
-        return sealed_rows(options, Resources(dialect, BuiltinTypes(dialect)))
-    except StartError as error:
+        return stores.sealed_rows(options, Resources(dialect, BuiltinTypes(dialect)))
+    except assembly.StartError as error:
         raise BackupError(str(error)) from None

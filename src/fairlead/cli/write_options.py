@@ -12,6 +12,7 @@ from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.errors import error_of_status
 from fairlead.client.resources import InvalidName
+from fairlead.codec.types.times import DurationError, parse_duration
 
 MANAGER = "fairlead"
 # Errors that can concern one object. After an access or connection error, the remaining objects are
@@ -103,8 +104,6 @@ def write_query(options: argparse.Namespace) -> dict[str, Any]:
 
 def seconds_of(text: str, flag: str) -> float:
     """Parse the duration value of a flag, such as 1m30s; raises UsageError."""
-    from fairlead.codec.types.times import DurationError, parse_duration
-
     try:
         return parse_duration(text)
     except DurationError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from fairlead.auth.authentication.grants import Audiences
@@ -12,7 +14,6 @@ from fairlead.auth.authentication.tokens import Claims, sign
 from fairlead.auth.authentication.user import account_user_name
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass, field
 from fairlead.codec.types.model import Object as Object
 
 JWKS_PATH = "/openid/v1/jwks"
@@ -93,8 +94,7 @@ def _ref(value: Object) -> Object:
     return {"name": value["metadata"]["name"], "uid": value["metadata"]["uid"]}
 
 
-@dataclass(frozen=True, slots=True)
-class IssuerDocuments:
+class IssuerDocuments(NamedTuple):
     """OpenID discovery documents of our own issuer. `available` is False if the issuer is not an
     https URL, which discovery requires; then the paths are not served."""
 

@@ -7,17 +7,19 @@ module decides for which purpose a certificate is valid.
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.x509 import Certificate
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.base.clock import time
 from fairlead.base.logs import Tally
-from fairlead.base.records import dataclass
-
-if TYPE_CHECKING:
-    from cryptography.x509 import Certificate
 
 logger = logging.getLogger("fairlead.auth.authentication")
 
@@ -35,8 +37,7 @@ class Untrusted(Exception):
     """A certificate that is not valid for the purpose; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """The subject of a trusted certificate, with its validity in unix time."""
 
     common_name: str
@@ -103,8 +104,6 @@ class Authorities:
         return cached
 
     def _check_chain(self, chain: Chain) -> Subject | Untrusted:
-        from cryptography import x509
-
         if self._certificates is None:
             self._certificates = x509.load_pem_x509_certificates(self.pem.encode())
         try:
@@ -126,8 +125,6 @@ def _stamp(path: Path) -> object:
 
 def _read(path: Path) -> str:
     """Read a file of certificates and check that all of them load."""
-    import ssl
-
     try:
         content = path.read_text()
     except OSError as error:
@@ -179,9 +176,6 @@ def _path(
 
 def _is_issuer(issuer: Certificate, certificate: Certificate, below: int) -> bool:
     """Whether a CA issued a certificate with `below` intermediates under it."""
-    from cryptography import x509
-    from cryptography.exceptions import InvalidSignature
-
     if issuer.subject != certificate.issuer:
         return False
     try:
@@ -198,8 +192,6 @@ def _is_issuer(issuer: Certificate, certificate: Certificate, below: int) -> boo
 
 
 def _extension(certificate: Certificate, kind: type) -> object | None:
-    from cryptography import x509
-
     try:
         return certificate.extensions.get_extension_for_class(kind).value
     except x509.ExtensionNotFound:
@@ -207,9 +199,6 @@ def _extension(certificate: Certificate, kind: type) -> object | None:
 
 
 def _check_client_usage(leaf: Certificate) -> None:
-    from cryptography import x509
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
     purposes = _extension(leaf, x509.ExtendedKeyUsage)
     if isinstance(purposes, x509.ExtendedKeyUsage) and not {
         ExtendedKeyUsageOID.CLIENT_AUTH,
@@ -219,8 +208,6 @@ def _check_client_usage(leaf: Certificate) -> None:
 
 
 def _subject(leaf: Certificate, start: float, end: float) -> Subject:
-    from cryptography.x509.oid import NameOID
-
     def values(kind: object) -> list[str]:
         return [_as_text(part.value) for part in leaf.subject if part.oid == kind]
 

@@ -11,22 +11,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import inf
 from pathlib import Path
 from typing import Any
 
+from fairlead.auth.authentication import token_file as token_files
 from fairlead.auth.authentication.chain import Credentials, Rejected
 from fairlead.auth.authentication.expiring_secrets import ExpiringSecrets, IssuedSecret
 from fairlead.auth.authentication.grants import Anchor, Audiences, Grant, common
 from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.service_accounts import SECRETS, Lookup
-from fairlead.auth.authentication.token_file import TOKEN_FILE, StaticTokens
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authentication.websocket_tokens import refuse_foreign
 from fairlead.base.clock import time
-from fairlead.base.records import dataclass
 
 PREFIX = "fairlead-console."
 CODE_SECONDS, SESSION_SECONDS, MAX_SESSION_SECONDS = 60.0, 3600.0, 12 * 3600.0
@@ -67,7 +66,7 @@ class ConsoleSessions:
         directory: Path,
         audiences: Audiences,
         lookup: Lookup,
-        token_file: StaticTokens | None = None,
+        token_file: token_files.StaticTokens | None = None,
     ) -> None:
         self._codes = ExpiringSecrets(directory / "codes")
         self._sessions = ExpiringSecrets(directory / "sessions")
@@ -141,7 +140,7 @@ class ConsoleSessions:
         """The state of an anchor that must stay the same for tokens to remain valid; empty if it is
         missing or in deletion. Changing a Secret's data revokes the token in it."""
         resource, key = anchor
-        if resource == TOKEN_FILE:
+        if resource == token_files.TOKEN_FILE:
             return self._token_file.line(key) if self._token_file is not None else ""
         namespace, _, name = key.rpartition("/")
         value = self._lookup(resource, namespace, name) or {}

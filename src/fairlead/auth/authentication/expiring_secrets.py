@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from fairlead.base.clock import time
-from fairlead.base.records import dataclass
 
 _SECRET = re.compile(r"[0-9a-f]{16}\.[-\w]{43}", re.ASCII)
 _BITS = 256
@@ -28,8 +28,7 @@ class TooManySecrets(Exception):
     """The maximum number of valid secrets is reached."""
 
 
-@dataclass(frozen=True, slots=True)
-class IssuedSecret:
+class IssuedSecret(NamedTuple):
     content: bytes
     until: float  # unix time
 

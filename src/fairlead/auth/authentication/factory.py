@@ -6,19 +6,19 @@ import argparse
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from importlib import import_module
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from fairlead.auth.authentication import bootstrap_tokens, front_proxy, oidc, oidc_provider, webhook
+from fairlead.auth.authentication import token_file as token_files
 from fairlead.auth.authentication.account_tokens import IssuerDocuments, TokenIssuer
 from fairlead.auth.authentication.authorities import Authorities, AuthorityError
 from fairlead.auth.authentication.bearer import BearerTokens, TokenMethod
-from fairlead.auth.authentication.bootstrap_tokens import BootstrapTokens
 from fairlead.auth.authentication.chain import Authenticator, Method
 from fairlead.auth.authentication.client_certificates import ClientCertificates
 from fairlead.auth.authentication.console_sessions import ConsoleSessions
-from fairlead.auth.authentication.front_proxy import FrontProxy
 from fairlead.auth.authentication.grants import Audiences
 from fairlead.auth.authentication.keys import KeyFileError, KeyRing
 from fairlead.auth.authentication.service_accounts import (
@@ -28,16 +28,17 @@ from fairlead.auth.authentication.service_accounts import (
     Lookup,
     ServiceAccountTokens,
 )
-from fairlead.auth.authentication.token_file import StaticTokens, TokenFileError, read_token_file
+from fairlead.auth.authentication.tokens import ALGORITHMS
 from fairlead.auth.authentication.websocket_tokens import WebSocketTokens
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass, field
 from fairlead.storage.change import Change
+from fairlead.wire.outgoing import json_calls
+from fairlead.wire.outgoing.certificates import BundleError
+from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
 
 logger = logging.getLogger("fairlead.auth.authentication")
 
 _RELOAD_EVERY = 1.0
-_WARM_UP_AFTER = 1.0
 _MIN_LIFETIME, _MAX_LIFETIME = 3600.0, float(2**32)
 
 # Calls a listener after each commit to a resource (internal name).
@@ -79,7 +80,6 @@ class Authentication:
             for work in self._background:
                 group.create_task(work())
             group.create_task(asyncio.to_thread(_load_keys, self.issuer.keys))
-            group.create_task(_warm_up())
             while True:
                 await asyncio.sleep(_RELOAD_EVERY)
                 for authorities in self.authorities:
@@ -88,13 +88,6 @@ class Authentication:
     async def close(self) -> None:
         for closable in self._closables:
             await closable.close()
-
-
-async def _warm_up() -> None:
-    """Import the JWT library in a thread, so that the first token does not wait for it. Delayed by
-    a second so that it does not compete with the first requests after startup."""
-    await asyncio.sleep(_WARM_UP_AFTER)
-    await asyncio.to_thread(import_module, "jwt")
 
 
 def _load_keys(keys: KeyRing) -> None:
@@ -148,7 +141,7 @@ def build_authenticator(
         )
     )
     if options.enable_bootstrap_token_auth:
-        methods.append(BootstrapTokens(dialect, audiences, lookup))
+        methods.append(bootstrap_tokens.BootstrapTokens(dialect, audiences, lookup))
     methods += _oidc(options, dialect, audiences, background, closables)
     methods += _webhook(options, dialect, audiences, closables)
     tokens = BearerTokens(methods, audiences)
@@ -186,12 +179,12 @@ def _authorities(flag: str, *paths: Path | None) -> Authorities:
         raise AuthenticationError(f"{flag}: {error}") from None
 
 
-def _token_file(path: Path | None, audiences: Audiences) -> StaticTokens | None:
+def _token_file(path: Path | None, audiences: Audiences) -> token_files.StaticTokens | None:
     if path is None:
         return None
     try:
-        return StaticTokens(read_token_file(path), audiences)
-    except TokenFileError as error:
+        return token_files.StaticTokens(token_files.read_token_file(path), audiences)
+    except token_files.TokenFileError as error:
         raise AuthenticationError(f"--token-auth-file: {error}") from None
 
 
@@ -245,32 +238,27 @@ def _oidc(
         raise AuthenticationError(f"--oidc-issuer-url {issuer} is not an https URL")
     if issuer in (options.service_account_issuer or [default_issuer(dialect)]):
         raise AuthenticationError("--oidc-issuer-url must not be the service account issuer")
-    from fairlead.auth.authentication.oidc import ClaimRules, OidcTokens, username_prefix
-    from fairlead.auth.authentication.oidc_provider import Provider
-    from fairlead.auth.authentication.tokens import ALGORITHMS
-    from fairlead.wire.outgoing.certificates import BundleError
-
     algorithms = options.oidc_signing_algs or ["RS256"]
     for name in algorithms:
         if name not in ALGORITHMS:
             raise AuthenticationError(f"--oidc-signing-algs: {name} is not supported")
     try:
-        provider = Provider(issuer, options.oidc_ca_file, algorithms)
+        provider = oidc_provider.Provider(issuer, options.oidc_ca_file, algorithms)
     except (OSError, BundleError) as error:
         reason = error.strerror if isinstance(error, OSError) else "holds no usable PEM certificate"
         raise AuthenticationError(f"--oidc-ca-file {options.oidc_ca_file}: {reason}") from None
     claim = options.oidc_username_claim
-    rules = ClaimRules(
+    rules = oidc.ClaimRules(
         client_id=client,
         username_claim=claim,
-        username_prefix=username_prefix(options.oidc_username_prefix, claim, issuer),
+        username_prefix=oidc.username_prefix(options.oidc_username_prefix, claim, issuer),
         groups_claim=options.oidc_groups_claim,
         groups_prefix=options.oidc_groups_prefix,
         required=dict(options.oidc_required_claim),
         groups_array_only=dialect.oidc_groups_array_only,
     )
     background.append(provider.keep_trying)
-    tokens = OidcTokens(provider, rules, audiences)
+    tokens = oidc.OidcTokens(provider, rules, audiences)
     closables.append(tokens)
     return [tokens]
 
@@ -284,22 +272,18 @@ def _webhook(
     path = options.authentication_token_webhook_config_file
     if path is None:
         return []
-    from fairlead.auth.authentication.webhook import TokenWebhook
-    from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
-    from fairlead.wire.outgoing.json_calls import JsonPoster
-
     try:
-        poster = JsonPoster(load_client_config(path))
+        poster = json_calls.JsonPoster(load_client_config(path))
     except ClientConfigError as error:
         raise AuthenticationError(f"--authentication-token-webhook-config-file: {error}") from None
     closables.append(poster)
     version = options.authentication_token_webhook_version
     api_version = f"{dialect.group_name('authentication.@')}/{version}"
     keep = options.authentication_token_webhook_cache_ttl
-    return [TokenWebhook(poster, api_version, audiences, keep)]
+    return [webhook.TokenWebhook(poster, api_version, audiences, keep)]
 
 
-def _proxy(options: argparse.Namespace) -> tuple[Authorities, FrontProxy] | None:
+def _proxy(options: argparse.Namespace) -> tuple[Authorities, front_proxy.FrontProxy] | None:
     path = options.requestheader_client_ca_file
     names = options.requestheader_username_headers
     if path is None and not names:
@@ -314,7 +298,7 @@ def _proxy(options: argparse.Namespace) -> tuple[Authorities, FrontProxy] | None
             "without --requestheader-allowed-names every certificate of the proxy's CA may name"
             " any user"
         )
-    return authorities, FrontProxy(
+    return authorities, front_proxy.FrontProxy(
         authorities,
         options.requestheader_allowed_names,
         names,

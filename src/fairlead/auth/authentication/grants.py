@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fairlead.auth.authentication.chain import Credentials
 from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.user import User, user_bytes
 from fairlead.base.caches import BoundedCache
 from fairlead.base.clock import time
-from fairlead.base.records import dataclass
 
 Audiences = tuple[str, ...]
 # An object that a token depends on: internal name of its resource, and its storage key.
@@ -27,8 +26,7 @@ def common(listed: Iterable[str], accepted: Audiences) -> Audiences:
     return tuple(audience for audience in listed if audience in accepted)
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(NamedTuple):
     """The result of a valid token.
 
     `audiences` are the requested audiences for which it is valid. It may be cached until the unix
@@ -50,8 +48,7 @@ class OnUse(Protocol):
         """Called for each request with the token; raises Rejected or StatusError to reject it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remarks:
+class Remarks(NamedTuple):
     """An audit annotation for each use of a token: name and text. With `since` it is added only
     after that time, and the text ends with the seconds since then."""
 

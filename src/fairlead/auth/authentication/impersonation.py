@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from fairlead.auth.authentication.user import (
@@ -15,7 +16,6 @@ from fairlead.auth.authentication.user import (
 )
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import bad_request
-from fairlead.base.records import dataclass
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
 Header = tuple[bytes, bytes]
@@ -31,8 +31,7 @@ _HEX = b"0123456789abcdefABCDEF"
 Authorize = Callable[[str, str, str, str, str, str], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Impersonation:
+class Impersonation(NamedTuple):
     """The origin of a credential that was created by impersonation: it is valid only while the
     impersonator is authorized."""
 
@@ -40,8 +39,7 @@ class Impersonation:
     headers: tuple[Header, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _ImpersonationRequest:
+class _ImpersonationRequest(NamedTuple):
     """One impersonation permission to check."""
 
     group: str

@@ -6,16 +6,21 @@ import hashlib
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from fairlead.base.records import dataclass
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa
-
-    PublicKeyObject = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
-    PrivateKeyObject = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+PublicKeyObject = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+PrivateKeyObject = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n.+?\r?\n-----END \1-----", re.DOTALL)
 _CURVE_ALGORITHMS = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
@@ -26,8 +31,7 @@ class KeyFileError(ValueError):
     """An unusable key file; the text never contains any of its content."""
 
 
-@dataclass(frozen=True, slots=True)
-class PublicKey:
+class PublicKey(NamedTuple):
     """A key that verifies signatures, and the single algorithm it is used with."""
 
     key: PublicKeyObject
@@ -65,9 +69,6 @@ def encode(data: bytes) -> str:
 
 def public_key(key: object) -> PublicKey:
     """Wrap a public key of the cryptography library; raises KeyFileError."""
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
     if isinstance(key, rsa.RSAPublicKey):
         if key.key_size < _MIN_RSA_BITS:
             raise KeyFileError(f"an RSA key of {key.key_size} bits is too small")
@@ -143,9 +144,6 @@ def _blocks(path: Path) -> list[tuple[bytes, bytes]]:
 
 
 def _from_block(label: bytes, block: bytes, path: Path) -> PublicKey:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
     if label.endswith(b"PRIVATE KEY"):
         return _check_key(_private(block, path).public_key(), path)
     try:
@@ -159,8 +157,6 @@ def _from_block(label: bytes, block: bytes, path: Path) -> PublicKey:
 
 
 def _private(block: bytes, path: Path) -> PrivateKeyObject:
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     try:
         key: Any = load_pem_private_key(block, None)
     except TypeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.grants import Audiences, Grant, common
@@ -10,7 +11,6 @@ from fairlead.auth.authentication.oidc_provider import IssuedTokens, Provider
 from fairlead.auth.authentication.tokens import BadToken, Claims, unverified
 from fairlead.auth.authentication.user import User, with_authenticated_group
 from fairlead.base.clock import time
-from fairlead.base.records import dataclass, field
 from fairlead.wire.outgoing.response import CallError
 
 _MAX_CACHE_SECONDS = 60.0  # seconds; bounds the use of tokens whose key the provider withdrew

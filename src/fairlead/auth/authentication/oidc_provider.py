@@ -6,10 +6,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
+
+from jwt import PyJWK
+from jwt.exceptions import PyJWTError
 
 from fairlead.auth.authentication.account_tokens import CONFIGURATION_PATH
 from fairlead.auth.authentication.tokens import (
@@ -23,7 +27,6 @@ from fairlead.auth.authentication.tokens import (
 )
 from fairlead.base.clock import time
 from fairlead.base.logs import Tally, quoted
-from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.handshake import trusting
 from fairlead.wire.outgoing.json_calls import Documents
 from fairlead.wire.outgoing.response import CallError
@@ -173,9 +176,6 @@ def _usable_keys(document: dict[str, Any]) -> list[ProviderKey]:
 
 
 def _usable_key(value: object) -> ProviderKey | None:
-    from jwt import PyJWK
-    from jwt.exceptions import PyJWTError
-
     if not isinstance(value, dict) or value.get("kty") not in _FAMILIES or "d" in value:
         return None
     if value.get("use", "sig") != "sig":

@@ -11,6 +11,7 @@ import hmac
 from base64 import b64decode
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import NamedTuple
 
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.grants import Anchor, Audiences, Grant, Remarks, common
@@ -32,7 +33,6 @@ from fairlead.auth.authentication.user import (
 )
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object as Object
 from fairlead.resources.metadata import deletion_end
 
@@ -46,8 +46,7 @@ _GONE = "the service account of a token does not exist any more"
 _INVALIDATED = "service account token has been invalidated"
 
 
-@dataclass(frozen=True, slots=True)
-class AccountClaims:
+class AccountClaims(NamedTuple):
     """The names of the private claims in a dialect."""
 
     bound: str

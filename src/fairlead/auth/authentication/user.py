@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from fairlead.base.records import dataclass, field
 from fairlead.codec.types.names import dns_label, dns_subdomain
 
 AUTHENTICATED = "system:authenticated"

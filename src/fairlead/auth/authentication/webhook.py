@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fairlead.auth.authentication.chain import Rejected
@@ -10,7 +11,6 @@ from fairlead.auth.authentication.grants import Audiences, Grant, common
 from fairlead.auth.authentication.user import User, user_bytes, with_authenticated_group
 from fairlead.base.caches import BoundedCache, hashed
 from fairlead.base.clock import time
-from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.response import CallError
 
 _TIMEOUT = 10.0  # seconds per call

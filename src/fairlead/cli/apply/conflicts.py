@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import orjson
+
 from fairlead.base.terminal import printable
 from fairlead.cli.output import tables
 from fairlead.cli.output.formats import named
 from fairlead.cli.resolution import ResolvedObject
 from fairlead.client.errors import Conflict
+from fairlead.fields.field_sets import InvalidFields, parsed, path_text, paths
+from fairlead.fields.values import compact_json
 
 _REASON = "FieldManagerConflict"
 _MESSAGE = re.compile(
@@ -96,8 +100,6 @@ def _entry(entries: list[Any], manager: str, operation: str, subresource: str) -
 
 def _path(entry: dict[str, Any], field: str) -> tuple[str, ...] | None:
     """The path of a field that the server named as text; None if it is not found."""
-    from fairlead.fields.field_sets import InvalidFields, parsed, path_text, paths
-
     try:
         fields = parsed(entry.get("fieldsV1") or {})
     except InvalidFields:
@@ -107,8 +109,6 @@ def _path(entry: dict[str, Any], field: str) -> tuple[str, ...] | None:
 
 def _value_at(value: Any, path: tuple[str, ...] | None) -> Any:
     """The value at a path; None if there is none."""
-    import orjson
-
     if path is None:
         return None
     for step in path:
@@ -134,8 +134,6 @@ def _is(item: Any, expected: Any) -> bool:
 
 
 def _text(value: Any, secret: bool) -> str:
-    from fairlead.fields.values import compact_json
-
     if value is None:
         return _NOTHING
     if secret:

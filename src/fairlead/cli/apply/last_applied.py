@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from fairlead.base.dialect import LAST_APPLIED, Dialect
 from fairlead.cli.write_options import MANAGER
 from fairlead.client.resources import JSON_PATCH, Resource
+from fairlead.fields.field_sets import FieldSet, difference, of, parsed, union
+from fairlead.fields.values import compact_json
 
 Object = dict[str, Any]
 CLIENT_SIDE = f"{MANAGER}-client-side-apply"
@@ -26,8 +30,6 @@ def recorded(value: Object, annotation: str) -> Object:
 
 def text_of(value: Object, annotation: str) -> str:
     """The text of the annotation for a configuration, without the annotation itself."""
-    from fairlead.fields.values import compact_json
-
     metadata = value.get("metadata") or {}
     others = {name: text for name, text in annotations_of(value).items() if name != annotation}
     return compact_json({**value, "metadata": {**metadata, "annotations": others}}) + "\n"
@@ -45,8 +47,6 @@ def annotations_of(value: Object) -> dict[str, Any]:
 
 def last_applied(live: Object, annotation: str) -> Object | None:
     """The last applied configuration; None if the annotation is missing or not valid JSON."""
-    import orjson
-
     text = annotations_of(live).get(annotation)
     if not isinstance(text, str) or not text:
         return None
@@ -96,8 +96,6 @@ async def migrate(
 def migrated(entries: list[Any], manager: str, annotation: str) -> list[Any]:
     """The managedFields after the migration. The annotation gets a manager of its own: it is not
     part of the applied configuration, so the next apply would remove it."""
-    from fairlead.fields.field_sets import FieldSet, difference, of, parsed, union
-
     own = [entry for entry in entries if _is_client_side(entry)]
     newest = max(own, key=lambda entry: str(entry.get("time") or ""))
     version = newest["apiVersion"]

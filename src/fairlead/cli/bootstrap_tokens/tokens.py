@@ -7,14 +7,15 @@ import secrets
 import string
 from base64 import b64decode
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Resource
+from fairlead.codec.types.times import parse_time
 
 Object = dict[str, Any]
 GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)
@@ -131,8 +132,6 @@ def read_secret(secret: Mapping[str, Any], dialect: Dialect) -> BootstrapToken |
 
 
 def _moment(text: str) -> datetime | None:
-    from fairlead.codec.types.times import parse_time
-
     try:
         return parse_time(text) if text else None
     except ValueError:

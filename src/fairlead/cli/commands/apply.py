@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any
 
+from fairlead.cli.apply import client_side as client_side_apply
 from fairlead.cli.apply.last_applied import CLIENT_SIDE, annotation_of
 from fairlead.cli.apply.prune import AppliedByUs, Leftover, allowed_kinds, leftovers, usual_kinds
 from fairlead.cli.apply.server_side import ServerSide
@@ -134,12 +135,11 @@ async def _applier(invocation: Invocation, client_side: bool, deletion: Deletion
             return await server_side.apply(resolved), "serverside-applied"
 
         return on_server
-    from fairlead.cli.apply.client_side import ClientSide
-
     query["fieldManager"] = manager
     pretend = dry_run(invocation.options) == "client"
     forced = deletion if invocation.options.force else None
-    return ClientSide(invocation, dialect, annotation, query, pretend, forced).apply
+    local = client_side_apply.ClientSide(invocation, dialect, annotation, query, pretend, forced)
+    return local.apply
 
 
 class _Batch:

@@ -7,6 +7,9 @@ import sys
 import webbrowser
 from urllib.parse import quote, urlsplit
 
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
@@ -69,9 +72,6 @@ def _open(link: str) -> bool:
 
 
 def _about_trust(ca: bytes) -> str:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.hashes import SHA256
-
     try:
         certificate = x509.load_pem_x509_certificate(ca)
     except ValueError:

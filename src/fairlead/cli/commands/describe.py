@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.describe.describer import Describer, run_in_order
+from fairlead.cli.describe.layout import layout_of
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.get.output import warn_if_no_nodes
@@ -100,8 +102,6 @@ async def _objects(
 
 async def _supported_version(invocation: Invocation, resource: Resource) -> Resource:
     """The resource in the version that its layout supports, if the server serves that version."""
-    from fairlead.cli.describe.layout import layout_of
-
     type = resource.type
     version = layout_of(type, await invocation.client.discovery.dialect()).version
     if version and version != type.version:
@@ -135,8 +135,6 @@ async def _texts(
     invocation: Invocation, objects: Sequence[DescribedObject], failures: list[Exception]
 ) -> AsyncIterator[str]:
     """Yield the descriptions in the order of the objects; errors are added to `failures`."""
-    from fairlead.cli.describe.describer import Describer, run_in_order
-
     dialect = await invocation.client.discovery.dialect()
     describer = Describer(
         invocation.client, dialect, invocation.options.chunk_size, invocation.options.show_events

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
+import tempfile
 from collections.abc import Iterator
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlead.base.terminal import printable
+from fairlead.cli.apply import client_side
 from fairlead.cli.apply.last_applied import CLIENT_SIDE, annotation_of
 from fairlead.cli.apply.prune import AppliedByUs, allowed_kinds, leftovers, usual_kinds
 from fairlead.cli.apply.server_side import ServerSide
@@ -127,12 +132,12 @@ class _Comparison:
             screen = self._invocation.screen
             apply = ServerSide(screen, self._annotation, self._manager, force, _DRY).apply
             return await apply(resolved)
-        from fairlead.cli.apply.client_side import ClientSide
-
         dialect = await self._invocation.client.discovery.dialect()
         query = {**_DRY, "fieldManager": self._manager}
         return (
-            await ClientSide(self._invocation, dialect, self._annotation, query).apply(resolved)
+            await client_side.ClientSide(self._invocation, dialect, self._annotation, query).apply(
+                resolved
+            )
         ).value
 
     async def add_leftovers(self) -> None:
@@ -162,8 +167,6 @@ def show(invocation: Invocation, pairs: list[Pair]) -> int:
 
 
 def _unified(pair: Pair) -> Iterator[str]:
-    from difflib import unified_diff
-
     names = (f"LIVE/{pair.name}", f"MERGED/{pair.name}")
     yield f"diff -u -N {names[0]} {names[1]}"
     for line in unified_diff(pair.live.splitlines(), pair.merged.splitlines(), *names, lineterm=""):
@@ -173,10 +176,6 @@ def _unified(pair: Pair) -> Iterator[str]:
 def _show_with(invocation: Invocation, command: str, pairs: list[Pair]) -> int:
     """Run the program on two folders with the sides; return its exit code 0 or 1, or raise
     CommandError for others."""
-    import shlex
-    import subprocess
-    import tempfile
-
     invocation.screen.flush()
     with tempfile.TemporaryDirectory(prefix="fairlead-diff-") as folder:
         sides = []

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.printers import Choice, Printer, printer_for
 from fairlead.cli.output.tables import Columns, cell
 from fairlead.client import Resource
 from fairlead.client.watch import DELETED, objects_of
 from fairlead.codec.types.times import UNKNOWN, duration_text, moment
-
-if TYPE_CHECKING:
-    from fairlead.cli.output.printers import Printer
 
 Object = dict[str, Any]
 
@@ -46,8 +44,6 @@ async def run(invocation: Invocation) -> int:
     options = invocation.options
     printer = None
     if options.output:
-        from fairlead.cli.output.printers import Choice, printer_for
-
         printer = printer_for(Choice(options.output, "", not options.no_headers, False))
     types = [type.strip() for type in options.types.split(",") if type.strip()]
     if any(type.lower() not in ("normal", "warning") for type in types):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands import raw
 from fairlead.cli.errors import CommandFailed
+from fairlead.cli.get import follow
 from fairlead.cli.get.output import show_documents, show_tables
 from fairlead.cli.get.requests import parse_queries
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
+from fairlead.cli.output import sort
 from fairlead.cli.output.printers import FORMATS, Choice, is_table, printer_for
 from fairlead.client.resources import PAGE
+from fairlead.client.session import Request
 
 _SUBRESOURCES = ("status", "scale")
 _SWITCHES = {
@@ -71,13 +75,9 @@ async def run(invocation: Invocation) -> int:
         )
     in_table = is_table(options.output)
     printer = None if in_table else printer_for(_choice(invocation))
-    if options.sort_by:
-        from fairlead.cli.output.sort import Order
-    order = Order(options.sort_by) if options.sort_by else None
+    order = sort.Order(options.sort_by) if options.sort_by else None
     queries = await parse_queries(invocation)
     if options.watch or options.watch_only:
-        from fairlead.cli.get import follow
-
         if printer is None:
             return await follow.follow_tables(invocation, queries)
         return await follow.follow_documents(invocation, queries, printer)
@@ -121,10 +121,7 @@ def _check(invocation: Invocation) -> None:
 
 
 async def _raw(invocation: Invocation) -> int:
-    from fairlead.cli.commands.raw import escaped_path, stream_response
-    from fairlead.client.session import Request
-
-    await stream_response(
-        invocation, Request("GET", escaped_path(invocation.options.raw), accept="*/*")
+    await raw.stream_response(
+        invocation, Request("GET", raw.escaped_path(invocation.options.raw), accept="*/*")
     )
     return 0

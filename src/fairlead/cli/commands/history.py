@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
-from fairlead.cli.invocation import Invocation
+from fairlead.cli.invocation import Invocation, Paint
 from fairlead.cli.output import documents, tables
 from fairlead.cli.targets import ObjectReference, parse_object_reference
-
-if TYPE_CHECKING:
-    from fairlead.cli.versions.differences import DiffView
-    from fairlead.cli.versions.entries import HistoryEntry
+from fairlead.cli.versions.differences import DiffView, painted, parsed_path
+from fairlead.cli.versions.entries import HEAD, HistoryEntry, history_entries, newer_than
+from fairlead.cli.versions.retained import DELETED, history_of, object_at
+from fairlead.cli.versions.served import writers_of
+from fairlead.client.errors import NotFound
+from fairlead.codec.types.times import DurationError, TimeError, parse_duration, parse_time
 
 _FORMATS = {"json": documents.as_json, "yaml": documents.as_yaml}
 
@@ -50,10 +52,6 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    from fairlead.cli.versions.entries import HEAD, history_entries
-    from fairlead.cli.versions.retained import history_of, object_at
-    from fairlead.cli.versions.served import writers_of
-
     options = invocation.options
     if options.output and options.output not in _FORMATS:
         formats = " or ".join(_FORMATS)
@@ -84,10 +82,6 @@ async def run(invocation: Invocation) -> int:
 async def _compare(invocation: Invocation, reference: ObjectReference, diff_view: DiffView) -> None:
     """Print the difference between two revisions, given in any order. Raises NotFound if the object
     existed at neither."""
-    from fairlead.cli.invocation import Paint
-    from fairlead.cli.versions.differences import painted
-    from fairlead.cli.versions.retained import object_at
-
     first, second = (_revision_text(text, "--diff") for text in invocation.options.diff)
     before = await _then(reference, first)
     after = await (_then if before is not None else object_at)(reference, second)
@@ -107,9 +101,6 @@ async def _compare(invocation: Invocation, reference: ObjectReference, diff_view
 
 async def _then(reference: ObjectReference, revision: str) -> dict[str, Any] | None:
     """The object at a revision; None if it did not exist then."""
-    from fairlead.cli.versions.retained import object_at
-    from fairlead.client.errors import NotFound
-
     try:
         return await object_at(reference, revision)
     except NotFound:
@@ -117,8 +108,6 @@ async def _then(reference: ObjectReference, revision: str) -> dict[str, Any] | N
 
 
 def _diff_view(invocation: Invocation) -> DiffView:
-    from fairlead.cli.versions.differences import DiffView, parsed_path
-
     try:
         fields = [
             parsed_path(text) for value in invocation.options.fields for text in value.split(",")
@@ -146,8 +135,6 @@ def _revision_text(text: str, flag: str) -> str:
 
 def _start(text: str | None) -> datetime | None:
     """Parse an age or a time to a point in time."""
-    from fairlead.codec.types.times import DurationError, TimeError, parse_duration, parse_time
-
     if text is None:
         return None
     try:
@@ -163,9 +150,6 @@ def _start(text: str | None) -> datetime | None:
 def _chosen(
     entries: list[HistoryEntry], invocation: Invocation, start: datetime | None, limit: int | None
 ) -> list[HistoryEntry]:
-    from fairlead.cli.versions.entries import newer_than
-    from fairlead.cli.versions.retained import DELETED
-
     if start is not None:
         entries = newer_than(entries, start)
     if invocation.options.fields:
@@ -186,8 +170,6 @@ def _document(
 def _print_entries(
     invocation: Invocation, reference: ObjectReference, since: int, entries: list[HistoryEntry]
 ) -> None:
-    from fairlead.cli.invocation import Paint
-
     invocation.screen.print(f"{reference.title} ({reference.resource.type.api_version})")
     if since:
         invocation.screen.print(f"The server knows its history from revision {since} on.")

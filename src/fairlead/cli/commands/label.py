@@ -14,6 +14,7 @@ from fairlead.cli.label_changes import (
     parse_marks,
     split_words,
 )
+from fairlead.codec.types.names import label_value
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -28,8 +29,6 @@ async def run(invocation: Invocation) -> int:
 
 
 def _check(change: str, value: str) -> None:
-    from fairlead.codec.types.names import label_value
-
     problems = label_value(value)
     if problems:
         raise CommandError(f'invalid label value: "{change}": {"; ".join(problems)}')

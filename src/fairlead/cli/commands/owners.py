@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed, UsageError
@@ -11,13 +9,13 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, add_file_flags, manifests
 from fairlead.cli.output import documents
 from fairlead.cli.output.documents import masked
+from fairlead.cli.ownership.document import document
+from fairlead.cli.ownership.fields import Field, field_tree
+from fairlead.cli.ownership.managers import Manager, managers_of
+from fairlead.cli.ownership.picture import Drawing
+from fairlead.cli.ownership.plan import Plan, plan_of, planned_tree
+from fairlead.cli.ownership.rows import FieldFilter, rows_of
 from fairlead.cli.targets import ObjectReference, parse_object_reference
-
-if TYPE_CHECKING:
-    from fairlead.cli.ownership.fields import Field
-    from fairlead.cli.ownership.managers import Manager
-    from fairlead.cli.ownership.plan import Plan
-    from fairlead.cli.ownership.rows import FieldFilter
 
 _NOTHING = "error: no objects passed to owners"
 
@@ -41,17 +39,12 @@ async def run(invocation: Invocation) -> int:
         raise UsageError(f"unknown output format {invocation.options.output!r}, it must be json")
     if invocation.options.filename:
         return await _run_plans(invocation)
-    from fairlead.cli.ownership.fields import field_tree
-    from fairlead.cli.ownership.managers import managers_of
-
     reference = await parse_object_reference(invocation, invocation.options.words)
     live = await reference.resource.get(reference.name, reference.namespace)
     managers = managers_of(live)
     value = live if invocation.options.show_secrets else masked(live)
     tree = field_tree(value, managers)
     if invocation.options.output:
-        from fairlead.cli.ownership.document import document
-
         selects = _field_filter(invocation, reference, managers)
         invocation.screen.print(
             documents.as_json(document(reference, managers, tree, selects=selects))
@@ -62,9 +55,6 @@ async def run(invocation: Invocation) -> int:
 
 
 async def _run_plans(invocation: Invocation) -> int:
-    from fairlead.cli.ownership.document import document
-    from fairlead.cli.ownership.plan import plan_of, planned_tree
-
     if invocation.options.manager:
         raise UsageError("--manager and -f cannot be used together")
     listed = manifests(invocation.options.filename, invocation.options.recursive)
@@ -131,9 +121,6 @@ def _show(
     tree: Field,
     plan: Plan | None = None,
 ) -> None:
-    from fairlead.cli.ownership.picture import Drawing
-    from fairlead.cli.ownership.rows import rows_of
-
     selects = _field_filter(invocation, reference, managers)
     drawing = Drawing(invocation.screen, managers)
     invocation.screen.print(f"{reference.title} ({reference.resource.type.api_version})")

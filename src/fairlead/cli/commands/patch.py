@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fairlead.cli.apply.changes import type_of
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
@@ -25,6 +26,9 @@ from fairlead.cli.write_options import (
 )
 from fairlead.client import ApiError
 from fairlead.client.resources import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Object
+from fairlead.fields import json_patch, strategic
+from fairlead.fields.errors import PatchError
+from fairlead.fields.merge_patch import apply_merge_patch, merge_document
 
 _TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_PATCH}
 
@@ -118,15 +122,11 @@ async def _patched(invocation: Invocation, resolved: ResolvedObject, patch: Any)
 
 
 async def _merged_here(invocation: Invocation, resolved: ResolvedObject, patch: Any) -> Object:
-    from fairlead.cli.apply.changes import type_of
-    from fairlead.fields.errors import PatchError
-    from fairlead.fields.json_patch import apply_json_patch, operations
-    from fairlead.fields.merge_patch import apply_merge_patch, merge_document
-    from fairlead.fields.strategic import apply_strategic_patch, strategic_document
-
     try:
         if invocation.options.type == "json":
-            patched: Object = apply_json_patch(resolved.value, operations(patch))
+            patched: Object = json_patch.apply_json_patch(
+                resolved.value, json_patch.operations(patch)
+            )
             return patched
         if invocation.options.type == "merge":
             merged: Object = apply_merge_patch(resolved.value, merge_document(patch))
@@ -136,7 +136,9 @@ async def _merged_here(invocation: Invocation, resolved: ResolvedObject, patch: 
             raise CommandError(
                 "custom resources have no strategic patch: use --type=merge or --type=json"
             )
-        return apply_strategic_patch(struct, resolved.value, strategic_document(patch))
+        return strategic.apply_strategic_patch(
+            struct, resolved.value, strategic.strategic_document(patch)
+        )
     except PatchError as error:
         raise CommandError(str(error)) from None
 

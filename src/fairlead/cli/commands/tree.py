@@ -6,6 +6,10 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import documents
+from fairlead.cli.relations import picture
+from fairlead.cli.relations.items import all_items, get_item
+from fairlead.cli.relations.states import states_of
+from fairlead.cli.relations.trees import branches, owned_by, owners_of
 from fairlead.cli.targets import parse_object_reference
 
 
@@ -16,11 +20,6 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    from fairlead.cli.relations import picture
-    from fairlead.cli.relations.items import all_items, get_item
-    from fairlead.cli.relations.states import states_of
-    from fairlead.cli.relations.trees import branches, owned_by, owners_of
-
     if invocation.options.output not in ("", "json"):
         raise UsageError(f"unknown output format {invocation.options.output!r}, it must be json")
     reference = await parse_object_reference(invocation, invocation.options.words)

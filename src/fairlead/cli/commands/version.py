@@ -7,10 +7,12 @@ from typing import Any
 from fairlead import __version__
 from fairlead.base.compiled import is_compiled
 from fairlead.base.terminal import printable
+from fairlead.cli import runner
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import documents
+from fairlead.client.access.files import pod_environment, sources_of
 from fairlead.client.session import Request
 
 _TIMEOUT = 10.0
@@ -39,11 +41,9 @@ async def run(invocation: Invocation) -> int:
     document: dict[str, Any] = {"clientVersion": {"gitVersion": f"v{__version__}"}}
     failure: Exception | None = None
     if asks:
-        from fairlead.cli.runner import EXPECTED
-
         try:
             document |= await _server(invocation)
-        except EXPECTED as error:
+        except runner.EXPECTED as error:
             failure = error
     show = documents.as_json if options.output == "json" else documents.as_yaml
     invocation.screen.print(show(document))
@@ -60,8 +60,6 @@ async def _server(invocation: Invocation) -> dict[str, Any]:
 
 def _has_configuration(invocation: Invocation) -> bool:
     """Whether there is any client configuration, from flags, files or inside a cluster."""
-    from fairlead.client.access.files import pod_environment, sources_of
-
     sources = sources_of(invocation.options.kubeconfig)
     return (
         sources.explicit

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from fairlead.cli.arguments import ArgumentReader, seconds
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.output import jsonpath
 from fairlead.cli.output.formats import add_output_flag, show_result
+from fairlead.cli.output.values import plain
 from fairlead.cli.selection import (
     SelectedObject,
     add_selection_flags,
@@ -154,14 +156,12 @@ def _gone(value: Object | None) -> Holds:
 
 
 def _value_condition(text: str) -> Holds:
-    from fairlead.cli.output.jsonpath import JsonPathError, parse, relaxed
-
     path, sign, expected = _divided(text)
     if not path or (sign and not expected):
         raise CommandError(_FORMAT)
     try:
-        expression = parse(relaxed(path))
-    except JsonPathError as error:
+        expression = jsonpath.parse(jsonpath.relaxed(path))
+    except jsonpath.JsonPathError as error:
         raise CommandError(str(error)) from None
 
     def holds(value: Object | None) -> bool:
@@ -169,7 +169,7 @@ def _value_condition(text: str) -> Holds:
             return False
         try:
             values = expression.find(value)
-        except JsonPathError as error:
+        except jsonpath.JsonPathError as error:
             raise CommandError(str(error)) from None
         return bool(values) and (not sign or _is(values, expected))
 
@@ -184,8 +184,6 @@ def _divided(text: str) -> tuple[str, str, str]:
 
 
 def _is(values: list[Any], expected: str) -> bool:
-    from fairlead.cli.output.values import plain
-
     if len(values) > 1:
         raise CommandError("the path of --for finds several values")
     if isinstance(values[0], dict | list):

@@ -11,7 +11,7 @@ from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed
-from fairlead.cli.feed.changes import Change, Feed
+from fairlead.cli.feed.changes import Change, Feed, follow_new_kinds
 from fairlead.cli.feed.lines import Lines, document, managers_behind
 from fairlead.cli.invocation import Invocation, Paint
 from fairlead.cli.targets import targets_of
@@ -63,8 +63,6 @@ async def _new_kinds(
     if invocation.options.words:
         yield
         return
-    from fairlead.cli.feed.changes import follow_new_kinds
-
     types = await invocation.client.discovery.all_resources()
     task = asyncio.create_task(follow_new_kinds(invocation.client, feed, types, resources[0][1]))
     try:

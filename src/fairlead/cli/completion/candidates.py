@@ -61,7 +61,7 @@ def _offered(words: list[str]) -> Iterator[tuple[str, str]]:
 def _commands() -> dict[str, str]:
     client = {name: listed.help for name, listed in COMMANDS.items() if " " not in name}
     groups = {group: f"{group} commands" for group in sorted(GROUPS)}
-    own = {name: text for name, (_, text) in SERVER_SIDE.items()}
+    own = {name: listed.help for name, listed in SERVER_SIDE.items()}
     return client | groups | own | {"help": "show the commands"}
 
 

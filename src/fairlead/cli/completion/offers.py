@@ -6,7 +6,10 @@ import argparse
 from collections.abc import Awaitable, Callable, Sequence
 
 from fairlead.cli.catalog import COMMANDS
+from fairlead.cli.commands import completion
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.printers import FORMATS
+from fairlead.client.access.files import read_configuration, sources_of
 from fairlead.client.resources import METADATA_LIST
 
 CandidateSource = Callable[[argparse.Namespace], Awaitable[dict[str, str]]]
@@ -59,8 +62,6 @@ def value_offers(command: str, action: argparse.Action) -> CandidateSource | Non
         return _fixed([str(choice) for choice in action.choices])
     if action.dest == "output":
         if command == "get":
-            from fairlead.cli.output.printers import FORMATS
-
             return _fixed(
                 [
                     f"{format}=" if "-" in format or "path" in format else format
@@ -76,9 +77,7 @@ def _offers(source: str) -> CandidateSource | None:
     if source.startswith("names of "):
         return _names(source.removeprefix("names of "))
     if source == "shells":
-        from fairlead.cli.commands.completion import SCRIPTS
-
-        return _fixed(list(SCRIPTS))
+        return _fixed(list(completion.SCRIPTS))
     return {
         "verbs": _fixed(_VERBS),
         "kinds": _kinds(""),
@@ -94,8 +93,6 @@ def _fixed(words: Sequence[str]) -> CandidateSource:
 
 
 async def _contexts(options: argparse.Namespace) -> dict[str, str]:
-    from fairlead.client.access.files import read_configuration, sources_of
-
     configuration = read_configuration(sources_of(options.kubeconfig))
     return dict.fromkeys(configuration.entries["contexts"], "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
@@ -143,8 +144,6 @@ async def _tls(arguments: FormArguments) -> Object:
 
 
 def _check_pair(certificate: str, key: str) -> None:
-    import ssl
-
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
     except (ssl.SSLError, OSError) as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 from fairlead.cli.errors import CommandError
 from fairlead.client import Client
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from typing import Any
 
-from fairlead.base.records import dataclass
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.invocation import Screen

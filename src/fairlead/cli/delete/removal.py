@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.terminal import printable, unguarded
 from fairlead.cli.delete.options import Deletion
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.output import live
 from fairlead.cli.output.formats import named
 from fairlead.client import ApiError, Client, Resource, ResourceType
 from fairlead.client.errors import Forbidden, MethodNotAllowed, NotFound
 from fairlead.client.resources import METADATA_LIST, PAGE, Object
 from fairlead.client.watch import DELETED
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 FOREGROUND = "foregroundDeletion"
 _FIRST = 1.0  # seconds until the view appears: most objects are gone by then
 _VIEW_INTERVAL = 0.5
 _MAX_ROWS = 20
+_COLUMNS = (("STILL THERE", "cyan"), ("SINCE", ""), ("HELD BY", "yellow"))
 _MAX_NAMED = 3
 _MAX_WATCHES = 8  # per resource, one for each namespace
 _DEPENDENTS_INTERVAL = 3.0  # seconds between refreshes, since each one lists all kinds
@@ -89,19 +88,10 @@ async def watching(invocation: Invocation, deletion_wait: DeletionWait) -> Async
 
 async def _show(invocation: Invocation, deletion_wait: DeletionWait) -> None:
     await asyncio.sleep(_FIRST)
-    from rich.console import Console
-    from rich.live import Live
-
-    console = Console(
-        file=unguarded(invocation.screen.out),
-        no_color=not invocation.screen.has_colour,
-        width=invocation.screen.width,
-        force_terminal=True,
-        legacy_windows=False,
-    )
     dependents = Dependents(invocation.client)
     dialect = await invocation.client.discovery.dialect()
-    with Live(console=console, auto_refresh=False, transient=True) as live:
+    screen = invocation.screen
+    with live.LiveTable(unguarded(screen.out), _COLUMNS, has_colour=screen.has_colour) as table:
         while True:
             remaining = deletion_wait.remaining()
             await dependents.refresh(
@@ -111,29 +101,19 @@ async def _show(invocation: Invocation, deletion_wait: DeletionWait) -> None:
                     if FOREGROUND in _finalizers(value)
                 }
             )
-            live.update(_table(remaining, dependents, dialect), refresh=True)
+            table.show(_rows(remaining, dependents, dialect))
             await asyncio.sleep(_VIEW_INTERVAL)
 
 
-def _table(
+def _rows(
     remaining: list[tuple[DeletedObject, Object]], dependents: Dependents, dialect: Dialect
-) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("STILL THERE", "SINCE", "HELD BY"):
-        table.add_column(column, overflow="fold")
+) -> Iterator[tuple[str, ...]]:
     for deleted, value in remaining[:_MAX_ROWS]:
         blocker = blocker_text(deleted.resource.type.kind, value, dependents.of(deleted.uid))
-        table.add_row(
-            Text(named(deleted.resource.type, deleted.name), style="cyan"),
-            Text(_since(value, dialect)),
-            Text(printable(blocker), style="yellow"),
-        )
+        name = named(deleted.resource.type, deleted.name)
+        yield name, _since(value, dialect), printable(blocker)
     if len(remaining) > _MAX_ROWS:
-        table.add_row(Text(f"and {len(remaining) - _MAX_ROWS} more"), Text(""), Text(""))
-    return table
+        yield (f"and {len(remaining) - _MAX_ROWS} more",)
 
 
 def _finalizers(value: Object) -> list[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.x509 import CertificateSigningRequest, GeneralName, Name, load_pem_x509_csr
 
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
@@ -13,9 +15,6 @@ from fairlead.cli.describe.parts.metadata import one_line
 from fairlead.cli.describe.parts.values import in_full
 from fairlead.cli.errors import CommandFailed
 from fairlead.codec.types.times import duration_text
-
-if TYPE_CHECKING:
-    from cryptography.x509 import CertificateSigningRequest, GeneralName, Name
 
 # Attributes of a subject: title and OID.
 _ONE_LINE = (("Common Name", "2.5.4.3"), ("Serial Number", "2.5.4.5"))
@@ -51,8 +50,6 @@ def _draw(page: Page, request: Subject) -> None:
 
 
 def _parsed(encoded: str) -> CertificateSigningRequest:
-    from cryptography.x509 import load_pem_x509_csr
-
     try:
         return load_pem_x509_csr(b64decode(encoded))
     except ValueError:
@@ -89,8 +86,6 @@ def _draw_list(page: Page, title: str, values: Iterable[str]) -> None:
 
 def _other_names(request: CertificateSigningRequest) -> dict[str, list[str]]:
     """Subject alternative names by title."""
-    from cryptography import x509
-
     titles: dict[type[GeneralName], str] = {
         x509.DNSName: "DNS Names",
         x509.RFC822Name: "Email Addresses",

@@ -4,11 +4,11 @@ kind."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass, field
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.queries import Queries, QueryResult

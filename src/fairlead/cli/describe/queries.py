@@ -4,10 +4,10 @@ raised."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass, field
 from fairlead.cli.describe.fields import Fields
 from fairlead.client import ApiError, Client, ResourceType
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from fairlead.base.records import dataclass
 from fairlead.cli.versions.retained import CHANGED, CHANGES, DELETED, Version
 from fairlead.client import (
     ApiError,

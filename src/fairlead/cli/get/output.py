@@ -12,6 +12,7 @@ from fairlead.base.terminal import unguarded
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.get.requests import ObjectQueries, ObjectQuery, first_page
 from fairlead.cli.invocation import Invocation, Screen
+from fairlead.cli.output import live
 from fairlead.cli.output.printers import Printer
 from fairlead.cli.output.tables import Layout, TableText, as_table
 from fairlead.client import ApiError, ResourceType, UnknownResource, Unreachable
@@ -20,8 +21,6 @@ from fairlead.client.resources import TABLE
 from fairlead.client.session import JSON
 
 if TYPE_CHECKING:
-    from rich import progress as bars
-
     from fairlead.cli.output.sort import Order
 
 Object = dict[str, Any]
@@ -246,7 +245,7 @@ class Progress:
         self._screen = screen
         self._begin = monotonic()
         self._count = 0
-        self._bar: bars.Progress | None = None
+        self._bar: live.ProgressBar | None = None
 
     def seen(self, page: dict[str, Any]) -> None:
         """Count a page of a list. Call `clear` before printing anything else."""
@@ -259,22 +258,10 @@ class Progress:
         self._show(self._count + remaining if isinstance(remaining, int) else None)
 
     def _show(self, total: int | None) -> None:
-        from rich import progress as bars
-        from rich.console import Console
-
         self._screen.flush()
         if self._bar is None:
-            self._bar = bars.Progress(
-                bars.BarColumn(),
-                bars.TextColumn("{task.completed:.0f} of {task.total:.0f} objects")
-                if total is not None
-                else bars.TextColumn("{task.completed:.0f} objects"),
-                console=Console(file=unguarded(self._screen.errors)),
-                transient=True,
-            )
-            self._bar.add_task("", total=total)
-        self._bar.update(self._bar.task_ids[0], completed=self._count, total=total)
-        self._bar.start()
+            self._bar = live.ProgressBar(unguarded(self._screen.errors), total)
+        self._bar.show(self._count, total)
 
     def clear(self) -> None:
         if self._bar is not None:

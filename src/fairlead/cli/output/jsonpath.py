@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from fairlead.base.records import dataclass
+from fairlead.cli.output.documents import as_json
 from fairlead.cli.output.values import compact_json, plain
 from fairlead.codec.json_path import (
     Evaluation,
@@ -67,8 +68,6 @@ class Template:
 
     def render_json(self, value: Any) -> str:
         """The values of each expression as a JSON list."""
-        from fairlead.cli.output.documents import as_json
-
         return "".join(f"{as_json(found)}\n" for found in _results(self.parts, value, False))
 
 

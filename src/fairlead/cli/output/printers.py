@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fairlead.base.terminal import printable
 from fairlead.cli.errors import CommandFailed
-from fairlead.cli.output import documents
+from fairlead.cli.output import custom_columns, documents, jsonpath
 
 Object = dict[str, Any]
 
@@ -88,17 +88,15 @@ class _Names:
 
 class _JsonPath:
     def __init__(self, choice: Choice, argument: str) -> None:
-        from fairlead.cli.output.jsonpath import JsonPathError, template
-
         form = choice.output.partition("=")[0]
         if not argument:
             raise CommandFailed("error: the template is missing: -o jsonpath=TEMPLATE")
         text = _content(argument) if form == "jsonpath-file" else argument
         try:
-            self._template = template(text)
-        except JsonPathError as error:
+            self._template = jsonpath.template(text)
+        except jsonpath.JsonPathError as error:
             raise CommandFailed(f"error: error parsing jsonpath {text}, {error}") from None
-        self._errors = JsonPathError
+        self._errors = jsonpath.JsonPathError
         self._as_json = form == "jsonpath-as-json"
 
     def __call__(self, value: Object) -> str:
@@ -116,13 +114,11 @@ class _JsonPath:
 
 class _CustomColumns:
     def __init__(self, choice: Choice, argument: str) -> None:
-        from fairlead.cli.output.custom_columns import CustomTable, columns_of, columns_of_file
-
         if choice.output.startswith("custom-columns-file"):
-            columns = columns_of_file(_content(argument))
+            columns = custom_columns.columns_of_file(_content(argument))
         else:
-            columns = columns_of(argument)
-        self._table = CustomTable(columns, choice.headers)
+            columns = custom_columns.columns_of(argument)
+        self._table = custom_columns.CustomTable(columns, choice.headers)
 
     def __call__(self, value: Object) -> str:
         return self._table.text(_each(value))

@@ -8,6 +8,7 @@ from typing import Any
 
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.output.jsonpath import JsonPathError, parse, relaxed
+from fairlead.codec.types.quantity import QuantityError, quantity
 
 Object = dict[str, Any]
 _PIECES = re.compile(r"[0-9]+|[^0-9]")
@@ -61,8 +62,6 @@ def _sortable(value: Any) -> tuple[Any, ...]:
 
 def _amount(text: str) -> Any:
     """The value of a quantity such as 100m or 2Gi; None if it is not a quantity."""
-    from fairlead.codec.types.quantity import QuantityError, quantity
-
     if not text[:1] or text[0] not in "0123456789+-.":
         return None
     try:

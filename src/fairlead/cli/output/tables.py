@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from fairlead.base.terminal import printable
 from fairlead.cli.output.values import plain
+from fairlead.codec.types.times import since
 
 _GAP = 3
 _MIN_WIDTH = 6
@@ -143,10 +145,6 @@ def as_table(value: Object) -> Object:
     """A table with name and age, for objects from a server that does not make tables."""
     if value.get("kind") == "Table":
         return value
-    from datetime import UTC, datetime
-
-    from fairlead.codec.types.times import since
-
     now = datetime.now(UTC)
     items = value["items"] if isinstance(value.get("items"), list) else [value]
     rows = []

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
-from fairlead.base.records import dataclass
 from fairlead.cli.ownership.managers import Manager, shape_of
 from fairlead.fields.field_sets import EMPTY, FieldSet, element_text, key_element, value_element
 

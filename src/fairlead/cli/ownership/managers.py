@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from fairlead.base.records import dataclass
 from fairlead.cli.errors import CommandFailed
 from fairlead.codec.types.times import since
 from fairlead.fields.entries import decoded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from shutil import get_terminal_size
 
 from fairlead.base.terminal import printable
 from fairlead.cli.invocation import BLUE, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, Paint, Screen
@@ -70,7 +71,7 @@ class Drawing:
         before = [(_MARKS[row.mark][0] if planner else "") + row.text for row in drawn]
         width = max(map(len, before), default=0)
         if self._screen.is_terminal:
-            room = self._screen.width - max(map(len, behind), default=0) - len(_GAP)
+            room = get_terminal_size().columns - max(map(len, behind), default=0) - len(_GAP)
             width = min(width, max(room, _MIN_WIDTH))
             before = [_cut(text, width) for text in before]
         return "\n".join(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from fairlead.base.records import dataclass
 from fairlead.cli.apply.conflicts import owners_by_field
 from fairlead.cli.output.documents import masked_pair
 from fairlead.cli.ownership.fields import Field, field_tree

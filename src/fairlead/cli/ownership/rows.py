@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -79,8 +80,6 @@ def _stands_alone(item: Field, children: Sequence[Field]) -> bool:
 
 def scalar(value: Any) -> str:
     """A value on one line, quoted if YAML would parse it as another type."""
-    import json
-
     if isinstance(value, str):
         if _PLAIN.fullmatch(value) and not _NO_TEXT.fullmatch(value):
             return value

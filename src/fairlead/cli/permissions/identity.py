@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from cryptography.x509 import load_pem_x509_certificate
+from cryptography.x509.oid import NameOID
 
 from fairlead.auth.authentication.user import (
     ANONYMOUS_NAME,
@@ -15,7 +18,6 @@ from fairlead.auth.authentication.user import (
     account_groups,
     split_account_name,
 )
-from fairlead.base.records import dataclass, field
 from fairlead.cli.errors import CommandFailed
 from fairlead.client import ApiError, Client, Impersonation
 from fairlead.client.session import Request
@@ -105,9 +107,6 @@ def _impersonated(who: Impersonation) -> Identity:
 
 
 def _of_certificate(content: bytes) -> Identity:
-    from cryptography.x509 import load_pem_x509_certificate
-    from cryptography.x509.oid import NameOID
-
     try:
         subject = load_pem_x509_certificate(content).subject
     except ValueError:

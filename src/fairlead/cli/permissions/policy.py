@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass, field
 from fairlead.client import ApiError, Client
 
 Object = dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fairlead.auth.authentication.user import User
@@ -17,7 +18,6 @@ from fairlead.auth.authorization.rules import (
     without_partial_wildcards,
 )
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 from fairlead.cli.permissions import questions
 from fairlead.cli.permissions.identity import Identity
 from fairlead.cli.permissions.policy import Policy

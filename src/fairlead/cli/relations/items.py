@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.base.records import dataclass, field
 from fairlead.client import Client, Resource, ResourceType
 from fairlead.client.errors import ApiError, Forbidden
 from fairlead.client.resources import METADATA, METADATA_LIST

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from fairlead.base.records import dataclass
 from fairlead.cli.relations.items import Item
 from fairlead.client import Client, ResourceType
 from fairlead.client.errors import ApiError

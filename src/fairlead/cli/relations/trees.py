@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from fairlead.base.records import dataclass, field
 from fairlead.cli.relations.items import Item, ItemListing, Owner, get_item
 from fairlead.client import Client, ResourceType, UnknownKind
 from fairlead.client.errors import Forbidden, NotFound

@@ -7,6 +7,9 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from fairlead.base.dialect import Dialect
+from fairlead.cli.describe.layout import Subject
+from fairlead.cli.describe.page import Page
+from fairlead.cli.describe.parts.pods import draw_template
 from fairlead.cli.errors import CommandError
 from fairlead.cli.resolution import ResolvedObject
 from fairlead.cli.rollouts.state import named_kind, revision_of
@@ -127,10 +130,6 @@ def template_text(template: Mapping[str, Any], dialect: Dialect) -> str:
     """The template as `describe` draws it, with tabs and without the final line break; for `rollout
     history --revision` and dry runs of `undo`."""
     # Imported lazily: most rollout commands do not need it.
-    from fairlead.cli.describe.layout import Subject
-    from fairlead.cli.describe.page import Page
-    from fairlead.cli.describe.parts.pods import draw_template
-
     page = Page()
     draw_template(page, Subject({"template": template}, dialect), "template")
     return page.unaligned()

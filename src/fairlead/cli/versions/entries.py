@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from fairlead.api.history.items import changed_paths
-from fairlead.base.records import dataclass
 from fairlead.base.terminal import printable
 from fairlead.cli.invocation import BOLD, DIM, YELLOW, Paint
 from fairlead.cli.ownership.managers import Manager

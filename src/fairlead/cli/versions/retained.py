@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from fairlead.base.records import dataclass, field
 from fairlead.cli.targets import ObjectReference
 from fairlead.cli.versions.served import value_at
 from fairlead.client.errors import Expired, NotFound, Unreachable, error_of_status

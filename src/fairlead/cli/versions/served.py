@@ -5,9 +5,9 @@ If the endpoint is missing or forbidden, callers fall back to the standard API.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from fairlead.base.records import dataclass
 from fairlead.cli.targets import ObjectReference
 from fairlead.client.errors import ApiError, Expired
 from fairlead.client.session import Request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairlead.auth.authentication.user import MASTERS
 from fairlead.base.terminal import printable
@@ -14,12 +14,10 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.permissions.identity import Identity, identity
 from fairlead.cli.permissions.policy import Policy, read_policy
 from fairlead.cli.permissions.questions import Question, add_question_flags, question_of, review
+from fairlead.cli.permissions.reasons import Grant, Reasons
 from fairlead.cli.permissions.remedies import commands_to_add, commands_to_bind, rule_for
 from fairlead.client import Client
 from fairlead.client.access.model import NOBODY_ELSE
-
-if TYPE_CHECKING:
-    from fairlead.cli.permissions.reasons import Grant, Reasons
 
 _MAX_ROLES = 3
 _MAX_VALUES = 8
@@ -76,8 +74,6 @@ async def _explained(
     if MASTERS in who.groups:
         return ["", f"Members of {MASTERS} may do everything, without any rule."]
     # Imported lazily: only this command needs the server's authorization rules.
-    from fairlead.cli.permissions.reasons import Reasons
-
     dialect = await invocation.client.discovery.dialect()
     policy = await _policy(invocation.client, question.namespace)
     reasons = Reasons(policy, dialect, who, question)

@@ -1,0 +1,148 @@
+"""Modules whose body runs when one of their attributes is first used, not when they are imported:
+a process starts faster and stays smaller without those that it may never need.
+
+Everybody imports them at the top of the file, as modules, and names their functions where they are
+used: `from fairlead.fields import json_patch`, then `json_patch.operations(...)`. `from ... import
+name` runs the body at once. Compiled modules cannot be lazy: others bind to them natively.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from threading import RLock
+from types import ModuleType
+from typing import Any
+
+# What the import system asks of a module whose body has not run.
+_SET_BEFORE = frozenset(
+    f"__{name}__"
+    for name in ("cached", "class", "file", "loader", "name", "package", "path", "spec")
+)
+
+# Package, then modules of it.
+_TABLE = """
+admission/plugins: image_policy pod_demands
+admission/plugins/pod_security: existing_pods pods standards
+admission/plugins/pod_security_policy: plugin
+api: discovery long_lists
+api/audit: auditor own_operations setup
+api/history: page
+api/openapi: documents
+api/relay: answers forward
+api/testing: setup
+auth/authentication: bootstrap_tokens front_proxy jws oidc oidc_provider token_file webhook
+auth/authorization: abac coverage webhook
+cli: connection_flags downloads parser runner
+cli/apply: client_side
+cli/commands: completion raw
+cli/completion: candidates
+cli/get: follow
+cli/output: custom_columns jsonpath live sort
+client: conditions watch
+client/access: exec_config exec_plugin oidc
+codec: gnostic gnostic_v3 json_syntax strict_decoding yaml_reader yaml_writer
+controllers: bootstrap_signer resource_quotas
+controllers/aggregation/openapi: conversion document merge
+controllers/disruption: controller
+controllers/nodes: pod_collection taint_eviction ttl
+controllers/nodes/lifecycle: controller zones
+controllers/servers: identity
+controllers/simulation: setup
+controllers/volumes: binder ephemeral expander protection
+controllers/workloads: batches finished_jobs index pods replicas
+controllers/workloads/autoscalers: controller
+controllers/workloads/cron_jobs: controller
+controllers/workloads/daemon_sets: controller
+controllers/workloads/deployments: controller
+controllers/workloads/jobs: controller
+controllers/workloads/stateful_sets: controller
+fields: json_patch strategic
+operations: foreign_kinds tokens
+process: assembly lifecycle stores
+process/backup: archive shared
+process/certificates: issue
+process/flags: serve
+process/workers: parent worker
+resources: columns
+resources/apiextensions: approval schema_rules
+resources/certificates: pem
+resources/core: resource_quotas
+resources/custom: columns schema webhook_conversion
+resources/custom/schema: rules
+resources/etcd_format: codec encrypted
+storage: followed selection
+storage/encryption: configuration
+storage/etcd: client members source
+storage/sqlite: read_only
+testing: cluster
+wire/outgoing: json_calls
+"""
+MODULES = frozenset(
+    f"fairlead.{package.replace('/', '.')}.{name}"
+    for package, names in (line.split(":") for line in _TABLE.split("\n") if line)
+    for name in names.split()
+)
+
+
+class LazyModule(ModuleType):
+    """A module whose body has not run. It becomes a plain module when the body has run."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name not in _SET_BEFORE:
+            spec: ModuleSpec = object.__getattribute__(self, "__spec__")
+            spec.loader_state.load(self)
+        return object.__getattribute__(self, name)
+
+
+class LazyLoader:
+    """Loads one module when it is first used. Threads wait for the one that runs the body. If the
+    body raises, the next use runs it again."""
+
+    def __init__(self, spec: ModuleSpec) -> None:
+        self._spec = spec
+        self._loader: Any = spec.loader
+        self._lock = RLock()
+        self._running = False
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return LazyModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing yet: `load` runs the body."""
+
+    def load(self, module: Any) -> None:
+        with self._lock:
+            if self._running or type(module) is not LazyModule:
+                return  # used by its own body, or loaded by another thread
+            self._running = True
+            try:
+                self._loader.exec_module(module)
+                object.__setattr__(module, "__class__", ModuleType)
+                self._spec.loader = module.__loader__ = self._loader
+            finally:
+                self._running = False
+
+
+class LazyFinder:
+    """Finds the modules with the given names and leaves all others to the next finders."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in self._names:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None:
+            loader: Any = LazyLoader(spec)
+            spec.loader = spec.loader_state = loader
+        return spec
+
+
+def install() -> None:
+    """Make the modules of the table lazy for this process."""
+    sys.meta_path.insert(0, LazyFinder(MODULES))
