@@ -11,7 +11,7 @@ import orjson
 
 from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.compiled import mypyc_attr
-from fairlead.codec.json_syntax import describe_json_error
+from fairlead.codec import json_syntax, yaml_reader
 from fairlead.codec.types.decode import joined_path
 from fairlead.codec.types.mismatch import Number, json_kind
 from fairlead.codec.types.scalars import UNCOUNTED as UNCOUNTED
@@ -38,13 +38,13 @@ def _parse_json_slowly(raw: bytes) -> Any:
     """Parse documents that the fast parser refuses but JSON allows: invalid UTF-8 and lone
     surrogates, each replaced by U+FFFD. Raises `BodyError` with the reason for all others."""
     if _is_text(raw) and not _SURROGATE_ESCAPE.search(raw):
-        raise BodyError(describe_json_error(raw) or _NO_NUMBER)
+        raise BodyError(json_syntax.describe_json_error(raw) or _NO_NUMBER)
     try:
         value = json.loads(raw.decode("utf-8", "replace"), parse_int=_any_int)
         text = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
         return orjson.loads(text)
     except (ValueError, RecursionError):
-        raise BodyError(describe_json_error(raw) or _NO_NUMBER) from None
+        raise BodyError(json_syntax.describe_json_error(raw) or _NO_NUMBER) from None
 
 
 def _is_text(raw: bytes) -> bool:
@@ -79,11 +79,9 @@ def parse_yaml(raw: bytes) -> tuple[Any, list[str]]:
                 return value, []
         except (orjson.JSONDecodeError, TooDeep):
             pass  # the YAML reader reports the error
-    from fairlead.codec.yaml_reader import YamlError, load
-
     try:
-        return load(raw)
-    except YamlError as error:
+        return yaml_reader.load(raw)
+    except yaml_reader.YamlError as error:
         raise BodyError(str(error)) from None
 
 

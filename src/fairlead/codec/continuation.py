@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import base64
 import posixpath
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from fairlead.base.records import dataclass
-from fairlead.codec.json_syntax import describe_json_error
+from fairlead.codec import json_syntax
 from fairlead.codec.types.mismatch import json_kind
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
@@ -21,8 +20,7 @@ class ContinuationError(ValueError):
     """A token that this server did not create."""
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
+class Continuation(NamedTuple):
     """The position in a paged list: the snapshot's revision and the last key sent. A revision of -1
     continues in the newest state. `version` of the methods names the format of the token."""
 
@@ -70,7 +68,7 @@ def _parse(raw: bytes) -> dict[str, Any]:
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        raise _invalid(describe_json_error(raw)) from None
+        raise _invalid(json_syntax.describe_json_error(raw)) from None
     if value is None:
         return {}
     problem = f"json: cannot unmarshal {json_kind(value)} into Go"

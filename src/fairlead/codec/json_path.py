@@ -13,11 +13,10 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
-
-from fairlead.base.records import dataclass
 
 Values = list[Any]
 

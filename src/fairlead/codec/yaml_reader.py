@@ -1,4 +1,4 @@
-"""Parses YAML with libyaml; imported lazily, when a request needs it."""
+"""Parses YAML with libyaml. A lazy module: few servers need it."""
 
 from __future__ import annotations
 

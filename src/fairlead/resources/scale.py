@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.columns.cell_text import selector_text
 from fairlead.resources.metadata import check_metadata
 from fairlead.resources.rules import non_negative
 
@@ -15,8 +16,6 @@ _LABELS_ONLY = "core/v1/replicationcontrollers"
 
 def read_scale(resource_key: str, stored: Object) -> Object:
     """The autoscaling/v1 Scale of a stored workload, without kind and apiVersion."""
-    from fairlead.resources.columns.cell_text import selector_text  # lazy: imports all printers
-
     spec, status = stored["spec"], stored.get("status") or {}
     replicas, selector = spec.get("replicas") or 0, spec.get("selector")
     if resource_key == _LABELS_ONLY:

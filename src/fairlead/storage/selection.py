@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from fairlead.base.caches import memoized
-from fairlead.base.records import dataclass
 from fairlead.codec.types.names import label_value, qualified_name
 from fairlead.storage.version import Version
 
@@ -24,8 +23,7 @@ _LABEL_TOKEN = re.compile(r"[ \t\r\n]*(!=|==|=|>|<|!|\(|\)|,|[^ \t\r\n!=><(),]+)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(NamedTuple):
     """One condition on one key: in, notin, exists, !, gt or lt."""
 
     key: str

@@ -8,11 +8,11 @@ loaded lazily.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.files import file_beside
-from fairlead.base.records import dataclass, field
 from fairlead.codec.types import builtin
 from fairlead.codec.types.model import Struct
 

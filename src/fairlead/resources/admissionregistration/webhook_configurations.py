@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from fairlead.base.records import dataclass
 from fairlead.resources.admissionregistration.client_config import (
     KNOWN,
     check_client_config,
@@ -32,8 +31,7 @@ _POLICIES = {"failurePolicy": ("Fail", "Ignore"), "matchPolicy": ("Equivalent", 
 _REINVOCATION = ("IfNeeded", "Never")
 
 
-@dataclass(frozen=True, slots=True)
-class _Strictness:
+class _Strictness(NamedTuple):
     """How strictly webhooks are checked: an update tolerates the violations of the old
     configuration."""
 

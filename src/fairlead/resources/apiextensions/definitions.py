@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from fairlead.base.records import dataclass
 from fairlead.codec.types.names import dns_1035_label, dns_subdomain
 from fairlead.resources.admissionregistration.client_config import (
     check_client_config,

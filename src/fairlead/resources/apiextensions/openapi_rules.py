@@ -4,16 +4,12 @@ extensions.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
-from fairlead.base.records import dataclass
+from fairlead.resources.apiextensions import schema_rules
 from fairlead.resources.causes import Causes
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.go_values import go_list
-
-if TYPE_CHECKING:
-    from fairlead.resources.apiextensions.schema_rules import RuleChecks
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 LIST_TYPES = ("atomic", "set", "map")
@@ -59,7 +55,7 @@ class OpenAPIRules:
     def __init__(self, markers: Markers, causes: Causes) -> None:
         self._markers = markers
         self._causes = causes
-        self._rules: RuleChecks | None = None
+        self._rules: schema_rules.RuleChecks | None = None
 
     def check(self, schema: Schema, path: str, with_rules: bool) -> None:
         """`with_rules`: everything else is valid, so that the types of expressions are known."""
@@ -84,9 +80,7 @@ class OpenAPIRules:
 
     def _check_rules(self, schema: Schema, position: SchemaPosition) -> None:
         if self._rules is None:  # lazy: few schemas have rules, and none at the start
-            from fairlead.resources.apiextensions.schema_rules import RuleChecks
-
-            self._rules = RuleChecks(self._markers)
+            self._rules = schema_rules.RuleChecks(self._markers)
         where = f"{position.path}.{self._markers.validations}"
         is_object = position.is_root or bool(schema.get(self._markers.embedded))
         self._rules.check(schema, where, is_object, position.times, position.uncorrelatable)

@@ -13,6 +13,7 @@ from fairlead.codec.types.mismatch import source_text
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.names import path_segment
 from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.custom.schema import rules
 from fairlead.resources.custom.schema.decode import DecoderBuilder
 from fairlead.resources.custom.schema.embedded import EmbeddedChecks
 from fairlead.resources.custom.schema.list_types import repeats_check
@@ -88,9 +89,7 @@ class _Defaults:
         repeats = repeats_check(schema, self._markers)
         report(repeats(default) if repeats else None, self._causes, path)
         if len(self._causes) == before and has_rules(schema, self._markers):
-            from fairlead.resources.custom.schema.rules import check_default
-
-            check_default(schema, self._markers, default, path, self._causes)
+            rules.check_default(schema, self._markers, default, path, self._causes)
 
     def _is_no_object(self, schema: Schema, default: Any, path: str) -> bool:
         """Whether an embedded object in a default lacks apiVersion, kind or valid metadata; then no

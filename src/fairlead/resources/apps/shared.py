@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from fairlead.base.records import dataclass
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.go_values import go_selector

@@ -7,6 +7,7 @@ change back repeats occurs twice.
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
 
 from fairlead.resources.batch.schedule import Schedule
 
@@ -69,8 +70,6 @@ def _zone(name: str) -> tzinfo | None:
         return None
     if name == "UTC":
         return UTC
-    from zoneinfo import ZoneInfo  # lazy: expensive to import, and few schedules name a zone
-
     return ZoneInfo(name)
 
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 from fairlead.base import budget
-from fairlead.base.records import dataclass
 from fairlead.codec.types.times import DurationError, parse_duration
 from fairlead.resources.causes import quote
 from fairlead.resources.rules import bounded_int
@@ -171,8 +172,6 @@ def load_zone(name: str) -> None:
         return
     if ".." in name.split("/") or name[0] in "/\\":
         raise ZoneError("time: invalid location name")
-    from zoneinfo import ZoneInfo  # lazy: expensive to import, and few schedules name a zone
-
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):

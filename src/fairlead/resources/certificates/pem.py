@@ -7,12 +7,19 @@ import re
 from base64 import b64decode
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from fairlead.base.records import dataclass
-
-if TYPE_CHECKING:
-    from cryptography.x509 import CertificateSigningRequest
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.x509 import (
+    CertificateSigningRequest,
+    InvalidVersion,
+    load_der_x509_certificate,
+    load_der_x509_csr,
+)
 
 _HEADER = re.compile(rb"[^\n:]+:[^\n]*\n")
 _SEQUENCE = 16
@@ -58,8 +65,6 @@ def certificate_error(data: bytes) -> str:
 
 
 def _certificate_block_error(block: Block) -> str:
-    from cryptography.x509 import InvalidVersion, load_der_x509_certificate
-
     if block.kind != "CERTIFICATE":
         return f'only CERTIFICATE PEM blocks are allowed, found "{block.kind}"'
     if block.has_headers:
@@ -74,10 +79,6 @@ def _certificate_block_error(block: Block) -> str:
 
 
 def _signature_error(der: bytes) -> str:
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-    from cryptography.x509 import InvalidVersion, load_der_x509_csr
-
     try:
         request = load_der_x509_csr(der)
         if request.is_signature_valid or _is_signed_by_sha1(request):
@@ -97,12 +98,6 @@ def _signature_error(der: bytes) -> str:
 def _is_signed_by_sha1(request: CertificateSigningRequest) -> bool:
     """Verify a SHA-1 signature, which the library no longer does. SHA-1 is sufficient for a
     request."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
-    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-    from cryptography.hazmat.primitives.hashes import SHA1
-
     key, algorithm = request.public_key(), request.signature_hash_algorithm
     if not isinstance(algorithm, SHA1):
         return False

@@ -9,6 +9,7 @@ from fairlead.base.dialect import CLUSTER, Dialect
 from fairlead.resources.autoscaling.columns import SCALE
 from fairlead.resources.columns.cell_text import field
 from fairlead.resources.columns.model import NAME, Column, Field, Object, Printer, table
+from fairlead.resources.custom import columns
 from fairlead.resources.registry import Resource
 
 # Each module has PRINTERS, or `printers(dialect)` if the dialects differ.
@@ -68,9 +69,7 @@ def printer_of(resource: Resource) -> Printer:
     if custom is None or resource.is_scale:
         return printer_for(resource.key, resource.dialect)
     if custom.printer is None:
-        from fairlead.resources.custom.columns import custom_printer
-
-        custom.printer = custom_printer(custom, resource.dialect)
+        custom.printer = columns.custom_printer(custom, resource.dialect)
     return custom.printer
 
 

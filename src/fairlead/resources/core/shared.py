@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from fairlead.base.errors import Cause
-from fairlead.codec.json_syntax import describe_json_error
+from fairlead.codec import json_syntax
 from fairlead.codec.types.mismatch import json_kind
 from fairlead.codec.types.quantity import quantity, quantity_digits
 from fairlead.resources.behaviour import Object
@@ -137,7 +137,7 @@ def read_list(text: str, kind: str, types: dict[str, str]) -> tuple[list[Object]
     try:
         content: Any = orjson.loads(text)
     except orjson.JSONDecodeError:
-        return [], describe_json_error(text.encode())
+        return [], json_syntax.describe_json_error(text.encode())
     error = _list_error(content, kind, types)
     if error:
         return [], f"json: cannot unmarshal {error}"

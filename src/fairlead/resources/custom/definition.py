@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Object, Struct
 from fairlead.codec.types.names import path_segment
@@ -23,13 +22,13 @@ from fairlead.resources.apiextensions.conditions import (
     TERMINATING,
     is_true,
 )
+from fairlead.resources.custom import schema as custom_schema
 from fairlead.resources.custom.scale import ScalePaths
 from fairlead.resources.metadata import check_metadata
 from fairlead.storage.version import Version
 
 if TYPE_CHECKING:
     from fairlead.resources.columns.model import Printer
-    from fairlead.resources.custom.schema import CustomSchema
 
 DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
 _MAX_CACHE_BYTES = 2 * 1024 * 1024
@@ -50,8 +49,7 @@ class Converter(Protocol):
     async def convert(self, values: Sequence[Object], api_version: str) -> list[Object]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class CustomColumn:
+class CustomColumn(NamedTuple):
     """A printer column of a definition."""
 
     name: str
@@ -82,7 +80,7 @@ class CustomKind:
         )
         self.printer: Printer | None = None  # made for the first Table
         self._index = index
-        self._schema: CustomSchema | None = None
+        self._schema: custom_schema.CustomSchema | None = None
 
     def _deprecation(self, version: Object, successor: str) -> str:
         if not version.get("deprecated"):
@@ -111,12 +109,10 @@ class CustomKind:
         return schema
 
     @property
-    def compiled(self) -> CustomSchema:
+    def compiled(self) -> custom_schema.CustomSchema:
         if self._schema is None:
-            from fairlead.resources.custom.schema import compile_schema  # lazy, for a fast start
-
             definition = self.definition
-            self._schema = compile_schema(
+            self._schema = custom_schema.compile_schema(
                 self.schema,
                 kind=definition.kind,
                 api_version=self.api_version,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass
 from fairlead.codec.types.mismatch import any_type_text, plain_text
 from fairlead.codec.types.model import Object
 from fairlead.resources.causes import Causes
@@ -15,8 +14,7 @@ UNSET = -(2**31)  # marks an absent number in a Scale that is being patched
 _MISSING = object()
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
+class ScalePaths(NamedTuple):
     """The paths of the desired and actual number of replicas, and of the selector if any."""
 
     spec: tuple[str, ...]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.base.records import dataclass
+from dataclasses import dataclass
+
 from fairlead.resources.columns.cell_text import Age, age_since, field, moment
 from fairlead.resources.columns.model import NAME, Object, Printer, table, text
 

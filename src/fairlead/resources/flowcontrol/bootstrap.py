@@ -4,11 +4,11 @@ suggested ones, read from `suggested.table`, which describes its own format.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.files import text_beside
-from fairlead.base.records import dataclass, field
 
 Spec = dict[str, Any]
 

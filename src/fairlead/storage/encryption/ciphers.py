@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher as BlockCipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
+from nacl.exceptions import CryptoError
+from nacl.secret import SecretBox as Box
 
 AES_SIZES = (16, 24, 32)
 SECRETBOX_SIZES = (32,)
@@ -77,9 +79,6 @@ class SecretBox:
     """XSalsa20 and Poly1305: a random nonce, then ciphertext and tag."""
 
     def __init__(self, key: bytes) -> None:
-        from nacl.exceptions import CryptoError  # lazy: few servers need it
-        from nacl.secret import SecretBox as Box
-
         self._box = Box(key)
         self._failure = CryptoError
 

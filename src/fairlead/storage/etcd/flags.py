@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from fairlead.storage.etcd import client, members, source
+
 if TYPE_CHECKING:
     from fairlead.storage.etcd.codec import Codec
-    from fairlead.storage.etcd.source import EtcdSource, Ttl, Weighs
 
 Reads = Callable[[str], Any]
 
@@ -124,24 +125,22 @@ def _check_file(name: str, path: object) -> None:
 
 
 def build_etcd_source(
-    options: argparse.Namespace, codec: Codec, ttl: Ttl | None = None, weighs: Weighs | None = None
-) -> EtcdSource:
+    options: argparse.Namespace,
+    codec: Codec,
+    ttl: source.Ttl | None = None,
+    weighs: source.Weighs | None = None,
+) -> source.EtcdSource:
     """Build an unopened source from the flags. `ttl` returns the lifetime of a key, `weighs`
     whether decisions depend on a resource."""
-    # Lazy: few servers need them.
-    from fairlead.storage.etcd.client import USUAL
-    from fairlead.storage.etcd.members import Trust
-    from fairlead.storage.etcd.source import EtcdSource
-
-    return EtcdSource(
+    return source.EtcdSource(
         [url.rstrip("/") for url in _urls(options)],
         codec,
         options.etcd_prefix,
-        Trust(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile),
+        members.Trust(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile),
         ttl=ttl,
         weighs=weighs,
         lease_reuse=options.lease_reuse_duration_seconds,
-        timing=USUAL._replace(
+        timing=client.USUAL._replace(
             answer=min(options.etcd_healthcheck_timeout, options.etcd_readycheck_timeout)
         ),
         may_write=not getattr(options, "read_only", False),  # only the server has this flag

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from zlib import crc32
 
-from fairlead.base.records import dataclass, field
 from fairlead.storage.backend import Row, StorageError
 
 FORMAT = 2

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from fairlead.base.records import dataclass
+from typing import NamedTuple
 
 KIB, MIB = 1024, 1024 * 1024
 MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDRESS = 10_000, 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Limits of a server; times are in seconds. A connection holds at most a head, a body, and a
     piece of the answer being sent; the total over all connections is limited as well."""
 

@@ -11,14 +11,13 @@ import os
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 
-from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.tls import load_pair, trust_by_openssl, unchecked
 
 _MAX_DEPTH = 200

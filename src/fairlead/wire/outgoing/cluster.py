@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
-from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.addresses import AddressPolicy
 from fairlead.wire.outgoing.connection import Connection
 from fairlead.wire.outgoing.dialer import SECONDS_TO_CONNECT

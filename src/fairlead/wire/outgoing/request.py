@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.response import CallError, Header
 from fairlead.wire.outgoing.tls import trust_by_openssl
 
@@ -89,8 +88,7 @@ def encode_head(method: str, target: bytes, headers: Iterable[Header]) -> bytes:
     return b"".join([*lines, b"\r\n"])
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A request to a URL. Its server is verified by `tls`, for `server_name` in place of the host
     if there is one."""
 

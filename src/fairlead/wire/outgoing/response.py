@@ -6,10 +6,9 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import orjson
-
-from fairlead.base.records import dataclass, field
 
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 

@@ -11,14 +11,13 @@ import ssl
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from math import ceil, inf
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import orjson
 
 from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.caches import BoundedCache
-from fairlead.base.records import dataclass
 from fairlead.codec.bodies import (
     MAX_VALUES,
     BodyError,
@@ -82,8 +81,7 @@ def parse_address_map(text: str) -> dict[str, str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(NamedTuple):
     """The target of a client configuration: the URL in messages, without its query; the path to
     send; and for a service its namespace, name and port."""
 

@@ -16,6 +16,7 @@ import orjson
 from fairlead.base.budget import TimeLimitExceeded
 from fairlead.codec.types.decode import Decode
 from fairlead.codec.types.model import Object, Struct
+from fairlead.resources.custom.schema import rules
 from fairlead.resources.custom.schema.decode import DecoderBuilder, UnknownFields
 from fairlead.resources.custom.schema.defaults import Fill, filler_of
 from fairlead.resources.custom.schema.embedded import (
@@ -149,9 +150,7 @@ class CustomSchema:
     def _rules(self) -> Callable[[Any, Any, Causes], None] | None:
         if not self._has_rules:
             return None  # the CEL compiler is not imported
-        from fairlead.resources.custom.schema.rules import rule_checker
-
-        return rule_checker(self._schema(), self._markers)
+        return rules.rule_checker(self._schema(), self._markers)
 
     @cached_property
     def _prune(self) -> Decode:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import orjson
-
-from fairlead.base.records import dataclass
 
 Schema = dict[str, Any]
 

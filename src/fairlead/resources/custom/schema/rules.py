@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from fairlead.base import budget
-from fairlead.base.records import dataclass, field
 from fairlead.codec.cel.compile import Program, compile_expression
 from fairlead.codec.cel.errors import (
     CompileError,
