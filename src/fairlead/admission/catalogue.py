@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.admission.configuration import Configuration
 from fairlead.admission.plugin import LazyPlugin, Plugin
+from fairlead.admission.plugins import image_policy
+from fairlead.admission.plugins.pod_security.plugin import PodSecurity
+from fairlead.admission.plugins.pod_security.settings import settings_of
+from fairlead.admission.plugins.pod_security_policy import plugin as policy_plugin
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass, field
 from fairlead.resources.registry import Resources
 
 if TYPE_CHECKING:  # plugins are imported lazily: when enabled and when a write needs them
@@ -46,8 +50,7 @@ class Dependencies:
     others: Mapping[str, Plugin] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """How to construct a plugin: its module, which has a class of the plugin's name, and the
     constructor arguments: fields of `Dependencies` and the values that `_build_from_row` adds.
     Without a module it is constructed by a function of `_BUILDERS` or by another part
@@ -124,8 +127,6 @@ _ON = frozenset(name for name, row in _PLUGINS.items() if row.on)
 
 
 def _image_policy(dialect: Dialect, needs: Dependencies) -> Plugin:
-    from fairlead.admission.plugins import image_policy
-
     return image_policy.configured(
         dialect,
         needs.configuration.of(image_policy.ImagePolicyWebhook.name),
@@ -134,22 +135,17 @@ def _image_policy(dialect: Dialect, needs: Dependencies) -> Plugin:
 
 
 def _pod_security(dialect: Dialect, needs: Dependencies) -> Plugin:
-    from fairlead.admission.plugins.pod_security.plugin import PodSecurity
-    from fairlead.admission.plugins.pod_security.settings import settings_of
-
     settings = settings_of(needs.configuration.of("PodSecurity"))
     return PodSecurity(dialect, needs.namespace, needs.collection, settings)
 
 
 def _pod_security_policy(dialect: Dialect, needs: Dependencies) -> Plugin:
-    from fairlead.admission.plugins.pod_security_policy import plugin
-
     try:
-        return plugin.PodSecurityPolicy(dialect, needs.collection, needs.allowed)
+        return policy_plugin.PodSecurityPolicy(dialect, needs.collection, needs.allowed)
     except KeyError:
         raise PluginNameError(
-            f"--{ENABLE_FLAG}: PodSecurityPolicy needs {plugin.POLICIES}, which this server does"
-            " not serve"
+            f"--{ENABLE_FLAG}: PodSecurityPolicy needs {policy_plugin.POLICIES}, which this server"
+            " does not serve"
         ) from None
 
 

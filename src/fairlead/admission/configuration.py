@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlead.base.files import text_beside
-from fairlead.base.records import dataclass, field
 from fairlead.codec.bodies import BodyError, parse_yaml
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder, unknown_paths
@@ -83,8 +83,7 @@ _PLUGINS: dict[str, _Form] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """The configuration of one plugin: the decoded known fields and their location."""
 
     value: Object

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 from fairlead.auth.authentication.user import User
-from fairlead.base.records import dataclass
 from fairlead.resources.context import Context
 from fairlead.resources.registry import Resource
 

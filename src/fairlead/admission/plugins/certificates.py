@@ -6,6 +6,9 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Awaitable, Callable
 
+from cryptography.x509 import load_der_x509_csr
+from cryptography.x509.oid import NameOID
+
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PluginBase, refusal
 from fairlead.auth.authentication.user import MASTERS, User
@@ -122,10 +125,6 @@ class CertificateSubjectRestriction(PluginBase):
 
 
 def _organizations(pem: bytes) -> list[str | bytes]:
-    # Imported lazily: the library is large and most servers sign nothing.
-    from cryptography.x509 import load_der_x509_csr
-    from cryptography.x509.oid import NameOID
-
     # Use the block that is signed: libraries differ in where a PEM block begins.
     block = next(blocks(pem), None)
     if block is None:

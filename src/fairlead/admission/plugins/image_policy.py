@@ -15,6 +15,8 @@ from fairlead.base.caches import BoundedCache
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
 from fairlead.base.logs import Tally, quoted
+from fairlead.wire.outgoing import json_calls
+from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
 from fairlead.wire.outgoing.response import CallError
 
 logger = logging.getLogger("fairlead")
@@ -187,9 +189,6 @@ def configured(
     dialect: Dialect, section: Section | None, *, group_enabled: bool
 ) -> ImagePolicyWebhook:
     """Construct the plugin from its configuration; raises ConfigurationError."""
-    from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
-    from fairlead.wire.outgoing.json_calls import JsonPoster
-
     name = ImagePolicyWebhook.name
     if section is None or not section.value.get("imagePolicy"):
         raise ConfigurationError(f"--{FLAG}: {name} is enabled without an imagePolicy")
@@ -207,7 +206,7 @@ def configured(
     try:
         if not file:
             raise ClientConfigError("must name the client configuration of the webhook")
-        poster = JsonPoster(load_client_config(section.beside(file)))
+        poster = json_calls.JsonPoster(load_client_config(section.beside(file)))
     except ClientConfigError as error:
         raise section.error("imagePolicy.kubeConfigFile", str(error)) from None
     return ImagePolicyWebhook(dialect, poster, settings)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal
 from typing import NamedTuple
 
 from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.pod_demands import demands
 from fairlead.base import budget
-from fairlead.base.records import dataclass, field
 from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.quantity import Amount, amount
 from fairlead.storage.version import Version

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from fairlead.admission.plugins.base import Object
-from fairlead.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 from fairlead.resources.admissionregistration.client_config import KNOWN
 from fairlead.resources.admissionregistration.webhook_configurations import SAFE_EFFECTS
@@ -19,8 +19,7 @@ ANY = "*"
 _USUAL_TIMEOUT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule that matches requests. `resources` are pairs of resource and subresource."""
 
     operations: frozenset[str]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.admission.webhooks.hooks import ANY, Hook, Rule
 from fairlead.base.errors import ResourceRef, not_found
-from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resource, Resources
 from fairlead.resources.rules import selector_matches

@@ -8,6 +8,7 @@ calls the webhooks with `reinvocationPolicy: IfNeeded` that were called before t
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import orjson
@@ -28,12 +29,11 @@ from fairlead.admission.webhooks.shapes import Documents, ShapeError, Shapes
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import internal
-from fairlead.base.records import dataclass, field
 from fairlead.codec.bodies import BodyError, parse_json
 from fairlead.codec.types.mismatch import json_kind
 from fairlead.codec.types.model import Object
+from fairlead.fields import json_patch
 from fairlead.fields.errors import MalformedPatch, OperationFailed, TooManyOperations
-from fairlead.fields.json_patch import Operation, apply_json_patch, operations
 
 
 class Dependencies(NamedTuple):
@@ -132,13 +132,13 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             annotate(attributes.context, f"{self._mutation}{position}", _json(details))
 
     async def _apply(
-        self, match: Match, documents: Documents, patch: list[Operation], size: int
+        self, match: Match, documents: Documents, patch: list[json_patch.Operation], size: int
     ) -> bool:
         """`size` is that of the received patch."""
 
         def patched(current: Object) -> Object:
             own: Object = orjson.loads(orjson.dumps(current))  # the cheapest copy
-            return apply_json_patch(own, patch, in_place=True)
+            return json_patch.apply_json_patch(own, patch, in_place=True)
 
         try:
             return await documents.patch(patched, match.resource, size)
@@ -146,13 +146,13 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             raise internal(str(error)) from None
 
 
-def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Operation]:
+def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[json_patch.Operation]:
     """The patch operations in a response; raises StatusError and CallFailed."""
     if not answer.patch:
         return []
     budget.allocate(len(answer.patch))  # the object may grow by this much
     try:
-        patch_operations = operations(_document(answer.patch))
+        patch_operations = json_patch.operations(_document(answer.patch))
     except (BodyError, MalformedPatch, TooManyOperations) as error:
         raise internal(str(error)) from None
     if not patch_operations:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import NamedTuple
 
 from fairlead.admission.configuration import Configuration, Section
 from fairlead.admission.plugin import Plugin
@@ -15,7 +16,6 @@ from fairlead.admission.webhooks.plugins import (
 )
 from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Shapes
-from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resources
 from fairlead.storage.followers import Listener
@@ -32,8 +32,7 @@ _PLUGINS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookDependencies:
+class WebhookDependencies(NamedTuple):
     """The dependencies of the plugins. `follow` registers a listener for the commits of a resource,
     called before their clients get a response. `on_change` is called when the set of webhooks
     changes. `is_serving` returns whether startup is complete."""

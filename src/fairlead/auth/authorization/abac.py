@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from fairlead.auth.authentication.user import AUTHENTICATED, User
 from fairlead.auth.authorization.attributes import ALLOWED, Attributes, Decision, UserRules
 from fairlead.auth.authorization.chain import ImmediateMode
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 
 ALL = "*"
 _READING = ("get", "list", "watch")

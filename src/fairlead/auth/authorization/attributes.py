@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fairlead.auth.authentication.user import User
 from fairlead.base.errors import ResourceRef, StatusError, forbidden
-from fairlead.base.records import dataclass, field
 from fairlead.resources.causes import quote
 
 
@@ -44,8 +44,7 @@ def of_path(user: User, verb: str, path: str) -> Attributes:
 # Decisions of an authorizer, and the rules of a user.
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """The decision of one mode or of the chain. Neither allowed nor denied means no opinion: the
     next mode decides, and after the last one the request is rejected.
 

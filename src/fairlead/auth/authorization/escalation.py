@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.auth.authentication.user import MASTERS, User
+from fairlead.auth.authorization import coverage
 from fairlead.auth.authorization.attributes import Attributes
 from fairlead.auth.authorization.bindings import RoleKey
 from fairlead.auth.authorization.chain import Authorizer
-from fairlead.auth.authorization.coverage import (
-    TooManyRules,
-    compact,
-    described,
-    missing_rules,
-    quoted_list,
-)
 from fairlead.auth.authorization.rbac import Rbac
 from fairlead.auth.authorization.rules import Rule
 from fairlead.base.errors import ResourceRef, bad_request, forbidden
@@ -89,15 +83,15 @@ class EscalationGuard:
         if not held_rules.is_complete:
             return f"user {quote(user.name)} has too many rules to compare"
         try:
-            missing = missing_rules(held_rules.rules, wanted_rules)
-        except TooManyRules:
+            missing = coverage.missing_rules(held_rules.rules, wanted_rules)
+        except coverage.TooManyRules:
             return "one of the rules grants too many permissions to check each of them"
         if not missing:
             return ""
-        listed = "\n".join(sorted({described(rule) for rule in compact(missing)}))
+        listed = "\n".join(sorted({coverage.described(rule) for rule in coverage.compact(missing)}))
         text = (
-            f"user {quote(user.name)} (groups={quoted_list(user.groups)}) is attempting to grant"
-            f" RBAC permissions not currently held:\n{listed}"
+            f"user {quote(user.name)} (groups={coverage.quoted_list(user.groups)}) is attempting"
+            f" to grant RBAC permissions not currently held:\n{listed}"
         )
         if held_rules.dangling:
             text += f"; resolution errors: [{self._rbac.dangling_errors(held_rules.dangling)}]"

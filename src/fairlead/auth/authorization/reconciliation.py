@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol
 
+from fairlead.auth.authorization import coverage
 from fairlead.auth.authorization.bootstrap import autoupdate_annotation, bootstrap_objects
-from fairlead.auth.authorization.coverage import atoms, missing_rules
 from fairlead.auth.authorization.rbac import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLES
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
@@ -116,7 +116,9 @@ def completed(key: str, desired: Object, existing: Object) -> Object:
     elif "aggregationRule" in desired:
         _complete_selectors(better, desired)
     elif not existing.get("aggregationRule"):
-        missing = atoms(missing_rules(existing.get("rules") or (), desired["rules"] or ()))
+        missing = coverage.atoms(
+            coverage.missing_rules(existing.get("rules") or (), desired["rules"] or ())
+        )
         _append(better, "rules", missing)
     return better
 

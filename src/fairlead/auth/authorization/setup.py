@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from fairlead.auth.authorization import modes
-from fairlead.auth.authorization.abac import Abac, PolicyFileError, read_policy_file
+from fairlead.auth.authorization import abac, modes
+from fairlead.auth.authorization import webhook as authorization_webhook
 from fairlead.auth.authorization.bindings import Follow
 from fairlead.auth.authorization.chain import Authorizer, Epoch, Mode
 from fairlead.auth.authorization.escalation import EscalationGuard
@@ -22,15 +22,11 @@ from fairlead.auth.authorization.node import Node
 from fairlead.auth.authorization.node_graph import NodeGraph
 from fairlead.auth.authorization.rbac import Rbac
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
-
-if TYPE_CHECKING:  # imported lazily: only the mode Webhook needs it
-    from fairlead.auth.authorization.webhook import Webhook
-    from fairlead.wire.outgoing.json_calls import JsonPoster
+from fairlead.wire.outgoing import json_calls
+from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizationOptions:
+class AuthorizationOptions(NamedTuple):
     """The flags `--authorization-…`."""
 
     mode: str = ",".join(modes.DEFAULT_MODES)
@@ -41,8 +37,7 @@ class AuthorizationOptions:
     webhook_unauthorized_ttl: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Authorization:
+class Authorization(NamedTuple):
     """The authorizer, the escalation guard, and the function that closes connections. RBAC objects
     are always followed, even if RBAC is not a mode, because the guard needs them."""
 
@@ -60,7 +55,7 @@ def build_authorization(
     epoch = Epoch()
     rbac = Rbac(dialect, epoch)
     rbac.follow(follow)
-    posters: list[JsonPoster] = []
+    posters: list[json_calls.JsonPoster] = []
 
     def node() -> Mode:
         graph = NodeGraph(dialect)
@@ -88,32 +83,29 @@ def build_authorization(
     return Authorization(authorizer, EscalationGuard(authorizer, rbac), close)
 
 
-def _abac(dialect: Dialect, options: AuthorizationOptions) -> Abac:
+def _abac(dialect: Dialect, options: AuthorizationOptions) -> abac.Abac:
     assert options.policy_file is not None
     try:
-        return Abac(read_policy_file(options.policy_file, dialect))
-    except PolicyFileError as error:
+        return abac.Abac(abac.read_policy_file(options.policy_file, dialect))
+    except abac.PolicyFileError as error:
         raise ModeError(f"--authorization-policy-file: {error}") from None
 
 
-def _poster(options: AuthorizationOptions) -> JsonPoster:
-    from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
-    from fairlead.wire.outgoing.json_calls import JsonPoster
-
+def _poster(options: AuthorizationOptions) -> json_calls.JsonPoster:
     assert options.webhook_config_file is not None
     try:
-        return JsonPoster(load_client_config(options.webhook_config_file))
+        return json_calls.JsonPoster(load_client_config(options.webhook_config_file))
     except ClientConfigError as error:
         raise ModeError(f"--authorization-webhook-config-file: {error}") from None
 
 
-def _webhook(dialect: Dialect, poster: JsonPoster, options: AuthorizationOptions) -> Webhook:
-    from fairlead.auth.authorization.webhook import VERSIONS, Webhook
-
-    if options.webhook_version not in VERSIONS:
-        shown = " or ".join(VERSIONS)
+def _webhook(
+    dialect: Dialect, poster: json_calls.JsonPoster, options: AuthorizationOptions
+) -> authorization_webhook.Webhook:
+    if options.webhook_version not in authorization_webhook.VERSIONS:
+        shown = " or ".join(authorization_webhook.VERSIONS)
         raise ModeError(f"--authorization-webhook-version must be {shown}")
-    return Webhook(
+    return authorization_webhook.Webhook(
         dialect,
         poster,
         version=options.webhook_version,

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
+from fairlead.admission.plugins.pod_security import existing_pods, pods, standards
 from fairlead.admission.plugins.pod_security.levels import Labels, Policy, Standard
 from fairlead.admission.plugins.pod_security.settings import Settings
 from fairlead.admission.plugins.version_facts import FindCollection, FindNamespace, PerObjectCache
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import ResourceRef, invalid
 from fairlead.resources.causes import Causes, quote
+from fairlead.resources.core.pods.container_lists import all_containers
 from fairlead.storage.version import Version
 
-if TYPE_CHECKING:  # the checks are imported lazily, with the first pod that needs them
+if TYPE_CHECKING:  # it imports the rules of pods
     from fairlead.resources.core.pods.annotations import Keys
 
 NAMESPACES = "core/v1/namespaces"
@@ -74,9 +76,7 @@ class PodSecurity(PluginBase):
 
     @cached_property
     def _keys(self) -> Keys:
-        from fairlead.resources.core.pods.annotations import keys
-
-        return keys(self._dialect)
+        return pods.keys(self._dialect)
 
     def _read(self, entry: Version) -> _NamespacePolicy:
         causes = Causes()
@@ -146,20 +146,17 @@ class PodSecurity(PluginBase):
         *,
         enforced: bool,
     ) -> None:
-        from fairlead.admission.plugins.pod_security.pods import pod_of
-        from fairlead.admission.plugins.pod_security.standards import listed, violations
-
         if value["spec"].get("runtimeClassName") in self._settings.runtime_classes:
             self._note(attributes, "exempt", "runtimeClass")
             return
         if namespace_policy.error:
             self._note(attributes, "error", f"Failed to parse policy: {namespace_policy.error}")
-        pod, policy = pod_of(value, self._keys), namespace_policy.policy
+        pod, policy = pods.pod_of(value, self._keys), namespace_policy.policy
         annotations: dict[Standard, str] = {}
 
         def faults(standard: Standard) -> str:
             if standard not in annotations:
-                annotations[standard] = listed(violations(standard, pod))
+                annotations[standard] = standards.listed(standards.violations(standard, pod))
             return annotations[standard]
 
         if enforced:
@@ -208,11 +205,11 @@ class PodSecurity(PluginBase):
             )
 
     async def _warn_of_pods(self, attributes: Attributes, enforce: Standard) -> None:
-        from fairlead.admission.plugins.pod_security.existing_pods import warnings_about
-
         entries = self._collection(PODS).current(attributes.name)
         exempt = self._settings.runtime_classes
-        for text in await warnings_about(attributes.name, entries, enforce, exempt, self._keys):
+        for text in await existing_pods.warnings_about(
+            attributes.name, entries, enforce, exempt, self._keys
+        ):
             attributes.context.warn(text)
 
 
@@ -243,8 +240,6 @@ def _is_significant(pod: Object, old: Object, annotation_keys: Keys) -> bool:
 
 
 def _essence(pod: Object, annotation_keys: Keys) -> set[tuple[str, str, str]]:
-    from fairlead.resources.core.pods.container_lists import all_containers
-
     annotations = pod["metadata"].get("annotations") or {}
     prefix = annotation_keys.seccomp_container
     return {

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from fairlead.codec.types.model import Object
 from fairlead.resources.core.pods.annotations import Keys
+from fairlead.resources.core.pods.annotations import keys as keys
 from fairlead.resources.core.pods.container_lists import all_containers
 
 _NOTHING: Object = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from fairlead.admission.configuration import Section
 from fairlead.admission.plugins.pod_security.levels import (
@@ -13,7 +14,6 @@ from fairlead.admission.plugins.pod_security.levels import (
     Standard,
     minor_of,
 )
-from fairlead.base.records import dataclass, field
 from fairlead.codec.types.names import dns_label, dns_subdomain
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 from fairlead.resources.core.pods.annotations import DOCKER_DEFAULT, RUNTIME_DEFAULT
 from fairlead.resources.policy.security_policies import ANY_PROFILE, APPARMOR, SECCOMP

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fairlead.admission.configuration import Section
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, selectors
 from fairlead.admission.plugins.resource_quota.usage import Usage
-from fairlead.resources.core.resource_quotas import SCOPES
+from fairlead.resources.core import resource_quotas
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
@@ -48,7 +48,7 @@ def read_limited(section: Section | None) -> tuple[Limited, ...]:
 
 
 def _check(section: Section, path: str, scope: str, operator: str) -> None:
-    if scope not in SCOPES:
+    if scope not in resource_quotas.SCOPES:
         raise section.error(f"{path}.scopeName", f'unknown scope "{scope}"')
     if operator not in _OPERATORS:
         raise section.error(f"{path}.operator", f'unknown operator "{operator}"')

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from decimal import ROUND_UP, Decimal
 from typing import Protocol
 
+from fairlead.admission.plugins import pod_demands
 from fairlead.admission.plugins.base import Object
-from fairlead.admission.plugins.pod_demands import demands, pod_totals
 from fairlead.base import budget, clock
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.memo import ContentCache
@@ -179,11 +179,11 @@ class Pods:
 
     def _pod_usage(self, spec: Object) -> Usage:
         """The usage of a pod in no terminal phase: requests, limits and the pod itself."""
-        key = self._cache.key(demands(spec))
+        key = self._cache.key(pod_demands.demands(spec))
         cached = self._cache.get(key)
         if cached is None:
             cached = {**_ONE_POD, "pods": ONE}
-            self._add(cached, *pod_totals(spec))
+            self._add(cached, *pod_demands.pod_totals(spec))
             self._cache.keep(key, cached)
         return cached
 
