@@ -12,6 +12,7 @@ from fairlead.api.request import Request
 from fairlead.auth.authorization.attributes import Refused
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import StatusError
+from fairlead.codec import yaml_writer
 from fairlead.codec.protobuf import to_message
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
@@ -40,9 +41,7 @@ def encode(value: Any, representation: Representation, resources: Resources) -> 
         assert struct is not None, value["kind"]
         return to_message(struct, value)
     if representation.media_type == YAML:
-        from fairlead.codec.yaml_writer import dump
-
-        return dump(value)
+        return yaml_writer.dump(value)
     if representation.pretty:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)

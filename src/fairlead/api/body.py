@@ -9,6 +9,7 @@ from fairlead.api.negotiation import JSON, YAML, declared_type, media_types
 from fairlead.api.request import Request
 from fairlead.base import budget
 from fairlead.base.errors import StatusError, bad_request, unsupported_media_type
+from fairlead.codec import strict_decoding
 from fairlead.codec.bodies import (
     BodyError,
     TooDeep,
@@ -28,7 +29,6 @@ from fairlead.codec.protobuf import (
     fast_envelope,
     from_message,
 )
-from fairlead.codec.strict_decoding import strict_problems
 from fairlead.codec.types.decode import (
     decode_counting,
     decoder,
@@ -40,6 +40,7 @@ from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.mismatch import DecodeError, json_kind
 from fairlead.codec.types.model import recurs
 from fairlead.codec.types.scalars import UNCOUNTED
+from fairlead.operations import foreign_kinds
 from fairlead.operations.api import Api, Object
 from fairlead.operations.field_validation import (
     check_required,
@@ -164,14 +165,12 @@ def check_kind(resources: Resources, resource: Resource, value: Object, raw: byt
     if api_version[-1] == "/":
         what = f"Object 'apiVersion' is missing in '{raw.decode('utf-8', 'replace')}'"
         raise bad_request(f'{kind} in version "" cannot be handled as a {resource.kind}: {what}')
-    from fairlead.operations.foreign_kinds import foreign_kind, is_same_kind
-
-    if is_same_kind(resources, resource, own_group, api_version, kind):
+    if foreign_kinds.is_same_kind(resources, resource, own_group, api_version, kind):
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API"
             f" version ({own_version})"
         )
-    why = foreign_kind(resources, resource, api_version, kind)
+    why = foreign_kinds.foreign_kind(resources, resource, api_version, kind)
     where = f'{kind} in version "{api_version.rpartition("/")[2]}"'
     raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")
 
@@ -292,7 +291,7 @@ def _decode_object(
     if unknown or repeated:
         operation.has_unknown_fields = bool(unknown)
         if repeated and media_type == JSON and not resource.lacks_protobuf:
-            repeated, paths = strict_problems(raw, resource.struct), []
+            repeated, paths = strict_decoding.strict_problems(raw, resource.struct), []
         else:
             paths = _unknown_paths(resource, value, media_type) if unknown else []
         if validation == "Strict" and (paths or repeated):

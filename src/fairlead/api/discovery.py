@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 import re
+import sys
+from base64 import b64encode
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha1, sha256
+from pathlib import Path
 from typing import Any, Protocol
 
 import fairlead
@@ -83,9 +89,6 @@ def _entry(resources: Resources, resource: Resource) -> dict[str, Any]:
 def _storage_hash(resources: Resources, resource: Resource) -> str:
     """A hash of the group, version and kind in which objects are stored; changes when those
     change."""
-    from base64 import b64encode
-    from hashlib import sha256
-
     if (custom := resource.custom) is not None:
         kept = custom.definition.storage.api_version
     else:
@@ -121,12 +124,6 @@ def version(advertised: str = ADVERTISED) -> dict[str, str]:
     """The version document: the API release, with ours as its build. Clients expect a commit in
     hexadecimal, so the commit is a digest of our version. The build date is the modification time
     of the package."""
-    import platform
-    import sys
-    from datetime import UTC, datetime
-    from hashlib import sha1
-    from pathlib import Path
-
     major, minor, *_ = advertised.removeprefix("v").split(".")
     machine = platform.machine().lower()
     written = Path(fairlead.__file__ or "").stat().st_mtime

@@ -7,8 +7,8 @@ from contextlib import aclosing
 
 import orjson
 
+from fairlead.api import long_lists
 from fairlead.api.answers import Answer
-from fairlead.api.long_lists import encoded_list, encoded_versions
 from fairlead.api.parameters import list_options, selection_of
 from fairlead.api.representation import include_object
 from fairlead.api.request import Request
@@ -34,7 +34,7 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
         return plain_answer(resource, found.metadata(), found.versions)
     include = _included(request)
     form = request.representation
-    encoded = encoded_versions(
+    encoded = long_lists.encoded_versions(
         api.resources, resource, found.versions, found.metadata(), form, include, turn
     )
     return await _answer(encoded, form.media_type)
@@ -55,7 +55,9 @@ async def objects_answer(
     include = _included(request)
     form = request.representation
     turn = request.exchange.turn
-    encoded = encoded_list(api.resources, resource, values, metadata, form, include, turn)
+    encoded = long_lists.encoded_list(
+        api.resources, resource, values, metadata, form, include, turn
+    )
     return await _answer(encoded, form.media_type)
 
 

@@ -19,11 +19,13 @@ from fairlead.api.representation import metadata_only, read, table, untyped
 from fairlead.api.stored_tables import Part, can_write, item_writer, row_adder
 from fairlead.api.streamed_answers import PIECE_BYTES, STEP_SECONDS, Encoded, rest, step_lock
 from fairlead.base import budget
+from fairlead.codec import yaml_writer
 from fairlead.codec.messages.writer import writer
 from fairlead.codec.protobuf import CONTENT
 from fairlead.codec.protobuf_wire import delimited
 from fairlead.codec.types.model import ListOf, Struct
 from fairlead.operations.api import Object
+from fairlead.resources import columns
 from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.version import Version
 from fairlead.wire.incoming.exchange import Turn
@@ -159,9 +161,7 @@ async def _in_order(
     resource: Resource, values: Iterable[Object], turn: Turn | None
 ) -> Iterable[Object]:
     """The objects in the sort order of their Table, if the printer defines one."""
-    from fairlead.resources.columns import printer_of
-
-    order = printer_of(resource).order
+    order = columns.printer_of(resource).order
     if order is None:
         return values
     found = [value async for group in _in_steps(values, turn) for value in group]
@@ -202,12 +202,15 @@ def _indented(item: Object) -> bytes:
 
 
 def _yaml_layout(listed: _List) -> _Layout:
-    from fairlead.codec.yaml_writer import dump, dump_item
-
     before = {name: item for name, item in listed.head.items() if name < listed.field}
     behind = {name: item for name, item in listed.head.items() if name > listed.field}
-    closing = dump(behind) if behind else b""
-    return _Layout(dump(before) + f"{listed.field}:\n".encode(), dump_item, b"", closing)
+    closing = yaml_writer.dump(behind) if behind else b""
+    return _Layout(
+        yaml_writer.dump(before) + f"{listed.field}:\n".encode(),
+        yaml_writer.dump_item,
+        b"",
+        closing,
+    )
 
 
 async def _text(

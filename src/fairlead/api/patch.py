@@ -21,10 +21,9 @@ from fairlead.codec.bodies import (
 from fairlead.codec.types.decode import unknown_paths
 from fairlead.codec.types.mismatch import conversion_error, json_kind, plain_text
 from fairlead.codec.types.model import ListOf, MapOf, Struct, Type
+from fairlead.fields import json_patch, strategic
 from fairlead.fields.errors import MalformedPatch, TooManyOperations
-from fairlead.fields.json_patch import apply_json_patch, operations
 from fairlead.fields.merge_patch import apply_merge_patch, merge_document
-from fairlead.fields.strategic import apply_strategic_patch, strategic_document
 from fairlead.fields.values import compact_json, escaped_json
 from fairlead.operations.api import Object
 from fairlead.operations.field_validation import strict_errors, warn_of
@@ -69,17 +68,17 @@ def read_patch(resource: Resource, media_type: str, raw: bytes) -> Patch:
     try:
         match media_type:
             case "application/json-patch+json":
-                found = operations(document)
+                found = json_patch.operations(document)
                 named = _told_of_operations(found, repeated)
-                return Patch(lambda value: apply_json_patch(value, found), text, named)
+                return Patch(lambda value: json_patch.apply_json_patch(value, found), text, named)
             case "application/merge-patch+json":
                 merge = merge_document(document)
                 if not resource.lacks_protobuf:
                     text = partial(merged_text, resource)
                 make: Callable[[Object], Object] = lambda value: apply_merge_patch(value, merge)  # noqa: E731
             case _:
-                merge = strategic_document(document)
-                make = lambda value: apply_strategic_patch(resource.struct, value, merge)  # noqa: E731
+                merge = strategic.strategic_document(document)
+                make = lambda value: strategic.apply_strategic_patch(resource.struct, value, merge)  # noqa: E731
     except MalformedPatch as malformed:
         raise bad_request(str(malformed)) from None
     except TooManyOperations as many:

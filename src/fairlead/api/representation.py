@@ -16,6 +16,7 @@ from fairlead.base.errors import bad_request
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed, view_of
+from fairlead.resources import columns as printers
 from fairlead.resources.conversion import from_stored
 from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.version import Version
@@ -63,9 +64,7 @@ def table(
     with_columns: bool = True,
 ) -> Object:
     """A Table of objects that have kind and apiVersion."""
-    from fairlead.resources.columns import printer_of  # lazy: few servers need these modules
-
-    printer = printer_of(resource)
+    printer = printers.printer_of(resource)
     now = clock.now()
     rows = []
     if printer.order is not None:

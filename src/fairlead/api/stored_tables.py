@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -18,12 +18,10 @@ from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.times import Age, age_text, instant
 from fairlead.operations.views import typed
+from fairlead.resources import columns as printers
 from fairlead.resources.registry import Resource
 from fairlead.storage.derived_cache import FORMS
 from fairlead.storage.version import Version
-
-if TYPE_CHECKING:
-    from fairlead.resources.columns import Printer
 
 Part = bytes | memoryview
 # Writes one item of a list, or one row of a Table.
@@ -99,10 +97,8 @@ def _metadata_head(dialect: Dialect, version: str) -> bytes:
     return f'{{{kind},"metadata":'.encode()
 
 
-def _printer(resource: Resource) -> Printer:
-    from fairlead.resources.columns import printer_of  # lazy: few servers need these modules
-
-    return printer_of(resource)
+def _printer(resource: Resource) -> printers.Printer:
+    return printers.printer_of(resource)
 
 
 class _Ages:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 
 from fairlead.admission.chain import Chain
@@ -11,7 +12,6 @@ from fairlead.admission.plugin import DELETE
 from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, forbidden
-from fairlead.base.records import dataclass
 from fairlead.codec.types.times import format_time, parse_time
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline

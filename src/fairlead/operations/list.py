@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairlead.base.errors import StatusError, bad_request, expired, too_large_resource_version
-from fairlead.base.records import dataclass
 from fairlead.codec.continuation import Continuation, ContinuationError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.get import wait_until

@@ -10,7 +10,7 @@ from fairlead.base.errors import ResourceRef, StatusError, bad_request, invalid
 from fairlead.codec.types.decode import unknown_paths, unknown_paths_of_custom
 from fairlead.codec.types.mismatch import DecodeError, json_kind
 from fairlead.fields.errors import MalformedPatch, OperationFailed, UnsupportedPatch
-from fairlead.operations import write_pipeline
+from fairlead.operations import foreign_kinds, write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.field_validation import (
     check_required,
@@ -163,10 +163,8 @@ def _reject_missing_version(
 
 
 def _foreign(api: Api, view: View, api_version: Any, kind: Any) -> str:
-    from fairlead.operations.foreign_kinds import foreign_kind
-
     why = _unreadable(api_version, kind)
-    return why or foreign_kind(api.resources, view.resource, api_version, kind)
+    return why or foreign_kinds.foreign_kind(api.resources, view.resource, api_version, kind)
 
 
 def _unreadable(api_version: Any, kind: Any) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 
 
-@dataclass(frozen=True, slots=True)
-class LogOptions:
+class LogOptions(NamedTuple):
     """The requested part of a log: lines since a time, the last lines, or a number of bytes."""
 
     previous: bool = False

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
 from sys import intern
 
 from fairlead.base.errors import StatusError, bad_request, expired
-from fairlead.base.records import dataclass
 from fairlead.operations.api import Api
 from fairlead.operations.list import first_visible_revision
 from fairlead.operations.operation import Operation

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.requests import Target
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 
 NONE, METADATA, REQUEST, REQUEST_RESPONSE = range(4)
@@ -22,8 +21,7 @@ RECEIVED, STARTED, COMPLETE, PANIC = (
 STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The policy's decision on a request."""
 
     level: int

@@ -4,18 +4,15 @@ themselves are loaded lazily."""
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from fairlead.api.answers import Answer
 from fairlead.api.chain import Handler
+from fairlead.api.history import page
 from fairlead.api.history.denied import Denied
 from fairlead.api.parameters import flag
 from fairlead.api.request import Request
 from fairlead.api.routing import PAST
 from fairlead.auth.authentication.user import AUTHENTICATED
-
-if TYPE_CHECKING:
-    from fairlead.api.history.page import HistoryPage
 
 ALL = f"/{PAST}"
 DENIED = f"{ALL}/denied"
@@ -31,10 +28,8 @@ class HistoryHandler:
         handler.refused = self._denied.note
 
     @cached_property
-    def _page(self) -> HistoryPage:
-        from fairlead.api.history.page import HistoryPage  # loaded by the first request
-
-        return HistoryPage(self._handler, self._denied)
+    def _page(self) -> page.HistoryPage:
+        return page.HistoryPage(self._handler, self._denied)
 
     def judges(self, request: Request) -> bool:
         target = request.target

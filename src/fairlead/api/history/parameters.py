@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairlead.api.parameters import flag, integer
 from fairlead.api.request import Request
 from fairlead.base.errors import bad_request
-from fairlead.base.records import dataclass
 from fairlead.operations.options import revision_of
 
 _USUAL, _MOST = 500, 5_000

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 from email.utils import formatdate
 from time import time
+from typing import NamedTuple
 
 from fairlead.api.answers import Answer, accepts_gzip, has_it
 from fairlead.api.request import Request
 from fairlead.base import budget
-from fairlead.base.records import dataclass
 from fairlead.wire.incoming.exchange import Header
 from fairlead.wire.incoming.transfer import respond_in_pieces
 
@@ -21,8 +21,7 @@ _KEEP: Header = (b"cache-control", b"public, immutable")
 _VARY: Header = (b"vary", b"Accept, Accept-Encoding")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A finished document: its digest (used as ETag), its gzipped bytes and their media type."""
 
     identity: str

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from fairlead.base.records import dataclass
 from fairlead.resources.registry import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class CustomSchema:
+class CustomSchema(NamedTuple):
     """The schema of a custom kind; `schema` is None if its definition has none. `identity` changes
     whenever the rest does."""
 

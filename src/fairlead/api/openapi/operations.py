@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from fairlead.api.openapi.custom import publish, publish_list
 from fairlead.api.openapi.knowledge import FindCustom
 from fairlead.api.openapi.names import Names, capital
 from fairlead.api.openapi.schemas import META, Schema, Schemas
-from fairlead.base.records import dataclass, field
 from fairlead.resources.registry import GroupVersion, Resource
 
 OK, CREATED, ACCEPTED = "200", "201", "202"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from fairlead.api.openapi.names import Names
 from fairlead.api.openapi.tables import excepted
-from fairlead.base.records import dataclass
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.descriptions import Texts
 from fairlead.codec.types.model import Field, ListOf, MapOf, Scalar, Struct, Type

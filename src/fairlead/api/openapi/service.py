@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from fairlead.api.answers import Answer, no_such_page
 from fairlead.api.discovery import ADVERTISED
 from fairlead.api.negotiation import clauses as clauses
+from fairlead.api.openapi import documents as openapi_documents
 from fairlead.api.openapi import identity
 from fairlead.api.openapi.answers import (
     BINARY,
@@ -25,11 +27,8 @@ from fairlead.api.openapi.answers import (
 )
 from fairlead.api.openapi.knowledge import FindCustom
 from fairlead.api.request import Request
-from fairlead.base.records import dataclass, field
+from fairlead.codec import gnostic, gnostic_v3
 from fairlead.resources.registry import Resources
-
-if TYPE_CHECKING:
-    from fairlead.api.openapi.documents import Builder
 
 JSON = "application/json"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -56,11 +55,8 @@ class OpenApi:
         self._known_tags: tuple[int, dict[str, str]] = (-1, {})
 
     @cached_property
-    def _builder(self) -> Builder:
-        """Imported with the first document, to keep the start fast."""
-        from fairlead.api.openapi.documents import Builder
-
-        return Builder(
+    def _builder(self) -> openapi_documents.Builder:
+        return openapi_documents.Builder(
             self._resources, self._builtin, lambda one: self.find_custom(one), self._release
         )
 
@@ -212,22 +208,17 @@ def _pack_json(tag: str, value: dict[str, Any]) -> Document:
 
 
 def _pack_protobuf(tag: str, value: dict[str, Any]) -> Document:
-    from fairlead.codec.gnostic import encode_document
-
-    return pack(tag, encode_document(value), BINARY)
+    return pack(tag, gnostic.encode_document(value), BINARY)
 
 
 def _pack_protobuf_v3(tag: str, value: dict[str, Any]) -> Document:
-    from fairlead.codec.gnostic_v3 import encode_document
-
-    return pack(tag, encode_document(value), BINARY)
+    return pack(tag, gnostic_v3.encode_document(value), BINARY)
 
 
 # Documents that aggregated servers contribute.
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(NamedTuple):
     """An OpenAPI 3 document of another server: its URL in the index and its handler."""
 
     address: str

@@ -1,8 +1,5 @@
-"""Handlers of resources and subresources that are not plain storage.
-
-Modules that most servers need define `HANDLERS`, from (resource key, verb) to the handler function;
-the others are loaded lazily.
-"""
+"""Handlers of resources and subresources that are not plain storage. Their modules are loaded when
+they are first requested."""
 
 from __future__ import annotations
 
@@ -10,23 +7,33 @@ from importlib import import_module
 
 from fairlead.api.answers import Answer, Verb
 from fairlead.api.request import Request
-from fairlead.api.subresources import binding, eviction, reviews
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 
+_CREATE = ("create",)
 _STREAMED = ("create", "get")
 _PROXIED = ("create", "delete", "get", "patch", "update", "")  # OPTIONS has no verb
-# Resource, handler and verbs of lazily loaded modules.
-_LATER: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("componentstatuses", "component_statuses.get_component", ("get",)),
-    ("componentstatuses", "component_statuses.list_components", ("list",)),
-    ("pods/log", "logs.read_log", ("get",)),
-    ("pods/exec", "streams.stream", _STREAMED),
-    ("pods/attach", "streams.stream", _STREAMED),
-    ("pods/portforward", "streams.forward_port", _STREAMED),
-    ("pods/proxy", "proxies.proxy_to_pod", _PROXIED),
-    ("nodes/proxy", "proxies.proxy_to_node", _PROXIED),
-    ("services/proxy", "proxies.proxy_to_service", _PROXIED),
+# Resource, handler and verbs.
+_TABLE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("authentication/v1/tokenreviews", "reviews.create_token_review", _CREATE),
+    ("authentication/v1beta1/tokenreviews", "reviews.create_token_review", _CREATE),
+    ("authorization/v1/localsubjectaccessreviews", "reviews.create_access_review", _CREATE),
+    ("authorization/v1/selfsubjectaccessreviews", "reviews.create_access_review", _CREATE),
+    ("authorization/v1/selfsubjectrulesreviews", "reviews.create_rules_review", _CREATE),
+    ("authorization/v1/subjectaccessreviews", "reviews.create_access_review", _CREATE),
+    ("core/v1/bindings", "binding.create_binding", _CREATE),
+    ("core/v1/componentstatuses", "component_statuses.get_component", ("get",)),
+    ("core/v1/componentstatuses", "component_statuses.list_components", ("list",)),
+    ("core/v1/nodes/proxy", "proxies.proxy_to_node", _PROXIED),
+    ("core/v1/pods/attach", "streams.stream", _STREAMED),
+    ("core/v1/pods/binding", "binding.create_binding", _CREATE),
+    ("core/v1/pods/eviction", "eviction.create_eviction", _CREATE),
+    ("core/v1/pods/exec", "streams.stream", _STREAMED),
+    ("core/v1/pods/log", "logs.read_log", ("get",)),
+    ("core/v1/pods/portforward", "streams.forward_port", _STREAMED),
+    ("core/v1/pods/proxy", "proxies.proxy_to_pod", _PROXIED),
+    ("core/v1/serviceaccounts/token", "reviews.create_token", _CREATE),
+    ("core/v1/services/proxy", "proxies.proxy_to_service", _PROXIED),
 )
 
 
@@ -41,12 +48,7 @@ def _loaded_when_asked(place: str) -> Verb:
 
 
 HANDLERS: dict[tuple[str, str], Verb] = {
-    **binding.HANDLERS,
-    **eviction.HANDLERS,
-    **reviews.HANDLERS,
-    **{
-        (f"core/v1/{resource}", verb): _loaded_when_asked(place)
-        for resource, place, verbs in _LATER
-        for verb in verbs
-    },
+    (resource, verb): _loaded_when_asked(place)
+    for resource, place, verbs in _TABLE
+    for verb in verbs
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.api.answers import Answer, Verb, value_answer
+from fairlead.api.answers import Answer, value_answer
 from fairlead.api.parameters import write_options
 from fairlead.api.request import Request
 from fairlead.api.verbs import read_object
@@ -20,9 +20,3 @@ async def create_binding(api: Api, request: Request, operation: Operation) -> An
     binding = await read_object(api, request, operation, options.validation)
     await bind(api, operation, binding, options)
     return value_answer(request, 201, CREATED, api.resources)
-
-
-HANDLERS: dict[tuple[str, str], Verb] = {
-    ("core/v1/bindings", "create"): create_binding,
-    ("core/v1/pods/binding", "create"): create_binding,
-}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.api.answers import Answer, Verb, value_answer
+from fairlead.api.answers import Answer, value_answer
 from fairlead.api.parameters import write_options
 from fairlead.api.request import Request
 from fairlead.api.subresources.binding import CREATED
@@ -19,8 +19,3 @@ async def create_eviction(api: Api, request: Request, operation: Operation) -> A
     eviction = await read_object(api, request, operation, options.validation, former=_FORMER)
     await evict(api, operation, eviction, options)
     return value_answer(request, 201, CREATED, api.resources)
-
-
-HANDLERS: dict[tuple[str, str], Verb] = {
-    ("core/v1/pods/eviction", "create"): create_eviction,
-}

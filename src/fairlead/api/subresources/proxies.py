@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import random
+from dataclasses import dataclass
 
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
@@ -11,7 +12,6 @@ from fairlead.api.subresources.relay import not_allowed, relay, unavailable
 from fairlead.api.subresources.simulated import refuse_simulated
 from fairlead.api.subresources.targets import PORT, admit, node_place, pod_of, refuse_dry_run
 from fairlead.base.errors import ResourceRef, bad_request, not_found
-from fairlead.base.records import dataclass
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.resources.causes import absent

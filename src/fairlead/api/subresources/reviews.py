@@ -31,16 +31,7 @@ def _answering(review: Review) -> Verb:
     return create
 
 
-_REVIEWS: dict[str, Review] = {
-    "authentication/v1/tokenreviews": review_token,
-    "authentication/v1beta1/tokenreviews": review_token,
-    "authorization/v1/localsubjectaccessreviews": review_access,
-    "authorization/v1/selfsubjectaccessreviews": review_access,
-    "authorization/v1/selfsubjectrulesreviews": review_rules,
-    "authorization/v1/subjectaccessreviews": review_access,
-    "core/v1/serviceaccounts/token": request_token,
-}
-
-HANDLERS: dict[tuple[str, str], Verb] = {
-    (key, "create"): _answering(review) for key, review in _REVIEWS.items()
-}
+create_token_review = _answering(review_token)
+create_access_review = _answering(review_access)
+create_rules_review = _answering(review_rules)
+create_token = _answering(request_token)
