@@ -12,12 +12,12 @@ import gzip
 import re
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from fairlead.api.answers import Answer, accepts_gzip, has_it
 from fairlead.api.request import Request
 from fairlead.base.errors import no_such_path
 from fairlead.base.files import file_beside
-from fairlead.base.records import dataclass
 from fairlead.console import PATH
 from fairlead.wire.incoming.exchange import Header
 from fairlead.wire.incoming.transfer import respond_in_pieces
@@ -71,8 +71,7 @@ SECURITY_HEADERS: tuple[Header, ...] = (
 NO_STORE: Header = (b"cache-control", b"no-store")
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A file in memory. `compressed` is empty if compression saves too little."""
 
     media_type: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairlead import __version__
 from fairlead.api.answers import Answer
@@ -15,11 +15,8 @@ from fairlead.api.request import Request
 from fairlead.auth.authentication.user import ANONYMOUS, User
 from fairlead.base.dialect import Dialect
 from fairlead.console import PATH
-from fairlead.console.files import NO_STORE, SecuredAnswer
+from fairlead.console.files import NO_STORE, SecuredAnswer, StaticFiles
 from fairlead.console.sign_in import MAX_BODY_BYTES, SignInHandler
-
-if TYPE_CHECKING:  # imported when the console is first opened
-    from fairlead.console.files import StaticFiles
 
 _LINK, _SESSION, _ABOUT = f"{PATH}/link", f"{PATH}/session", f"{PATH}/about"
 
@@ -36,8 +33,6 @@ class ConsoleHandler:
 
     @cached_property
     def _files(self) -> StaticFiles:
-        from fairlead.console.files import StaticFiles
-
         return StaticFiles()
 
     async def rule(self, request: Request) -> User | None:

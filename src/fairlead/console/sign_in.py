@@ -49,7 +49,7 @@ from fairlead.base.errors import (
 )
 from fairlead.codec.types.times import format_time
 from fairlead.console.files import NO_STORE, SecuredAnswer
-from fairlead.operations.tokens import user_info
+from fairlead.operations import tokens as operations_tokens
 
 logger = logging.getLogger("fairlead.console")
 
@@ -233,7 +233,7 @@ def _session_answer(status: int, session: Session) -> Answer:
         "token": session.token,
         "expires": _moment(session.expires),
         "ends": _moment(session.ends),
-        "user": user_info(session.user),
+        "user": operations_tokens.user_info(session.user),
     }
     if session.impersonation is not None:
         value["impersonator"] = session.impersonation.impersonator.name

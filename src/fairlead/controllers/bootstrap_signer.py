@@ -21,6 +21,7 @@ from fairlead.base import clock
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
+from fairlead.codec import yaml_writer
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespace_deletion import NAMESPACES
 from fairlead.controllers.root_ca import CONFIG_MAPS
@@ -102,8 +103,6 @@ class BootstrapSigner:
 
     def _config(self) -> str:
         """A kubeconfig with the address and CA of the server and no user."""
-        from fairlead.codec.yaml_writer import dump  # Loaded lazily: few servers need it
-
         cluster = {
             "certificate-authority-data": b64encode(self._ca_file.read_bytes()).decode(),
             "server": f"https://{self._address}",
@@ -117,7 +116,7 @@ class BootstrapSigner:
             "preferences": {},
             "users": None,
         }
-        return dump(config).decode()
+        return yaml_writer.dump(config).decode()
 
     async def _sign(self, current: Object) -> float | None:
         """Sign with all tokens; returns the seconds until the first token expires."""

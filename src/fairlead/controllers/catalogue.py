@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 from fairlead.admission.plugins.resource_quota import QUOTAS
-from fairlead.base.records import dataclass
-from fairlead.controllers.bootstrap_signer import BootstrapSigner, TokenCleaner
+from fairlead.controllers import bootstrap_signer, resource_quotas
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
 from fairlead.controllers.dependencies import Build, Dependencies, LazyBuild, built
+from fairlead.controllers.disruption import controller as disruption
 from fairlead.controllers.framework import Controller, LazyController, Reconciler
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
@@ -27,7 +28,7 @@ from fairlead.operations.eviction import BUDGETS
 
 def _bootstrap_signer(dependencies: Dependencies) -> Controller:
     server, signer = own_client(dependencies.api), dependencies.client("bootstrap-signer")
-    return BootstrapSigner(
+    return bootstrap_signer.BootstrapSigner(
         server, signer, dependencies.dialect, dependencies.address, dependencies.root_ca
     )
 
@@ -45,9 +46,9 @@ def _namespace(dependencies: Dependencies) -> Controller:
 
 
 def _quota(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.resource_quotas import ResourceQuotas
-
-    return ResourceQuotas(dependencies.api, dependencies.client("resourcequota-controller"))
+    return resource_quotas.ResourceQuotas(
+        dependencies.api, dependencies.client("resourcequota-controller")
+    )
 
 
 def _root_ca(dependencies: Dependencies) -> Controller:
@@ -66,14 +67,14 @@ def _account_tokens(dependencies: Dependencies) -> Controller:
 
 
 def _token_cleaner(dependencies: Dependencies) -> Controller:
-    return TokenCleaner(dependencies.client("token-cleaner"), dependencies.dialect)
+    return bootstrap_signer.TokenCleaner(dependencies.client("token-cleaner"), dependencies.dialect)
 
 
 def _disruption(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.disruption.controller import Disruption
-
     client = dependencies.client("disruption-controller")
-    return Disruption(dependencies.api, client, dependencies.recorder(client, "controllermanager"))
+    return disruption.Disruption(
+        dependencies.api, client, dependencies.recorder(client, "controllermanager")
+    )
 
 
 _BUILDERS: dict[str, Build | LazyBuild] = {
@@ -118,8 +119,7 @@ class ControllerNameError(ValueError):
     """`--controllers` has an unknown name."""
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerSelection:
+class ControllerSelection(NamedTuple):
     """`running` are names of the catalogue; `without_effect` are the parts of the flag that name a
     controller this release does not have."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from fairlead.auth.authentication.user import User
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass, field
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import (
     Controller,
@@ -20,15 +20,13 @@ from fairlead.controllers.framework import (
     manager_user,
 )
 from fairlead.controllers.namespace_remains import NoRemoteResources, RemoteResources
+from fairlead.controllers.nodes.pods_by_node import PodsByNode
 from fairlead.controllers.pod_members import PODS, SelectedPods
 from fairlead.controllers.service_endpoints.pods import ServicePods, facts_of, selector_of
+from fairlead.controllers.workloads import index
+from fairlead.controllers.workloads import pods as workloads_pods
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
-
-if TYPE_CHECKING:  # loaded by the first controller that needs them
-    from fairlead.controllers.nodes.pods_by_node import PodsByNode
-    from fairlead.controllers.workloads.index import Owned
-    from fairlead.controllers.workloads.pods import Pod
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,6 @@ class Dependencies:
 
     @cached_property
     def pods_by_node(self) -> PodsByNode:
-        from fairlead.controllers.nodes.pods_by_node import PodsByNode
-
         return PodsByNode(self.api)
 
     def close(self) -> None:
@@ -92,12 +88,11 @@ class Dependencies:
         return Recorder(self.events, client, component)
 
     @cached_property
-    def pods(self) -> Owned[Pod]:
+    def pods(self) -> index.Owned[workloads_pods.Pod]:
         """Pods by their owning controller; shared by all controllers that create pods."""
-        from fairlead.controllers.workloads.index import Owned
-        from fairlead.controllers.workloads.pods import read_pod
-
-        return Owned(self.api.collection(self.api.resources.named(PODS)), read_pod)
+        return index.Owned(
+            self.api.collection(self.api.resources.named(PODS)), workloads_pods.read_pod
+        )
 
 
 Build = Callable[[Dependencies], Controller]

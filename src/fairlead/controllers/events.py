@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from time import time_ns
 
 from fairlead.base import clock
 from fairlead.base.caches import BoundedCache
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass
 from fairlead.codec.types.times import now
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass
 from fairlead.controllers.framework import Follow, Keys, Unfollow, with_fewer
 from fairlead.controllers.namespace_remains import API_SERVICES, Remains
 from fairlead.controllers.versions import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from fairlead.auth.authentication.user import User
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass, field
 from fairlead.codec.types.times import now
 from fairlead.operations.api import Object
 

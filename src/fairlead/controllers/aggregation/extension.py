@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fairlead.base.records import dataclass
+from typing import Any, NamedTuple
 
 Object = dict[str, Any]
 _DEFAULT_PORT = 443
 
 
-@dataclass(frozen=True, slots=True)
-class Extension:
+class Extension(NamedTuple):
     """`available` is the status of the condition Available."""
 
     name: str

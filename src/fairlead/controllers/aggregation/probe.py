@@ -4,9 +4,8 @@ request."""
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, NamedTuple
 
-from fairlead.base.records import dataclass
 from fairlead.controllers.aggregation.calls import ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.wire.outgoing.response import CallError
@@ -21,8 +20,7 @@ _HEAD_START = 0.25  # seconds between the starts of attempts
 _MAX_BYTES = 2 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
+class ProbeResult(NamedTuple):
     """The content of the condition. `is_probed`: a request was sent to the server."""
 
     status: str

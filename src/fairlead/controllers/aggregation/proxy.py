@@ -9,8 +9,7 @@ from urllib.parse import quote
 from fairlead.api.answers import Answer, text_answer
 from fairlead.api.chain import Page, is_long_running
 from fairlead.api.openapi.answers import Document, document_answer, moved_answer, not_found_answer
-from fairlead.api.relay.answers import NoChange, answer_of
-from fairlead.api.relay.forward import ProxiedRequest, pass_on
+from fairlead.api.relay import answers, forward
 from fairlead.api.relay.headers import forwarded, leads_up, wanted_protocol
 from fairlead.api.request import Request
 from fairlead.base.errors import ResourceRef, bad_request, forbidden
@@ -82,7 +81,7 @@ class ExtensionProxy:
             return _error(503, "service unavailable")
         try:
             return await self._passed(link, request)
-        except NoChange as error:
+        except answers.NoChange as error:
             return _error(503, str(error))
         except CallError as error:
             changes = wanted_protocol(request)
@@ -103,7 +102,7 @@ class ExtensionProxy:
         seconds = None if request.target.is_resource else _DISCOVERY_TIMEOUT
         try:
             async with asyncio.timeout(seconds):
-                passed = await pass_on(
+                passed = await forward.pass_on(
                     link.pool,
                     link.route,
                     request,
@@ -116,9 +115,9 @@ class ExtensionProxy:
         if self._refuses(passed):
             passed.end()
             return text_answer(502, _NO_REDIRECTS)
-        return answer_of(request, passed)
+        return answers.answer_of(request, passed)
 
-    def _refuses(self, passed: ProxiedRequest) -> bool:
+    def _refuses(self, passed: forward.ProxiedRequest) -> bool:
         """Redirects are rejected: clients would follow them with their credentials."""
         if self._passes_redirects or not 300 <= passed.connection.status < 400:
             return False
@@ -155,7 +154,7 @@ class DocumentProxy(ExtensionProxy):
         extension = self._extensions.named(name)
         return await self._answer(extension, request) if extension else not_found_answer()
 
-    def _refuses(self, passed: ProxiedRequest) -> bool:
+    def _refuses(self, passed: forward.ProxiedRequest) -> bool:
         where = passed.connection.header(b"location").decode("latin-1")
         is_document = where.startswith(f"{NEW}/") and not leads_up(where)
         return not is_document and super()._refuses(passed)

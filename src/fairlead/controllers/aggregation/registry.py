@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from fairlead.base.records import dataclass
 from fairlead.controllers.aggregation.extension import Extension, extension_of
 from fairlead.controllers.namespace_remains import API_SERVICES as API_SERVICES
 from fairlead.storage.change import Change
@@ -13,8 +12,7 @@ from fairlead.storage.change import Change
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(NamedTuple):
     """A group version for discovery, with its priorities."""
 
     name: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
@@ -14,7 +14,6 @@ from fairlead.auth.authentication.user import User
 from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import REASONS, StatusError
-from fairlead.base.records import dataclass
 from fairlead.codec.bodies import check_values
 from fairlead.codec.types.names import path_segment
 from fairlead.controllers.aggregation.calls import ExtensionCalls
@@ -35,8 +34,7 @@ _DELETE = orjson.dumps(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Resource:
+class _Resource(NamedTuple):
     """A namespaced resource that supports delete."""
 
     extension: Extension

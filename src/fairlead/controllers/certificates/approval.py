@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass
 from fairlead.controllers.certificates.request_content import (
     REQUESTS,
     RequestContent,
@@ -29,8 +29,7 @@ BINDINGS = "rbac/v1/clusterrolebindings"
 _ASK_AGAIN = 300.0  # seconds; authorizers such as webhooks do not announce changes
 
 
-@dataclass(frozen=True, slots=True)
-class _ApprovalRule:
+class _ApprovalRule(NamedTuple):
     """`right` is the subresource of signing requests that the requester must be allowed to
     create."""
 

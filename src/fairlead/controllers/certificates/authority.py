@@ -6,22 +6,26 @@ import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from cryptography.x509 import (
+    AuthorityKeyIdentifier,
+    Certificate,
+    CertificateBuilder,
+    InvalidVersion,
+    KeyUsage,
+    load_pem_x509_certificates,
+)
 
 from fairlead.base import clock
 from fairlead.base.files import stamp
-from fairlead.base.records import dataclass
 from fairlead.controllers.certificates.request_content import RequestContent
-
-if TYPE_CHECKING:  # imported lazily: only needed for signing
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
-    from cryptography.x509 import (
-        AuthorityKeyIdentifier,
-        Certificate,
-        CertificateBuilder,
-        KeyUsage,
-    )
 
 logger = logging.getLogger("fairlead.controllers")
 
@@ -66,8 +70,7 @@ class Expired(Exception):
     """The CA certificate has expired."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
+class _Loaded(NamedTuple):
     certificate: Certificate
     key: CertificateIssuerPrivateKeyTypes
 
@@ -90,8 +93,6 @@ class SigningAuthority:
     def sign(self, content: RequestContent, usages: Iterable[str], lifetime: timedelta) -> bytes:
         """Sign a certificate; returns PEM. Raises Expired, and SigningFileError if no CA is
         loaded."""
-        from cryptography.hazmat.primitives.serialization import Encoding
-
         current = self._current()
         certificate = _builder(content, list(usages), lifetime, current.certificate)
         return certificate.sign(current.key, _hash_for(current.key)).public_bytes(Encoding.PEM)
@@ -117,11 +118,6 @@ def _read(path: Path) -> bytes:
 
 
 def _load(certificate_file: Path, key_file: Path) -> _Loaded:
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    from cryptography.x509 import InvalidVersion, load_pem_x509_certificates
-
     try:
         certificates = load_pem_x509_certificates(_read(certificate_file))
     except (ValueError, InvalidVersion) as error:
@@ -149,9 +145,6 @@ def _load(certificate_file: Path, key_file: Path) -> _Loaded:
 def _hash_for(
     key: CertificateIssuerPrivateKeyTypes,
 ) -> hashes.SHA256 | hashes.SHA384 | hashes.SHA512 | None:
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa
-
     if isinstance(key, ec.EllipticCurvePrivateKey) and key.key_size > 256:
         return hashes.SHA384() if key.key_size <= 384 else hashes.SHA512()
     return (
@@ -173,8 +166,6 @@ def _builder(
     content: RequestContent, usages: list[str], lifetime: timedelta, issuer: Certificate
 ) -> CertificateBuilder:
     """Of the request's extensions only the subject alternative names are used."""
-    from cryptography import x509
-
     start, end = _period(lifetime, issuer.not_valid_after_utc.astimezone(UTC))
     builder = (
         x509.CertificateBuilder()
@@ -199,8 +190,6 @@ def _builder(
 
 
 def _key_usage(bits: set[str]) -> KeyUsage:
-    from cryptography.x509 import KeyUsage
-
     if "key_agreement" not in bits:
         # Only defined together with key agreement (RFC 5280).
         bits = bits - {"encipher_only", "decipher_only"}
@@ -213,8 +202,6 @@ def _purposes(usages: list[str]) -> list[str]:
 
 
 def _issuer_identifier(issuer: Certificate) -> AuthorityKeyIdentifier:
-    from cryptography import x509
-
     try:
         own = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 
+from cryptography.x509 import InvalidVersion, load_pem_x509_certificates
+
 from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.times import parse_time
@@ -73,8 +75,6 @@ def _seconds(text: str) -> float:
 
 
 def _end_of(pem: bytes) -> Iterable[float]:
-    from cryptography.x509 import InvalidVersion, load_pem_x509_certificates
-
     try:
         yield load_pem_x509_certificates(pem)[0].not_valid_after_utc.timestamp()
     except (ValueError, InvalidVersion):

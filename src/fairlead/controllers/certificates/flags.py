@@ -5,17 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 from fairlead.controllers.certificates.authority import SigningAuthority, SigningFileError
 
 _ALL = "cluster-signing"
 _YEAR = 365 * 24 * 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(NamedTuple):
     """A built-in signer in the flags. `words` are its spellings in flag names; the help shows the
     first. `of` returns the signer's name in a dialect."""
 

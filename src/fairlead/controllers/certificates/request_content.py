@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from fairlead.base.records import dataclass
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+from cryptography.x509 import (
+    CertificateSigningRequest,
+    DuplicateExtension,
+    GeneralName,
+    InvalidVersion,
+    Name,
+    NameAttribute,
+    ObjectIdentifier,
+    load_der_x509_csr,
+)
+from cryptography.x509 import UnsupportedGeneralNameType as UnknownName
+from cryptography.x509.oid import NameOID
+
 from fairlead.codec.types.model import Object
-from fairlead.resources.certificates.pem import blocks
-
-if TYPE_CHECKING:  # imported lazily: only needed with requests
-    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
-    from cryptography.x509 import (
-        CertificateSigningRequest,
-        GeneralName,
-        Name,
-        NameAttribute,
-        ObjectIdentifier,
-    )
+from fairlead.resources.certificates import pem
 
 REQUESTS = "certificates/v1/certificatesigningrequests"
 
@@ -26,8 +31,7 @@ class Unreadable(ValueError):
     """The request cannot be parsed; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContent:
+class RequestContent(NamedTuple):
     """The content of a request. `subject` has the name attributes that this API's certificates use,
     with at most one common name (the last). `dns`, `emails`, `addresses` and `uris` are the subject
     alternative names; other types are dropped."""
@@ -48,11 +52,7 @@ class RequestContent:
 
 def read_content(value: Object) -> RequestContent:
     """Parse a stored signing request; raises Unreadable."""
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.x509 import DuplicateExtension, InvalidVersion, load_der_x509_csr
-    from cryptography.x509 import UnsupportedGeneralNameType as UnknownName
-
-    block = next(blocks(b64decode(value["spec"].get("request") or "")), None)
+    block = next(pem.blocks(b64decode(value["spec"].get("request") or "")), None)
     if block is None:
         raise Unreadable("PEM block type must be CERTIFICATE REQUEST")
     try:
@@ -64,9 +64,6 @@ def read_content(value: Object) -> RequestContent:
 
 
 def _read(request: CertificateSigningRequest) -> RequestContent:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
     sections = (
         NameOID.COUNTRY_NAME,
         NameOID.ORGANIZATION_NAME,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from fairlead.base import clock
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass, field
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.framework import Follow, Keys, Unfollow
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.resources.apiextensions.approval import approval
+from fairlead.resources.apiextensions import approval as apiextensions_approval
 from fairlead.resources.apiextensions.conditions import (
     APPROVED,
     CLEANUP,
@@ -87,7 +87,7 @@ class DefinitionController:
         used_names = UsedNames(*self._registry.builtin_names(group))
         used_names.add(other for other in self._registry.of_group(group) if other.name != name)
         accept_names(value, used_names)
-        approved = approval(value, self._api.dialect)
+        approved = apiextensions_approval.approval(value, self._api.dialect)
         if approved is None:
             drop_condition(value, APPROVED)
         else:

@@ -22,7 +22,7 @@ from fairlead.controllers.garbage.references import (
 from fairlead.controllers.namespace_deletion import NAMESPACES
 from fairlead.controllers.namespace_remains import API_SERVICES, RemoteResources
 from fairlead.controllers.versions import may_be_terminating, uid_of
-from fairlead.controllers.workloads.batches import run_all
+from fairlead.controllers.workloads import batches
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.delete import FOREGROUND, ORPHAN
@@ -337,7 +337,7 @@ class GarbageCollector:
     async def _orphan(self, uid: str) -> None:
         """Orphan: remove an owner from all of its dependents."""
         dependents = list(self.graph.dependents(uid))
-        failures = await run_all([partial(self._disown, key, uid) for key in dependents])
+        failures = await batches.run_all([partial(self._disown, key, uid) for key in dependents])
         if failures:
             raise failures[0]
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from fairlead.controllers.dependencies import Dependencies, LazyBuild
 from fairlead.controllers.framework import Reconciler
+from fairlead.controllers.nodes import pod_collection, taint_eviction, ttl
+from fairlead.controllers.nodes.lifecycle import controller as lifecycle
+from fairlead.controllers.nodes.lifecycle import zones
 
 _NODES, _PODS = "core/v1/nodes", "core/v1/pods"
 
 
 def _pod_collection(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.nodes.pod_collection import PodCollection
-
-    return PodCollection(
+    return pod_collection.PodCollection(
         dependencies.client("pod-garbage-collector"),
         dependencies.dialect,
         dependencies.api.gates,
@@ -21,38 +22,33 @@ def _pod_collection(dependencies: Dependencies) -> Reconciler:
 
 
 def _node_ttl(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.nodes.ttl import NodeTtl
-
-    return NodeTtl(dependencies.client("ttl-controller"), dependencies.dialect)
+    return ttl.NodeTtl(dependencies.client("ttl-controller"), dependencies.dialect)
 
 
 def _node_lifecycle(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.nodes.lifecycle.controller import NodeLifecycle, Timeouts
-    from fairlead.controllers.nodes.lifecycle.zones import Rates
-
     client, flags = dependencies.client("node-controller"), dependencies.options
-    patience = Timeouts(
+    patience = lifecycle.Timeouts(
         flags.node_monitor_grace_period, flags.node_startup_grace_period, flags.node_monitor_period
     )
-    rates = Rates(
+    rates = zones.Rates(
         flags.node_eviction_rate,
         flags.secondary_node_eviction_rate,
         flags.unhealthy_zone_threshold,
         flags.large_cluster_size_threshold,
     )
     recorder = dependencies.recorder(client, "node-controller")
-    return NodeLifecycle(
+    return lifecycle.NodeLifecycle(
         client, recorder, dependencies.dialect, dependencies.pods_by_node, patience, rates
     )
 
 
 def _taint_eviction(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.nodes.taint_eviction import TaintEviction
-
     client = dependencies.client("node-controller")
     conditions = dependencies.api.gates["PodDisruptionConditions"]
     recorder = dependencies.recorder(client, "taint-controller")
-    return TaintEviction(client, recorder, dependencies.pods_by_node, conditions=conditions)
+    return taint_eviction.TaintEviction(
+        client, recorder, dependencies.pods_by_node, conditions=conditions
+    )
 
 
 BUILDERS: dict[str, LazyBuild] = {

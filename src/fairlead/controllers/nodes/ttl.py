@@ -4,11 +4,11 @@ clusters."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import inf
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.nodes.pods_by_node import NODES
 from fairlead.operations.api import Object

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.base.records import dataclass, field
 from fairlead.codec.types.times import parse_duration
 
 PREFIX = "simulation.fairlead/"

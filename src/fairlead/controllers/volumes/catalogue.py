@@ -5,42 +5,39 @@ from __future__ import annotations
 
 from fairlead.controllers.dependencies import Dependencies, LazyBuild
 from fairlead.controllers.framework import Reconciler
+from fairlead.controllers.volumes import binder, ephemeral, expander, protection
 
 _CLAIMS, _VOLUMES = "core/v1/persistentvolumeclaims", "core/v1/persistentvolumes"
 
 
 def _claim_protection(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.volumes.protection import ClaimProtection
-
-    return ClaimProtection(dependencies.client("pvc-protection-controller"), dependencies.dialect)
+    return protection.ClaimProtection(
+        dependencies.client("pvc-protection-controller"), dependencies.dialect
+    )
 
 
 def _volume_protection(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.volumes.protection import VolumeProtection
-
-    return VolumeProtection(dependencies.client("pv-protection-controller"), dependencies.dialect)
+    return protection.VolumeProtection(
+        dependencies.client("pv-protection-controller"), dependencies.dialect
+    )
 
 
 def _volume_binder(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.volumes.binder import VolumeBinder
-
     client = dependencies.client("persistent-volume-binder")
     recorder = dependencies.recorder(client, "persistentvolume-controller")
-    return VolumeBinder(dependencies.api, client, recorder)
+    return binder.VolumeBinder(dependencies.api, client, recorder)
 
 
 def _volume_expander(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.volumes.expander import VolumeExpander
-
     client = dependencies.client("expand-controller")
-    return VolumeExpander(dependencies.api, client, dependencies.recorder(client, "volume_expand"))
+    return expander.VolumeExpander(
+        dependencies.api, client, dependencies.recorder(client, "volume_expand")
+    )
 
 
 def _ephemeral_claims(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.volumes.ephemeral import EphemeralClaims
-
     client = dependencies.client("ephemeral-volume-controller")
-    return EphemeralClaims(
+    return ephemeral.EphemeralClaims(
         dependencies.api, client, dependencies.recorder(client, "ephemeral_volume")
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.base.records import dataclass
+from dataclasses import dataclass
+
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.volumes.facts import (
     class_of,

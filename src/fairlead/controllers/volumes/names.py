@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 from fairlead.operations.api import Object
 from fairlead.resources.core.persistent_volumes import CLASS_ANNOTATION
 

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from fairlead.controllers.dependencies import Dependencies, LazyBuild
 from fairlead.controllers.framework import Reconciler
+from fairlead.controllers.workloads import finished_jobs, replicas
+from fairlead.controllers.workloads.autoscalers import controller as autoscalers
+from fairlead.controllers.workloads.cron_jobs import controller as cron_jobs
+from fairlead.controllers.workloads.daemon_sets import controller as daemon_sets
+from fairlead.controllers.workloads.deployments import controller as deployments
+from fairlead.controllers.workloads.jobs import controller as jobs
+from fairlead.controllers.workloads.stateful_sets import controller as stateful_sets
 
 _PODS = "core/v1/pods"
 _JOBS = "batch/v1/jobs"
@@ -19,51 +26,41 @@ def _replication_controllers(dependencies: Dependencies) -> Reconciler:
 
 
 def _replicas(dependencies: Dependencies, resource: str, name: str) -> Reconciler:
-    from fairlead.controllers.workloads.replicas import Replicas
-
     client = dependencies.client(name)
-    return Replicas(
+    return replicas.Replicas(
         resource, dependencies.api, client, dependencies.recorder(client, name), dependencies.pods
     )
 
 
 def _deployments(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.workloads.deployments.controller import Deployments
-
     client = dependencies.client("deployment-controller")
     events = dependencies.recorder(client, "deployment-controller")
-    return Deployments(dependencies.api, client, events, dependencies.pods)
+    return deployments.Deployments(dependencies.api, client, events, dependencies.pods)
 
 
 def _jobs(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.workloads.jobs.controller import Jobs
-
     client = dependencies.client("job-controller")
-    return Jobs(
+    return jobs.Jobs(
         dependencies.api, client, dependencies.recorder(client, "job-controller"), dependencies.pods
     )
 
 
 def _cron_jobs(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.workloads.cron_jobs.controller import CronJobs
-
     client = dependencies.client("cronjob-controller")
-    return CronJobs(dependencies.api, client, dependencies.recorder(client, "cronjob-controller"))
+    return cron_jobs.CronJobs(
+        dependencies.api, client, dependencies.recorder(client, "cronjob-controller")
+    )
 
 
 def _autoscalers(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.workloads.autoscalers.controller import Autoscalers
-
     client = dependencies.client("horizontal-pod-autoscaler")
     events = dependencies.recorder(client, "horizontal-pod-autoscaler")
-    return Autoscalers(dependencies.api, client, events)
+    return autoscalers.Autoscalers(dependencies.api, client, events)
 
 
 def _daemon_sets(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.workloads.daemon_sets.controller import DaemonSets
-
     client = dependencies.client("daemon-set-controller")
-    return DaemonSets(
+    return daemon_sets.DaemonSets(
         dependencies.api,
         client,
         dependencies.recorder(client, "daemonset-controller"),
@@ -72,17 +69,13 @@ def _daemon_sets(dependencies: Dependencies) -> Reconciler:
 
 
 def _stateful_sets(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.workloads.stateful_sets.controller import StatefulSets
-
     client = dependencies.client("statefulset-controller")
     events = dependencies.recorder(client, "statefulset-controller")
-    return StatefulSets(dependencies.api, client, events, dependencies.pods)
+    return stateful_sets.StatefulSets(dependencies.api, client, events, dependencies.pods)
 
 
 def _finished_jobs(dependencies: Dependencies) -> Reconciler:
-    from fairlead.controllers.workloads.finished_jobs import FinishedJobs
-
-    return FinishedJobs(dependencies.client("ttl-after-finished-controller"))
+    return finished_jobs.FinishedJobs(dependencies.client("ttl-after-finished-controller"))
 
 
 BUILDERS: dict[str, LazyBuild] = {

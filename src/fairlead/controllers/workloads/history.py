@@ -6,13 +6,13 @@ Used for StatefulSets and DaemonSets; Deployments keep their history in ReplicaS
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from fairlead.base.errors import StatusError, bad_request
-from fairlead.base.records import dataclass
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.names import SUFFIX_LETTERS

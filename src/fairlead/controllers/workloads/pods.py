@@ -11,6 +11,7 @@ from fairlead.codec.types.times import parse_time
 from fairlead.controllers.workloads.index import Dependent
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED, REQUIRED
+from fairlead.resources.core.pods.annotations import is_deletion_cost
 from fairlead.storage.version import Version
 
 PODS = "core/v1/pods"
@@ -180,8 +181,6 @@ def to_remove(
 
 
 def _cost(pod: Pod, annotation: str) -> int:
-    from fairlead.resources.core.pods.annotations import is_deletion_cost  # imports all pod rules
-
     text = pod.annotations.get(annotation, "0") if annotation else "0"
     return int(text) if is_deletion_cost(text) else 0
 

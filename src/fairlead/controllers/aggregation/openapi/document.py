@@ -8,12 +8,12 @@ rejected here. CPU-bound: run it in a thread.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 import orjson
 
-from fairlead.base.records import dataclass
 from fairlead.codec.gnostic import encode_document
 from fairlead.controllers.aggregation.openapi.json_slices import Pieces, Unreadable
 from fairlead.controllers.aggregation.openapi.schema_walk import (

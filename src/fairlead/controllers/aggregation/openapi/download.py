@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
 from fairlead.api.openapi.answers import TEXT, Document, pack
 from fairlead.base.budget import SizeLimitExceeded
-from fairlead.base.records import dataclass
 from fairlead.codec.bodies import check_values
 from fairlead.controllers.aggregation.calls import DESCRIBER, ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
+from fairlead.controllers.aggregation.openapi import conversion, document
 from fairlead.controllers.aggregation.openapi.json_slices import Unreadable
 from fairlead.wire.outgoing.response import Response
-
-if TYPE_CHECKING:  # loaded lazily: few servers have extension servers
-    from fairlead.controllers.aggregation.openapi.document import Part
 
 OLD, NEW = "/openapi/v2", "/openapi/v3"
 SECONDS = 60.0
@@ -30,13 +26,12 @@ MAX_INDEX_BYTES = 1024 * 1024
 _HASH = re.compile(r"[-.~\w]{1,128}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedDocuments:
+class FetchedDocuments(NamedTuple):
     """The documents of a server and their ETags. `address` is the URL of its own OpenAPI 3
     document. `is_old`: it has no OpenAPI 3; `converted` is then converted from its OpenAPI 2
     document."""
 
-    part: Part | None = None
+    part: document.Part | None = None
     address: str = ""
     is_old: bool = False
     converted: Document | None = None
@@ -46,7 +41,7 @@ class FetchedDocuments:
 
 def without_tags(fetched: FetchedDocuments) -> FetchedDocuments:
     """A copy without ETags, so that everything is fetched again."""
-    return replace(fetched, old_tag="", new_tag="")
+    return fetched._replace(old_tag="", new_tag="")
 
 
 class DocumentFetcher:
@@ -64,11 +59,11 @@ class DocumentFetcher:
             return fetched
         if reply.status == 404:
             return (
-                fetched if fetched.is_old else replace(fetched, address="", is_old=True, old_tag="")
+                fetched if fetched.is_old else fetched._replace(address="", is_old=True, old_tag="")
             )
         address = _address(reply.content, extension)
         tag = reply.header(b"etag")
-        return replace(fetched, address=address, is_old=False, converted=None, new_tag=tag)
+        return fetched._replace(address=address, is_old=False, converted=None, new_tag=tag)
 
     async def fetch_document(
         self, extension: Extension, fetched: FetchedDocuments
@@ -78,28 +73,25 @@ class DocumentFetcher:
         if reply.status == 304:
             return fetched
         if reply.status == 404:
-            return replace(fetched, part=None, converted=None, old_tag="")
+            return fetched._replace(part=None, converted=None, old_tag="")
         async with self._reading:  # one at a time: parsing takes time and memory
             part, converted_document = await asyncio.to_thread(
                 self._read, reply.content, extension, convert=fetched.is_old
             )
-        return replace(
-            fetched, part=part, converted=converted_document, old_tag=reply.header(b"etag")
+        return fetched._replace(
+            part=part, converted=converted_document, old_tag=reply.header(b"etag")
         )
 
     def _read(
         self, raw: bytes, extension: Extension, *, convert: bool
-    ) -> tuple[Part, Document | None]:
-        from fairlead.controllers.aggregation.openapi.conversion import converted
-        from fairlead.controllers.aggregation.openapi.document import part_of, read_description
-
+    ) -> tuple[document.Part, Document | None]:
         group, version = extension.group_version
-        description = read_description(raw, group, version)
+        description = document.read_description(raw, group, version)
         converted_document: Document | None = None
         if convert:
-            text = orjson.dumps(converted(description), option=orjson.OPT_SORT_KEYS)
+            text = orjson.dumps(conversion.converted(description), option=orjson.OPT_SORT_KEYS)
             converted_document = pack(sha256(text).hexdigest().upper(), text, TEXT)
-        return part_of(description, group, version, self._kind_mark), converted_document
+        return document.part_of(description, group, version, self._kind_mark), converted_document
 
     async def _fetch(self, extension: Extension, path: str, tag: str, most: int) -> Response:
         headers = (("accept", "application/json"), *((("if-none-match", tag),) if tag else ()))

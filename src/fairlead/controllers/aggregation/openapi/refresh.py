@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairlead.api.openapi.service import NOBODY, Others, Remote
 from fairlead.base.logs import quoted
-from fairlead.base.records import dataclass, field
 from fairlead.controllers.aggregation.calls import ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
+from fairlead.controllers.aggregation.openapi import document as openapi_document
+from fairlead.controllers.aggregation.openapi import merge
 from fairlead.controllers.aggregation.openapi.download import (
     DocumentFetcher,
     FetchedDocuments,
@@ -24,9 +26,6 @@ from fairlead.controllers.aggregation.proxy import DocumentProxy, converted_answ
 from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.controllers.queue import WorkQueue
 from fairlead.wire.outgoing.response import CallError
-
-if TYPE_CHECKING:
-    from fairlead.controllers.aggregation.openapi.document import Part
 
 logger = logging.getLogger("fairlead.controllers.aggregation")
 
@@ -208,7 +207,7 @@ def _rank(extension: Extension) -> tuple[int, int]:
     return extension.group_priority, extension.version_priority
 
 
-def _merged(parts: list[Part], kind_mark: str, document: dict[str, Any]) -> dict[str, Any]:
-    from fairlead.controllers.aggregation.openapi.merge import merged
-
-    return merged(document, parts, kind_mark)
+def _merged(
+    parts: list[openapi_document.Part], kind_mark: str, document: dict[str, Any]
+) -> dict[str, Any]:
+    return merge.merged(document, parts, kind_mark)

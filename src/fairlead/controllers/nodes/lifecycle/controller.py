@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys

@@ -6,10 +6,10 @@ things worse. If no node in any zone reports, the fault is probably on our side,
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass, field
 from fairlead.operations.api import Object
 
 _FEWEST_LOST = 2  # up to this many lost nodes a zone with ready nodes counts as normal

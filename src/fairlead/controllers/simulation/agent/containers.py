@@ -6,10 +6,10 @@ All state is in the stored status, so a restarted server continues where it stop
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fairlead.base.caches import memoized
-from fairlead.base.records import dataclass, field
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, WARNING
 from fairlead.controllers.simulation.behaviour import ContainerBehaviour

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.records import dataclass
 from fairlead.operations.api import Object
 from fairlead.resources.causes import quote
 

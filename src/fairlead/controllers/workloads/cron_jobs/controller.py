@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from fairlead.base import budget, clock
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass
 from fairlead.codec.types.times import format_time, parse_time
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from fairlead.base.records import dataclass, field
 from fairlead.controllers.workloads.daemon_sets.placement import Fit
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.resources.core.pods import FINISHED

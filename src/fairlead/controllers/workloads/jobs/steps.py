@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 
 from fairlead.base import clock
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass, field
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL
 from fairlead.controllers.workloads import statuses

@@ -7,9 +7,9 @@ holds if a broken template blocks the pod and the new template would fix it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from functools import partial
 
-from fairlead.base.records import dataclass
 from fairlead.controllers.workloads.batches import run_all, run_growing
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.controllers.workloads.replicas import resolved
