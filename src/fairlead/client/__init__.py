@@ -13,6 +13,7 @@ async with Client.load() as client:
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairlead.client.access.model import Access, AccessError, Impersonation
@@ -70,6 +71,4 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.base.records import dataclass
 from fairlead.client.errors import ApiError
 from fairlead.client.session import Request, Session
 

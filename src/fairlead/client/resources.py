@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import orjson
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES
+from fairlead.client import conditions
+from fairlead.client import watch as client_watch
 from fairlead.client.discovery import ResourceType
 from fairlead.client.session import JSON, Request, Session
-
-if TYPE_CHECKING:
-    from fairlead.client.conditions import Holds
-    from fairlead.client.watch import Watch
 
 Object = dict[str, Any]
 
@@ -131,12 +129,10 @@ class Resource:
         accept: str = JSON,
         timeout: float | None = None,
         **query: Any,
-    ) -> Watch:
+    ) -> client_watch.Watch:
         """A watch, for `async for`. Begins with an ADDED event for each object, or with `since`,
         after that list or resource version."""
-        from fairlead.client.watch import Watch
-
-        return Watch(
+        return client_watch.Watch(
             self, namespace, name=name, since=since, accept=accept, timeout=timeout, query=query
         )
 
@@ -144,7 +140,7 @@ class Resource:
         self,
         /,
         name: str,
-        holds: Holds,
+        holds: conditions.Holds,
         namespace: str | None = None,
         *,
         timeout: float | None = None,
@@ -152,9 +148,7 @@ class Resource:
         """Wait until `holds` is true for the object (None if it does not exist), such as
         `has_condition("Ready")` of `fairlead.client.conditions`. Returns the object; raises
         TimeoutError."""
-        from fairlead.client.conditions import wait_until
-
-        return await wait_until(self, name, holds, namespace, timeout)
+        return await conditions.wait_until(self, name, holds, namespace, timeout)
 
     async def create(
         self,

@@ -8,13 +8,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, M
 from contextlib import aclosing, asynccontextmanager
 from itertools import count
 from random import uniform
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
 
 from fairlead import __version__
-from fairlead.base.records import dataclass
 from fairlead.client.access.model import Access, AccessError, Proof
 from fairlead.client.access.tls import Routes
 from fairlead.client.errors import ApiError, Unreachable, error_of_answer
@@ -36,8 +35,7 @@ _PATH = "%/?#[]@!$&'()*+,;=:~"  # characters not escaped in a path
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A request. `timeout` covers all attempts and, unless the body is streamed, the body."""
 
     method: str

@@ -56,6 +56,7 @@ from fairlead.resources.core.services.allocation import (
     parse_networks,
     parse_ports,
 )
+from fairlead.resources.custom import webhook_conversion
 from fairlead.resources.custom.definition import Converter
 from fairlead.resources.custom.registry import DEFINITIONS, Registry
 from fairlead.resources.gates import GateError, parse_gates
@@ -189,12 +190,10 @@ class Assembly:
         conversion = definition["spec"].get("conversion") or {}
         if conversion.get("strategy") != "Webhook":
             return None
-        from fairlead.resources.custom.webhook_conversion import (
-            WebhookConverter,  # lazy: few servers need it
-        )
-
         kind = definition["spec"]["names"]["kind"]
-        return WebhookConverter(self.webhooks, self.dialect, kind, conversion["webhook"])
+        return webhook_conversion.WebhookConverter(
+            self.webhooks, self.dialect, kind, conversion["webhook"]
+        )
 
     def _authorization(self) -> Authorization:
         options = self.options

@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from fairlead.base.compiled import is_compiled
@@ -113,6 +114,4 @@ def _own_command() -> str:
 
 
 def _quoted(path: Path) -> str:
-    from shlex import quote
-
     return quote(str(path))

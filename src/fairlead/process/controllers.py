@@ -26,6 +26,7 @@ from fairlead.controllers.event_expiry import EventExpiry
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import Controller, Controllers
 from fairlead.controllers.own_service import OwnService
+from fairlead.controllers.servers import identity as server_identity
 from fairlead.controllers.servers.election import Elector, Work
 from fairlead.controllers.servers.endpoint_list import (
     LeaseBased,
@@ -41,7 +42,7 @@ from fairlead.controllers.servers.flags import (
     election_lease,
     election_pace,
 )
-from fairlead.controllers.servers.identity import IdentityLease
+from fairlead.controllers.simulation import setup
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.process.certificates.authority import Pair
@@ -99,11 +100,7 @@ class ControllerManager:
         self.aggregation: ClusterRoleAggregation | None = None
         self.additional: list[Controller] = []  # more controllers for every server
         if options.simulate_nodes:
-            from fairlead.controllers.simulation.setup import (
-                answer_for_containers,  # lazy: few servers need it
-            )
-
-            answer_for_containers(api, options)
+            setup.answer_for_containers(api, options)
         if not has_part:
             return
         dependencies = self._dependencies()
@@ -143,9 +140,7 @@ class ControllerManager:
     def _simulation(self, dependencies: Dependencies) -> Sequence[Controller]:
         if not self._options.simulate_nodes:
             return ()
-        from fairlead.controllers.simulation.setup import build_simulation  # lazy
-
-        return build_simulation(dependencies, self._running)
+        return setup.build_simulation(dependencies, self._running)
 
     async def prepare(self, service: Object, server: Server | None) -> None:
         """Publish the address of this server in its own service, now and while it runs. Without an
@@ -200,8 +195,8 @@ class ControllerManager:
             running.append(self._identity_lease())
         await Controllers(self._api, running, self._events).run()
 
-    def _identity_lease(self) -> IdentityLease:
-        return IdentityLease(
+    def _identity_lease(self) -> server_identity.IdentityLease:
+        return server_identity.IdentityLease(
             self._objects,
             self._api.dialect,
             self._options.identity_lease_duration_seconds,

@@ -15,13 +15,13 @@ from fairlead.api.metrics import Metrics
 from fairlead.api.openapi import OpenApi
 from fairlead.api.pages import Pages
 from fairlead.api.request_log import log_operation, log_request
+from fairlead.api.testing import setup as testing_setup
 from fairlead.console.handler import add_console
 from fairlead.process.assembly import Assembly
 from fairlead.process.backup.page import add_backup_page
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
-    from fairlead.api.testing.setup import Powers
     from fairlead.process.workers.worker import Worker
 
 
@@ -69,12 +69,10 @@ def build_application(
     )
 
 
-def _powers(options: argparse.Namespace, assembly: Assembly) -> Powers | None:
+def _powers(options: argparse.Namespace, assembly: Assembly) -> testing_setup.Powers | None:
     if not options.testing:
         return None
-    from fairlead.api.testing.setup import Powers  # lazy: for tests only
-
-    return Powers(assembly.api)
+    return testing_setup.Powers(assembly.api)
 
 
 def _metrics(assembly: Assembly, worker: Worker | None) -> Metrics:

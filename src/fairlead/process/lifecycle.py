@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from fairlead.api.app import Application
+from fairlead.api.audit import own_operations
+from fairlead.api.audit import setup as audit_setup
 from fairlead.api.audit.flags import wants_audit
 from fairlead.api.health import OBJECTS, PARTS, STORE, WORK, Progress
 from fairlead.api.stalls import StallMonitor
@@ -38,6 +40,8 @@ from fairlead.process.handlers import build_application
 from fairlead.process.listeners import Acceptor, listen, shown_address
 from fairlead.process.stores import check_dialect, embedded_log, etcd_log
 from fairlead.process.tasks import Supervisor
+from fairlead.process.workers import parent as parent_process
+from fairlead.process.workers import worker as worker_process
 from fairlead.resources.registry import Resources
 from fairlead.storage.backend import StorageError
 from fairlead.storage.derived_cache import FORMS
@@ -52,7 +56,6 @@ from fairlead.wire.incoming.tls import TlsTransport
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
     from fairlead.process.workers.slot import WorkerSlot
-    from fairlead.process.workers.worker import Worker
 
 logger = logging.getLogger("fairlead")
 
@@ -67,7 +70,9 @@ class FatalError(Exception):
 class Server:
     """One process that serves a data directory, alone or as one of several workers."""
 
-    def __init__(self, options: argparse.Namespace, worker: Worker | None = None) -> None:
+    def __init__(
+        self, options: argparse.Namespace, worker: worker_process.Worker | None = None
+    ) -> None:
         self.options = options
         self._worker = worker
         self.dialect: Dialect = DIALECTS[options.dialect]
@@ -220,16 +225,13 @@ class Server:
         """Return the audit log, which also records the operations of the server's own parts."""
         if not wants_audit(self.options):
             return None
-        from fairlead.api.audit.own_operations import OwnOperations  # lazy: few servers need it
-        from fairlead.api.audit.setup import AuditError, build_auditor
-
         try:
             locks = self._worker.worker_slot.directory if self._worker is not None else None
-            auditor = build_auditor(self.options, self.dialect, resources, locks)
-        except AuditError as error:
+            auditor = audit_setup.build_auditor(self.options, self.dialect, resources, locks)
+        except audit_setup.AuditError as error:
             raise StartError(str(error)) from None
         if auditor is not None:
-            self.api.auditor = OwnOperations(auditor)
+            self.api.auditor = own_operations.OwnOperations(auditor)
         return auditor
 
     def _application(self, auditor: Auditor | None) -> Application:
@@ -339,14 +341,14 @@ def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
 
 
 def _serve_together(options: argparse.Namespace, run: Callable[..., None]) -> int:
-    # Imported lazily, but before the fork, so that workers share the memory of the modules.
-    from fairlead.process.workers.parent import Parent
-    from fairlead.process.workers.worker import Worker
+    make_worker = worker_process.Worker  # loaded before the fork: workers share its memory
 
     async def work(slot: WorkerSlot) -> None:
-        await Server(options, Worker(slot, options.workers)).run()
+        await Server(options, make_worker(slot, options.workers)).run()
 
-    parent = Parent(options, lambda slot: _exit_code(lambda: run(work(slot))), stop_signals())
+    parent = parent_process.Parent(
+        options, lambda slot: _exit_code(lambda: run(work(slot))), stop_signals()
+    )
     return _exit_code(parent.run)
 
 

@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING
 from fairlead.base.dialect import DIALECTS, Dialect
 from fairlead.base.logs import log_exit_reason
 from fairlead.process.assembly import StartError
+from fairlead.resources.etcd_format import codec as etcd_format_codec
+from fairlead.resources.etcd_format import encrypted
 from fairlead.resources.registry import Resources
-from fairlead.storage.followed import FollowedLog
+from fairlead.storage import followed
+from fairlead.storage.encryption import configuration
+from fairlead.storage.etcd.flags import build_etcd_source
+from fairlead.storage.sqlite import read_only
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.format import OldNames
 from fairlead.storage.sqlite.log import EmbeddedLog, Sealing
@@ -41,9 +46,7 @@ def embedded_log(
     systems = {name: dialect.system_namespace for name, dialect in DIALECTS.items()}
     directory: Path = options.data_dir
     if options.read_only:
-        from fairlead.storage.sqlite.read_only import copy_of_store  # lazy: few servers need it
-
-        directory = copy_of_store(directory, scratch)
+        directory = read_only.copy_of_store(directory, scratch)
     backend = SqliteBackend(
         directory,
         dialect.name,
@@ -55,14 +58,12 @@ def embedded_log(
     return log
 
 
-def etcd_log(options: argparse.Namespace, resources: Resources) -> FollowedLog:
+def etcd_log(options: argparse.Namespace, resources: Resources) -> followed.FollowedLog:
     """Return the log of an etcd cluster, to which other servers write, too."""
     source = etcd_source(options, resources)
     if options.read_only:
-        from fairlead.storage.sqlite.read_only import ReadOnlySource  # lazy: few servers need it
-
-        source = ReadOnlySource(source)
-    log = FollowedLog(source)
+        source = read_only.ReadOnlySource(source)
+    log = followed.FollowedLog(source)
     log.on_fatal = _stop_at_once
     return log
 
@@ -73,8 +74,6 @@ def etcd_source(
     around: Callable[[Codec], Codec] = lambda codec: codec,
 ) -> Source:
     """Return the etcd cluster that the options describe. `around` may wrap its codec."""
-    from fairlead.storage.etcd.flags import build_etcd_source  # lazy: few servers need it
-
     codec = around(_sealed(options, resources))
     return build_etcd_source(options, codec, _lasting(options, resources), _weighing(resources))
 
@@ -83,11 +82,9 @@ def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:
     """Return the encryption of stored values; None if it is off. Raises StartError."""
     if options.encryption_provider_config is None:
         return None
-    from fairlead.storage.encryption.configuration import EncryptionError
-
     try:
         return sealing_of(options, resources)
-    except EncryptionError as error:
+    except configuration.EncryptionError as error:
         raise StartError(str(error)) from None
 
 
@@ -96,22 +93,15 @@ def sealed_rows(options: argparse.Namespace, resources: Resources) -> Sealing | 
     keys = _sealing(options, resources)
     if keys is None:
         return None
-    from fairlead.resources.etcd_format.codec import ReferenceCodec
-    from fairlead.resources.etcd_format.encrypted import EncryptedRows
-
-    return EncryptedRows(ReferenceCodec(resources), keys)
+    return encrypted.EncryptedRows(etcd_format_codec.ReferenceCodec(resources), keys)
 
 
 def _sealed(options: argparse.Namespace, resources: Resources) -> Codec:
-    from fairlead.resources.etcd_format.codec import ReferenceCodec
-
-    codec = ReferenceCodec(resources)
+    codec = etcd_format_codec.ReferenceCodec(resources)
     keys = _sealing(options, resources)
     if keys is None:
         return codec
-    from fairlead.resources.etcd_format.encrypted import EncryptedCodec
-
-    return EncryptedCodec(codec, keys, options.etcd_prefix)
+    return encrypted.EncryptedCodec(codec, keys, options.etcd_prefix)
 
 
 def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str, str], int | None]:
@@ -163,11 +153,9 @@ def sealing_of(options: argparse.Namespace, resources: Resources) -> Keys | None
     if path is None:
         return None
     if path not in _KEYS_BY_PATH:
-        from fairlead.storage.encryption.configuration import FLAG, read_encryption
-
-        _KEYS_BY_PATH[path] = read_encryption(path, resources.dialect)
+        _KEYS_BY_PATH[path] = configuration.read_encryption(path, resources.dialect)
         for name in _unknown_resources(_KEYS_BY_PATH[path], resources):
-            logger.warning("%s: %s: %s is not a stored resource", FLAG, path, name)
+            logger.warning("%s: %s: %s is not a stored resource", configuration.FLAG, path, name)
     return _KEYS_BY_PATH[path]
 
 

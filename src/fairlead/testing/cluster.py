@@ -13,7 +13,8 @@ from typing import Any, Self
 
 from fairlead.base.dialect import DIALECTS
 from fairlead.client import Client
-from fairlead.client.errors import ApiError, Conflict, NotFound, Unreachable
+from fairlead.client.errors import ApiError, Conflict, NotFound
+from fairlead.client.errors import Unreachable as Unreachable
 from fairlead.client.sync import SyncClient
 from fairlead.testing.contents import Contents, Source, objects_of
 from fairlead.testing.dumps import DumpLoader

@@ -15,12 +15,12 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from fairlead.cli import main as run
+
 _STOP_TIMEOUT = 10.0
 
 
 def main(words: Sequence[str]) -> int:
-    from fairlead.cli import main as run
-
     directory, *command = words
     alone, finished = threading.Event(), threading.Event()
 

@@ -4,14 +4,16 @@ test."""
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:  # imported by the first test that uses a server
+from fairlead.testing import cluster as clusters
+
+if TYPE_CHECKING:
     from fairlead.testing.cluster import Cluster
 
 ClusterFactory = Callable[..., "Cluster"]
@@ -47,21 +49,17 @@ def _running(config: pytest.Config, cluster: Cluster) -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """A server for the whole session, one per xdist worker."""
-    from fairlead.testing.cluster import Cluster
-
-    flags = pytestconfig.getini(_FLAGS)
-    with _running(pytestconfig, Cluster(*flags, dialect=pytestconfig.getini(_DIALECT))) as started:
+    flags, dialect = pytestconfig.getini(_FLAGS), pytestconfig.getini(_DIALECT)
+    with _running(pytestconfig, clusters.Cluster(*flags, dialect=dialect)) as started:
         yield started
 
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
     """The name of a new namespace, which is deleted after the test."""
-    from fairlead.client.errors import Unreachable
-
     name = cluster.new_namespace()
     yield name
-    with suppress(*() if cluster.runs else (Unreachable,)):
+    with suppress(*() if cluster.runs else (clusters.Unreachable,)):
         cluster.delete_namespace(name)
 
 
@@ -81,14 +79,10 @@ def restored(cluster: Cluster) -> Iterator[Cluster]:
 @pytest.fixture
 def cluster_factory(pytestconfig: pytest.Config) -> Iterator[ClusterFactory]:
     """Starts servers with other flags; they end with the test."""
-    from contextlib import ExitStack
-
-    from fairlead.testing.cluster import Cluster
-
     with ExitStack() as running:
 
         def start(*flags: str, dialect: str = "kubernetes", **settings: Any) -> Cluster:
-            started = Cluster(*flags, dialect=dialect, **settings)
+            started = clusters.Cluster(*flags, dialect=dialect, **settings)
             return running.enter_context(_running(pytestconfig, started))
 
         yield start

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
-from fairlead.base.records import dataclass
 from fairlead.client import Client
 from fairlead.client.sync import SyncClient
+from fairlead.process.certificates import issue
 from fairlead.process.certificates.authority import certificate_fields, self_contained
 from fairlead.process.data_directory import write_private
 from fairlead.testing.libraries import Libraries
@@ -56,9 +57,7 @@ class Users:
         self, name: str, groups: Sequence[str], now: datetime, life: timedelta
     ) -> User:
         """Return a user with a certificate that is valid from now on."""
-        from fairlead.process.certificates.issue import Issued, issue_client
-
-        issued = issue_client(Issued(self._ca, self._ca_key), name, groups, now, life)
+        issued = issue.issue_client(issue.Issued(self._ca, self._ca_key), name, groups, now, life)
         return self._user(name, certificate_fields(issued.certificate, issued.key))
 
     def with_token(self, name: str, token: str, namespace: str) -> User:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from fairlead.process.certificates import issue
 from fairlead.testing.powers import Lent
 
 Object = dict[str, Any]
@@ -134,9 +135,7 @@ def _serve(
 
 
 def _context(authority: tuple[bytes, bytes]) -> ssl.SSLContext:
-    from fairlead.process.certificates.issue import Issued, issue_serving
-
-    issued = issue_serving(Issued(*authority), [_HOST], datetime.now(UTC), _LIFE)
+    issued = issue.issue_serving(issue.Issued(*authority), [_HOST], datetime.now(UTC), _LIFE)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.NamedTemporaryFile() as file:
         file.write(issued.certificate + issued.key)

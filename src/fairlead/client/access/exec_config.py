@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.client_config import ClientConfigError
 
 NEVER, IF_AVAILABLE, ALWAYS = MODES = ("Never", "IfAvailable", "Always")

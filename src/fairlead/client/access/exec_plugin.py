@@ -15,7 +15,14 @@ from fairlead.base.terminal import printable
 from fairlead.client.access.exec_config import ALWAYS, NEVER, ExecConfig
 from fairlead.client.access.model import AccessError, CredentialsError, Proof
 from fairlead.client.access.renewal import Fetched, RenewedCredentials, shared
-from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError, bearer, check_pair
+from fairlead.codec.types.times import TimeError, parse_time
+from fairlead.wire.outgoing.client_config import (
+    ClientConfig,
+    ClientConfigError,
+    bearer,
+    check_pair,
+    parse_document,
+)
 
 _KIND = "ExecCredential"
 _NOT_INSTALLED = "The client configuration names a credential plugin that is not here."
@@ -187,8 +194,6 @@ def _status(printed: bytes, api_version: str) -> dict[str, Any]:
 
 
 def _decoded(printed: bytes) -> dict[str, Any]:
-    from fairlead.wire.outgoing.client_config import parse_document
-
     try:
         value = parse_document(printed)
     except ValueError as error:
@@ -209,8 +214,6 @@ def _text(status: Mapping[str, Any], name: str) -> str:
 def _moment(text: str) -> float | None:
     if not text:
         return None
-    from fairlead.codec.types.times import TimeError, parse_time
-
     try:
         return parse_time(text).timestamp()
     except TimeError as error:

@@ -12,10 +12,12 @@ from urllib.parse import urlsplit
 
 from fairlead.base.files import stamp
 from fairlead.base.terminal import printable
+from fairlead.client.access import exec_config, exec_plugin, oidc
 from fairlead.client.access.files import (
     Configuration,
     Entry,
     Sources,
+    pod_environment,
     read_configuration,
     sources_of,
 )
@@ -123,8 +125,6 @@ class _AccessLoader:
     def _without_files(self, user: Entry) -> tuple[Entry, Entry]:
         """The cluster and user if no server is configured: from the pod or the environment; raises
         InvalidConfiguration."""
-        from fairlead.client.access.files import pod_environment
-
         around = pod_environment()
         if around is not None:
             self._namespace = around.namespace()
@@ -160,9 +160,7 @@ class _AccessLoader:
     def _check(self) -> None:
         cluster, user = self._cluster, self._user
         if user.value.get("exec") is not None:
-            from fairlead.client.access.exec_config import check_exec
-
-            check_exec(user.value["exec"], self._name("users"))
+            exec_config.check_exec(user.value["exec"], self._name("users"))
         problems = [
             *user_problems(user.value, self._name("users"), user.directory),
             *cluster_problems(cluster.value, self._name("clusters"), cluster.directory),
@@ -176,16 +174,11 @@ class _AccessLoader:
         if config.token or config.token_file or config.username:
             return FixedCredentials(config)
         if user.get("exec") is not None:
-            from fairlead.client.access.exec_config import parse_exec
-            from fairlead.client.access.exec_plugin import exec_credentials
-
-            plugin = parse_exec(user["exec"], self._user.directory)
+            plugin = exec_config.parse_exec(user["exec"], self._user.directory)
             cluster = self._cluster.value
-            return exec_credentials(plugin, config, cluster, self._choices.stdin_taken)
+            return exec_plugin.exec_credentials(plugin, config, cluster, self._choices.stdin_taken)
         if user.get("auth-provider") is not None:
-            from fairlead.client.access.oidc import provider_credentials
-
-            return provider_credentials(name, self._user, config)
+            return oidc.provider_credentials(name, self._user, config)
         return FixedCredentials(config, _pair_files(self._user))
 
 

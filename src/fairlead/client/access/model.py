@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from fairlead.base.records import dataclass, field
 from fairlead.wire.outgoing.client_config import ClientConfig
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import orjson
 
-from fairlead.base.records import dataclass
 from fairlead.base.terminal import printable
 from fairlead.client.access.model import CredentialsError
 from fairlead.wire.outgoing.client import HttpClient

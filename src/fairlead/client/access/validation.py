@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from fairlead.client.access import exec_config
 from fairlead.wire.outgoing.client_config import ClientConfigError
 
 Fields = Mapping[str, Any]
@@ -80,8 +81,6 @@ def user_problems(user: Fields, name: str, directory: Path) -> Iterator[str]:
 
 
 def _exec_problems(plugin: Fields, name: str) -> Iterator[str]:
-    from fairlead.client.access.exec_config import MODES, default_mode  # lazy: few users have one
-
     needed = f"is missing in the credential plugin (exec) of {name}"
     for field in ("command", "apiVersion"):
         if not plugin.get(field):
@@ -89,10 +88,10 @@ def _exec_problems(plugin: Fields, name: str) -> Iterator[str]:
     for variable in plugin.get("env") or ():
         if not variable.get("name"):
             yield f"env variable name {needed}"
-    mode = plugin.get("interactiveMode") or default_mode(plugin.get("apiVersion") or "")
+    mode = plugin.get("interactiveMode") or exec_config.default_mode(plugin.get("apiVersion") or "")
     if not mode:
         yield f"interactiveMode {needed}"
-    elif mode not in MODES:
+    elif mode not in exec_config.MODES:
         yield f'invalid interactiveMode for {name}: "{mode}"'
 
 

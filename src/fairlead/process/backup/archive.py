@@ -19,6 +19,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
@@ -27,7 +28,6 @@ import orjson
 
 from fairlead.base import clock
 from fairlead.base.dialect import DIALECTS
-from fairlead.base.records import dataclass
 from fairlead.storage.backend import Row
 
 

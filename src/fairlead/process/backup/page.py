@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
-from typing import TYPE_CHECKING
 
 from fairlead.api.answers import Answer
 from fairlead.api.chain import Handler
@@ -13,12 +12,9 @@ from fairlead.api.request import Request
 from fairlead.api.streamed_answers import StreamedAnswer
 from fairlead.base.errors import too_many_requests
 from fairlead.operations.api import Api
-from fairlead.process.backup import MEDIA_TYPE, PATH
+from fairlead.process.backup import MEDIA_TYPE, PATH, archive
 from fairlead.storage.backend import Row
 from fairlead.storage.version import Version, encoded_of
-
-if TYPE_CHECKING:
-    from fairlead.process.backup.archive import Header
 
 _MAX_CONCURRENT = 2
 
@@ -49,10 +45,8 @@ class BackupPage:
     async def _pieces(self) -> AsyncGenerator[bytes]:
         self._under_way += 1
         try:
-            from fairlead.process.backup.archive import pieces  # lazy: few servers need it
-
             header, rows = self._snapshot()
-            chunks = pieces(header, rows)
+            chunks = archive.pieces(header, rows)
             # Not closed at the end: the thread may still be running it after the client
             # disconnected.
             while piece := await asyncio.to_thread(next, chunks, b""):
@@ -60,14 +54,12 @@ class BackupPage:
         finally:
             self._under_way -= 1
 
-    def _snapshot(self) -> tuple[Header, Iterator[Row]]:
-        from fairlead.process.backup.archive import Header
-
+    def _snapshot(self) -> tuple[archive.Header, Iterator[Row]]:
         store = self._api.store
         state = [
             (collection.resource, collection.current("")) for collection in store.collections()
         ]
-        header = Header.of(self._api.dialect.name, store.revision)
+        header = archive.Header.of(self._api.dialect.name, store.revision)
         return header, _rows(sorted(state, key=lambda part: part[0]))
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from dataclasses import dataclass
 
-from fairlead.base.records import dataclass
 from fairlead.process.backup import UNFINISHED
 from fairlead.process.backup.archive import BackupError, Header
 from fairlead.process.backup.progress import Progress

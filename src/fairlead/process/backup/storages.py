@@ -6,12 +6,12 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
 
 from fairlead.base.dialect import DIALECTS
-from fairlead.base.records import dataclass
 from fairlead.process.backup.archive import BackupError, Header
 from fairlead.process.backup.progress import Progress
 from fairlead.process.backup.shared import RevisionGap, check_empty, fill

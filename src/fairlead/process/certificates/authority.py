@@ -9,14 +9,14 @@ import os
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from fairlead.base import clock
-from fairlead.base.records import dataclass
+from fairlead.process.certificates import issue
 from fairlead.process.certificates.validity import Validity, validity_of
 from fairlead.process.data_directory import (
     FileError,
@@ -24,9 +24,6 @@ from fairlead.process.data_directory import (
     read_private,
     write_private,
 )
-
-if TYPE_CHECKING:  # imported when a certificate has to be issued
-    from fairlead.process.certificates.issue import Issued
 
 logger = logging.getLogger("fairlead")
 
@@ -37,8 +34,7 @@ PROXY_NAME = "front-proxy-client"  # the common name of the certificate
 Clock = Callable[[], datetime]
 
 
-@dataclass(frozen=True, slots=True)
-class Lifetimes:
+class Lifetimes(NamedTuple):
     """Lifetimes of new certificates."""
 
     ca: timedelta = timedelta(days=3650)
@@ -55,8 +51,7 @@ def utc_now() -> datetime:
     return clock.now()
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """The files of a certificate and its key."""
 
     certificate: Path
@@ -75,12 +70,10 @@ class Pair:
         except ValueError as error:
             raise FileError(f"{self.certificate}: {error}") from None
 
-    def read(self) -> Issued:
-        from fairlead.process.certificates.issue import Issued
+    def read(self) -> issue.Issued:
+        return issue.Issued(read_private(self.certificate), read_private(self.key))
 
-        return Issued(read_private(self.certificate), read_private(self.key))
-
-    def write(self, issued: Issued) -> None:
+    def write(self, issued: issue.Issued) -> None:
         write_private(self.key, issued.key)
         write_private(self.certificate, issued.certificate)
 
@@ -151,17 +144,13 @@ def _ensure_issued(pki: Pki, hosts: list[str], now: datetime, life: timedelta) -
     same_issuer = issuer.is_the_same()
     same = same_issuer and _contains(remembered, host_list)
     if not same or _needs_renewal(pki.serving, now):
-        from fairlead.process.certificates.issue import issue_serving
-
         renewed = pki.serving.exists()
-        pki.serving.write(issue_serving(pki.ca.read(), hosts, now, life))
+        pki.serving.write(issue.issue_serving(pki.ca.read(), hosts, now, life))
         write_private(remembered, host_list.encode())
         if renewed:
             logger.info("a new serving certificate was issued for %d days", life.days)
     if not same_issuer or _needs_renewal(pki.admin, now):
-        from fairlead.process.certificates.issue import issue_admin
-
-        pki.admin.write(issue_admin(pki.ca.read(), now, life))
+        pki.admin.write(issue.issue_admin(pki.ca.read(), now, life))
     if not same_issuer:
         issuer.remember()
 
@@ -172,15 +161,11 @@ def _ensure_proxy(pki: Pki, now: datetime, lifetimes: Lifetimes) -> None:
     if _is_usable(ca):
         _renew_authority(ca, now, lifetimes.ca)
     else:
-        from fairlead.process.certificates.issue import make_authority
-
-        ca.write(make_authority("fairlead-front-proxy-ca", now, lifetimes.ca))
+        ca.write(issue.make_authority("fairlead-front-proxy-ca", now, lifetimes.ca))
     issuer = _Issuer(ca, ca.certificate.with_name("front-proxy-issuer"))
     same_issuer = issuer.is_the_same()
     if not same_issuer or _needs_renewal(client, now):
-        from fairlead.process.certificates.issue import issue_client
-
-        client.write(issue_client(ca.read(), PROXY_NAME, (), now, lifetimes.others))
+        client.write(issue.issue_client(ca.read(), PROXY_NAME, (), now, lifetimes.others))
     if not same_issuer:
         issuer.remember()
 
@@ -207,19 +192,15 @@ def _ensure_authority(pki: Pki, now: datetime, life: timedelta) -> None:
     ca = pki.ca
     if not ca.exists():
         _check_first_start(pki)
-        from fairlead.process.certificates.issue import make_authority
-
-        ca.write(make_authority("fairlead-ca", now, life))
+        ca.write(issue.make_authority("fairlead-ca", now, life))
     else:
         _renew_authority(ca, now, life)
 
 
 def _renew_authority(ca: Pair, now: datetime, life: timedelta) -> None:
     if ca.check().is_to_be_renewed(now):
-        from fairlead.process.certificates.issue import renew_authority
-
         logger.info("%s is renewed; its key stays the same", ca.certificate)
-        ca.write(renew_authority(ca.read(), now, life))
+        ca.write(issue.renew_authority(ca.read(), now, life))
 
 
 def _check_first_start(pki: Pki) -> None:
@@ -263,10 +244,8 @@ def ensure_service_account_key(directory: Path) -> Path:
         if _BEGIN not in content or not content.rstrip().endswith(_END):
             raise FileError(f"{path} is not a PEM private key")
         return path
-    from fairlead.process.certificates.issue import new_key
-
     make_private_directory(path.parent)
-    write_private(path, new_key())
+    write_private(path, issue.new_key())
     if (directory / "admin.kubeconfig").exists():
         logger.warning(
             "%s was missing and has been created: tokens that were issued before are invalid", path

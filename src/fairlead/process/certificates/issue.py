@@ -1,9 +1,10 @@
-"""Generates keys and certificates; imported only when one is needed."""
+"""Generates keys and certificates. A lazy module: needed when one is missing or expires."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cryptography import x509
@@ -16,8 +17,6 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-from fairlead.base.records import dataclass
 
 _CLOCK_SKEW = timedelta(minutes=5)  # tolerated for clients whose clocks are behind
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cryptography.x509 import load_pem_x509_certificates
 from OpenSSL import SSL
@@ -27,9 +26,6 @@ from fairlead.process.certificates.authority import (
 from fairlead.process.certificates.renewal import Renewal
 from fairlead.process.data_directory import FileError
 from fairlead.wire.incoming.tls import server_context
-
-if TYPE_CHECKING:
-    from OpenSSL import SSL
 
 
 class ServingCertificates:

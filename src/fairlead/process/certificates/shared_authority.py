@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509 import load_pem_x509_certificates
+
 from fairlead.base.dialect import Dialect
 from fairlead.controllers.root_ca import CONFIG_MAPS, RootCaPublisher
 from fairlead.operations.client import Client
@@ -17,9 +20,6 @@ class ForeignAuthority(Exception):
 def authority_keys(pem: bytes) -> set[bytes]:
     """Return the public keys of the certificates in a bundle, which survive the renewal of a CA;
     raises ValueError if there are none."""
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-    from cryptography.x509 import load_pem_x509_certificates
-
     return {
         certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         for certificate in load_pem_x509_certificates(pem)

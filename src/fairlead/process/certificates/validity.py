@@ -6,14 +6,12 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-
-from fairlead.base.records import dataclass
+from typing import NamedTuple
 
 _UTC_TIME, _VERSION = 0x17, 0xA0
 
 
-@dataclass(frozen=True, slots=True)
-class Validity:
+class Validity(NamedTuple):
     start: datetime
     end: datetime
 

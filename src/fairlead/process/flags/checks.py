@@ -8,10 +8,13 @@ from fairlead.admission.catalogue import PluginNameError, enabled_plugins
 from fairlead.api.audit.flags import AuditFlagError, check_audit_flags
 from fairlead.auth.authorization.modes import ModeError, check_files, parse_modes
 from fairlead.base.dialect import DIALECTS
+from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.controllers.catalogue import parse_controllers
 from fairlead.controllers.certificates.flags import SigningFlagError, check_signing_flags
 from fairlead.controllers.servers.flags import ServersFlagError, check_servers_flags
 from fairlead.process.flags.serve import MAX_WORKERS
+from fairlead.resources.registry import Resources
+from fairlead.resources.runtime_config import RuntimeConfigError, apply_runtime_config
 from fairlead.storage.etcd.flags import EtcdFlagError, check_etcd_flags, etcd_flags_without_effect
 
 # Checks by other parts of the server of their own flags.
@@ -60,10 +63,6 @@ def check_flags(options: argparse.Namespace) -> None:
 
 
 def _check_runtime_config(options: argparse.Namespace) -> None:
-    from fairlead.codec.types.builtin import BuiltinTypes
-    from fairlead.resources.registry import Resources
-    from fairlead.resources.runtime_config import RuntimeConfigError, apply_runtime_config
-
     dialect = DIALECTS[options.dialect]
     try:
         apply_runtime_config(Resources(dialect, BuiltinTypes(dialect)), options.runtime_config)

@@ -6,6 +6,7 @@ It never runs an event loop or a thread, so that it can fork at any time.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import logging
 import os
@@ -347,8 +348,6 @@ def end_with(parent: int) -> None:
     systems the worker notices the closed control socket."""
     if not sys.platform.startswith("linux"):
         return
-    import ctypes
-
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)

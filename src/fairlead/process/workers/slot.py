@@ -8,9 +8,9 @@ import os
 import shutil
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from fairlead.base.records import dataclass
 from fairlead.storage.workers.page import Page, Slot
 
 OWNER = 0
