@@ -18,6 +18,7 @@ import pytest
 
 from fairlead.base.compiled import is_compiled
 from fairlead.base.dialect import KUBERNETES
+from fairlead.base.lazy import MODULES
 from fairlead.cli import main
 from fairlead.process.banner import banner
 
@@ -36,6 +37,10 @@ def modules() -> Iterator[str]:
 def test_modules_that_are_compiled_are_there_and_named_once() -> None:
     assert all((ROOT / source).is_file() for source in build.sources())
     assert len(set(build.sources())) == len(build.sources())
+
+
+def test_compiled_modules_are_not_lazy() -> None:
+    assert MODULES.isdisjoint(modules())
 
 
 def test_all_of_them_are_compiled_or_none_is() -> None:

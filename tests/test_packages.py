@@ -81,3 +81,33 @@ def test_the_functions_that_the_architecture_names_exist() -> None:
     for module, listed in named:
         names = re.findall(r"`([\w.]+)`", listed)
         assert set(names) <= _defined(ROOT / module), (module, names)
+
+
+# Modules that import within functions, and why.
+IMPORTS_LATE = {
+    "testing/libraries.py": "libraries that need not be installed",
+    "wire/outgoing/client_config.py": "yaml and urllib.request, which few commands need",
+    "wire/outgoing/tls.py": "tempfile, which Linux does not need",
+}
+
+
+def _imports_in_functions(path: Path) -> list[int]:
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return [
+        node.lineno
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, functions)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+
+def test_imports_stand_at_the_top_of_a_module() -> None:
+    """Modules that few processes need are in the table of `fairlead.base.lazy`."""
+    found = {
+        str(path.relative_to(ROOT)): lines
+        for path in ROOT.rglob("*.py")
+        if (lines := _imports_in_functions(path))
+    }
+    assert {name: lines for name, lines in found.items() if name not in IMPORTS_LATE} == {}
+    assert found.keys() >= IMPORTS_LATE.keys()
