@@ -167,7 +167,7 @@ def test_worker_logs_an_unwritable_store_in_one_line(
 ) -> None:
     framework._report("flaky", "ns", StorageError("the disk is full"), 5.0)
     (record,) = caplog.records
-    assert record.getMessage() == "flaky: ns: the disk is full; again in 5s"
+    assert record.getMessage() == "flaky: ns: the disk is full; retry in 5s"
     assert record.exc_info is None
 
 
