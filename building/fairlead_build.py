@@ -51,7 +51,7 @@ fields: check compare conflicts entries extract field_sets merge merge_patch own
 fields: shapes stored_entries unchanged values versions walk
 storage: audience backend body_metadata change collection companion delivery followers history
 storage: indexes pending version writes
-wire/incoming: batches exchange parser protocol tls
+wire/incoming: batches exchange parser protocol tls tls_records
 resources: catalogue context conversion gates go_values metadata registry rules
 resources/columns: cell_text model
 resources/core: config_maps

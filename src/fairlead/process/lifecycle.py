@@ -52,6 +52,7 @@ from fairlead.wire.incoming.connections import Connections, either
 from fairlead.wire.incoming.limits import Limits
 from fairlead.wire.incoming.protocol import HttpProtocol
 from fairlead.wire.incoming.tls import TlsTransport
+from fairlead.wire.incoming.tls_records import RecordLayers
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
@@ -257,10 +258,10 @@ class Server:
         self, listener: socket.socket, connections: Connections, trust: ClientTrust
     ) -> asyncio.Server | Acceptor:
         loop = asyncio.get_running_loop()
-        batch = Batch(loop)
+        batch, layers = Batch(loop), RecordLayers()
 
         def protocol() -> asyncio.Protocol:
-            tls = TlsTransport(trust.context(), HttpProtocol(connections, loop), batch)
+            tls = TlsTransport(trust.context(), HttpProtocol(connections, loop), layers, batch)
             return cast(asyncio.Protocol, tls)
 
         if self._worker is not None:

@@ -1,4 +1,4 @@
-"""TLS records: encryption and decryption."""
+"""TLS records, by OpenSSL's functions and by the methods of the library."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from OpenSSL import SSL
 
 from fairlead.process.certificates.authority import ensure_pki
 from fairlead.wire.incoming.batches import MAX_RECORD
-from fairlead.wire.incoming.tls import Records
+from fairlead.wire.incoming.tls_records import RecordLayers, Records
 
 
 class Talk:
     """A connection in memory between the sealing under test and the standard library's client."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, by_methods: bool) -> None:
         serving = ensure_pki(directory, ["localhost"]).serving
         context = SSL.Context(SSL.TLS_SERVER_METHOD)
         context.use_certificate_file(str(serving.certificate))
         context.use_privatekey_file(str(serving.key))
         self.server = SSL.Connection(context, None)
         self.server.set_accept_state()
-        self.records = Records(self.server)
+        self.records: Records = RecordLayers(by_methods=by_methods).of(self.server)
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
@@ -58,9 +58,9 @@ class Talk:
         return self.client.read(2 * MAX_RECORD)
 
 
-@pytest.fixture
-def talk(tmp_path: Path) -> Talk:
-    return Talk(tmp_path)
+@pytest.fixture(params=[False, True], ids=["functions", "methods"])
+def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Talk:
+    return Talk(tmp_path, by_methods=request.param)
 
 
 @pytest.mark.parametrize("size", [1, 600, MAX_RECORD])
@@ -89,6 +89,7 @@ def test_tls_records_are_opened_one_by_one(talk: Talk) -> None:
 def test_what_came_with_the_end_of_the_handshake_is_not_lost(talk: Talk) -> None:
     talk.send(b"one" * 5000)
     talk.send(b"two")
+    talk.records.free_buffers()
     assert [talk.records.read(), talk.records.read()] == [b"one" * 5000, b"two"]
     assert talk.hear(talk.records.encrypt(b"three")) == b"three"
 
@@ -111,5 +112,23 @@ def test_tls_close_notify_is_an_error(talk: Talk) -> None:
         talk.records.read()
 
 
-def test_tls_close_sends_a_close_notify(talk: Talk) -> None:
+def test_tls_records_need_no_buffers_between_uses(talk: Talk) -> None:
+    for _ in range(2):
+        talk.records.free_buffers()
+        talk.records.free_buffers()
+        assert talk.records.pending_output() == b""
+        with pytest.raises(SSL.WantReadError):
+            talk.records.read()
+        assert talk.hear(talk.records.encrypt(b"one")) == b"one"
+        talk.records.free_buffers()
+        assert talk.hear(bytes(talk.records.encrypt_all(b"two"))) == b"two"
+        talk.records.free_buffers()
+        talk.send(b"three")
+        assert talk.records.read() == b"three"
+
+
+@pytest.mark.parametrize("has_buffers", [True, False])
+def test_tls_close_sends_a_close_notify(talk: Talk, has_buffers: bool) -> None:
+    if not has_buffers:
+        talk.records.free_buffers()
     assert talk.hear(talk.records.close()) == b""  # it would want more if this were not the end

@@ -356,6 +356,9 @@ class HttpProtocol:
         if self._reader.complete and not self._reader.overrun:
             self._reader.close()
             self._reader = IDLE_READER
+        free_buffers = getattr(self._transport, "free_buffers", None)  # TCP has none
+        if free_buffers is not None:
+            free_buffers()
 
     def hand_over(self, successor: asyncio.Protocol) -> None:
         """Pass the connection to another protocol; `connection_lost` is still called here too. The

@@ -25,9 +25,9 @@ from fairlead.wire.incoming.batches import (
 )
 from fairlead.wire.incoming.exchange import NOBODY, PLAIN_HTTP, Peer
 from fairlead.wire.incoming.protocol import HttpProtocol
+from fairlead.wire.incoming.tls_records import RecordLayers, Records
 
 _HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + MAX_RECORD + 2048, 5
-_RECORD_OVERHEAD = 1024  # at most, beside the content
 _MAX_UNREAD = 512 * 1024
 _MAX_RECORDS = 64  # parsed at once; one read holds fewer full-sized records
 _GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # first bytes of plain HTTP requests
@@ -47,46 +47,6 @@ _PROBLEMS = {
 }
 # Validity dates are checked at each request, against a clock that tests can move.
 _OF_TIME = (9, 10)
-
-
-class Records:
-    """Encrypts and decrypts the TLS records of one connection. All methods raise SSL.Error."""
-
-    __slots__ = ("_connection",)
-
-    def __init__(self, connection: SSL.Connection) -> None:
-        self._connection = connection
-
-    def put(self, data: bytes) -> None:
-        """Add whole received records."""
-        self._connection.bio_write(data)
-
-    def read(self) -> bytes:
-        """Return the content of one record; SSL.WantReadError if there is none."""
-        return self._connection.recv(MAX_RECORD)
-
-    def encrypt(self, data: Data) -> bytes:
-        """Return a record with at most `MAX_RECORD` bytes, and any other pending output."""
-        self._connection.send(data)
-        return self._connection.bio_read(len(data) + _RECORD_OVERHEAD)
-
-    def encrypt_all(self, data: Data) -> bytes:
-        """Return records for any number of bytes."""
-        view, size = memoryview(data), len(data)
-        starts = range(0, size, MAX_RECORD)
-        return b"".join([self.encrypt(view[start : start + MAX_RECORD]) for start in starts])
-
-    def pending_output(self) -> bytes:
-        """Return OpenSSL's pending output, empty if there is none."""
-        try:
-            return self._connection.bio_read(MAX_RECORD)
-        except SSL.WantReadError:
-            return b""
-
-    def close(self) -> bytes:
-        """Return the close_notify alert."""
-        self._connection.shutdown()
-        return self.pending_output()
 
 
 class TlsTransport(BatchedConnection):
@@ -112,12 +72,14 @@ class TlsTransport(BatchedConnection):
 
     _tcp: asyncio.Transport
 
-    def __init__(self, context: SSL.Context, inner: HttpProtocol, batch: Batch) -> None:
+    def __init__(
+        self, context: SSL.Context, inner: HttpProtocol, layers: RecordLayers, batch: Batch
+    ) -> None:
         ssl = SSL.Connection(context, None)
         ssl.set_accept_state()
         ssl.set_app_data([])  # collects verification errors
         self._ssl: SSL.Connection | None = ssl  # until the handshake is complete
-        self._records: Records | None = Records(ssl)
+        self._records: Records | None = layers.of(ssl)
         self._batch = batch
         self._inner: Any = inner  # an asyncio protocol, None at the end
         self._on_secured: Callable[[Peer], None] | None = inner.secured
@@ -266,6 +228,8 @@ class TlsTransport(BatchedConnection):
     def _finish_handshake(self, ssl: SSL.Connection) -> None:
         self._secured, self._ssl = True, None
         self._flush()
+        if self._records is not None:
+            self._records.free_buffers()
         on_secured, self._on_secured = self._on_secured, None
         if on_secured is not None:
             on_secured(_peer(ssl))
@@ -281,6 +245,13 @@ class TlsTransport(BatchedConnection):
         """Replace the inner protocol, after the handshake."""
         self._inner = protocol
         self._is_handed_over = True
+
+    def free_buffers(self) -> None:
+        """Free the buffers, which are as large as the largest record."""
+        if self._records is not None and self._secured:
+            self._batch.flush()  # may need the buffers
+            self._flush()
+            self._records.free_buffers()
 
     def write(self, data: Any) -> None:
         if self._records is not None and not self._shut:
