@@ -26,7 +26,7 @@ _SLICES = "the longest slice of encoding between two looks at the sockets"
 
 TARGETS: dict[str, Target] = {
     "start-fresh": Target("start to ready, fresh data directory", 400, 2900, bounds="imports"),
-    "memory-idle": Target("resident memory, idle", 50, 313, bounds="modules and built-in types"),
+    "memory-idle": Target("resident memory, idle", 60, 313, bounds="modules and built-in types"),
     "get": Target("get a 1 KB ConfigMap", 40, 540, bounds=_HTTP),
     "get-pod": Target("get a two-container Pod", bounds=_HTTP),
     "get-proto": Target("get a ConfigMap as protobuf", 80, bounds=_HTTP),

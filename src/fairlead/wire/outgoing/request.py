@@ -6,10 +6,10 @@ import re
 import ssl
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from fairlead.base.caches import memoized
 from fairlead.wire.outgoing.response import CallError, Header
 from fairlead.wire.outgoing.tls import trust_by_openssl
 
@@ -52,7 +52,7 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-@lru_cache(16)  # one context, so that connections to a proxy can be shared
+@memoized(16)  # one context, so that connections to a proxy can be shared
 def parse_proxy(url: str) -> tuple[Route, str]:
     """Return the route to a proxy and the Proxy-Authorization, or "". Raises CallError."""
     try:
