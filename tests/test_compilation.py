@@ -39,8 +39,10 @@ def test_modules_that_are_compiled_are_there_and_named_once() -> None:
     assert len(set(build.sources())) == len(build.sources())
 
 
-def test_compiled_modules_are_not_lazy() -> None:
-    assert MODULES.isdisjoint(modules())
+def test_compiled_modules_and_their_packages_are_not_lazy() -> None:
+    compiled = set(modules())
+    packages = {name.rpartition(".")[0] for name in compiled}
+    assert MODULES.isdisjoint(compiled | packages)
 
 
 def test_all_of_them_are_compiled_or_none_is() -> None:

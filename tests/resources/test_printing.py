@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from fairlead.base.dialect import KUBERNETES
-from fairlead.resources.columns import DEFAULT, Column, printer_for
 from fairlead.resources.columns.cell_text import (
     duration_text,
     moment,
@@ -16,6 +15,8 @@ from fairlead.resources.columns.cell_text import (
     shortened,
     since,
 )
+from fairlead.resources.columns.model import Column
+from fairlead.resources.columns.registry import DEFAULT, printer_for
 
 NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
 

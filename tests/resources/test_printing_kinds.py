@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES
-from fairlead.resources.columns import printer_for
+from fairlead.resources.columns.registry import printer_for
 
 NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
 AT = "2024-05-01T11:55:00Z"

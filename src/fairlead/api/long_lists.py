@@ -25,7 +25,7 @@ from fairlead.codec.protobuf import CONTENT
 from fairlead.codec.protobuf_wire import delimited
 from fairlead.codec.types.model import ListOf, Struct
 from fairlead.operations.api import Object
-from fairlead.resources import columns
+from fairlead.resources.columns import registry as printers
 from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.version import Version
 from fairlead.wire.incoming.exchange import Turn
@@ -161,7 +161,7 @@ async def _in_order(
     resource: Resource, values: Iterable[Object], turn: Turn | None
 ) -> Iterable[Object]:
     """The objects in the sort order of their Table, if the printer defines one."""
-    order = columns.printer_of(resource).order
+    order = printers.printer_of(resource).order
     if order is None:
         return values
     found = [value async for group in _in_steps(values, turn) for value in group]

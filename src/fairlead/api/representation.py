@@ -16,7 +16,7 @@ from fairlead.base.errors import bad_request
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed, view_of
-from fairlead.resources import columns as printers
+from fairlead.resources.columns import registry as printers
 from fairlead.resources.conversion import from_stored
 from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.version import Version

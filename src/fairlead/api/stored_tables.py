@@ -18,7 +18,8 @@ from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.times import Age, age_text, instant
 from fairlead.operations.views import typed
-from fairlead.resources import columns as printers
+from fairlead.resources.columns import registry as printers
+from fairlead.resources.columns.model import Printer
 from fairlead.resources.registry import Resource
 from fairlead.storage.derived_cache import FORMS
 from fairlead.storage.version import Version
@@ -97,7 +98,7 @@ def _metadata_head(dialect: Dialect, version: str) -> bytes:
     return f'{{{kind},"metadata":'.encode()
 
 
-def _printer(resource: Resource) -> printers.Printer:
+def _printer(resource: Resource) -> Printer:
     return printers.printer_of(resource)
 
 

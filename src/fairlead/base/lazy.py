@@ -65,9 +65,9 @@ process/backup: archive shared
 process/certificates: issue
 process/flags: serve
 process/workers: parent worker
-resources: columns
 resources/apiextensions: approval schema_rules
 resources/certificates: pem
+resources/columns: registry
 resources/core: resource_quotas
 resources/custom: columns schema webhook_conversion
 resources/custom/schema: rules
