@@ -57,6 +57,12 @@ def test_a_lazy_module_can_use_itself_while_its_body_runs(lazy_import: Import) -
     assert module.second == 2
 
 
+def test_what_is_set_on_a_lazy_module_is_not_overwritten_by_its_body(lazy_import: Import) -> None:
+    module = lazy_import("value = 1\n")
+    module.value = 2
+    assert module.value == 2
+
+
 def test_a_name_that_a_lazy_module_lacks_is_missing(lazy_import: Import) -> None:
     module = lazy_import("value = 1\n")
     with pytest.raises(AttributeError):

@@ -95,6 +95,13 @@ class LazyModule(ModuleType):
             spec.loader_state.load(self)
         return object.__getattribute__(self, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Run the body first, which would otherwise overwrite the value later. The import system
+        itself sets dunder names and submodules."""
+        if not name.startswith("__") and not isinstance(value, ModuleType):
+            getattr(self, name, None)
+        object.__setattr__(self, name, value)
+
 
 class LazyLoader:
     """Loads one module when it is first used. Threads wait for the one that runs the body. If the
