@@ -44,7 +44,8 @@ T = TypeVar("T")
 LIGHT = 32 * 1024  # bytes; work on larger input always runs in a thread
 _THREADS = 4
 
-_threads: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+_threads: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock]
+_threads = WeakValueDictionary()
 _pool = ThreadPoolExecutor(_THREADS, "fairlead-work")
 
 
@@ -65,13 +66,14 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 
 async def _run_in_thread(budget: Budget, call: Callable[[], T]) -> T:
     # One thread per owner, so that one user cannot occupy the whole pool.
-    turn = _threads.get(budget.owner)
-    if turn is None:
-        turn = _threads[budget.owner] = asyncio.Lock()
-    async with turn:
+    loop = asyncio.get_running_loop()
+    lock = _threads.get((loop, budget.owner))
+    if lock is None:
+        lock = _threads[loop, budget.owner] = asyncio.Lock()
+    async with lock:
         work = _InThread(budget, call)
         try:
-            return await asyncio.get_running_loop().run_in_executor(_pool, copy_context().run, work)
+            return await loop.run_in_executor(_pool, copy_context().run, work)
         except asyncio.CancelledError:
             work.cancel()
             raise
