@@ -140,10 +140,14 @@ class Application:
         answer = self._refusal(request, request_timeout())
         if self._auditor is not None:
             await self._audit(request, answer, self._auditor)
+        await self._send(request, answer)
+        return answer
+
+    @staticmethod
+    async def _send(request: Request, answer: Answer) -> None:
         sending = answer.send(request)
         if sending is not None:
             await sending
-        return answer
 
     @staticmethod
     async def _audit(request: Request, answer: Answer, auditor: Auditor) -> None:
@@ -156,9 +160,7 @@ class Application:
         series = self.observer.stream_begins(request)
         whole = False
         try:
-            sending = answer.send(request)
-            if sending is not None:
-                await sending
+            await self._send(request, answer)
             whole = True
         finally:
             if request.exchange.detached:

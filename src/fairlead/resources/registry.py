@@ -351,9 +351,8 @@ class Resources:
         if group == self.dialect.meta_group or (kind == "Status" and api_version == "v1"):
             return self.types.group_version("meta/v1").get(kind)
         group_version = self.groups.get(group, {}).get(version)
-        if (
-            group_version is None or "." in group_version.short
-        ):  # groups of definitions are not in the tables
+        # The table of built-in types does not list groups of custom resources.
+        if group_version is None or "." in group_version.short:
             return None
         return self.types.group_version(group_version.table_name).get(kind)
 

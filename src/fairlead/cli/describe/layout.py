@@ -14,8 +14,8 @@ from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.queries import Queries, QueryResult
 from fairlead.client import ResourceType
 
-# By group (`@` stands for the domain) and kind: module and name of the layout. Modules are imported
-# lazily.
+# Maps a group (`@` stands for the domain) and a kind to the module and name of its layout, which is
+# imported on first use.
 LAYOUTS: dict[tuple[str, str], str] = {
     ("", "Pod"): "pods.POD",
     ("", "Node"): "nodes.NODE",

@@ -29,8 +29,7 @@ LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 MIN_TOKEN_SECONDS = 600
 MAX_TOKEN_SECONDS = 2**32
 
-# A change of one of these fields increments the generation; other fields are immutable or do not
-# count.
+# Fields whose change increments the generation. The others are immutable or do not affect it.
 _COUNTED = ("tokenRequests", "requiresRepublish", "seLinuxMount")
 
 

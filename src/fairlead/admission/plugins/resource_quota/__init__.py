@@ -30,7 +30,7 @@ QUOTAS = "core/v1/resourcequotas"
 
 # Bytes: all quotas that a write charges are written in one commit, whose size is bounded.
 _MAX_CHARGED = 2 * 1024 * 1024
-_BYTES_PER_CHARGE = 4 * 1024  # added per quota for the cost of writing it
+_BYTES_PER_CHARGE = 4 * 1024  # budgeted per charged quota, for encoding and storing it
 
 
 class ResourceQuota(PluginBase):
