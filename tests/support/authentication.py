@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,6 +31,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.keys import public_key
+from fairlead.auth.authentication.user import User
 from fairlead.wire.incoming.exchange import Peer
 
 Result = TypeVar("Result")
@@ -40,6 +41,15 @@ HERE = Path(__file__).parent
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
     return asyncio.run(work)
+
+
+def user_of(outcome: User | Awaitable[User | None] | None) -> User | None:
+    """The user that an authentication method returns, at once or when awaited."""
+
+    async def wait(awaitable: Awaitable[User | None]) -> User | None:
+        return await awaitable
+
+    return outcome if outcome is None or isinstance(outcome, User) else run(wait(outcome))
 
 
 class FakeRequest:

@@ -1,26 +1,41 @@
-"""Who sends a request, and whether they may: authentication, impersonation, authorization."""
+"""Admission to the API where it has to wait: authentication, impersonation, authorization."""
 
 from __future__ import annotations
 
-from fairlead.api.chain import Handler, is_long_running, tenant_of
-from fairlead.api.parameters import timeout_of
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
 from fairlead.api.request import Request
 from fairlead.auth.authentication.impersonation import Impersonation, RawHeaders, impersonate
+from fairlead.auth.authentication.user import User, tenant_of
 from fairlead.auth.authorization.attributes import Attributes, Refused, refusal
-from fairlead.auth.authorization.requests import attributes_of
 from fairlead.base.errors import StatusError, unauthorized
 
+if TYPE_CHECKING:
+    from fairlead.api.chain import Handler, PageAuthenticator
 
-async def admit(handler: Handler, request: Request) -> None:
-    """Authenticate, impersonate and authorize a request; raises StatusError."""
-    if request.query and not is_long_running(request.target):
-        timeout_of(request)
-    rule, user = None, None
-    if not request.target.is_resource:
-        rule = handler.own_rules.get(request.path[1:].partition("/")[0])
-        if rule is not None:
-            user = await rule(request)
-    request.user = user or await handler.api.authentication.authenticator.authenticate(request)
+
+async def admit(handler: Handler, request: Request, user: User | Awaitable[User]) -> None:
+    """The part of `Handler.admit` that may wait."""
+    await _identify(handler, request, user)
+    authorizing = handler.authorize(request)
+    if authorizing is not None:
+        await authorizing
+
+
+async def admit_to_page(handler: Handler, request: Request, rule: PageAuthenticator) -> None:
+    """Admit a request to pages with an authentication of their own, which need no
+    authorization."""
+    user: User | Awaitable[User] | None = await rule(request)
+    if user is None:
+        user = handler.api.authentication.authenticator.authenticate(request)
+    await _identify(handler, request, user)
+    request.exchange.set_owner(tenant_of(request.impersonator or request.user))
+
+
+async def _identify(handler: Handler, request: Request, user: User | Awaitable[User]) -> None:
+    """Set the user of a request, after impersonation."""
+    request.user = user if isinstance(user, User) else await user
     impersonation = request.impersonation
     if impersonation is not None:
         request.user = impersonation.impersonator
@@ -32,12 +47,11 @@ async def admit(handler: Handler, request: Request) -> None:
         await _act_as(handler, request, impersonation)
     elif request.impersonates:
         await _impersonate(handler, request, request.raw_headers)
-    request.exchange.set_owner(tenant_of(request.impersonator or request.user))
-    if rule is not None:
-        return
-    if handler.classify is not None:
-        handler.classify(request)
-    await _authorize(handler, request)
+
+
+async def authorize(handler: Handler, request: Request, attributes: Attributes) -> None:
+    """Authorize a request by a decision that is not cached."""
+    handler.decide(request, attributes, await handler.api.authorizer.authorize(attributes))
 
 
 async def _act_as(handler: Handler, request: Request, impersonation: Impersonation) -> None:
@@ -67,18 +81,3 @@ async def _impersonate(handler: Handler, request: Request, headers: RawHeaders) 
     request.user = await impersonate(handler.api.dialect, headers, caller, check)
     if request.user is not caller:
         request.impersonator = caller
-
-
-async def _authorize(handler: Handler, request: Request) -> None:
-    if request.target.past and handler.past is not None and handler.past.judges(request):
-        return
-    selector = request.parameter("fieldSelector") if request.query else ""
-    attributes = attributes_of(request.user, request.target, selector)
-    authorizer = handler.api.authorizer
-    decision = authorizer.decide_cached(attributes)
-    if decision is None:
-        decision = await authorizer.authorize(attributes)
-    if request.audited is not None:
-        request.audited.decided(decision)
-    if not decision.allowed:
-        raise refusal(attributes, decision)

@@ -154,5 +154,7 @@ def _warning(text: str) -> bytes:
     return f'299 - "{printable}"'.encode()
 
 
+# The result of a handler; it is awaited until there is an answer.
+Outcome = Answer | Awaitable[Answer | Awaitable[Answer]]
 # A handler for a verb, or for a verb of one resource.
-Verb = Callable[[Api, Request, Operation], Awaitable[Answer]]
+Verb = Callable[[Api, Request, Operation], Outcome]

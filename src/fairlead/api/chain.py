@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairlead.api import discovery
-from fairlead.api.answers import Answer, Verb, encode, no_such_page, value_answer
+from fairlead.api import access, discovery
+from fairlead.api.answers import Answer, Outcome, Verb, encode, no_such_page, value_answer
 from fairlead.api.dialect_hint import unknown_group
 from fairlead.api.discovery import DiscoveryMessages
 from fairlead.api.list import answer_list
@@ -24,9 +24,15 @@ from fairlead.api.negotiation import (
     negotiate,
     no_representation,
 )
-from fairlead.api.parameters import flag
+from fairlead.api.parameters import flag, timeout_of
 from fairlead.api.request import Request
-from fairlead.api.routing import NOWHERE, Target, route, scope_fits
+from fairlead.api.routing import (
+    NOWHERE,
+    Target,
+    is_long_running,
+    route,
+    scope_fits,
+)
 from fairlead.api.subresources import HANDLERS
 from fairlead.api.verbs import (
     answer_create,
@@ -37,9 +43,10 @@ from fairlead.api.verbs import (
     answer_update,
 )
 from fairlead.api.watch import answer_watch
-from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.attributes import Decision, Refused
-from fairlead.base import budget, errors
+from fairlead.auth.authentication.user import User, tenant_of
+from fairlead.auth.authorization.attributes import Attributes, Decision, Refused, refusal
+from fairlead.auth.authorization.requests import attributes_of
+from fairlead.base import errors
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import StatusError
 from fairlead.operations.api import Api
@@ -107,12 +114,55 @@ class Handler:
         if request.query:
             self._refine(request, request.target)
 
+    def admit(self, request: Request) -> Awaitable[None] | None:
+        """Authenticate, impersonate and authorize a request. Returns an awaitable for the rest if a
+        step has to wait; raises StatusError."""
+        target = request.target
+        if request.query and not is_long_running(target):
+            timeout_of(request)
+        if not target.is_resource:
+            rule = self.own_rules.get(request.path[1:].partition("/")[0])
+            if rule is not None:
+                return access.admit_to_page(self, request, rule)
+        user = self.api.authentication.authenticator.authenticate(request)
+        if (
+            not isinstance(user, User)
+            or self.auditor is not None
+            or request.impersonation is not None
+            or request.impersonates
+        ):
+            return access.admit(self, request, user)
+        request.user = user
+        return self.authorize(request)
+
+    def authorize(self, request: Request) -> Awaitable[None] | None:
+        """Authorize a request whose user is known, like `admit`."""
+        request.exchange.set_owner(tenant_of(request.impersonator or request.user))
+        if self.classify is not None:
+            self.classify(request)
+        if request.target.past and self.past is not None and self.past.judges(request):
+            return None
+        selector = request.parameter("fieldSelector") if request.query else ""
+        attributes = attributes_of(request.user, request.target, selector)
+        decision = self.api.authorizer.decide_cached(attributes)
+        if decision is None:
+            return access.authorize(self, request, attributes)
+        self.decide(request, attributes, decision)
+        return None
+
+    def decide(self, request: Request, attributes: Attributes, decision: Decision) -> None:
+        """Raise StatusError if the decision of the authorizer does not allow the request."""
+        if request.audited is not None:
+            request.audited.decided(decision)
+        if not decision.allowed:
+            raise refusal(attributes, decision)
+
     def reads_whole(self, request: Request) -> bool:
         """Whether the body is read before the handler runs, rather than streamed to another
         server."""
         return request.target.subresource != "proxy" and self.remote(request) is None
 
-    def answer(self, request: Request) -> Answer | Awaitable[Answer]:
+    def answer(self, request: Request) -> Outcome:
         """The answer to an admitted request whose body has been read; raises StatusError."""
         target = request.target
         if target.past and self.past is not None:
@@ -142,7 +192,6 @@ class Handler:
             request.warnings,
         )
         operation.deadline = request.deadline
-        budget.begin(tenant_of(request.impersonator or request.user))
         return self.verb(request, resource)(self.api, request, operation)
 
     def verb(self, request: Request, resource: Resource) -> Verb:
@@ -303,13 +352,6 @@ class Handler:
         return Answer(200, encode(value, shown, self.api.resources), media_type)
 
 
-def tenant_of(user: User) -> str:
-    """The owner that threads and memory are accounted to: a user, or all service accounts of a
-    namespace."""
-    name = user.name
-    return name.rpartition(":")[0] if name.startswith("system:serviceaccount:") else name
-
-
 def no_remote(request: Request) -> Page | None:
     """The default: no group is served by another server."""
     return None
@@ -320,14 +362,6 @@ def _is_misplaced(resource: Resource, target: Target) -> bool:
     if resource.main.custom is None or not resource.namespaced or target.namespace:
         return False
     return target.verb not in ("list", "watch")
-
-
-_LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
-
-
-def is_long_running(target: Target) -> bool:
-    """Whether a request may last as long as its client likes, so that `timeout` does not apply."""
-    return target.verb == "watch" or target.subresource in _LONG_RUNNING
 
 
 # Interfaces through which the request chain reports to the audit log.

@@ -7,9 +7,17 @@ from typing import Any
 from fairlead.api.dialect_hint import with_hint
 from fairlead.api.negotiation import JSON, YAML, declared_type, media_types
 from fairlead.api.request import Query, Request
+from fairlead.api.routing import is_long_running
 from fairlead.base.caches import memoized
 from fairlead.base.dialect import Dialect
-from fairlead.base.errors import Cause, ResourceRef, bad_request, invalid, unsupported_media_type
+from fairlead.base.errors import (
+    Cause,
+    ResourceRef,
+    StatusError,
+    bad_request,
+    invalid,
+    unsupported_media_type,
+)
 from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
 from fairlead.codec.protobuf import ProtobufError, content_type, envelope, from_message
 from fairlead.codec.types.builtin import BuiltinTypes
@@ -258,3 +266,28 @@ def selection_of(request: Request, resource: Resource) -> Selection:
     if "labelSelector" not in request.query and "fieldSelector" not in request.query:
         return EVERYTHING
     return select(resource, request.parameter("labelSelector"), request.parameter("fieldSelector"))
+
+
+# Deadlines of requests that are shorter than the server's general one.
+
+# Verbs on stored objects with a shorter deadline, and that deadline in seconds.
+BRIEF = frozenset(("create", "update", "patch", "delete"))
+_BRIEF_SECONDS = 34.0
+
+
+def limit(request: Request) -> bool:
+    """Set the deadline of a routed request: its `timeout` parameter, capped for short verbs.
+    Returns whether it has already passed, so that no work need begin."""
+    target = request.target
+    if is_long_running(target):
+        return False
+    try:
+        seconds = timeout_of(request) if request.query else 0
+    except StatusError:
+        seconds = 0  # `Handler.admit` refuses the invalid timeout
+    if target.verb in BRIEF and target.resource is not None and not 0 < seconds < _BRIEF_SECONDS:
+        seconds = _BRIEF_SECONDS
+    if seconds > 0:
+        request.exchange.limit(seconds)
+        request.deadline = request.exchange.deadline
+    return request.exchange.timed_out

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 
 from fairlead.api.answers import Answer, encode
 from fairlead.api.negotiation import Representation
 from fairlead.api.protobuf_cache import enveloped_message, is_binary
 from fairlead.api.request import Request
 from fairlead.api.stored_tables import can_write, item_writer, table_of
-from fairlead.api.streamed_answers import rest, step_lock
+from fairlead.api.streamed_answers import after_step
 from fairlead.base import budget, clock
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import bad_request
@@ -21,7 +21,7 @@ from fairlead.resources.conversion import from_stored
 from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.version import Version
 
-_LARGE = 128 * 1024  # bytes
+_LARGE = 128 * 1024  # bytes; takes as long to send as many small answers
 INCLUDES = ("", "Metadata", "Object", "None")
 
 
@@ -92,10 +92,11 @@ def _row_object(dialect: Dialect, value: Object, version: str, include: str) -> 
     return metadata_only(dialect, value, version) if include == "Metadata" else None
 
 
-async def item_answer(
+def item_answer(
     api: Api, request: Request, operation: Operation, version: Version, code: int = 200
-) -> Answer:
-    """The answer for a stored object. Plain JSON is sent as the stored bytes, without decoding."""
+) -> Answer | Awaitable[Answer]:
+    """The answer for a stored object; an awaitable for a large one. Plain JSON is sent as the
+    stored bytes, without decoding."""
     resource = operation.resource
     if resource.is_scale:
         scale = view_of(api, resource).read(version.object())
@@ -103,10 +104,8 @@ async def item_answer(
     main, form = resource.main, request.representation
     if form.is_plain and main.sends_stored_bytes:
         assert version.body is not None
-        if len(version.body) > _LARGE:  # takes as long to send as many small answers
-            async with step_lock():
-                await rest(None)
-        return Answer(code, main.head + version.body)
+        answer = Answer(code, main.head + version.body)
+        return answer if len(version.body) <= _LARGE else after_step(answer)
     size = len(version.body or b"")
     if size <= budget.LIGHT and is_binary(main, form):
         content = operation.content_of(version)
@@ -117,7 +116,7 @@ async def item_answer(
         else:
             written = item_writer(main, form)(version)
         return Answer(code, written + b"\n")
-    return await budget.run(size, _read_answer, api, request, main, version, code)
+    return budget.run(size, _read_answer, api, request, main, version, code)
 
 
 def _read_answer(

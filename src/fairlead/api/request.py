@@ -43,6 +43,7 @@ class Request:
         "flow",
         "impersonation",
         "impersonator",
+        "is_admitted",
         "is_body_read",
         "method",
         "operation",
@@ -79,6 +80,7 @@ class Request:
         self.impersonator: User | None = None  # the authenticated user, if `user` is impersonated
         self.impersonation: Impersonation | None = None  # under which the credential was issued
         self.operation: Operation | None = None  # set once the request is authorized
+        self.is_admitted = False  # the user is known and has the right
         self.audited: Any = None  # an Audited, if auditing is on
         self.flow: Any = None  # a Flow, if priority and fairness is on
         self.seat: Any = None  # a Seat that is held beyond the handler
@@ -149,6 +151,7 @@ class Request:
     def start_again(self) -> None:
         """Reset what the chain has set, except for the body."""
         self.impersonator = self.impersonation = self.operation = None
+        self.is_admitted = False
         self.representation = PLAIN_JSON
         self.warnings = []
 

@@ -140,3 +140,11 @@ def scope_fits(resource: Resource, target: Target) -> bool:
     return not target.namespace or (
         target.resource_name == "namespaces" and target.namespace == target.name
     )
+
+
+_LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
+
+
+def is_long_running(target: Target) -> bool:
+    """Whether a request may last as long as its client likes, so that `timeout` does not apply."""
+    return target.verb == "watch" or target.subresource in _LONG_RUNNING

@@ -89,3 +89,10 @@ def step_lock() -> asyncio.Lock:
     """The lock for a step, one per event loop. It serializes the steps of concurrent lists, so that
     other requests wait for a single step."""
     return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+
+async def after_step(answer: Answer) -> Answer:
+    """Return a large answer when it is the turn of another step."""
+    async with step_lock():
+        await rest(None)
+    return answer

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.api.answers import Answer, value_answer
+from collections.abc import Awaitable
+
+from fairlead.api.answers import Answer, Outcome, value_answer
 from fairlead.api.body import body_format, decode_body
 from fairlead.api.list import objects_answer
 from fairlead.api.parameters import delete_options, list_options, selection_of, write_options
@@ -15,29 +17,51 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
-from fairlead.operations.get import get
+from fairlead.operations.get import get, stored
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
+from fairlead.operations.stored_versions import is_served_as_stored, to_requested_one
 from fairlead.operations.update import check_exists, patch, update
 from fairlead.operations.views import typed
 from fairlead.resources.conversion import from_stored, to_stored
+from fairlead.storage.version import Version
 
 
-async def answer_get(api: Api, request: Request, operation: Operation) -> Answer:
+def answer_get(api: Api, request: Request, operation: Operation) -> Outcome:
     revision = revision_of(request.parameter("resourceVersion")) if request.query else 0
-    return await item_answer(api, request, operation, await get(api, operation, revision))
+    if revision:
+        return _get_newer(api, request, operation, revision)
+    version = stored(api, operation)
+    if is_served_as_stored(operation.resource, version):
+        return item_answer(api, request, operation, version)
+    return _get_converted(api, request, operation, version)
+
+
+async def _get_newer(
+    api: Api, request: Request, operation: Operation, revision: int
+) -> Answer | Awaitable[Answer]:
+    return item_answer(api, request, operation, await get(api, operation, revision))
+
+
+async def _get_converted(
+    api: Api, request: Request, operation: Operation, version: Version
+) -> Answer | Awaitable[Answer]:
+    version = await to_requested_one(operation.resource, version)
+    return item_answer(api, request, operation, version)
 
 
 # POST to a collection.
 
 
-async def answer_create(api: Api, request: Request, operation: Operation) -> Answer:
+async def answer_create(
+    api: Api, request: Request, operation: Operation
+) -> Answer | Awaitable[Answer]:
     options = write_options(api.dialect, request, "CreateOptions")
     operation.manager = options.manager
     value = await read_object(api, request, operation, options.validation)
     value = to_stored(operation.resource, value)
     version = await create(api, operation, value, options)
-    return await item_answer(api, request, operation, version, 201)
+    return item_answer(api, request, operation, version, 201)
 
 
 async def read_object(
@@ -55,7 +79,9 @@ async def read_object(
 # PUT of an item.
 
 
-async def answer_update(api: Api, request: Request, operation: Operation) -> Answer:
+async def answer_update(
+    api: Api, request: Request, operation: Operation
+) -> Answer | Awaitable[Answer]:
     media_type = body_format(request, api.resources)
     raw = operation.sent = request.body
     options = write_options(api.dialect, request, "UpdateOptions")
@@ -71,7 +97,7 @@ async def answer_update(api: Api, request: Request, operation: Operation) -> Ans
 
     outcome = await update(api, operation, sent, options)
     code = 201 if outcome.created else 200
-    return await item_answer(api, request, operation, outcome.version, code)
+    return item_answer(api, request, operation, outcome.version, code)
 
 
 # DELETE of an item and of a collection.
@@ -109,7 +135,9 @@ async def answer_delete_collection(api: Api, request: Request, operation: Operat
 # PATCH of an item.
 
 
-async def answer_patch(api: Api, request: Request, operation: Operation) -> Answer:
+async def answer_patch(
+    api: Api, request: Request, operation: Operation
+) -> Answer | Awaitable[Answer]:
     media_type = check_patch_type(request, operation.resource)
     raw = operation.sent = request.body
     is_apply = media_type == APPLY
@@ -120,18 +148,18 @@ async def answer_patch(api: Api, request: Request, operation: Operation) -> Answ
     await check_exists(api, operation)
     read = await budget.run(len(raw), read_patch, operation.resource, media_type, raw)
     version = await patch(api, operation, read, options)
-    return await item_answer(api, request, operation, version)
+    return item_answer(api, request, operation, version)
 
 
 async def _answer_apply(
     api: Api, request: Request, operation: Operation, raw: bytes, options: WriteOptions
-) -> Answer:
+) -> Answer | Awaitable[Answer]:
     known = await api.known_applies.find(api, operation, raw, options)
     if known is not None:
-        return await item_answer(api, request, operation, known)
+        return item_answer(api, request, operation, known)
     config = await budget.run(len(raw), read_configuration, operation, raw, options)
     before = api.known_applies.before(api, operation)
     outcome = await apply(api, operation, config, options)
     api.known_applies.keep(api, operation, raw, options, before)
     code = 201 if outcome.created else 200
-    return await item_answer(api, request, operation, outcome.version, code)
+    return item_answer(api, request, operation, outcome.version, code)

@@ -25,9 +25,15 @@ def _scale_group(main: Resource) -> str:
 
 
 async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
-    """The committed version of an object, at `revision` or newer."""
+    """The committed version of an object, at `revision` or newer, in the version of the
+    operation."""
     if revision:
         await wait_until(api, revision)
+    return await to_requested_one(operation.resource, stored(api, operation))
+
+
+def stored(api: Api, operation: Operation) -> Version:
+    """The committed version of an object as it is stored; raises NotFound."""
     resource = operation.resource
     version = api.collection(resource).get(operation.key)
     if version is None:
@@ -35,4 +41,4 @@ async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
         if resource.is_scale and main.name != "statefulsets" and not main.custom:
             raise not_found(ResourceRef(_scale_group(main), resource.name, operation.name))
         raise absent(ResourceRef(main.group, main.name, operation.name))
-    return await to_requested_one(resource, version)
+    return version

@@ -26,7 +26,14 @@ async def read(resource: Resource, version: Version) -> Object:
     return (await to_requested_one(resource, version)).object()
 
 
+def is_served_as_stored(resource: Resource, version: Version) -> bool:
+    """Whether a stored object needs no conversion to the version of a resource."""
+    kind = resource.main.custom
+    return kind is None or kind.keeps(version)
+
+
 async def to_requested_one(resource: Resource, version: Version) -> Version:
+    """A stored object in the version of a resource."""
     kind = resource.main.custom
     if kind is None or kind.keeps(version):
         return version

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from orjson import dumps
 
-from fairlead.api.answers import Answer
 from fairlead.api.flow_control.configuration import Configuration
 from fairlead.api.flow_control.gate import Gate
 from fairlead.api.flow_control.queue_set import Work
 from fairlead.api.flow_control.seats import ONE, Estimator
-from fairlead.api.flow_control.turns import pass_through
+from fairlead.api.flow_control.turns import take_seat
 from fairlead.api.request import Request
 from fairlead.api.routing import Target
 from fairlead.auth.authentication.user import AUTHENTICATED, User
@@ -100,12 +99,12 @@ class Door:
     async def pass_through(
         self, request: Request, work: Callable[[Request], Awaitable[None]]
     ) -> None:
-        async def respond(request: Request) -> Answer:
-            await work(request)
-            return Answer(200, b"")
-
         self.gate.classify(request)
-        await pass_through(self.gate, request, respond)
+        seat = await take_seat(self.gate, request)
+        try:
+            await work(request)
+        finally:
+            seat.leave()
 
     @property
     def in_use(self) -> int:

@@ -20,6 +20,7 @@ from support.authentication import (
     run,
     signed_with_public_key,
     token_of,
+    user_of,
 )
 
 from fairlead.auth.authentication.account_tokens import IssuerDocuments, TokenIssuer
@@ -325,7 +326,7 @@ def noted(world: World, token: str, times: int = 1) -> dict[str, str]:
     tokens = BearerTokens([world.checker], API)
     for _ in range(times):
         request = bearer(token)
-        assert run(tokens.authenticate(request)) is not None
+        assert user_of(tokens.authenticate(request)) is not None
     return request.notes
 
 

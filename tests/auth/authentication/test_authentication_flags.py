@@ -6,7 +6,15 @@ import argparse
 from pathlib import Path
 
 import pytest
-from support.authentication import FakeRequest, ec_key, make_ca, pem_of, public_pem_of, rsa_key, run
+from support.authentication import (
+    FakeRequest,
+    ec_key,
+    make_ca,
+    pem_of,
+    public_pem_of,
+    rsa_key,
+    user_of,
+)
 
 from fairlead.auth.authentication.factory import (
     Authentication,
@@ -138,10 +146,10 @@ def test_bad_settings(setup: Setup, flags: list[str], message: str) -> None:
 def test_anonymous(setup: Setup, flags: list[str], modes: tuple[str, ...], anonymous: bool) -> None:
     authenticator = setup.build(*flags, modes=modes).authenticator
     if anonymous:
-        assert run(authenticator.authenticate(FakeRequest())) is ANONYMOUS
+        assert user_of(authenticator.authenticate(FakeRequest())) is ANONYMOUS
     else:
         with pytest.raises(StatusError):
-            run(authenticator.authenticate(FakeRequest()))
+            user_of(authenticator.authenticate(FakeRequest()))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 from math import inf
 
 import pytest
-from support.authentication import FakeRequest, bearer, run
+from support.authentication import FakeRequest, bearer, run, user_of
 
 from fairlead.auth.authentication.bearer import BearerTokens, bearer_token
 from fairlead.auth.authentication.chain import Authenticator, Rejected
@@ -56,20 +56,20 @@ def test_first_success_ends_it_and_is_remembered() -> None:
     first, second = Method("a"), Method("b")
     tokens = BearerTokens([first, second], ("api",))
     for _ in range(3):
-        assert run(tokens.authenticate(bearer("a"))) is JANE
-        assert run(tokens.authenticate(bearer("b"))) is JANE
+        assert user_of(tokens.authenticate(bearer("a"))) is JANE
+        assert user_of(tokens.authenticate(bearer("b"))) is JANE
     assert (first.asked, second.asked) == (2, 1)
 
 
 def test_rejection_does_not_keep_the_next_method_from_being_asked() -> None:
     tokens = BearerTokens([Method("a", bad="b"), Method("b")], ())
-    assert run(tokens.authenticate(bearer("b"))) is JANE
+    assert user_of(tokens.authenticate(bearer("b"))) is JANE
 
 
 def test_unknown_token_is_401_and_not_anonymous() -> None:
     chain = Authenticator([BearerTokens([Method("a")], ())], anonymous=True)
     with pytest.raises(StatusError) as caught:
-        run(chain.authenticate(bearer("other")))
+        user_of(chain.authenticate(bearer("other")))
     assert (caught.value.code, caught.value.message) == (401, "Unauthorized")
 
 
@@ -77,13 +77,13 @@ def test_unknown_token_is_401_and_not_anonymous() -> None:
 def test_no_bearer_token_is_anonymous(header: str) -> None:
     chain = Authenticator([BearerTokens([Method("a")], ())], anonymous=True)
     request = FakeRequest(("Authorization", header))
-    assert run(chain.authenticate(request)) is ANONYMOUS
+    assert user_of(chain.authenticate(request)) is ANONYMOUS
     assert bool(request.warnings) == (header == "Bearer  a")
 
 
 def test_anonymous_switched_off() -> None:
     with pytest.raises(StatusError) as caught:
-        run(Authenticator([]).authenticate(FakeRequest()))
+        user_of(Authenticator([]).authenticate(FakeRequest()))
     assert caught.value.code == 401
 
 
@@ -91,34 +91,34 @@ def test_only_the_first_authorization_header_counts() -> None:
     tokens = BearerTokens([Method("a")], ())
     request = FakeRequest(("Authorization", "Bearer bad"), ("Authorization", "Bearer a"))
     with pytest.raises(Rejected):
-        run(tokens.authenticate(request))
+        user_of(tokens.authenticate(request))
 
 
 def test_other_spellings_are_not_cached() -> None:
     tokens = BearerTokens([Method("a")], ())
     for number in range(5):
-        assert run(tokens.authenticate(bearer(f"a junk{number}"))) is JANE
+        assert user_of(tokens.authenticate(bearer(f"a junk{number}"))) is JANE
     assert len(tokens.cache) == 0
 
 
 def test_cache_forgets_at_expiry() -> None:
     method = Method("a", until=time.time() + 0.05)
     tokens = BearerTokens([method], ())
-    run(tokens.authenticate(bearer("a")))
+    user_of(tokens.authenticate(bearer("a")))
     time.sleep(0.06)
-    run(tokens.authenticate(bearer("a")))
+    user_of(tokens.authenticate(bearer("a")))
     assert method.asked == 2
 
 
 def test_cache_forgets_with_an_anchor() -> None:
     method = Method("a")
     tokens = BearerTokens([method], ())
-    run(tokens.authenticate(bearer("a")))
+    user_of(tokens.authenticate(bearer("a")))
     tokens.cache.forget(("core/v1/secrets", "ns/other"))
-    run(tokens.authenticate(bearer("a")))
+    user_of(tokens.authenticate(bearer("a")))
     assert method.asked == 1
     tokens.cache.forget(("core/v1/secrets", "ns/s"))
-    run(tokens.authenticate(bearer("a")))
+    user_of(tokens.authenticate(bearer("a")))
     assert method.asked == 2
 
 
@@ -136,7 +136,7 @@ def test_failures_are_not_remembered() -> None:
     tokens = BearerTokens([method], ())
     for _ in range(2):
         with pytest.raises(Rejected):
-            run(tokens.authenticate(bearer("other")))
+            user_of(tokens.authenticate(bearer("other")))
     assert method.asked == 2
     assert len(tokens.cache) == 0
 

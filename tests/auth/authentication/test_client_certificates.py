@@ -7,7 +7,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from support.authentication import SERVER, Certificate, FakeRequest, make_ca, make_certificate, run
+from support.authentication import (
+    SERVER,
+    Certificate,
+    FakeRequest,
+    make_ca,
+    make_certificate,
+    user_of,
+)
 
 from fairlead.auth.authentication.authorities import Authorities, AuthorityError, Untrusted
 from fairlead.auth.authentication.chain import Rejected
@@ -34,15 +41,15 @@ def refusal(trusted: Authorities, chain: tuple[bytes, ...]) -> str:
 def test_common_name_and_organizations(tmp_path: Path, ca: Certificate) -> None:
     jane = make_certificate(tmp_path, "jane", ca, organizations=("dev", "ops"))
     method = ClientCertificates(authorities(ca))
-    user = run(method.authenticate(FakeRequest(certificates=(jane.der,))))
+    user = user_of(method.authenticate(FakeRequest(certificates=(jane.der,))))
     assert user == User("jane", "", ("dev", "ops", "system:authenticated"))
-    assert run(method.authenticate(FakeRequest())) is None
+    assert user_of(method.authenticate(FakeRequest())) is None
 
 
 def test_nameless_certificate_names_nobody(tmp_path: Path, ca: Certificate) -> None:
     nameless = make_certificate(tmp_path, "", ca, organizations=("system:masters",))
     method = ClientCertificates(authorities(ca))
-    assert run(method.authenticate(FakeRequest(certificates=(nameless.der,)))) is None
+    assert user_of(method.authenticate(FakeRequest(certificates=(nameless.der,)))) is None
 
 
 def test_several_authorities(tmp_path: Path, ca: Certificate) -> None:
@@ -125,7 +132,7 @@ class TestRefused:
     def test_rejection_reaches_the_chain(self, tmp_path: Path, ca: Certificate) -> None:
         stranger = make_certificate(tmp_path, "jane")
         with pytest.raises(Rejected, match=r"^x509: "):
-            run(
+            user_of(
                 ClientCertificates(authorities(ca)).authenticate(
                     FakeRequest(certificates=(stranger.der,))
                 )
@@ -193,7 +200,7 @@ class TestProxy:
         front = make_certificate(tmp_path, "front", ca)
         request = FakeRequest(*self.HEADERS, certificates=(front.der,))
         for names in ((), ("front",), ("other", "front")):
-            user = run(self.proxy(ca, *names).authenticate(request))
+            user = user_of(self.proxy(ca, *names).authenticate(request))
             extra = {"acme.com/project": ("some",), "scopes": ("view", "edit")}
             assert user == User("jane", "", ("dev", "ops", "system:authenticated"), extra)
 
@@ -205,23 +212,23 @@ class TestProxy:
             ([("X-Remote-User", "jane"), ("X-Remote-User", "joe")], "jane"),
         ):
             request = FakeRequest(*headers, certificates=(front.der,))
-            user = run(self.proxy(ca).authenticate(request))
+            user = user_of(self.proxy(ca).authenticate(request))
             assert user is not None
             assert user.name == name
 
     def test_nobody_named(self, tmp_path: Path, ca: Certificate) -> None:
         front = make_certificate(tmp_path, "front", ca)
         request = FakeRequest(("X-Remote-Group", "dev"), certificates=(front.der,))
-        assert run(self.proxy(ca).authenticate(request)) is None
+        assert user_of(self.proxy(ca).authenticate(request)) is None
 
     def test_headers_without_the_proxy(self, tmp_path: Path, ca: Certificate) -> None:
         stranger = make_certificate(tmp_path, "front", make_ca(tmp_path, "other"))
         for certificates in ((), (stranger.der,)):
             request = FakeRequest(*self.HEADERS, certificates=certificates)
-            assert run(self.proxy(ca).authenticate(request)) is None
+            assert user_of(self.proxy(ca).authenticate(request)) is None
 
     def test_name_that_is_not_allowed(self, tmp_path: Path, ca: Certificate) -> None:
         other = make_certificate(tmp_path, "other", ca)
         request = FakeRequest(*self.HEADERS, certificates=(other.der,))
         with pytest.raises(Rejected, match="not in the allowed list"):
-            run(self.proxy(ca, "front").authenticate(request))
+            user_of(self.proxy(ca, "front").authenticate(request))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.authentication import bearer, run
+from support.authentication import bearer, run, user_of
 
 from fairlead.auth.authentication.bearer import BearerTokens
 from fairlead.auth.authentication.token_file import StaticTokens, TokenFileError, read_token_file
@@ -54,7 +54,7 @@ def test_tokens_beyond_ascii(tmp_path: Path) -> None:
     users = read(tmp_path, "schlüssel,jane,1\n")
     tokens = BearerTokens([StaticTokens(users)], ())
     request = bearer("schlüssel")
-    assert run(tokens.authenticate(request)) is users["schlüssel"]
+    assert user_of(tokens.authenticate(request)) is users["schlüssel"]
 
 
 def test_audiences(tmp_path: Path) -> None:

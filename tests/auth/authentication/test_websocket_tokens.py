@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 
 import pytest
-from support.authentication import FakeRequest, run
+from support.authentication import FakeRequest, user_of
 
 from fairlead.auth.authentication.bearer import BearerTokens
 from fairlead.auth.authentication.chain import Authenticator
@@ -25,18 +25,20 @@ class Good:
         return Grant(JANE, audiences) if token == "good" else None
 
 
-def user_of(*protocols: str, upgrade: str = "WebSocket", connection: str = "x, Upgrade") -> User:
+def user_with(
+    *protocols: str, upgrade: str = "WebSocket", connection: str = "x, Upgrade"
+) -> User | None:
     chain = Authenticator([WebSocketTokens(KUBERNETES, BearerTokens([Good()], ()))], anonymous=True)
     offered = [("Sec-WebSocket-Protocol", protocol) for protocol in protocols]
     head = (("Upgrade", upgrade), ("Connection", connection))
-    return run(chain.authenticate(FakeRequest(*head, *offered)))
+    return user_of(chain.authenticate(FakeRequest(*head, *offered)))
 
 
 @pytest.mark.parametrize(
     "protocols", [(f"{GOOD}, v4.channel.k8s.io",), (f"x,{GOOD}",), ("x", GOOD)]
 )
 def test_the_token_tells_who_asks(protocols: tuple[str, ...]) -> None:
-    assert user_of(*protocols) == JANE
+    assert user_with(*protocols) == JANE
 
 
 @pytest.mark.parametrize(
@@ -45,15 +47,15 @@ def test_the_token_tells_who_asks(protocols: tuple[str, ...]) -> None:
 )
 def test_wrong_offers_are_401_and_not_anonymous(protocols: tuple[str, ...]) -> None:
     with pytest.raises(StatusError) as caught:
-        user_of(*protocols)
+        user_with(*protocols)
     assert caught.value.code == 401
 
 
 def test_without_a_token_or_a_websocket_nobody_is_told() -> None:
-    assert user_of("v4.channel.k8s.io") is ANONYMOUS
-    assert user_of(f"{PREFIX},x") is ANONYMOUS
-    assert user_of(f"{GOOD},x", upgrade="SPDY/3.1") is ANONYMOUS
-    assert user_of(f"{GOOD},x", connection="close") is ANONYMOUS
+    assert user_with("v4.channel.k8s.io") is ANONYMOUS
+    assert user_with(f"{PREFIX},x") is ANONYMOUS
+    assert user_with(f"{GOOD},x", upgrade="SPDY/3.1") is ANONYMOUS
+    assert user_with(f"{GOOD},x", connection="close") is ANONYMOUS
 
 
 def test_the_token_is_not_passed_on() -> None:

@@ -24,8 +24,8 @@ from fairlead.api.audit.record import Record
 from fairlead.api.audit.redaction import shown_status
 from fairlead.api.audit.sources import attempts
 from fairlead.api.audit.subjects import Subjects
-from fairlead.api.chain import is_long_running
 from fairlead.api.request import Request
+from fairlead.api.routing import is_long_running
 from fairlead.api.streamed_answers import StreamedAnswer
 from fairlead.auth.authentication.user import User
 from fairlead.base import budget, clock

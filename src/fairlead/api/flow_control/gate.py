@@ -1,4 +1,4 @@
-"""Gives requests their seats and queues those that must wait. `turns.pass_through` does the
+"""Gives requests their seats and queues those that must wait. `turns.take_seat` does the
 waiting."""
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from time import monotonic
 
-from fairlead.api.chain import is_long_running
 from fairlead.api.flow_control.configuration import Configuration, Flow
 from fairlead.api.flow_control.metrics import (
     EXECUTION,
@@ -23,6 +22,7 @@ from fairlead.api.flow_control.queue_set import QueueSet, Ticket, Work
 from fairlead.api.flow_control.seats import ONE, Estimator
 from fairlead.api.flow_control.turns import Turns
 from fairlead.api.request import Request
+from fairlead.api.routing import is_long_running
 from fairlead.base.errors import StatusError, too_many_requests
 
 _TOO_MANY = "the server has received too many requests and has asked us to try again later"
@@ -35,16 +35,16 @@ _SEAT_BOUNDS = SEATS.bounds
 class Waiter:
     """A request that waits for seats, and the future that receives the outcome."""
 
-    __slots__ = ("flow", "request", "told")
+    __slots__ = ("decided", "flow", "request")
 
-    def __init__(self, request: Request, flow: Flow, told: asyncio.Future[str]) -> None:
+    def __init__(self, request: Request, flow: Flow, decided: asyncio.Future[str]) -> None:
         self.request = request
         self.flow = flow
-        self.told = told
+        self.decided = decided
 
-    def tell(self, outcome: str) -> None:
-        if not self.told.done():
-            self.told.set_result(outcome)
+    def decide(self, outcome: str) -> None:
+        if not self.decided.done():
+            self.decided.set_result(outcome)
 
 
 class Seat:
@@ -157,14 +157,14 @@ class Gate:
 
     # Waiting
 
-    def join_queue(self, request: Request, told: asyncio.Future[str]) -> Ticket:
+    def join_queue(self, request: Request, decided: asyncio.Future[str]) -> Ticket:
         """Queue a request, whose future gets the outcome. Raises StatusError if the queue is
         full."""
         flow: Flow = request.flow
         queues = flow.level.queues
         assert queues is not None
         NO_ROOM.add(of=flow.counts.labels)
-        ticket = Ticket(self._estimator.work_of(request, flow), Waiter(request, flow, told))
+        ticket = Ticket(self._estimator.work_of(request, flow), Waiter(request, flow, decided))
         refusal = queues.enter(ticket, flow.hand(), self.clock())
         if refusal:
             raise self.reject(flow, refusal)
@@ -212,7 +212,7 @@ class Gate:
 
     def _hand_out(self, flow: Flow, queues: QueueSet) -> None:
         for ticket in queues.seated(self.clock()):
-            ticket.owner.tell(SEATED)
+            ticket.owner.decide(SEATED)
         if flow.level.quiescing:
             self.configuration.drained(flow.level)
 
@@ -220,4 +220,4 @@ class Gate:
         for level in list(self.configuration.levels.values()):
             if level.queues is not None and level.queues.waiting:
                 for ticket in level.queues.seated(self.clock()):
-                    ticket.owner.tell(SEATED)
+                    ticket.owner.decide(SEATED)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Hashable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fairlead.api.answers import Answer
 from fairlead.api.flow_control.queue_set import LEFT, TOO_LATE
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import ClientGone
@@ -16,40 +15,34 @@ from fairlead.wire.incoming.exchange import ClientGone
 if TYPE_CHECKING:
     from fairlead.api.flow_control.gate import Gate, Seat
 
-Respond = Callable[[Request], Awaitable[Answer]]
 
-
-async def pass_through(gate: Gate, request: Request, respond: Respond) -> Answer:
-    """Run `respond` while holding seats. Raises StatusError if the request is rejected."""
-    if request.flow is None:
-        return await respond(request)
-    seat: Seat | None = gate.enter(request) or await _wait_for_seats(gate, request)
-    assert seat is not None
-    try:
-        if seat.work.large:
-            request.exchange.turn = partial(gate.turns.wait, request.flow.key)
+async def take_seat(gate: Gate, request: Request) -> Seat:
+    """Take the seats of a request, wait for them in a queue if need be, and before a large piece of
+    work for a turn on the event loop."""
+    seat, request.seat = request.seat or gate.enter(request), None
+    if seat is None:
+        seat = await _wait_for_seats(gate, request)
+    if seat.work.large:
+        request.exchange.turn = partial(gate.turns.wait, request.flow.key)
+        try:
             await gate.turns.wait(request.flow.key, WHOLE)
-        answer = await respond(request)
-        if request.target.verb == "watch" and answer.code == 200:
-            seat.keep()
-            request.seat, seat = seat, None
-        return answer
-    finally:
-        if seat is not None:
+        except BaseException:
             seat.leave()
+            raise
+    return seat
 
 
 async def _wait_for_seats(gate: Gate, request: Request) -> Seat:
     """Wait in a queue. Raises StatusError if the queue is full or the wait too long, and ClientGone
     if the client disconnects."""
     loop, flow, exchange = asyncio.get_running_loop(), request.flow, request.exchange
-    told: asyncio.Future[str] = loop.create_future()
-    ticket = gate.join_queue(request, told)
-    timer = loop.call_later(gate.patience, ticket.owner.tell, TOO_LATE)
-    exchange.when_gone(partial(ticket.owner.tell, LEFT))
+    decided: asyncio.Future[str] = loop.create_future()
+    ticket = gate.join_queue(request, decided)
+    timer = loop.call_later(gate.patience, ticket.owner.decide, TOO_LATE)
+    exchange.when_gone(partial(ticket.owner.decide, LEFT))
     outcome = LEFT
     try:
-        outcome = await told
+        outcome = await decided
     finally:
         timer.cancel()
         exchange.when_gone(_ignore)

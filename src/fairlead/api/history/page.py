@@ -180,7 +180,8 @@ class HistoryPage:
             raise not_found(resource.ref(target.name))
         operation = Operation(request.user, "get", resource, target.namespace, target.name)
         version = await to_requested_one(resource, version)
-        return await item_answer(self._api, request, operation, version)
+        answer = item_answer(self._api, request, operation, version)
+        return answer if isinstance(answer, Answer) else await answer
 
     async def _document(self, request: Request, content: Object, kind: str = KIND) -> Answer:
         pretty = request.query.get("pretty")

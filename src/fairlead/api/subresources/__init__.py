@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from fairlead.api.answers import Answer, Verb
+from fairlead.api.answers import Outcome, Verb
 from fairlead.api.request import Request
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
@@ -40,9 +40,9 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 def _loaded_when_asked(place: str) -> Verb:
     module, name = place.split(".")
 
-    async def answer(api: Api, request: Request, operation: Operation) -> Answer:
+    def answer(api: Api, request: Request, operation: Operation) -> Outcome:
         verb: Verb = getattr(import_module(f"{__name__}.{module}"), name)
-        return await verb(api, request, operation)
+        return verb(api, request, operation)
 
     return answer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 from fairlead.api.answers import Answer, Verb
@@ -60,7 +60,7 @@ async def wait(request: Request, seconds: float) -> None:
 def reading_at(revision: int) -> Verb:
     """A get handler that reads the state at a revision."""
 
-    async def get(api: Api, request: Request, operation: Operation) -> Answer:
+    async def get(api: Api, request: Request, operation: Operation) -> Answer | Awaitable[Answer]:
         resource = operation.resource
         selection = by_name(EVERYTHING, operation.name)
         collection = api.collection(resource)
@@ -68,7 +68,7 @@ def reading_at(revision: int) -> Verb:
         if not found.entries:
             raise not_found(resource.main.ref(operation.name))
         version = await to_requested_one(resource, found.entries[0])
-        return await item_answer(api, request, operation, version)
+        return item_answer(api, request, operation, version)
 
     return get
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-
-from fairlead.api.answers import Answer, Verb
+from fairlead.api.answers import Answer, Outcome, Verb
 from fairlead.api.chain import Handler
 from fairlead.api.request import Request
+from fairlead.api.request_task import finished
 from fairlead.api.testing import GROUP
 from fairlead.api.testing.effects import reading_at
 from fairlead.api.testing.faults import Faults
@@ -37,7 +36,7 @@ class PowerfulHandler(Handler):
         revision = self._faults.past.pop(id(request), 0)
         return reading_at(revision) if revision else super().verb(request, resource)
 
-    def answer(self, request: Request) -> Answer | Awaitable[Answer]:
+    def answer(self, request: Request) -> Outcome:
         if request.target.group == GROUP:
             return super().answer(request)
         return self._answer(request)
@@ -49,5 +48,4 @@ class PowerfulHandler(Handler):
         return await self._answer_faultless(request)
 
     async def _answer_faultless(self, request: Request) -> Answer:
-        answer = super().answer(request)
-        return answer if isinstance(answer, Answer) else await answer
+        return await finished(super().answer(request))

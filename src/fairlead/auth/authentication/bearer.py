@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 from fairlead.auth.authentication.chain import Credentials, Rejected
@@ -45,6 +45,14 @@ def _key(request: Credentials) -> bytes | None:
     return key
 
 
+def use(grant: Grant, request: Credentials) -> User:
+    """The user of a request with a valid token."""
+    if grant.on_use is not None:
+        grant.on_use.used(request)
+        request.impersonation = grant.impersonation
+    return grant.user
+
+
 class BearerTokens:
     """The method that reads bearer tokens and asks the token methods in order."""
 
@@ -53,16 +61,15 @@ class BearerTokens:
         self.audiences = audiences
         self.cache = TokenCache()
 
-    async def authenticate(self, request: Credentials) -> User | None:
+    def authenticate(self, request: Credentials) -> User | Awaitable[User | None] | None:
         key = _key(request)
         if key is None:
             return None
-        cached = self.cache.grant(key)
-        if cached is not None:
-            if cached.on_use is not None:
-                cached.on_use.used(request)
-                request.impersonation = cached.impersonation
-            return cached.user
+        grant = self.cache.grant(key)
+        return use(grant, request) if grant is not None else self._authenticate(request, key)
+
+    async def _authenticate(self, request: Credentials, key: bytes) -> User | None:
+        """Check a token that is not in the cache."""
         header = request.header(b"authorization")
         token, spaced = bearer_token(header)
         if not token:
@@ -72,10 +79,7 @@ class BearerTokens:
         grant = await self.check(token, self.audiences)
         if header == f"Bearer {token}":  # other spellings of a valid token must not fill the cache
             self.cache.add(key, grant)
-        if grant.on_use is not None:
-            grant.on_use.used(request)
-            request.impersonation = grant.impersonation
-        return grant.user
+        return use(grant, request)
 
     async def check(self, token: str, audiences: Audiences) -> Grant:
         """The grant of the first method that accepts a token; raises Rejected."""

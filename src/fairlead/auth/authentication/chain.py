@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from fairlead.auth.authentication.impersonation import Impersonation
@@ -58,10 +58,10 @@ class Rejected(Exception):
 
 
 class Method(Protocol):
-    """One authentication method. Returns a user, or None if the request has no credential for it.
-    Raises Rejected for an invalid credential."""
+    """One authentication method. Returns a user, None if the request has no credential for it, or
+    an awaitable if it has to wait for either. Raises Rejected for an invalid credential."""
 
-    async def authenticate(self, request: Credentials) -> User | None: ...
+    def authenticate(self, request: Credentials) -> User | Awaitable[User | None] | None: ...
 
 
 class Authenticator:
@@ -73,21 +73,49 @@ class Authenticator:
         self._anonymous = anonymous
         self._refused = Tally(logger, logging.INFO, "cannot authenticate a request")
 
-    async def authenticate(self, request: Credentials) -> User:
-        """The user of a request; raises a 401 StatusError."""
-        rejections: list[Rejected] | None = None
-        for method in self._methods:
+    def authenticate(self, request: Credentials) -> User | Awaitable[User]:
+        """The user of a request, or an awaitable if a method has to wait; raises a 401
+        StatusError."""
+        methods = iter(self._methods)
+        for method in methods:
             try:
-                user = await method.authenticate(request)
+                user = method.authenticate(request)
             except Rejected as rejection:
-                # Drop the traceback: it references this frame and thus the list itself.
-                rejections = [*(rejections or ()), rejection.with_traceback(None)]
-                continue
-            if user is not None:
+                return self._try_rest(request, methods, None, [rejection.with_traceback(None)])
+            if isinstance(user, User):
                 return user
-        if rejections is None and self._anonymous:
+            if user is not None:
+                return self._try_rest(request, methods, user, [])
+        return self._end([])
+
+    async def _try_rest(
+        self,
+        request: Credentials,
+        methods: Iterator[Method],
+        outcome: User | Awaitable[User | None] | None,
+        rejections: list[Rejected],
+    ) -> User:
+        """Go on with the outcome of a method, then with those after it. The rejections have no
+        tracebacks: these would reference this frame and thus the list itself."""
+        while True:
+            try:
+                if outcome is not None and not isinstance(outcome, User):
+                    outcome = await outcome
+                if outcome is not None:
+                    return outcome
+                method = next(methods, None)
+                if method is None:
+                    return self._end(rejections)
+                outcome = method.authenticate(request)
+            except Rejected as rejection:
+                rejections.append(rejection.with_traceback(None))
+                outcome = None
+
+    def _end(self, rejections: list[Rejected]) -> User:
+        """No method has recognized the credential."""
+        if not rejections and self._anonymous:
             return ANONYMOUS
-        raise self._refusal(rejections or ())
+        raise self._refusal(rejections)
 
     def _refusal(self, rejections: Iterable[Rejected]) -> Exception:
         message = _GENERIC

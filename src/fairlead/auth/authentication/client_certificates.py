@@ -12,7 +12,7 @@ class ClientCertificates:
         self._authorities = authorities
         self._users: dict[Subject, User] = {}
 
-    async def authenticate(self, request: Credentials) -> User | None:
+    def authenticate(self, request: Credentials) -> User | None:
         peer = request.peer
         if not peer.certificates:
             return None

@@ -33,7 +33,7 @@ class FrontProxy:
         """The prefixes of its header names."""
         return (*self._user_headers, *self._group_headers, *self._extra_prefixes)
 
-    async def authenticate(self, request: Credentials) -> User | None:
+    def authenticate(self, request: Credentials) -> User | None:
         peer = request.peer
         if not peer.certificates or peer.problem:
             return None

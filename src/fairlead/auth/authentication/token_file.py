@@ -81,7 +81,7 @@ class StaticTokens:
     def _users_by_hash(self) -> dict[str, User]:
         return {_hash(token): user for token, user in self._users.items()}
 
-    async def authenticate(self, request: Credentials) -> User | None:
+    def authenticate(self, request: Credentials) -> User | None:
         """Stand-alone use, without BearerTokens."""
         token, _ = bearer_token(request.header(b"authorization"))
         if not token:

@@ -67,3 +67,10 @@ def split_account_name(user_name: str) -> tuple[str, str] | None:
     if len(parts) != 2 or dns_label(parts[0]) or dns_subdomain(parts[1]):
         return None
     return parts[0], parts[1]
+
+
+def tenant_of(user: User) -> str:
+    """The owner that threads and memory are accounted to: a user, or all service accounts of a
+    namespace."""
+    name = user.name
+    return name.rpartition(":")[0] if name.startswith("system:serviceaccount:") else name

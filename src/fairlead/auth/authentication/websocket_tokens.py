@@ -5,8 +5,9 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import urlsafe_b64decode
+from collections.abc import Awaitable
 
-from fairlead.auth.authentication.bearer import BearerTokens, as_header_text
+from fairlead.auth.authentication.bearer import BearerTokens, as_header_text, use
 from fairlead.auth.authentication.chain import Credentials, Rejected
 from fairlead.auth.authentication.user import User
 from fairlead.base.dialect import Dialect
@@ -51,9 +52,10 @@ class WebSocketTokens:
         self._prefix = f"{_TOKENS.removesuffix('authorization.')}{group}."
         self._tokens = tokens
 
-    async def authenticate(self, request: Credentials) -> User | None:
-        if not _is_websocket(request):
-            return None
+    def authenticate(self, request: Credentials) -> Awaitable[User | None] | None:
+        return self._authenticate(request) if _is_websocket(request) else None
+
+    async def _authenticate(self, request: Credentials) -> User | None:
         values = [value for name, value in request.raw_headers if name == PROTOCOLS]
         offers = [offer for value in values for offer in offers_in(value)]
         tokens = [offer for offer in offers if offer.startswith(self._prefix)]
@@ -65,10 +67,7 @@ class WebSocketTokens:
         if len(offers) == 1:  # the response must select one of them, and not the token
             raise Rejected("missing additional subprotocol")
         grant = await self._tokens.check(as_header_text(token), self._tokens.audiences)
-        if grant.on_use is not None:
-            grant.on_use.used(request)
-            request.impersonation = grant.impersonation
-        return grant.user
+        return use(grant, request)
 
 
 # Detecting cross-site requests of browsers.

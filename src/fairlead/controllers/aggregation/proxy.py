@@ -7,11 +7,12 @@ import logging
 from urllib.parse import quote
 
 from fairlead.api.answers import Answer, text_answer
-from fairlead.api.chain import Page, is_long_running
+from fairlead.api.chain import Page
 from fairlead.api.openapi.answers import Document, document_answer, moved_answer, not_found_answer
 from fairlead.api.relay import answers, forward
 from fairlead.api.relay.headers import forwarded, leads_up, wanted_protocol
 from fairlead.api.request import Request
+from fairlead.api.routing import is_long_running
 from fairlead.base.errors import ResourceRef, bad_request, forbidden
 from fairlead.base.logs import quoted
 from fairlead.controllers.aggregation.calls import identity_fields

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("fairlead.wire.incoming")
 
-Application = Callable[["Exchange"], Awaitable[None]]
+# Answers a request at once, or returns an awaitable that does.
+Application = Callable[["Exchange"], Awaitable[None] | None]
 
 _SPARE_DESCRIPTORS = 128  # for the store, outgoing calls and files
 _SETTLING = 0.1  # seconds to read requests sent before a drain
@@ -151,11 +152,11 @@ def _descriptors() -> int:
     return soft if soft != resource.RLIM_INFINITY else 1 << 20
 
 
-async def answer(connection: HttpProtocol, exchange: Exchange, work: Application) -> None:
-    """Run the application on a request. Aborts the connection if it leaves the answer
+async def answer(connection: HttpProtocol, exchange: Exchange, waiting: Awaitable[None]) -> None:
+    """Await the application's answer to a request. Aborts the connection if it leaves the answer
     incomplete."""
     try:
-        await work(exchange)
+        await waiting
     except ClientGone:
         pass
     except Exception:

@@ -53,6 +53,7 @@ class Exchange:
         "connection",
         "deadline",
         "detached",
+        "has_more",
         "head",
         "in_chunks",
         "in_parts",
@@ -83,6 +84,7 @@ class Exchange:
         self.body_complete = False
         self.body_limit = connection.limits.body_bytes
         self.too_large = head.length > self.body_limit
+        self.has_more = False  # bytes behind the head have arrived
         self.wanted = False  # the application has called `read`
         self.can_be_cut = False  # shutdown does not wait for its end
         self.detached = False  # the answer stays open without a task

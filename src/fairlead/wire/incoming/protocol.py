@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
@@ -12,6 +13,8 @@ from fairlead.wire.incoming.connections import Application, Connections, Upgrade
 from fairlead.wire.incoming.exchange import NOBODY, Exchange, Peer, refusal
 from fairlead.wire.incoming.memory import BodyMemory
 from fairlead.wire.incoming.parser import IDLE_READER, Reader, Refused
+
+logger = logging.getLogger("fairlead.wire.incoming")
 
 _CLOCK_STEP = 0.001  # resolution of the event loop's clock in seconds
 _FOREVER = float("inf")
@@ -260,6 +263,7 @@ class HttpProtocol:
         self._deadline = _FOREVER
         exchange = self._exchange = Exchange(self, head, self._peer, self._loop.time())
         exchange.body_complete = reader.complete
+        exchange.has_more = bool(rest)
         self.resume(exchange, self._connections.application)
         return rest
 
@@ -292,8 +296,15 @@ class HttpProtocol:
         return self._connections.uploads
 
     def resume(self, exchange: Exchange, work: Application) -> None:
-        """Start a task that works on the answer."""
-        self._task = self._loop.create_task(answer(self, exchange, work))
+        """Run the application, and a task for its work that has to wait."""
+        try:
+            waiting = work(exchange)
+        except Exception:
+            logger.exception("cannot answer a request")
+            self.abort()
+            return
+        if waiting is not None:
+            self._task = self._loop.create_task(answer(self, exchange, waiting))
 
     def keeps_alive(self, exchange: Exchange) -> bool:
         """Whether the connection stays open after an answer that begins now."""
