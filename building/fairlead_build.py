@@ -63,8 +63,8 @@ auth/authentication: tokens
 auth/authorization: node_graph pod_references requests
 admission/plugins: base default_toleration_seconds namespace_lifecycle priority runtime_class
 operations: api managed_fields operation options patch views write_pipeline
-api: answers body chain methods metrics negotiation observer parameters patch request routing
-api: stored_tables watch_frames watch_sockets watch_stream
+api: answers app body chain methods metrics negotiation observer parameters patch
+api: representation request routing stored_tables watch_frames watch_sockets watch_stream
 api/flow_control: configuration gate metrics queue_set seats
 controllers: versions
 controllers/garbage: references

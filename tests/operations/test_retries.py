@@ -72,7 +72,8 @@ async def _delete(api: Api) -> None:
 def test_retried_write_to_an_object_that_keeps_changing_ends_in_a_conflict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Api], Awaitable[None]]
 ) -> None:
-    monkeypatch.setattr(commits, "MAX_ATTEMPTS", ATTEMPTS)
+    for module in ("commits", "create"):
+        monkeypatch.setattr(f"fairlead.operations.{module}.MAX_ATTEMPTS", ATTEMPTS)
     restless = Restless()
 
     async def work(api: Api) -> None:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from time import thread_time
-from typing import Generic, ParamSpec, TypeVar, cast
+from typing import Generic, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from fairlead.base.meter import (
@@ -60,7 +60,7 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
             budget.loop_seconds = LOOP_SECONDS
         result = try_on_loop(budget, work, args, kwargs)
         if result is not NOT_DONE:
-            return cast(T, result)
+            return result  # type: ignore[no-any-return]
     return await _run_in_thread(budget, partial(work, *args, **kwargs))
 
 

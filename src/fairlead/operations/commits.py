@@ -26,18 +26,6 @@ Result = TypeVar("Result")
 MAX_ATTEMPTS = 1000  # under contention, a writer may need one attempt per writer ahead of it
 
 
-async def retried(ref: ResourceRef, attempt: Callable[[], Awaitable[Result | None]]) -> Result:
-    """Call `attempt` until it returns a result; it returns None if the object changed and it
-    has to be called again. Yields to the event loop between attempts. Raises Conflict after
-    MAX_ATTEMPTS."""
-    for _ in range(MAX_ATTEMPTS):
-        result = await attempt()
-        if result is not None:
-            return result
-        await asyncio.sleep(0)
-    raise modified(ref)
-
-
 async def write_over(
     api: Api,
     collection: Collection,
@@ -47,25 +35,20 @@ async def write_over(
 ) -> Result:
     """Call `write` with the newest version of a key, which may be uncommitted. Retries if the
     object or a precondition of the write changed meanwhile. An error is raised only after the
-    version that caused it is committed."""
-
-    async def attempt() -> Result | None:
+    version that caused it is committed. Raises Conflict after MAX_ATTEMPTS."""
+    for _ in range(MAX_ATTEMPTS):
         current = api.store.latest(collection, key)
-        refusal: StatusError
-        if current is None:
-            refusal = absent(ref)
-        else:
-            try:
-                return await write(current)
-            except (Conflict, ConditionFailed):
-                return None
-            except StatusError as error:
-                refusal = error
-        if await wait_committed(collection, key):
-            raise refusal
-        return None
-
-    return await retried(ref, attempt)
+        try:
+            if current is None:
+                raise absent(ref)
+            return await write(current)
+        except (Conflict, ConditionFailed):
+            pass
+        except StatusError:
+            if await wait_committed(collection, key):
+                raise
+        await asyncio.sleep(0)
+    raise modified(ref)
 
 
 async def wait_committed(collection: Collection, key: str) -> bool:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Coroutine
+from typing import Any
 
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.auth.authorization.attributes import creation_refusal
 from fairlead.base import budget
-from fairlead.base.errors import StatusError, already_exists, bad_request, verb_not_supported
+from fairlead.base.errors import (
+    StatusError,
+    already_exists,
+    bad_request,
+    modified,
+    verb_not_supported,
+)
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
-from fairlead.operations.commits import converting, put, retried, wait_committed
+from fairlead.operations.commits import MAX_ATTEMPTS, converting, put, wait_committed
 from fairlead.operations.managed_fields import set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
@@ -26,27 +35,37 @@ from fairlead.storage.version import Version
 _VERSION = re.compile("[0-9]{1,18}")
 
 
-async def create(
+def create(
     api: Api,
     operation: Operation,
     value: Object,
     options: WriteOptions,
     entries: list[Object] | None = None,
-) -> Version:
+) -> Coroutine[Any, Any, Version]:
     """Run a new object, in the stored version, through defaulting, admission and validation, and
     store it. `entries` are its managedFields if the caller has computed them already."""
     if api.store.alone or not api.behaviour(operation.resource).claims_values:
-        return await _create(api, operation, value, options, entries)
+        return _create(api, operation, value, options, entries)
+    return _create_claiming(api, operation, value, options, entries)
 
-    async def attempt() -> Version | None:
+
+async def _create_claiming(
+    api: Api,
+    operation: Operation,
+    value: Object,
+    options: WriteOptions,
+    entries: list[Object] | None,
+) -> Version:
+    """Create an object that claims values, such as a cluster address, which other servers claim,
+    too. Retries if the value was taken meanwhile."""
+    for _ in range(MAX_ATTEMPTS):
         try:
             return await _create(api, operation, copied(value), options, entries)
-        except ConditionFailed as error:
-            if not is_claimed(error):
+        except ConditionFailed as failed:
+            if not is_claimed(failed):
                 raise
-            return None
-
-    return await retried(operation.resource.ref(value["metadata"].get("name", "")), attempt)
+        await asyncio.sleep(0)
+    raise modified(operation.resource.ref(value["metadata"].get("name", "")))
 
 
 def _claimed_version(metadata: Object) -> int:
@@ -182,26 +201,21 @@ async def _put_new(
     resource, value, context = attributes.resource, attributes.value, attributes.context
     assert value is not None
 
-    async def attempt() -> Version | None:
-        exists: Conflict | None = None
+    for _ in range(MAX_ATTEMPTS):
         try:
             stored = value if resource.custom is None else await kept(resource, value)
             return await put(api, operation, collection, key, stored, None, context)
-        except Conflict as error:
-            exists = error
-        except ConditionFailed as moved:
-            if is_claimed(moved):
-                raise
-        if exists is not None:
+        except Conflict:
             if await wait_committed(collection, key):
-                raise exists
-            return None
-        context.reset_admission()
-        await api.admission.admit(attributes)
-        await api.admission.validate(attributes)
-        return None
-
-    return await retried(resource.ref(value["metadata"]["name"]), attempt)
+                raise
+        except ConditionFailed as failed:
+            if is_claimed(failed):
+                raise
+            context.reset_admission()
+            await api.admission.admit(attributes)
+            await api.admission.validate(attributes)
+        await asyncio.sleep(0)
+    raise modified(resource.ref(value["metadata"]["name"]))
 
 
 def _ending(resource: Resource) -> StatusError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from fairlead.admission.plugin import UPDATE
 from fairlead.base import budget
@@ -131,10 +132,7 @@ async def store_changed(
     resource = operation.resource
     collection = api.collection(resource)
 
-    async def write(current: Version) -> _Written:
-        operation.found(current)
-        return await _store_over(api, operation, current, change, options)
-
+    write = partial(_store_over, api, operation, change, options)
     written = await write_over(api, collection, operation.key, operation.ref, write)
     version = written.version
     if written.is_stored and resource.main.custom is not None:
@@ -144,10 +142,11 @@ async def store_changed(
 
 
 async def _store_over(
-    api: Api, operation: Operation, current: Version, change: Change, options: WriteOptions
+    api: Api, operation: Operation, change: Change, options: WriteOptions, current: Version
 ) -> _Written:
     """Store the result of a change to a version. Raises Conflict or ConditionFailed if the object
     or a precondition changed meanwhile; then all reservations are rolled back."""
+    operation.found(current)
     resource, collection = operation.resource, api.collection(operation.resource)
     built_in = resource.main.custom is None
     old = current.object_to_write() if built_in else await read(resource, current)

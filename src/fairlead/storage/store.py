@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -128,7 +128,7 @@ class Store:
         """Return the newest live version of a key, committed or pending."""
         return collection.latest(key)
 
-    async def put(
+    def put(
         self,
         collection: Collection,
         key: str,
@@ -136,24 +136,24 @@ class Store:
         over: Version | None,
         requires: Sequence[Precondition] = (),
         alongside: Sequence[Companion] = (),
-    ) -> Version:
+    ) -> Coroutine[Any, Any, Version]:
         """Write an object (see `version.encode` for its form) over the version it was made from,
         None for a new one.
 
-        Companions go into the same commit; `requires` should include their versions. Returns after
-        the commit; raises Conflict, ConditionFailed, Outdated.
+        Companions go into the same commit; `requires` should include their versions. The awaitable
+        waits for the commit; raises Conflict, ConditionFailed, Outdated.
         """
-        return await _committed(self._writes.put(collection, key, value, over, requires, alongside))
+        return _committed(self._writes.put(collection, key, value, over, requires, alongside))
 
-    async def delete(
+    def delete(
         self,
         collection: Collection,
         key: str,
         over: Version,
         requires: Sequence[Precondition] = (),
-    ) -> Version:
+    ) -> Coroutine[Any, Any, Version]:
         """Delete an object, with the rules of `put`; returns the deletion."""
-        return await _committed(self._writes.delete(collection, key, over, requires))
+        return _committed(self._writes.delete(collection, key, over, requires))
 
     async def append(self, group: Sequence[Write]) -> list[int]:
         """Commit writes that another process prepared, all or none; returns their revisions. Raises
