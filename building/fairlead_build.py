@@ -65,7 +65,7 @@ admission/plugins: base default_toleration_seconds namespace_lifecycle priority 
 operations: api managed_fields operation options patch views write_pipeline
 api: answers app body chain methods metrics negotiation observer parameters patch
 api: representation request routing stored_tables watch_frames watch_sockets watch_stream
-api/flow_control: configuration gate metrics queue_set seats
+api/flow_control: configuration gate metrics queue_set
 controllers: versions
 controllers/garbage: references
 controllers/nodes: pods_by_node

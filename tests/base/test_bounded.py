@@ -15,7 +15,7 @@ import fairlead
 from fairlead.api.negotiation import ITEM, for_errors
 from fairlead.api.parameters import _manager_of
 from fairlead.api.request import _parse_query
-from fairlead.auth.authentication.grants import Grant, TokenCache
+from fairlead.auth.authentication.bearer import Grant, TokenCache
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authentication.webhook import TokenWebhook
 from fairlead.auth.authorization.attributes import Attributes, Decision, UserRules, of_path

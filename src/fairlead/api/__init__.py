@@ -1,7 +1,8 @@
 """Turns HTTP requests into operations and results into HTTP responses. May import `operations` and
 the packages below it.
 
-- `app`, `access`, `chain`: the entry point, who may send a request, and its handler
+- `app`, `chain`: the entry point, and the steps of a request that never wait
+- `request_task`, `access`: the task of a request, and admission where they wait
 - `routing`, `methods`, `parameters`, `negotiation`, `body`, `patch`: parsing of requests
 - `verbs`, `list`, `watch`, `subresources/`: one handler per verb
 - `answers`, `representation`, `long_lists`, `watch_stream`, `watch_frames`: encoding of responses

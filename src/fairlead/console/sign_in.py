@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
 from fairlead.auth.authentication.authorities import Untrusted
-from fairlead.auth.authentication.bearer import BearerTokens, bearer_token
+from fairlead.auth.authentication.bearer import Anchor, BearerTokens, bearer_token
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.console_sessions import (
     PREFIX,
@@ -24,7 +24,6 @@ from fairlead.auth.authentication.console_sessions import (
 )
 from fairlead.auth.authentication.expiring_secrets import TooManySecrets
 from fairlead.auth.authentication.factory import Authentication
-from fairlead.auth.authentication.grants import Anchor
 from fairlead.auth.authentication.impersonation import Impersonation, impersonation_headers
 from fairlead.auth.authentication.service_accounts import ACCOUNTS
 from fairlead.auth.authentication.tokens import BadToken, seconds, unverified

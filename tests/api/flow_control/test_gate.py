@@ -10,9 +10,8 @@ import pytest
 from orjson import dumps
 
 from fairlead.api.flow_control.configuration import Configuration
-from fairlead.api.flow_control.gate import Gate
+from fairlead.api.flow_control.gate import ONE, Estimator, Gate
 from fairlead.api.flow_control.queue_set import Work
-from fairlead.api.flow_control.seats import ONE, Estimator
 from fairlead.api.flow_control.turns import take_seat
 from fairlead.api.request import Request
 from fairlead.api.routing import Target

@@ -24,9 +24,8 @@ from support.authentication import (
 )
 
 from fairlead.auth.authentication.account_tokens import IssuerDocuments, TokenIssuer
-from fairlead.auth.authentication.bearer import BearerTokens
+from fairlead.auth.authentication.bearer import BearerTokens, Grant
 from fairlead.auth.authentication.chain import Rejected
-from fairlead.auth.authentication.grants import Grant
 from fairlead.auth.authentication.keys import (
     KeyFileError,
     KeyRing,

@@ -8,9 +8,14 @@ from math import inf
 import pytest
 from support.authentication import FakeRequest, bearer, run, user_of
 
-from fairlead.auth.authentication.bearer import BearerTokens, bearer_token
+from fairlead.auth.authentication.bearer import (
+    Audiences,
+    BearerTokens,
+    Grant,
+    TokenCache,
+    bearer_token,
+)
 from fairlead.auth.authentication.chain import Authenticator, Rejected
-from fairlead.auth.authentication.grants import Audiences, Grant, TokenCache
 from fairlead.auth.authentication.user import ANONYMOUS, User
 from fairlead.base.errors import StatusError
 

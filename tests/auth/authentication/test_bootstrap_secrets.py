@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from support.authentication import run
 
+from fairlead.auth.authentication.bearer import Grant
 from fairlead.auth.authentication.bootstrap_tokens import BootstrapTokens
-from fairlead.auth.authentication.grants import Grant
 from fairlead.base.dialect import CLUSTER, KUBERNETES
 
 TOKEN = "abcdef.0123456789abcdef"

@@ -16,9 +16,13 @@ from support.authentication import (
     user_of,
 )
 
-from fairlead.auth.authentication.authorities import Authorities, AuthorityError, Untrusted
+from fairlead.auth.authentication.authorities import (
+    Authorities,
+    AuthorityError,
+    ClientCertificates,
+    Untrusted,
+)
 from fairlead.auth.authentication.chain import Rejected
-from fairlead.auth.authentication.client_certificates import ClientCertificates
 from fairlead.auth.authentication.front_proxy import FrontProxy
 from fairlead.auth.authentication.user import User
 

@@ -22,8 +22,8 @@ from support.authentication import (
 )
 
 from fairlead.auth.authentication import oidc_provider
+from fairlead.auth.authentication.bearer import Grant
 from fairlead.auth.authentication.chain import Rejected
-from fairlead.auth.authentication.grants import Grant
 from fairlead.auth.authentication.oidc import ClaimRules, OidcTokens, username_prefix
 from fairlead.auth.authentication.oidc_provider import Provider
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from support.authentication import Certificate, JsonServer, make_ca, make_certificate, run
 
+from fairlead.auth.authentication.bearer import Grant
 from fairlead.auth.authentication.chain import Rejected
-from fairlead.auth.authentication.grants import Grant
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authentication.webhook import TokenWebhook
 from fairlead.wire.outgoing.client_config import load_client_config

@@ -7,9 +7,8 @@ from base64 import urlsafe_b64encode
 import pytest
 from support.authentication import FakeRequest, user_of
 
-from fairlead.auth.authentication.bearer import BearerTokens
+from fairlead.auth.authentication.bearer import Audiences, BearerTokens, Grant
 from fairlead.auth.authentication.chain import Authenticator
-from fairlead.auth.authentication.grants import Audiences, Grant
 from fairlead.auth.authentication.user import ANONYMOUS, User
 from fairlead.auth.authentication.websocket_tokens import WebSocketTokens, without_tokens
 from fairlead.base.dialect import KUBERNETES

@@ -7,6 +7,7 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
+from math import ceil
 from time import monotonic
 
 from fairlead.api.flow_control.configuration import Configuration, Flow
@@ -17,13 +18,16 @@ from fairlead.api.flow_control.metrics import (
     REJECTED,
     SEATS,
     WAITED,
+    WATCHERS,
 )
 from fairlead.api.flow_control.queue_set import QueueSet, Ticket, Work
-from fairlead.api.flow_control.seats import ONE, Estimator
 from fairlead.api.flow_control.turns import Turns
 from fairlead.api.request import Request
-from fairlead.api.routing import is_long_running
+from fairlead.api.routing import Target, is_long_running
+from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import StatusError, too_many_requests
+from fairlead.operations.api import Api
+from fairlead.resources.registry import Resource
 
 _TOO_MANY = "the server has received too many requests and has asked us to try again later"
 _LONGEST_START = 1.0  # seconds that a watch with a slow client may hold its seat
@@ -221,3 +225,79 @@ class Gate:
             if level.queues is not None and level.queues.waiting:
                 for ticket in level.queues.seated(self.clock()):
                     ticket.owner.decide(SEATED)
+
+
+# Estimates how many seats a request takes.
+
+_MAX_SEATS = 10
+_OBJECTS_A_SEAT = 100
+_LARGE = 25  # objects; reading that many takes about as long as two single reads
+_WATCHERS_A_SEAT = 10
+_EVENT_SECONDS = 0.005  # seconds that a seat is held for the watchers of one seat
+
+ONE = Work()
+_READS = [Work(seats, large=True) for seats in range(_MAX_SEATS + 1)]
+_WRITES = ("create", "update", "patch", "delete")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Estimator:
+    """Estimates work by the number of objects to read or watchers to notify."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def work_of(self, request: Request, flow: Flow) -> Work:
+        target = request.target
+        verb, resource = target.verb, target.resource
+        if resource is None or "watch" not in resource.main.verbs:
+            return ONE
+        if verb == "list":
+            return _reading(self._listed(request, resource))
+        if verb == "watch":
+            return _reading(self._first_events(request, resource))
+        if verb in _WRITES:
+            return self._writing(target, resource, flow)
+        return ONE
+
+    def _listed(self, request: Request, resource: Resource) -> int:
+        found = self._stored(request, resource)
+        query = request.query
+        if found <= _LARGE or "labelSelector" in query or "fieldSelector" in query:
+            return found  # selectors examine all objects
+        limit = request.parameter("limit") if query else ""
+        if limit.isascii() and limit.isdigit() and len(limit) < 10:
+            return min(found, int(limit) or found)
+        return found
+
+    def _first_events(self, request: Request, resource: Resource) -> int:
+        """The number of initial events. A watch that resumes from a version has few."""
+        if request.target.name or request.parameter("resourceVersion") not in ("", "0"):
+            return 0
+        return self._stored(request, resource)
+
+    def _stored(self, request: Request, resource: Resource) -> int:
+        collection = self._api.collection(resource)
+        total = len(collection)
+        if total > _LARGE and resource.namespaced and request.target.namespace:
+            return collection.count_in(request.target.namespace)
+        return total
+
+    def _writing(self, target: Target, resource: Resource, flow: Flow) -> Work:
+        collection = self._api.collection(resource)
+        if not collection.audience:
+            return ONE
+        key = resource.main.storage_key(target.namespace, target.name)
+        watchers = collection.audience.count(key)
+        WATCHERS.observe(watchers, flow.counts.labels)
+        if watchers < _WATCHERS_A_SEAT:
+            return ONE
+        wanted = ceil(watchers / _WATCHERS_A_SEAT)
+        final = min(wanted, _MAX_SEATS)
+        return Work(1, final, wanted * _EVENT_SECONDS / final)
+
+
+def _reading(objects: int) -> Work:
+    if objects <= _LARGE:
+        return ONE
+    return _READS[min(ceil(objects / _OBJECTS_A_SEAT), _MAX_SEATS)]

@@ -7,8 +7,7 @@ import argparse
 from fairlead.api.chain import Handler
 from fairlead.api.flow_control.configuration import Configuration
 from fairlead.api.flow_control.dumps import pages
-from fairlead.api.flow_control.gate import Gate
-from fairlead.api.flow_control.seats import Estimator
+from fairlead.api.flow_control.gate import Estimator, Gate
 from fairlead.auth.authorization.bindings import Follow
 from fairlead.operations.api import Api
 

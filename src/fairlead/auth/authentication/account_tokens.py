@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from fairlead.auth.authentication.grants import Audiences
+from fairlead.auth.authentication.bearer import Audiences
 from fairlead.auth.authentication.keys import KeyRing
 from fairlead.auth.authentication.service_accounts import AccountClaims, account_claims
 from fairlead.auth.authentication.tokens import Claims, sign

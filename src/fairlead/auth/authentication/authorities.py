@@ -18,6 +18,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.x509 import Certificate
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fairlead.auth.authentication.chain import Credentials, Rejected
+from fairlead.auth.authentication.user import User, with_authenticated_group
 from fairlead.base.clock import time
 from fairlead.base.logs import Tally
 
@@ -218,3 +220,33 @@ def _subject(leaf: Certificate, start: float, end: float) -> Subject:
 
 def _as_text(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode(errors="replace")
+
+
+# Client certificates: the subject's common name is the user, its organizations are the groups.
+
+
+class ClientCertificates:
+    def __init__(self, authorities: Authorities) -> None:
+        self._authorities = authorities
+        self._users: dict[Subject, User] = {}
+
+    def authenticate(self, request: Credentials) -> User | None:
+        peer = request.peer
+        if not peer.certificates:
+            return None
+        if peer.problem:
+            raise Rejected(f"x509: {peer.problem}")
+        try:
+            subject = self._authorities.subject(peer.certificates)
+        except Untrusted as error:
+            raise Rejected(f"x509: {error}") from None
+        return self._user(subject) if subject.common_name else None
+
+    def _user(self, subject: Subject) -> User:
+        user = self._users.get(subject)
+        if user is None:
+            if len(self._users) >= 4096:
+                self._users.clear()
+            user = with_authenticated_group(User(subject.common_name, "", subject.organizations))
+            self._users[subject] = user
+        return user

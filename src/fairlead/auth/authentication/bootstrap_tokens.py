@@ -7,7 +7,7 @@ import re
 from base64 import b64decode
 from math import inf
 
-from fairlead.auth.authentication.grants import Audiences, Grant, common
+from fairlead.auth.authentication.bearer import Audiences, Grant, common
 from fairlead.auth.authentication.service_accounts import SECRETS, Lookup, Object
 from fairlead.auth.authentication.user import User, with_authenticated_group
 from fairlead.base.clock import time

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.auth.authentication import token_file as token_files
+from fairlead.auth.authentication.bearer import Anchor, Audiences, Grant, common
 from fairlead.auth.authentication.chain import Credentials, Rejected
 from fairlead.auth.authentication.expiring_secrets import ExpiringSecrets, IssuedSecret
-from fairlead.auth.authentication.grants import Anchor, Audiences, Grant, common
 from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.service_accounts import SECRETS, Lookup
 from fairlead.auth.authentication.user import User

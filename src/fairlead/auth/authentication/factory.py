@@ -14,12 +14,10 @@ from urllib.parse import urlsplit
 from fairlead.auth.authentication import bootstrap_tokens, front_proxy, oidc, oidc_provider, webhook
 from fairlead.auth.authentication import token_file as token_files
 from fairlead.auth.authentication.account_tokens import IssuerDocuments, TokenIssuer
-from fairlead.auth.authentication.authorities import Authorities, AuthorityError
-from fairlead.auth.authentication.bearer import BearerTokens, TokenMethod
+from fairlead.auth.authentication.authorities import Authorities, AuthorityError, ClientCertificates
+from fairlead.auth.authentication.bearer import Audiences, BearerTokens, TokenMethod
 from fairlead.auth.authentication.chain import Authenticator, Method
-from fairlead.auth.authentication.client_certificates import ClientCertificates
 from fairlead.auth.authentication.console_sessions import ConsoleSessions
-from fairlead.auth.authentication.grants import Audiences
 from fairlead.auth.authentication.keys import KeyFileError, KeyRing
 from fairlead.auth.authentication.service_accounts import (
     ACCOUNTS,

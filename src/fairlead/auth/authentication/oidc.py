@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fairlead.auth.authentication.bearer import Audiences, Grant, common
 from fairlead.auth.authentication.chain import Rejected
-from fairlead.auth.authentication.grants import Audiences, Grant, common
 from fairlead.auth.authentication.oidc_provider import IssuedTokens, Provider
 from fairlead.auth.authentication.tokens import BadToken, Claims, unverified
 from fairlead.auth.authentication.user import User, with_authenticated_group

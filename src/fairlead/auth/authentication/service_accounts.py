@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import NamedTuple
 
+from fairlead.auth.authentication.bearer import Anchor, Audiences, Grant, Remarks, common
 from fairlead.auth.authentication.chain import Rejected
-from fairlead.auth.authentication.grants import Anchor, Audiences, Grant, Remarks, common
 from fairlead.auth.authentication.keys import KeyRing
 from fairlead.auth.authentication.tokens import (
     BadToken,

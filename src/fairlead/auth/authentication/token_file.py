@@ -7,9 +7,15 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from fairlead.auth.authentication.bearer import INVALID, as_header_text, bearer_token
+from fairlead.auth.authentication.bearer import (
+    INVALID,
+    Audiences,
+    Grant,
+    as_header_text,
+    bearer_token,
+    common,
+)
 from fairlead.auth.authentication.chain import Credentials, Rejected
-from fairlead.auth.authentication.grants import Audiences, Grant, common
 from fairlead.auth.authentication.user import User, with_authenticated_group
 
 TOKEN_FILE = "token file"  # resource of an anchor whose key is the hash of a token

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from fairlead.auth.authentication.bearer import Audiences, Grant, common
 from fairlead.auth.authentication.chain import Rejected
-from fairlead.auth.authentication.grants import Audiences, Grant, common
 from fairlead.auth.authentication.user import User, user_bytes, with_authenticated_group
 from fairlead.base.caches import BoundedCache, hashed
 from fairlead.base.clock import time
