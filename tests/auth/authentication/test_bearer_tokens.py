@@ -128,7 +128,7 @@ def test_cache_forgets_with_an_anchor() -> None:
 
 
 def test_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.auth.authentication.grants._MAX_CACHED", 3)
+    monkeypatch.setattr("fairlead.auth.authentication.bearer._MAX_CACHED", 3)
     cache = TokenCache()
     for number in range(10):
         cache.add(str(number).encode(), Grant(JANE, (), anchors=(("r", str(number)),)))
