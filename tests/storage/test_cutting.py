@@ -95,6 +95,40 @@ def test_metadata_of_usual_objects_is_found_without_parsing_the_body(
     assert orjson.loads(stored[METADATA_START : metadata_end(stored)])["name"] == "a"
 
 
+@settings(deadline=None, max_examples=60)
+@given(metadatas, rests)
+def test_owners_and_finalizers_are_those_of_the_object(
+    metadata: dict[str, Any], rest: dict[str, Any]
+) -> None:
+    version = Version("n/a", 7, "v1", body(metadata, rest))
+    assert version.owner_references() == metadata.get("ownerReferences", [])
+    assert version.finalizers() == metadata.get("finalizers", [])
+
+
+@pytest.mark.parametrize("owners", [None, [], [{"name": "]}", "uid": "u"}]])
+@pytest.mark.parametrize("names", [None, [], ['"', "x/y"]])
+@pytest.mark.parametrize("managed", [None, [{"fieldsV1": {"ownerReferences": [{"name": "c"}]}}]])
+def test_owners_and_finalizers_are_found_without_parsing_the_rest(
+    owners: list[Any] | None, names: list[str] | None, managed: list[Any] | None
+) -> None:
+    lists = {"ownerReferences": owners, "finalizers": names, "managedFields": managed}
+    metadata: dict[str, Any] = {
+        "name": "a",
+        "uid": "u",
+        "annotations": {"ownerReferences": "[", "a": '"ownerReferences":[{"name":"b"}]'},
+        **{name: value for name, value in lists.items() if value is not None},
+    }
+    stored = body(metadata, {"spec": {"template": {"metadata": {"finalizers": ["z"]}}}})
+    no_json = stored[: metadata_end(stored)]
+    assert body_metadata.owner_references(no_json) == (owners or [])
+    assert body_metadata.finalizers(no_json) == (names or [])
+
+
+def test_owners_are_read_from_metadata_of_another_form() -> None:
+    stored = body({"name": "a", "creationTimestamp": None, "ownerReferences": [{"name": "b"}]}, {})
+    assert Version("n/a", 7, "v1", stored).owner_references() == [{"name": "b"}]
+
+
 def test_managed_fields_of_a_template_stay_in_the_body() -> None:
     template = {"metadata": {"managedFields": [{"manager": "other"}]}, "spec": {}}
     stored = body({"name": "a", "uid": "u"}, {"spec": {"template": template}})

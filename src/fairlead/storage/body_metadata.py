@@ -1,8 +1,13 @@
-"""Finds the end of the metadata and managedFields in a stored body without parsing all of it."""
+"""Reads parts of the metadata in a stored body without parsing all of it.
+
+A body is written by `fairlead.storage.version.encode`: compact JSON, the metadata first, its fields
+in a fixed order. Bodies of another form are parsed as a whole.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import orjson
 
@@ -13,18 +18,21 @@ _TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _NUMBER = rb"[0-9]++"
 _TEXTS = rb"\{(?:%b:%b,?+)*+\}" % (_TEXT, _TEXT)
 _LIST = rb'\[(?:[^]"]++|%b)*+\]' % _TEXT
-_FIELDS = (
+_FIELDS_BEFORE_LISTS = (
     *((name, _TEXT) for name in (b"name", b"generateName", b"namespace", b"uid")),
     *((b"resourceVersion", _TEXT), (b"generation", _NUMBER), (b"creationTimestamp", _TEXT)),
     *((b"deletionTimestamp", _TEXT), (b"deletionGracePeriodSeconds", _NUMBER)),
     *((b"labels", _TEXTS), (b"annotations", _TEXTS)),
-    *((b"ownerReferences", _LIST), (b"finalizers", _LIST)),
 )
-# Matches metadata up to its end, or up to the content of managedFields, its last list.
+_BEFORE_LISTS = rb'"metadata":\{' + b"".join(
+    rb'(?:"%b":%b,?+)?+' % field for field in _FIELDS_BEFORE_LISTS
+)
+# Matches metadata up to its end, or up to the content of managedFields, its last list. The groups
+# are ownerReferences and finalizers.
 _MANAGED = b'"managedFields":['
 _BEGINNING = re.compile(
-    rb'"metadata":\{'
-    + b"".join(rb'(?:"%b":%b,?+)?+' % field for field in _FIELDS)
+    _BEFORE_LISTS
+    + rb'(?:"ownerReferences":(%b),?)?(?:"finalizers":(%b),?)?' % (_LIST, _LIST)
     + rb"(?:\}|%b)" % re.escape(_MANAGED)
 )
 _BEHIND_A_TEXT, _BRACE = b",:]}", b"}"[0]
@@ -75,6 +83,23 @@ def without_field_sets(body: bytes) -> tuple[bytes, list[bytes]]:
         sets.append(body[start:stop])
         done = stop
     return b"".join((*parts, body[done:])), sets
+
+
+def owner_references(body: bytes) -> list[dict[str, Any]]:
+    return _list(body, "ownerReferences", 1)
+
+
+def finalizers(body: bytes) -> list[str]:
+    return _list(body, "finalizers", 2)
+
+
+def _list(body: bytes, name: str, group: int) -> list[Any]:
+    """Return a list of the metadata, which is a group of _BEGINNING; empty without one."""
+    beginning = _BEGINNING.match(body)
+    if beginning is None:
+        return orjson.loads(b"{" + body)["metadata"].get(name) or []
+    encoded: bytes | None = beginning[group]
+    return orjson.loads(encoded) if encoded is not None else []
 
 
 def _ends(body: bytes) -> tuple[int, int]:

@@ -12,7 +12,9 @@ from fairlead.codec.bodies import MAX_STORED_BYTES, STORED_DEPTH, TooLarge, boun
 from fairlead.fields.stored_entries import StoredEntry
 from fairlead.storage.body_metadata import (
     METADATA_START,
+    finalizers,
     metadata_end,
+    owner_references,
     without_field_sets,
     without_managed_fields,
 )
@@ -117,6 +119,36 @@ class Version:
     def name(self) -> str:
         return self.key.rpartition("/")[2]
 
+    @property
+    def uid(self) -> str:
+        assert self.body is not None
+        found = _UP_TO_UID.match(self.body)
+        uid: str = found[1].decode() if found is not None else self.object()["metadata"]["uid"]
+        return uid
+
+    def owner_references(self) -> list[dict[str, Any]]:
+        """Return a fresh copy of metadata.ownerReferences; parses only them. Empty for a
+        deletion."""
+        return owner_references(self.body) if self.body and self.hints & OWNED else []
+
+    def finalizers(self) -> list[str]:
+        """Return a fresh copy of metadata.finalizers; parses only them. Empty for a deletion."""
+        return finalizers(self.body) if self.body and self.hints & HELD else []
+
+    def mentions(self, field: str, text: str | None = None) -> bool:
+        """Return False if the object certainly has no field of this name, at any depth; if `text`
+        is given, no such field with that text. True is not certain: parse the object to know where
+        the field is. Searches the bytes, which takes a tenth of the time of parsing them.
+
+        Annotations and labels count as fields. Texts do not: a quote inside of a text is escaped,
+        so no text contains a quoted name. Both arguments are encoded as in the body, which `encode`
+        has written: compact JSON, with one form for each text.
+        """
+        pattern = orjson.dumps(field) + b":"
+        if text is not None:
+            pattern += orjson.dumps(text)
+        return self.body is not None and pattern in self.body
+
     def object(self) -> dict[str, Any]:
         """Return a fresh copy of the object, without kind and apiVersion."""
         assert self.body is not None
@@ -182,10 +214,12 @@ class Version:
         return Version(self.key, revision, self.api_version, body, self._select)
 
 
+# The beginning of the metadata, if nothing in it is escaped.
+_NAMES = rb'"metadata":\{"name":"[^"\\]*",(?:"generateName":"[^"\\]*",)?(?:"namespace":"[^"\\]*",)?'
+_UP_TO_UID = re.compile(_NAMES + rb'"uid":"([^"\\]*)"')
 # Matches metadata up to its labels, the only part of it with nested braces.
 _UP_TO_LABELS = re.compile(
-    rb'"metadata":\{"name":"[^"\\]*",(?:"generateName":"[^"\\]*",)?(?:"namespace":"[^"\\]*",)?'
-    rb'"uid":"[^"\\]*","resourceVersion":"[0-9]+",(?:"generation":[0-9]+,)?'
+    _NAMES + rb'"uid":"[^"\\]*","resourceVersion":"[0-9]+",(?:"generation":[0-9]+,)?'
     rb'"creationTimestamp":"[^"\\]*"(?:,"deletionTimestamp":"[^"\\]*")?'
     rb'(?:,"deletionGracePeriodSeconds":[0-9]+)?(?:,"labels":(\{[^{}]*\}))?'
 )
