@@ -134,6 +134,11 @@ class Row(NamedTuple):
     api_version: str
     value: bytes | None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has a value that is not encrypted: a plain one is a JSON object."""
+        return self.value is not None and self.value.startswith(b"{")
+
 
 class Step(NamedTuple):
     """A row and the row it superseded."""

@@ -178,7 +178,7 @@ def _groups(rows: Iterable[Row]) -> Iterator[list[Write]]:
     size = 0
     for row in rows:
         value = row.value or b""
-        if not value.startswith(b"{"):
+        if not row.is_plain:
             raise BackupError(
                 f"{row.resource} {row.key} is encrypted: make the backup from the running server"
                 " instead, which decrypts its objects"

@@ -88,7 +88,7 @@ class _Unsealed:
 
 def _sealed(rows: Iterable[Row], sealing: Sealing) -> Iterator[Row]:
     for row in rows:
-        if row.value is not None and row.value.startswith(b"{"):
+        if row.value is not None and row.is_plain:
             row = row._replace(value=sealing.seal(row.resource, row.key, row.value))
         yield row
 

@@ -236,8 +236,8 @@ class EmbeddedLog:
 
 
 def _checked(row: Row) -> Row:
-    """Raise StorageError for an encrypted value (objects begin with `{`): no key is configured."""
-    if row.value is not None and row.value[:1] != b"{":
+    """Raise StorageError for an encrypted value: no key is configured."""
+    if row.value is not None and not row.is_plain:
         raise StorageError(
             f"{row.resource} {row.key} is encrypted: start with"
             " --encryption-provider-config and the key that it was written with"
