@@ -12,7 +12,6 @@ from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Follow, Keys, Unfollow, with_fewer
 from fairlead.controllers.namespace_remains import API_SERVICES, Remains
 from fairlead.controllers.versions import (
-    finalizers_of,
     is_going,
     may_be_terminating,
     may_have_finalizers,
@@ -132,7 +131,7 @@ class NamespaceDeletion:
                 waiting.keys.update((collection.resource, version.key) for version in versions)
                 remains.objects[f"{resource.name}.{resource.group}"] = len(versions)
             for version in versions:
-                remains.finalizers.update(finalizers_of(version))
+                remains.finalizers.update(version.finalizers())
         self._hold(namespace, waiting)
         return remains
 

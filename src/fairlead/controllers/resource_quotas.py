@@ -185,13 +185,15 @@ class ResourceQuotas:
         are ignored."""
         if change.after is None:
             return (change.key,)
-        if change.before is not None and _is_charge(change.before, change.after):
-            return ()
-        value = change.after.object()
-        spec, status = value["spec"], value.get("status") or {}
+        quota = change.after.object()
+        spec, status = quota["spec"], quota.get("status") or {}
         hard, used = status.get("hard") or {}, status.get("used") or {}
         is_right = (spec.get("hard") or {}) == hard and hard.keys() == used.keys()
-        return () if is_right and self._seen.get(change.key) == spec else (change.key,)
+        if is_right and self._seen.get(change.key) == spec:
+            return ()
+        if change.before is not None and _is_charge(change.before.object(), quota):
+            return ()
+        return (change.key,)
 
     def _quotas_of_custom(self, change: Change) -> Iterable[str]:
         counted = (key for key, spec in self._seen.items() if _counts_by_name(spec))
@@ -369,15 +371,12 @@ def _over(counted: Object, status: Object, ref: ResourceRef, current: Object) ->
     return {**current, "status": status}
 
 
-def _is_charge(before: Version, after: Version) -> bool:
-    """Whether only `used` changed. Compares bytes, since every charged write comes through here."""
-    return before.body is not None and _limits_part(before.body) == _limits_part(after.body or b"")
-
-
-def _limits_part(body: bytes) -> bytes:
-    """The bytes from spec to status.hard, without metadata and status.used."""
-    start, end = body.rfind(b'"spec":'), body.rfind(b'"used":')
-    return body[start:end] if 0 <= start < end else body
+def _is_charge(before: Object, after: Object) -> bool:
+    """Whether a quota was counted before, and spec and status.hard are the same."""
+    old, new = before.get("status") or {}, after.get("status") or {}
+    if "used" not in old or "used" not in new:
+        return False
+    return bool(before["spec"] == after["spec"] and old.get("hard") == new.get("hard"))
 
 
 def _counts_by_name(spec: Object) -> bool:

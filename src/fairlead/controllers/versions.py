@@ -1,17 +1,8 @@
-"""Reads metadata of stored versions, from hints and raw bytes where possible to avoid decoding."""
+"""Reads metadata of stored versions, from hints where possible to avoid decoding."""
 
 from __future__ import annotations
 
 from fairlead.storage.version import GOING, HELD, Version
-
-_UID = b'"uid":"'
-
-
-def uid_of(version: Version) -> str:
-    """The uid, by its first occurrence: in stored JSON only names precede it."""
-    assert version.body is not None
-    start = version.body.index(_UID) + len(_UID)
-    return version.body[start : version.body.index(b'"', start)].decode()
 
 
 def may_be_terminating(version: Version) -> bool:
@@ -29,9 +20,3 @@ def is_going(version: Version) -> bool:
 def may_have_finalizers(version: Version) -> bool:
     """False if the object has no finalizers; True may be wrong in rare cases."""
     return version.hints & HELD != 0
-
-
-def finalizers_of(version: Version) -> list[str]:
-    if not may_have_finalizers(version):
-        return []
-    return version.object()["metadata"].get("finalizers") or []

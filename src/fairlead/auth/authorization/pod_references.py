@@ -38,7 +38,6 @@ _VOLUME_SECRETS = {
     "scaleIO": ("secretRef",),
     "storageos": ("secretRef",),
 }
-_NODE_NAME = b'"nodeName":"'
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -46,12 +45,9 @@ def node_of(pod: Version | None) -> str:
     """The name of the node that a pod is bound to; empty if it is not bound."""
     if pod is None or pod.body is None:
         return ""
-    fields = pod.known_fields
-    if fields is None:
-        if _NODE_NAME not in pod.body:
-            return ""  # fast path at startup: most stored pods need no parsing
-        fields = pod.fields
-    return fields.get("spec.nodeName", "")
+    if pod.known_fields is None and not pod.mentions("nodeName"):
+        return ""  # fast path at startup: most stored pods need no parsing
+    return pod.fields.get("spec.nodeName", "")
 
 
 def pod_references(pod: Object) -> set[Vertex]:

@@ -16,12 +16,11 @@ from fairlead.controllers.garbage.references import (
     blocks,
     collector_finalizers,
     owners_of,
-    owners_part,
     references_of,
 )
 from fairlead.controllers.namespace_deletion import NAMESPACES
 from fairlead.controllers.namespace_remains import API_SERVICES, RemoteResources
-from fairlead.controllers.versions import may_be_terminating, uid_of
+from fairlead.controllers.versions import may_be_terminating
 from fairlead.controllers.workloads import batches
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -93,7 +92,7 @@ class Owners:
             return State.MISPLACED
         key = resource.storage_key(namespace, reference.name)
         owner = self._api.store.latest(self._api.collection(resource), key)
-        if owner is None or uid_of(owner) != reference.uid:
+        if owner is None or owner.uid != reference.uid:
             return State.DANGLING
         return State.WAITING if FOREGROUND in collector_finalizers(owner) else State.SOLID
 
@@ -106,7 +105,7 @@ class Owners:
         namespaces = self._api.collection(self._api.resources.named(NAMESPACES))
         others = (version.key for version in namespaces.current("") if version.key != namespace)
         versions = (collection.get(f"{other}/{reference.name}") for other in others)
-        return any(version is not None and uid_of(version) == reference.uid for version in versions)
+        return any(version is not None and version.uid == reference.uid for version in versions)
 
 
 _MAX_REPORTED = 25  # missing owners per object that are searched in other namespaces
@@ -180,23 +179,25 @@ class GarbageCollector:
     def _changed(self, change: Change) -> Iterable[str]:
         """Keys to check after a commit. Most commits change no owners and delete nothing."""
         before, after = change.before, change.after
-        same_owners = owners_part(before) == owners_part(after)
-        if same_owners and after is not None and not may_be_terminating(after):
+        owners_before, owners_after = owners_of(before), owners_of(after)
+        if owners_before == owners_after and after is not None and not may_be_terminating(after):
             return ()
         key = f"{change.resource} {change.key}"
         keys: set[str] = set()
-        if not same_owners:
-            keys.update(self._owners_changed(key, change))
+        if owners_before != owners_after:
+            namespace = change.namespace
+            keys.update(self._owners_changed(key, namespace, set(owners_before), set(owners_after)))
         if after is not None:
             keys.update(self._going(key, after))
         elif before is not None:
-            keys.update(self.graph.gone(uid_of(before)))
+            keys.update(self.graph.gone(before.uid))
         return keys
 
-    def _owners_changed(self, key: str, change: Change) -> Iterator[str]:
+    def _owners_changed(
+        self, key: str, namespace: str, before: set[Reference], after: set[Reference]
+    ) -> Iterator[str]:
         """Update the edges; yields owners that may have waited for this dependent, and the
         dependent itself if a new owner does not exist or waits."""
-        before, after = set(owners_of(change.before)), set(owners_of(change.after))
         uids, kinds = (
             {reference.uid for reference in after},
             {reference.owner_kind for reference in after},
@@ -211,7 +212,7 @@ class GarbageCollector:
                 yield owner
         for reference in after - before:
             self.graph.add(reference.uid, key)
-            if self._owners.state(reference, change.namespace) is not State.SOLID:
+            if self._owners.state(reference, namespace) is not State.SOLID:
                 yield key
 
     def _going(self, key: str, version: Version) -> Iterator[str]:
@@ -220,7 +221,7 @@ class GarbageCollector:
         steps = collector_finalizers(version)
         if steps:
             yield key
-        uid = uid_of(version)
+        uid = version.uid
         if FOREGROUND not in steps:
             self.graph.end_waiting(uid)
         elif self.graph.begin_waiting(uid, key):
@@ -255,7 +256,7 @@ class GarbageCollector:
         """Delete an object without live owners; remove references to lost owners if it has
         others."""
         namespace = metadata.get("namespace", "")
-        references = references_of(metadata)
+        references = references_of(metadata.get("ownerReferences"))
         states = {reference: self._owners.state(reference, namespace) for reference in references}
         self._report(resource, metadata, states)
         distinct = set(states.values())
@@ -314,16 +315,16 @@ class GarbageCollector:
     def _is_blocked(self, version: Version) -> bool:
         """Whether an owner must wait for its dependents. Excludes dependents that wait for it,
         which would deadlock in a cycle."""
-        uid, waiting = uid_of(version), self._waiting_for(version)
+        uid, waiting = version.uid, self._waiting_for(version)
         entries = map(self._find, self.graph.dependents(uid))
         others = (
-            entry[1] for entry in entries if entry is not None and uid_of(entry[1]) not in waiting
+            entry[1] for entry in entries if entry is not None and entry[1].uid not in waiting
         )
         return any(blocks(version, uid) for version in others)
 
     def _waiting_for(self, version: Version) -> set[str]:
         """The uids of the object and of all owners that transitively wait for it."""
-        uids, left = {uid_of(version)}, [version]
+        uids, left = {version.uid}, [version]
         while left:
             for reference in owners_of(left.pop()):
                 if not reference.blocks or reference.uid in uids:

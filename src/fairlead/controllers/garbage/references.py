@@ -1,17 +1,14 @@
-"""Reads owner references and finalizers of stored versions, from raw bytes where possible."""
+"""Reads owner references and finalizers of stored versions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from fairlead.codec.types.model import Object
-from fairlead.controllers.versions import may_be_terminating
+from fairlead.controllers.versions import is_going
 from fairlead.operations.delete import FOREGROUND, ORPHAN
-from fairlead.storage.version import OWNED, Version
-
-_OWNERS, _MANAGERS = b'"ownerReferences":[', b'"managedFields":['
-_BLOCKS = b'"blockOwnerDeletion":true'
-_OURS = tuple(f'"{name}"'.encode() for name in (FOREGROUND, ORPHAN))
+from fairlead.storage.version import Version
 
 
 class Reference(NamedTuple):
@@ -28,7 +25,7 @@ class Reference(NamedTuple):
         return self.api_version, self.kind
 
 
-def references_of(metadata: Object) -> tuple[Reference, ...]:
+def references_of(references: Iterable[Object] | None) -> tuple[Reference, ...]:
     return tuple(
         Reference(
             reference.get("apiVersion", ""),
@@ -37,42 +34,21 @@ def references_of(metadata: Object) -> tuple[Reference, ...]:
             reference.get("uid", ""),
             reference.get("blockOwnerDeletion") is True,
         )
-        for reference in metadata.get("ownerReferences") or ()
+        for reference in references or ()
     )
 
 
-def owners_part(version: Version | None) -> bytes:
-    """The bytes from ownerReferences to managedFields: equal bytes mean equal owners. Empty without
-    owners; the hint excludes objects whose spec only has a template with owners."""
-    if version is None or version.body is None or not version.hints & OWNED:
-        return b""
-    start = version.body.find(_OWNERS)
-    if start < 0:
-        return b""
-    end = version.body.find(_MANAGERS, start)
-    return version.body[start:end] if end >= 0 else version.body[start:]
-
-
 def owners_of(version: Version | None) -> tuple[Reference, ...]:
-    if version is None or version.body is None or not version.hints & OWNED:
-        return ()
-    return references_of(version.object()["metadata"])
+    return references_of(version.owner_references()) if version is not None else ()
 
 
 def collector_finalizers(version: Version) -> tuple[str, ...]:
     """The collector's finalizers on an object that is being deleted."""
-    body = version.body
-    if body is None or not may_be_terminating(version) or not any(name in body for name in _OURS):
-        return ()
-    metadata = version.object()["metadata"]
-    if metadata.get("deletionTimestamp") is None:
-        return ()
-    finalizers = metadata.get("finalizers") or ()
-    return tuple(name for name in (ORPHAN, FOREGROUND) if name in finalizers)
+    finalizers = version.finalizers()
+    steps = tuple(name for name in (ORPHAN, FOREGROUND) if name in finalizers)
+    return steps if steps and is_going(version) else ()
 
 
 def blocks(version: Version, uid: str) -> bool:
     """Whether an object blocks the deletion of the owner with this uid."""
-    if version.body is None or _BLOCKS not in version.body:
-        return False
     return any(owner.uid == uid and owner.blocks for owner in owners_of(version))

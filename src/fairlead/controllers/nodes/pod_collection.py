@@ -26,17 +26,13 @@ QUARANTINE = 40.0  # seconds that a node must have been gone
 _UNFINISHED = ("Pending", "Running", "Unknown")
 _TOO_MANY = ""  # key for the set of finished pods
 _BATCH_SIZE = 100
-_CREATED = b'"creationTimestamp":"'
 Judge = Callable[[Object], bool]
-_Through = tuple[bytes, str, str]  # creation time, name and key, sorted by age
+_Through = tuple[str, str, str]  # creation time, name and key, sorted by age
 
 
 def _age(pod: Version) -> _Through:
-    """Reads the creation time from the bytes: of all fields that a client controls, only names
-    precede it."""
-    body = pod.body or b""
-    start = body.index(_CREATED) + len(_CREATED)
-    return body[start : body.index(b'"', start)], pod.name, pod.key
+    created = pod.object()["metadata"].get("creationTimestamp") or ""
+    return created, pod.name, pod.key
 
 
 class PodCollection:
@@ -65,7 +61,7 @@ class PodCollection:
         if change.name in self._missing or (change.deleted and self._pods.of(change.name)):
             return (change.name,)
         after, taint = change.after, self._out_of_service
-        if taint and after is not None and taint.encode() in (after.body or b""):
+        if taint and after is not None and after.mentions("key", taint):
             return (change.name,)
         return ()
 

@@ -103,7 +103,7 @@ class TaintEviction:
 
     def _read(self, node: Version | None, before: list[Taint]) -> list[Taint]:
         """The NoExecute taints of a node. Without timeAdded the time of first sight counts."""
-        if node is None or node.body is None or b'"effect":"NoExecute"' not in node.body:
+        if node is None or not node.mentions("effect", NO_EXECUTE):
             return []
         times = {(taint.key, taint.value): taint.since for taint in before}
         taints = []

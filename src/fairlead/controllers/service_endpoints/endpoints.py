@@ -70,7 +70,7 @@ class EndpointsController:
         if change.after is None:
             return (change.key,)
         is_new = change.revision > self._start
-        if is_new or self._names.leader.encode() in (change.after.body or b""):
+        if is_new or change.after.mentions(self._names.leader):
             return ()
         return (change.key,)
 

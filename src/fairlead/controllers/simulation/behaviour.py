@@ -9,7 +9,6 @@ from typing import Any
 from fairlead.codec.types.times import parse_duration
 
 PREFIX = "simulation.fairlead/"
-MARK = PREFIX.encode()
 _MAX_SECONDS = 10 * 365 * 24 * 3600.0
 
 
@@ -46,9 +45,6 @@ class PodBehaviour:
 
     def of(self, container: str) -> ContainerBehaviour:
         return self.named.get(container, self.common)
-
-
-ORDINARY = PodBehaviour()
 
 
 def _time(text: str) -> float:

@@ -9,7 +9,6 @@ from fairlead.controllers.simulation.behaviour import NODE_STATE, READY, Behavio
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
 
-STATE_MARK = NODE_STATE.encode()
 GONE = "gone"
 
 
@@ -39,9 +38,9 @@ class SimulatedNodes:
     def state(self, name: str) -> str:
         """The state that a node simulates, or GONE if it is not registered."""
         version = self._nodes.get(name)
-        if version is None or version.body is None:
+        if version is None:
             return GONE
-        if STATE_MARK not in version.body:
+        if not version.mentions(NODE_STATE):
             return READY
         try:
             return node_state(version.object()["metadata"].get("annotations"))

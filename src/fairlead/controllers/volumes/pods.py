@@ -45,42 +45,20 @@ def claims_of(pod: Object) -> Iterator[str]:
     yield from ephemeral_claims_of(pod)
 
 
-class _Hints:
-    """Whether a pod may use claims, from its raw bytes. Caches the last version, since several
-    controllers query it in sequence."""
-
-    def __init__(self) -> None:
-        self._version: Version | None = None
-        self.named = self.ephemeral = False
-
-    def of(self, version: Version) -> _Hints:
-        if version is not self._version:
-            body = version.body or b""
-            start = body.find(b'"volumes":[')
-            self.named = start >= 0 and body.find(b'"claimName"', start) >= 0
-            self.ephemeral = start >= 0 and body.find(b'"ephemeral"', start) >= 0
-            self._version = version
-        return self
-
-
-_HINTS = _Hints()
-
-
 def may_have_ephemeral(version: Version) -> bool:
-    return _HINTS.of(version).ephemeral
+    """False only for pods without ephemeral volumes; does not decode the pod."""
+    return version.mentions("ephemeral")
 
 
 def may_use_claims(version: Version) -> bool:
     """False only for pods that use no claims; does not decode the pod."""
-    hints = _HINTS.of(version)
-    return hints.named or hints.ephemeral
+    return version.mentions("claimName") or may_have_ephemeral(version)
 
 
 def pods_using(client: Client, namespace: str, claim: str) -> Iterator[Object]:
-    """The pods that use a claim, uncommitted writes included. Prefilters by raw bytes."""
-    named = b'"claimName":"%b"' % claim.encode()
+    """The pods that use a claim, uncommitted writes included."""
     for version in client.collection(PODS).newest(namespace):
-        if may_have_ephemeral(version) or (version.body is not None and named in version.body):
+        if version.mentions("claimName", claim) or may_have_ephemeral(version):
             pod = version.object()
             if claim in tuple(claims_of(pod)):  # mypyc generators do not support `in`
                 yield pod

@@ -72,7 +72,7 @@ class ClaimProtection:
     def _claims_of_pod(self, change: Change) -> Iterable[str]:
         """Claims of a pod that is deleted or being deleted: it may have been the last user."""
         version = change.after or change.before
-        if version is None or version.body is None or not may_use_claims(version):
+        if version is None or not may_use_claims(version):
             return ()
         if not change.deleted and not may_be_terminating(version):
             return ()

@@ -36,14 +36,10 @@ class FinishedJobs:
         return {JOBS: self._job}
 
     def _job(self, change: Change) -> Iterable[str]:
-        body = change.after.body if change.after is not None else None
-        if (
-            body is None
-            or b'"ttlSecondsAfterFinished":' not in body
-            or b'"conditions":' not in body
-        ):
+        job = change.after
+        if job is None or not job.mentions("ttlSecondsAfterFinished"):
             return ()
-        return (change.key,)
+        return (change.key,) if job.mentions("conditions") else ()
 
     async def sync(self, key: str) -> float | None:
         namespace, _, name = key.partition("/")

@@ -238,18 +238,6 @@ def _readiness(node: Object) -> str:
 # A lease renewal only updates a dict, without queueing the node: thousands of nodes renew every few
 # seconds.
 
-_RENEWED = b'"renewTime":"'
-
-
-def _renewal(lease: Version) -> bytes:
-    """The raw renewTime. The spec comes last in a stored lease, so a label cannot imitate it."""
-    body = lease.body or b""
-    start = body.rfind(_RENEWED)
-    if start < 0:
-        return b""
-    start += len(_RENEWED)
-    return body[start : body.index(b'"', start)]
-
 
 @dataclass(slots=True)
 class _Heartbeat:
@@ -267,7 +255,7 @@ class Heartbeats:
 
     def __init__(self) -> None:
         self._beats: dict[str, _Heartbeat] = {}
-        self._leases: dict[str, tuple[bytes, float]] = {}
+        self._leases: dict[str, tuple[str, float]] = {}
 
     def lease(self, name: str, lease: Version | None) -> None:
         """Record the current lease of a node."""
@@ -277,7 +265,7 @@ class Heartbeats:
             if cached is not None and beat is not None:
                 beat.seen = max(beat.seen, cached[1])
             return
-        renewed = _renewal(lease)
+        renewed: str | None = (lease.object().get("spec") or {}).get("renewTime")
         before = self._leases.get(name)
         if renewed and (before is None or before[0] != renewed):
             self._leases[name] = renewed, clock.steady()

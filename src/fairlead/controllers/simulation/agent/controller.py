@@ -22,14 +22,13 @@ from fairlead.controllers.simulation.agent.pods import (
     status_at_end,
 )
 from fairlead.controllers.simulation.behaviour import (
-    MARK,
+    NODE_STATE,
     NOT_READY,
-    ORDINARY,
     READY,
     PodBehaviour,
     pod_behaviour,
 )
-from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, STATE_MARK, SimulatedNodes
+from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, SimulatedNodes
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.pods import FINISHED
@@ -103,32 +102,30 @@ class PodAgents:
         if change.name not in self._simulated_nodes:
             return ()
         versions = (change.before, change.after)
-        marked = any(
-            version and version.body and STATE_MARK in version.body for version in versions
+        has_state = any(
+            version is not None and version.mentions(NODE_STATE) for version in versions
         )
-        if change.added or change.deleted or marked:
+        if change.added or change.deleted or has_state:
             return tuple(self._on[change.name])
         return ()
 
     async def sync(self, key: str) -> float | None:
         version = self._collection.get(key)
         node = self._node_of.get(key)
-        if version is None or version.body is None or node is None:
+        if version is None or node is None:
             return None
         state = self._simulated_nodes.state(node)
         if state not in (READY, NOT_READY):
             return None
         pod = version.object()
-        behaviour = self._behaviour(version.body, pod, node)
+        behaviour = self._behaviour(pod, node)
         if pod["metadata"].get("deletionTimestamp"):
             return await self._stop(pod, behaviour, node)
         if pod["status"].get("phase") in FINISHED or state == NOT_READY:
             return None
         return await self._advance(pod, behaviour, node)
 
-    def _behaviour(self, body: bytes, pod: Object, node: str) -> PodBehaviour:
-        if MARK not in body:
-            return ORDINARY
+    def _behaviour(self, pod: Object, node: str) -> PodBehaviour:
         behaviour = pod_behaviour(pod["metadata"].get("annotations"))
         uid = pod["metadata"]["uid"]
         if behaviour.problems and self._recorded.get(uid) != behaviour.problems:

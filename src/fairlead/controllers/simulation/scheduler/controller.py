@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
@@ -31,6 +30,7 @@ from fairlead.controllers.simulation.scheduler.taints import unwelcome
 from fairlead.controllers.simulation.scheduler.topology_spread import crowding
 from fairlead.controllers.simulation.scheduler.volumes import CAPACITIES, DRIVERS, VolumeRule
 from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, SCHEDULER, SimulatedNodes
+from fairlead.controllers.versions import is_going
 from fairlead.controllers.volumes.names import CLAIMS, CLASSES, VOLUMES
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -43,8 +43,6 @@ logger = logging.getLogger("fairlead.controllers.simulation")
 _NAMESPACES = "core/v1/namespaces"
 _ROUND = ("round",)
 _MAX_CONCURRENT = 64  # concurrent bindings, which share commits
-_GOING = b'"deletionTimestamp":"'
-_PRIORITY = re.compile(rb'"priority":(-?[0-9]+)')
 _NONE = "no nodes available to schedule pods"
 
 
@@ -118,7 +116,7 @@ class Scheduler:
         if version.fields.get("status.phase") in FINISHED:
             gone = self._cluster.remove(key) is not None
             return self._happened(Event.POD_GONE) if gone else ()
-        going = _is_going(version)
+        going = is_going(version)
         facts = home.pods[key] if home is not None and home.name == node else None
         if facts is not None and facts.deleting == going:
             moved = facts.labels != version.labels
@@ -128,9 +126,9 @@ class Scheduler:
         return self._happened(Event.POD_PLACED)
 
     def _pending(self, change: Change, version: Version) -> Iterable[str]:
-        key, fields, body = version.key, version.fields, version.body or b""
+        key, fields = version.key, version.fields
         ours = fields.get("spec.schedulerName") == SCHEDULER
-        if not ours or _is_going(version) or fields.get("status.phase") in FINISHED:
+        if not ours or is_going(version) or fields.get("status.phase") in FINISHED:
             self._waiting.drop(key)
             self._cluster.nominated.pop(key, None)
             return ()
@@ -142,8 +140,7 @@ class Scheduler:
             self._cluster.nominated.pop(key, None)
         if key in self._waiting and not _is_other(change):
             return ()
-        match = _PRIORITY.search(body)
-        self._waiting.add(key, int(match[1]) if match else 0)
+        self._waiting.add(key, version.object()["spec"].get("priority") or 0)
         return _ROUND
 
     async def sync(self, key: str) -> float | None:
@@ -239,14 +236,6 @@ class Scheduler:
         self._events.record(self._pods, pending.pod, WARNING, "FailedScheduling", text)
         with suppress(StatusError):  # deleted or bound meanwhile
             await set_unschedulable(self._client, pending.pod, text, node)
-
-
-def _is_going(version: Version) -> bool:
-    """Whether a pod is being deleted. Checks the decoded field, since a label may match the
-    bytes."""
-    if version.body is None or _GOING not in version.body:
-        return False
-    return bool(version.object()["metadata"].get("deletionTimestamp"))
 
 
 def _is_other(change: Change) -> bool:

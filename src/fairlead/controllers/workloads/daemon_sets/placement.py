@@ -16,7 +16,6 @@ from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
 
 NODES = "core/v1/nodes"
-_TAINTS = b'"taints":'
 
 
 class Fit(NamedTuple):
@@ -40,7 +39,7 @@ def concerns_daemons(change: Change) -> bool:
     before, after = change.before, change.after
     if before is None or after is None or before.labels != after.labels:
         return True
-    if _TAINTS not in (before.body or b"") and _TAINTS not in (after.body or b""):
+    if not before.mentions("taints") and not after.mentions("taints"):
         return False
     return Node(before.object()).taints != Node(after.object()).taints
 

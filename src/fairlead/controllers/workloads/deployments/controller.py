@@ -25,7 +25,7 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 
 DEPLOYMENTS = "apps/v1/deployments"
-_RECREATES = b'"Recreate"'
+_RECREATE = "Recreate"
 _MARGIN = 1.0  # seconds; timestamps have whole seconds
 
 
@@ -71,7 +71,7 @@ class Deployments:
             return ()
         key = f"{change.namespace}/{owner['name']}"
         deployment = self._deployments.get(key)
-        if deployment is None or _RECREATES not in (deployment.body or b""):
+        if deployment is None or not deployment.mentions("type", _RECREATE):
             return ()
         return (key,)
 
@@ -108,7 +108,7 @@ class Deployments:
             await self._rollback.perform(deployment, rollout.everything, revision)
         elif rollout.is_resized:
             await rollout.resize()
-        elif deployment["spec"]["strategy"].get("type") == "Recreate":
+        elif deployment["spec"]["strategy"].get("type") == _RECREATE:
             await rollout.recreate(
                 pod for replica_set in rollout.old for pod in self._pods.of(replica_set)
             )

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from fairlead.codec.types.times import now
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.versions import may_have_finalizers
 from fairlead.controllers.workloads import statuses
 from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
@@ -53,7 +52,6 @@ class Jobs:
         self._pods = pods
         self._jobs = objects.collection(JOBS)
         self._names = JobNames(api.dialect)
-        self._finalizer = f'"{self._names.tracking}"'.encode()
         self._selectors = Selectors(self._jobs, selector_of)
         self._claims = Claims(objects, self._resource, PODS)
         self._tracking = Tracking(objects, self._names.tracking)
@@ -77,7 +75,7 @@ class Jobs:
 
     def _is_stray(self, version: Version) -> bool:
         """Whether a pod has the tracking finalizer but no Job that would remove it."""
-        if not may_have_finalizers(version) or self._finalizer not in (version.body or b""):
+        if self._names.tracking not in version.finalizers():
             return False
         return self._is_without_job(version.namespace, controller_of(version))
 
@@ -86,7 +84,7 @@ class Jobs:
         if controller is None or controller["kind"] != self._resource.kind:
             return True
         job = self._jobs.get(f"{namespace}/{controller['name']}")
-        return job is None or f'"uid":"{controller["uid"]}"'.encode() not in (job.body or b"")
+        return job is None or job.uid != controller["uid"]
 
     async def sync(self, key: str) -> float | None:
         if key.startswith(_STRAY):
