@@ -277,6 +277,17 @@ def test_a_changed_quota_is_counted_again(limited: Space) -> None:
     becomes(limited, "q", {"count/secrets": "1"})
 
 
+def test_a_quota_that_lost_its_figures_is_counted_again(limited: Space) -> None:
+    limited.secrets.create("a")
+    make_quota(limited, "q", {"secrets": "5"})
+    quotas = limited.things("resourcequotas")
+    answer = limited.client.patch(f"{quotas.item('q')}/status", {"status": {"used": None}})
+    assert answer.status == 200
+    eventually(
+        lambda: quotas.read("q")["status"].get("used") == {"secrets": "1"}, "it is counted again"
+    )
+
+
 def test_a_hundred_at_once_never_come_to_more(limited: Space) -> None:
     make_quota(limited, "q", {"pods": "17", "count/pods": "90"})
     clients = [limited.client.clone() for _ in range(10)]

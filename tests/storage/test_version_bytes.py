@@ -111,7 +111,7 @@ def test_mentions_ignores_texts_that_look_like_the_field(text: str) -> None:
 
 
 def test_mentions_ignores_names_in_managed_fields() -> None:
-    fields = {"f:spec": {"f:taints": {}, 'k:{"taints":"x"}': {}}}
+    fields: dict[str, Any] = {"f:spec": {"f:taints": {}, 'k:{"taints":"x"}': {}}}
     version = stored({"metadata": {"name": "a", "managedFields": [{"fieldsV1": fields}]}})
     assert not version.mentions("taints")
 
