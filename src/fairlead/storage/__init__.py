@@ -5,6 +5,7 @@
 - `log`, `backend`: the interfaces that `sqlite/`, `etcd/` and `workers/` implement
 - `collection`, `indexes`, `selection`, `scans`: the cache of one resource, and reads by selector
 - `audience`, `delivery`, `followers`: delivery of changes to watchers and followers, in order
-- `version`, `change`, `history`: stored versions, changes between them, bounds on the history
+- `version`, `body_metadata`: stored versions; nobody else searches the bytes of stored objects
+- `change`, `history`: changes between versions, bounds on the history
 - `encryption/`: encryption of values at rest
 """
