@@ -43,7 +43,7 @@ __all__ = [
 
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
-base: meter metrics
+base: backlog meter metrics
 codec: bodies protobuf_wire
 codec/messages: layout reader scalars writer
 codec/types: decode defaults memo model names quantity required scalars times
@@ -66,7 +66,7 @@ operations: api managed_fields operation options patch views write_pipeline
 api: answers app body chain methods metrics negotiation observer parameters patch
 api: representation request routing stored_tables watch_frames watch_sockets watch_stream
 api/flow_control: configuration gate metrics queue_set
-controllers: versions
+controllers: subscription versions
 controllers/garbage: references
 controllers/nodes: pods_by_node
 controllers/volumes: pods

@@ -8,8 +8,9 @@ from itertools import count, pairwise
 
 import pytest
 
-from fairlead.base import slices
-from fairlead.base.slices import Backlog, TimeSlices
+from fairlead.base import backlog
+from fairlead.base.backlog import Backlog
+from fairlead.base.slices import TimeSlices
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -17,7 +18,7 @@ def test_pace_yields_to_the_event_loop_between_a_few_pieces_of_work(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     clock = count(0.0, 0.001)  # each look at the time takes a millisecond
-    monkeypatch.setattr(slices, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(backlog, "perf_counter", lambda: next(clock))
     rounds: list[int] = []  # the pieces that were done before each turn of the others
 
     async def main() -> None:
@@ -46,8 +47,8 @@ def test_backlog_is_worked_off_in_later_rounds_and_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = count(0.0, 0.001)  # each look at the time takes a millisecond
-    monkeypatch.setattr(slices, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(slices, "_STEPS_A_LOOK", 1)
+    monkeypatch.setattr(backlog, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(backlog, "_STEPS_PER_CLOCK_READ", 1)
     done: list[tuple[str, int]] = []
     rounds: list[int] = []
 
@@ -57,14 +58,15 @@ def test_backlog_is_worked_off_in_later_rounds_and_in_order(
             yield
 
     async def main() -> None:
-        backlog = Backlog()
+        work = Backlog()
         for name in "abc":
-            backlog.add(steps(name))
-        while len(backlog):
+            work.add(steps(name))
+        while len(work):
             rounds.append(len(done))
             await asyncio.sleep(0)
-        backlog.add(steps("d"))
-        await backlog.done()
+        work.add(steps("d"))
+        while work:  # noqa: ASYNC110 - it shrinks with every iteration of the loop
+            await asyncio.sleep(0)
 
     asyncio.run(main())
     assert done == [(name, number) for name in "abcd" for number in range(10)]

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from support.backends import MemoryBackend, thing
 
 from fairlead.base.slices import TimeSlices
-from fairlead.controllers.replay import Replay
+from fairlead.controllers.subscription import Replay
 from fairlead.storage.change import Change
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
@@ -33,6 +33,11 @@ class _Halting(TimeSlices):
             self._left -= 1
 
 
+async def run(replay: Replay, slices: TimeSlices) -> None:
+    for _ in replay.steps():
+        await slices.pause()
+
+
 def replayed(meanwhile: Callable[[Store, Replay], Awaitable[None]]) -> Told:
     """What a listener hears of five objects, when something else is done after two of them."""
     told: Told = []
@@ -53,7 +58,7 @@ def replayed(meanwhile: Callable[[Store, Replay], Awaitable[None]]) -> Told:
         replay = Replay(things, tell)
         store.follow(things, replay.listen, essential=False, replay=False)
         slices = _Halting(2)
-        running = asyncio.create_task(replay.run(slices))
+        running = asyncio.create_task(run(replay, slices))
         await slices.halted.wait()
         await meanwhile(store, replay)
         slices.goes_on.set()
@@ -81,7 +86,7 @@ def test_replay_delivers_changes_after_the_existing_objects() -> None:
 def test_replay_begins_again_where_changes_were_lost() -> None:
     async def lose(store: Store, replay: Replay) -> None:
         await store.put(store.collection("core/things"), "f", thing("f"), None)
-        replay.restart_replay()
+        replay.restart()
 
     told = replayed(lose)
     assert list(dict.fromkeys(told[2:])) == [(name, True) for name in "abcdefz"]

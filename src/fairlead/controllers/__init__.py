@@ -1,7 +1,7 @@
 """Controllers: loops that bring the cluster to its desired state. May use `api` and the packages
 below it.
 
-- `framework`, `queue`, `replay`: from watch events to keys to workers
+- `framework`, `queue`, `subscription`: from watch events to keys to workers
 - `catalogue`: all controllers by name; `dependencies`: the dependencies they are built from
 - `workloads/`, `nodes/`, `volumes/`, `service_endpoints/`, `certificates/`, `disruption/`,
   `garbage/`, `flow_control/`, `custom_resources/`, `servers/`: the larger families

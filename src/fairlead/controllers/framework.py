@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -22,25 +22,22 @@ from fairlead.auth.authentication.user import (
     with_authenticated_group,
 )
 from fairlead.base import clock
+from fairlead.base.backlog import Backlog
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.base.logs import shortened
-from fairlead.base.slices import Backlog, TimeSlices
+from fairlead.base.slices import TimeSlices
 from fairlead.controllers.events import EventWriter
 from fairlead.controllers.metrics import SECONDS
 from fairlead.controllers.queue import WorkQueue
-from fairlead.controllers.replay import Replay
+from fairlead.controllers.subscription import Keys as Keys
+from fairlead.controllers.subscription import Replay, Subscription
 from fairlead.operations.api import Api, Object
 from fairlead.storage.backend import StorageError
-from fairlead.storage.change import Change, existing
+from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 
 logger = logging.getLogger("fairlead.controllers")
-
-# Maps an event to the keys that need work. Called on every commit, so it must be fast. The
-# framework may stop iterating and continue in a later iteration of the event loop. A None is not a
-# key, only a point where iteration may be interrupted.
-Keys = Callable[[Change], Iterable[str | None]]
 
 
 class Reconciler(Protocol):
@@ -127,7 +124,6 @@ class LazyController(NamedTuple):
     wake: Callable[[], Reconciler]
 
 
-_REMAPPING_DELAY = 1.0  # seconds until all objects are replayed after a mapping failed
 _WAKING = ""  # placeholder key in the queue of a controller that is not built yet
 
 
@@ -151,7 +147,7 @@ class Controllers:
         self._queues: list[tuple[Reconciler | LazyController, WorkQueue[str]]] = []
         self._followed: dict[Callable[[Change], None], Unfollow] = {}
         self._slices = TimeSlices()
-        self._untold = Backlog()  # changes not yet mapped to keys
+        self._backlog = Backlog()  # changes not yet mapped to keys
         self._beginning = asyncio.Lock()  # held while existing objects are replayed
         self._replays: list[Replay] = []  # replays to run before the lock is released
         for controller in controllers:
@@ -186,8 +182,10 @@ class Controllers:
             self._follow(queue, resource, keys)
         await asyncio.sleep(0)
         while self._replays:
-            await self._replays.pop(0).run(self._slices)
-        await self._untold.done()
+            for _ in self._replays.pop(0).steps():
+                await self._slices.pause()
+        while self._backlog:  # noqa: ASYNC110 - it shrinks with every iteration of the loop
+            await asyncio.sleep(0)
 
     def _has_work(self, asleep: LazyController) -> bool:
         return any(len(collection) for collection in self._waking(asleep))
@@ -244,21 +242,15 @@ class Controllers:
             return lambda: None
         collection = self._api.collection(resources.named(resource))
 
-        def tell(change: Change) -> None:
-            queue.untold += 1
-            self._untold.add(_told(queue, keys, change, look_again))
-
-        def look_again() -> None:
-            for version in collection.current(""):
-                tell(existing(collection.resource, version))
-
+        subscription = Subscription(collection, keys, queue, self._backlog)
+        deliver = subscription.deliver
         if replay and self._beginning.locked():
-            replayed = Replay(collection, tell)
+            replayed = Replay(collection, deliver)
             self._replays.append(replayed)
-            follow = partial(store.follow, resync=replayed.restart_replay, replay=False)
+            follow = partial(store.follow, resync=replayed.restart, replay=False)
             return self._until(replayed.end, follow, collection, replayed.listen)
-        follow = partial(store.follow, resync=look_again, replay=replay)
-        return self._until(lambda: None, follow, collection, tell)
+        follow = partial(store.follow, resync=subscription.deliver_all, replay=replay)
+        return self._until(lambda: None, follow, collection, deliver)
 
     def _until(
         self,
@@ -298,29 +290,10 @@ class Controllers:
         for unfollow in self._followed.values():
             unfollow()
         self._followed.clear()
-        self._untold.clear()
+        self._backlog.clear()
         for _, queue in self._queues:
             queue.close()
         self._at_end()
-
-
-def _told(
-    queue: WorkQueue[str], keys: Keys, change: Change, look_again: Callable[[], None]
-) -> Iterator[None]:
-    """Map a change to keys; each step queues one key. If the mapping raises, all objects of the
-    collection are replayed after a pause."""
-    try:
-        for key in keys(change):
-            if key is not None:
-                queue.add(key)
-            yield
-    except Exception:
-        logger.exception(
-            "%s: cannot process the change of %s %s", queue.name, change.resource, change.key
-        )
-        asyncio.get_running_loop().call_later(_REMAPPING_DELAY, look_again)
-    finally:
-        queue.untold -= 1
 
 
 async def _work(controller: Reconciler, queue: WorkQueue[str], slices: TimeSlices) -> None:

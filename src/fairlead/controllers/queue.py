@@ -33,7 +33,7 @@ class WorkQueue(Generic[Key]):
         self._wake = asyncio.Event()
         self._is_closed = False
         self._is_paused = False
-        self.untold = 0  # changes that are not mapped to keys yet
+        self.unmapped = 0  # changes that are not mapped to keys yet
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -41,7 +41,7 @@ class WorkQueue(Generic[Key]):
     @property
     def working(self) -> int:
         """How many keys are being worked on, plus changes not mapped to keys yet."""
-        return len(self._working) + self.untold
+        return len(self._working) + self.unmapped
 
     @property
     def retries(self) -> int:

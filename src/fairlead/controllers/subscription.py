@@ -1,0 +1,108 @@
+"""Subscriptions of controllers: changes of a collection become keys in a queue.
+
+Called on every commit, so it is compiled and does not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from fairlead.base.backlog import Backlog
+from fairlead.storage.change import Change, existing
+from fairlead.storage.collection import Collection
+
+logger = logging.getLogger("fairlead.controllers")
+
+# Maps an event to the keys that need work. Called on every commit, so it must be fast. The
+# framework may stop iterating and continue in a later iteration of the event loop. A None is not a
+# key, only a point where iteration may be interrupted.
+Keys = Callable[[Change], Iterable[str | None]]
+
+_REMAPPING_DELAY = 1.0  # seconds until all objects are replayed after a mapping failed
+
+
+class Subscription:
+    """Maps the changes of a collection to keys of a `WorkQueue`. What takes long goes on in the
+    backlog, in later iterations of the event loop."""
+
+    def __init__(self, collection: Collection, keys: Keys, queue: Any, backlog: Backlog) -> None:
+        self._collection = collection
+        self._keys = keys
+        self._queue = queue
+        self._backlog = backlog
+
+    def deliver(self, change: Change) -> None:
+        self._queue.unmapped += 1
+        self._backlog.add(self._queue_keys(change))
+
+    def deliver_all(self) -> None:
+        """Deliver all current objects."""
+        for version in self._collection.current(""):
+            self.deliver(existing(self._collection.resource, version))
+
+    def _queue_keys(self, change: Change) -> Iterator[None]:
+        """Each step queues one key. If the mapping raises, all objects of the collection are
+        delivered after a pause."""
+        try:
+            for key in self._keys(change):
+                if key is not None:
+                    self._queue.add(key)
+                yield
+        except Exception:
+            logger.exception(
+                "%s: cannot process the change of %s %s",
+                self._queue.name,
+                change.resource,
+                change.key,
+            )
+            asyncio.get_running_loop().call_later(_REMAPPING_DELAY, self.deliver_all)
+        finally:
+            self._queue.unmapped -= 1
+
+
+class Replay:
+    """Delivers the objects of a collection one by one. Changes that arrive meanwhile are buffered
+    and delivered afterwards, so the listener sees every object in order."""
+
+    def __init__(self, collection: Collection, deliver: Callable[[Change], None]) -> None:
+        self._collection = collection
+        self._deliver = deliver
+        self._versions = collection.current("")
+        self._buffered: list[Change] | None = []  # None once all objects are delivered
+
+    def listen(self, change: Change) -> None:
+        if self._buffered is None:
+            self._deliver(change)
+        else:
+            self._buffered.append(change)
+
+    def restart(self) -> None:
+        """Changes were lost: deliver all current objects again."""
+        self._versions = self._collection.current("")
+        if self._buffered is not None:
+            self._buffered.clear()
+            return
+        for version in self._versions:
+            self._deliver(existing(self._collection.resource, version))
+
+    def end(self) -> None:
+        """Stop delivering."""
+        self._versions = []
+        self._buffered = []
+
+    def steps(self) -> Iterator[None]:
+        """Each step delivers an object; the last one delivers all changes that were buffered."""
+        versions = None
+        while versions is not self._versions:
+            versions = self._versions
+            for version in versions:
+                yield
+                if versions is not self._versions:
+                    break
+                self._deliver(existing(self._collection.resource, version))
+        changes, self._buffered, self._versions = self._buffered or [], None, []
+        for change in changes:
+            self._deliver(change)
