@@ -47,12 +47,12 @@ base: backlog meter metrics
 codec: bodies protobuf_wire
 codec/messages: layout reader scalars writer
 codec/types: decode defaults memo model names quantity required scalars times
-fields: check compare conflicts entries extract field_sets merge merge_patch ownership prune
-fields: shapes stored_entries unchanged values versions walk
+fields: check conflicts entries field_sets merge_patch ownership prune shapes
+fields: stored_entries typed_values unchanged values walk
 storage: audience backend body_metadata change collection companion delivery followers history
 storage: indexes pending version writes
 wire/incoming: batches exchange parser protocol tls tls_records
-resources: catalogue context conversion gates go_values metadata registry rules
+resources: catalogue gates go_values metadata registry rules
 resources/columns: cell_text model
 resources/core: config_maps
 resources/core/pods: annotations behaviour changes columns container_lists containers defaults

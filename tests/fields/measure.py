@@ -15,10 +15,10 @@ import orjson
 from support.patching import POD, STATUS, held_fields
 
 from fairlead.base.dialect import KUBERNETES
-from fairlead.fields.extract import applied_fields
+from fairlead.fields.entries import OneVersion
 from fairlead.fields.merge_patch import apply_merge_patch
 from fairlead.fields.ownership import apply, track_update
-from fairlead.fields.versions import OneVersion
+from fairlead.fields.typed_values import applied_fields
 
 _WRITTEN = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 _DEFAULTED = {**_WRITTEN, "imagePullPolicy": "IfNotPresent"}

@@ -18,7 +18,7 @@ from support.patching import (
 )
 
 from fairlead.fields.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
-from fairlead.fields.merge import merge
+from fairlead.fields.typed_values import merge
 
 
 @pytest.fixture

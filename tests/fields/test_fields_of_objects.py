@@ -26,10 +26,9 @@ from support.patching import (
 from fairlead.codec.types.model import ListOf, MapOf
 from fairlead.codec.types.notation import SCALARS
 from fairlead.fields.check import explained, problems
-from fairlead.fields.compare import compare
-from fairlead.fields.extract import applied_fields
 from fairlead.fields.field_sets import covers, difference, in_order, ordered_union, paths, union
 from fairlead.fields.shapes import Untrackable, zero_object
+from fairlead.fields.typed_values import applied_fields, compare
 
 _ANYTHING: list[Any] = [1, True, 0.5, "a", "", [], {}, ["a", "a"], [None], [{}], {"x": {}}]
 

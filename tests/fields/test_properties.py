@@ -19,7 +19,6 @@ from support.patching import (
 
 from fairlead.codec.types.model import Struct
 from fairlead.fields.conflicts import ApplyConflict, Conflict
-from fairlead.fields.extract import applied_fields
 from fairlead.fields.field_sets import (
     EMPTY,
     FieldSet,
@@ -30,8 +29,8 @@ from fairlead.fields.field_sets import (
     recursive_difference,
     union,
 )
-from fairlead.fields.merge import merge
 from fairlead.fields.ownership import UNOWNED
+from fairlead.fields.typed_values import applied_fields, merge
 
 _managers = st.sampled_from(["a", "b", "c"])
 

@@ -11,13 +11,12 @@ import pytest
 from support.patching import CONFIG_MAP, Object
 
 from fairlead.base.dialect import KUBERNETES
-from fairlead.fields.entries import fields_of
+from fairlead.fields.entries import OneVersion, fields_of
 from fairlead.fields.field_sets import FieldSet
 from fairlead.fields.json_patch import apply_json_patch
 from fairlead.fields.ownership import track_update
 from fairlead.fields.stored_entries import StoredEntry, with_plain_entries
 from fairlead.fields.values import copied
-from fairlead.fields.versions import OneVersion
 from fairlead.storage.body_metadata import MIN_CUT
 from fairlead.storage.version import Version
 

@@ -10,8 +10,8 @@ from support.patching import POD, Object
 
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults
-from fairlead.fields.extract import applied_fields
 from fairlead.fields.field_sets import FieldSet
+from fairlead.fields.typed_values import applied_fields
 from fairlead.fields.unchanged import unchanged_fields
 
 CONTAINER: Object = {

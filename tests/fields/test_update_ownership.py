@@ -19,8 +19,8 @@ from support.patching import (
 from fairlead.base.dialect import CLUSTER, KUBERNETES
 from fairlead.codec.types.model import ListOf
 from fairlead.codec.types.notation import SCALARS
+from fairlead.fields.entries import OneVersion
 from fairlead.fields.ownership import track_update
-from fairlead.fields.versions import OneVersion
 
 
 @pytest.fixture

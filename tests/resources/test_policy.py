@@ -20,9 +20,8 @@ from support.group_rules import (
 
 from fairlead.base.dialect import CLUSTER
 from fairlead.codec.types.names import dns_subdomain, qualified_name
-from fairlead.resources.conditions import REASON_ERROR
 from fairlead.resources.policy.security_policies import PATTERN, VOLUMES
-from fairlead.resources.rules import NON_NEGATIVE, PERCENT_ERROR
+from fairlead.resources.rules import NON_NEGATIVE, PERCENT_ERROR, REASON_ERROR
 
 Object = dict[str, Any]
 Changes = dict[str, Any]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from fairlead.operations.views import check_scale, read_scale, write_scale
 from fairlead.resources.causes import Causes
-from fairlead.resources.scale import check_scale, read_scale, write_scale
 
 DEPLOYMENTS = "apps/v1/deployments"
 METADATA = {

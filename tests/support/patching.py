@@ -12,13 +12,12 @@ from fairlead.base.dialect import KUBERNETES, Dialect
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 from fairlead.codec.types.notation import SCALARS
-from fairlead.fields.entries import ManagedEntry, entries_of, fields_of
-from fairlead.fields.extract import updated_fields
+from fairlead.fields.entries import ManagedEntry, OneVersion, Versions, entries_of, fields_of
 from fairlead.fields.field_sets import EMPTY, FieldSet
 from fairlead.fields.ownership import apply, track_update
 from fairlead.fields.shapes import shape_of
 from fairlead.fields.stored_entries import StoredEntry
-from fairlead.fields.versions import OneVersion, Versions
+from fairlead.fields.typed_values import updated_fields
 
 TYPES = BuiltinTypes(KUBERNETES)
 CONFIG_MAP = TYPES.struct("core/v1.ConfigMap")

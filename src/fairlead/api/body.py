@@ -42,14 +42,14 @@ from fairlead.codec.types.model import recurs
 from fairlead.codec.types.scalars import UNCOUNTED
 from fairlead.operations import foreign_kinds
 from fairlead.operations.api import Api, Object
-from fairlead.operations.field_validation import (
+from fairlead.operations.operation import Operation
+from fairlead.operations.write_pipeline import (
+    check_decoded,
     check_required,
     custom_type_error,
     strict_errors,
     warn_of,
 )
-from fairlead.operations.operation import Operation
-from fairlead.operations.write_pipeline import check_decoded
 from fairlead.resources.registry import Resource, Resources
 
 _TYPE = ("kind", "apiVersion")

@@ -3,16 +3,16 @@ between steps."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from time import perf_counter
 from typing import NamedTuple, TypeVar
 
 import orjson
 
 from fairlead.api.answers import encode
-from fairlead.api.message_lists import message_list
 from fairlead.api.negotiation import YAML, Representation
 from fairlead.api.protobuf_cache import is_binary, message_fields
 from fairlead.api.representation import metadata_only, read, table, untyped
@@ -21,7 +21,7 @@ from fairlead.api.streamed_answers import PIECE_BYTES, STEP_SECONDS, Encoded, re
 from fairlead.base import budget
 from fairlead.codec import yaml_writer
 from fairlead.codec.messages.writer import writer
-from fairlead.codec.protobuf import CONTENT
+from fairlead.codec.protobuf import CONTENT, envelope_around
 from fairlead.codec.protobuf_wire import delimited
 from fairlead.codec.types.model import ListOf, Struct
 from fairlead.operations.api import Object
@@ -278,3 +278,40 @@ def _element(resources: Resources, listed: _List) -> Struct:
     assert isinstance(found, ListOf)
     assert isinstance(found.element, Struct)
     return found.element
+
+
+# Lists as protobuf, from the encoded fields of their items
+
+
+async def message_list(
+    encoded: Encoded, struct: Struct, head: Object, fields: Iterator[bytes], turn: Turn | None
+) -> AsyncGenerator[bytes]:
+    """Yield the pieces of a list with this head. The length comes first, so all items are encoded
+    before the first piece is sent; cached items are not copied until then."""
+    made = [writer(struct)(head)]
+    while True:
+        async with step_lock():
+            more = _step(fields, made)
+        if not more:
+            break
+        await rest(turn)
+    size = sum(map(len, made))
+    opening, closing = envelope_around(head["apiVersion"], head["kind"], size)
+    encoded.size = len(opening) + size + len(closing)
+    made = [opening, *made, closing]
+    ends = list(accumulate(map(len, made)))
+    start = sent = 0
+    while start < len(made):
+        end = bisect_left(ends, sent + PIECE_BYTES) + 1
+        yield b"".join(made[start:end])
+        start, sent = end, ends[min(end, len(ends)) - 1]
+
+
+def _step(fields: Iterator[bytes], made: list[bytes]) -> bool:
+    """Append fields until the time of a step is over; returns whether there may be more."""
+    end = perf_counter() + STEP_SECONDS
+    for field in fields:
+        made.append(field)
+        if perf_counter() >= end:
+            return True
+    return False

@@ -26,10 +26,10 @@ from fairlead.fields.errors import MalformedPatch, TooManyOperations
 from fairlead.fields.merge_patch import apply_merge_patch, merge_document
 from fairlead.fields.values import compact_json, escaped_json
 from fairlead.operations.api import Object
-from fairlead.operations.field_validation import strict_errors, warn_of
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.patch import Patch
+from fairlead.operations.write_pipeline import strict_errors, warn_of
 from fairlead.resources.registry import Resource
 
 JSON_PATCH = "application/json-patch+json"

@@ -11,8 +11,7 @@ from fairlead.api.negotiation import Representation
 from fairlead.codec.protobuf import CONTENT, enveloped, enveloped_field, writer
 from fairlead.codec.protobuf_wire import BYTES, delimited, key, long_varint, sized_end, varint
 from fairlead.codec.types.model import Object, Struct
-from fairlead.resources.conversion import from_stored
-from fairlead.resources.registry import Resource
+from fairlead.resources.registry import Resource, from_stored
 from fairlead.storage.derived_cache import FORMS
 from fairlead.storage.version import Version
 

@@ -17,8 +17,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed, view_of
 from fairlead.resources.columns import registry as printers
-from fairlead.resources.conversion import from_stored
-from fairlead.resources.registry import Resource, Resources
+from fairlead.resources.registry import Resource, Resources, from_stored
 from fairlead.storage.version import Version
 
 _LARGE = 128 * 1024  # bytes; takes as long to send as many small answers

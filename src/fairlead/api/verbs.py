@@ -23,7 +23,7 @@ from fairlead.operations.options import WriteOptions, revision_of
 from fairlead.operations.stored_versions import is_served_as_stored, to_requested_one
 from fairlead.operations.update import check_exists, patch, update
 from fairlead.operations.views import typed
-from fairlead.resources.conversion import from_stored, to_stored
+from fairlead.resources.registry import from_stored, to_stored
 from fairlead.storage.version import Version
 
 

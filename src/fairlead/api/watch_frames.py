@@ -18,8 +18,7 @@ from fairlead.codec.protobuf import watch_frame
 from fairlead.codec.types.decode import zero
 from fairlead.operations.api import Api, Object
 from fairlead.operations.views import typed
-from fairlead.resources.conversion import from_stored
-from fairlead.resources.registry import Resource
+from fairlead.resources.registry import Resource, from_stored
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.metrics import WATCH_ENCODES
 from fairlead.storage.version import Version

@@ -12,12 +12,13 @@ Patches, each with its check of a document and its application:
 Ownership, from its entry points inwards:
 
 - `ownership`: `track_update` after a create, update or patch, `apply` for a configuration
-- `entries`, `stored_entries`: managedFields entries, and those whose set of fields is still text
-- `versions`: `Versions` of a kind, and the changes of a write in each of them
+- `entries`: managedFields entries, the versions of a kind, and the changes of a write in each
+- `stored_entries`: entries whose set of fields is still text
 - `field_sets`: sets of fields and their algebra, the one form in which ownership is computed
 - `shapes`: how a type takes part in ownership: what has an owner, what identifies a list item
 - `walk`: the one walk over values and their shapes, and the hooks of its visitors
-- `check`, `extract`, `compare`, `merge`, `prune`, `unchanged`: the visitors
+- `typed_values`: visitors that extract the fields of an object, compare two, merge two
+- `check`, `prune`, `unchanged`: the other visitors
 - `conflicts`: errors of apply
 - `last_applied`: the annotation of client-side apply
 - `values`: copies and comparisons of JSON values

@@ -15,10 +15,9 @@ from fairlead.base.dialect import LAST_APPLIED
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
 from fairlead.fields.check import problems
-from fairlead.fields.compare import compare
-from fairlead.fields.extract import applied_fields
 from fairlead.fields.field_sets import EMPTY, FieldSet, difference
 from fairlead.fields.shapes import Untrackable
+from fairlead.fields.typed_values import applied_fields, compare
 from fairlead.fields.values import compact_json
 
 ANNOTATION = LAST_APPLIED

@@ -14,13 +14,15 @@ from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
 from fairlead.fields.check import check_configuration, untrackable
-from fairlead.fields.compare import compare
 from fairlead.fields.conflicts import ApplyConflict, Conflict, InvalidConfiguration, conflicts_with
 from fairlead.fields.entries import (
+    Difference,
     Identity,
     ManagedEntry,
+    Versions,
     applier,
     capped,
+    current_fields,
     decoded,
     entries_of,
     entry,
@@ -29,9 +31,9 @@ from fairlead.fields.entries import (
     identity_of,
     is_reset,
     ordered,
+    served,
     updater,
 )
-from fairlead.fields.extract import applied_fields
 from fairlead.fields.field_sets import (
     EMPTY,
     FieldSet,
@@ -46,12 +48,11 @@ from fairlead.fields.field_sets import (
     recursive_difference,
 )
 from fairlead.fields.last_applied import ANNOTATION, fields_to_take_over, update_annotation
-from fairlead.fields.merge import merge
 from fairlead.fields.prune import pruned
 from fairlead.fields.shapes import Untrackable, zero_object
 from fairlead.fields.stored_entries import StoredEntry
+from fairlead.fields.typed_values import applied_fields, compare, merge
 from fairlead.fields.unchanged import unchanged_fields
-from fairlead.fields.versions import Difference, Versions, current_fields, served
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 _OTHER_VERSION = (

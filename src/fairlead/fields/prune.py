@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
-from fairlead.fields.extract import applied_fields
+from fairlead.fields.entries import Versions
 from fairlead.fields.field_sets import EMPTY, LEAF, FieldSet, difference, intersection, union
 from fairlead.fields.shapes import (
     Items,
@@ -18,7 +18,7 @@ from fairlead.fields.shapes import (
     shape_of,
     step_shape,
 )
-from fairlead.fields.versions import Versions
+from fairlead.fields.typed_values import applied_fields
 from fairlead.fields.walk import Parts, Walker
 
 

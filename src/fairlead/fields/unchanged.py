@@ -18,9 +18,9 @@ from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.defaults import filler
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
-from fairlead.fields.extract import applied_node
 from fairlead.fields.field_sets import FieldSet
 from fairlead.fields.shapes import Items, Shape, Single, Untrackable, shape_of
+from fairlead.fields.typed_values import applied_node
 from fairlead.fields.values import copied, equal
 from fairlead.fields.walk import Pairs, PairWalker
 

@@ -1,7 +1,7 @@
 """The one walk over values and their shapes, for the visitors of this package.
 
-A `Walker` walks one value (`check`, `extract`, `prune.without`), a `PairWalker` two values of one
-shape side by side (`compare`, `merge`). Both know what the shapes mean: which parts a value has,
+A `Walker` walks one value (to check, extract or prune it), a `PairWalker` two values of one shape
+side by side (to compare or merge them). Both know what the shapes mean: which parts a value has,
 which fields and items of two values belong together, and which need no look because they are the
 same. A visitor is a subclass. It says what to do with a value that has a single owner, and for each
 object or list that is walked it gives a collector, which is told of each part and then asked for

@@ -7,7 +7,7 @@ functions through `client`.
 - `api`, `operation`, `options`: the parameters of every verb
 - `create`, `update`, `patch`, `apply`, `delete`, `get`, `list`, `watch`: the verbs
 - `binding`, `eviction`, `tokens`, `access_reviews`: resources that are actions
-- `write_pipeline`, `commits`, `managed_fields`, `field_validation`: shared by all writes
+- `write_pipeline`, `commits`, `managed_fields`: shared by all writes
 - `stored_versions`, `views`, `webhook_objects`: between the stored and the requested version
 - `apply_cache`: a cache of applies that changed nothing
 """

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from math import ceil, frexp
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fairlead.admission.chain import Chain
 from fairlead.auth.authentication.factory import Authentication
 from fairlead.auth.authorization.attributes import Attributes, Decision
 from fairlead.auth.authorization.chain import Authorizer
 from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
 from fairlead.codec.types.model import Object as Object
-from fairlead.fields.versions import Versions
+from fairlead.fields.entries import Versions
 from fairlead.operations.apply_cache import KnownApplies
 from fairlead.operations.operation import Auditor, Operation, RevisionAuthors
-from fairlead.operations.simulated import Simulated
-from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.behaviour import Behaviour, Context
 from fairlead.resources.catalogue import behaviour_of, field_selector
-from fairlead.resources.context import Context
 from fairlead.resources.core.services.allocation import ServiceAllocators
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resource, Resources
@@ -239,3 +239,35 @@ def _rounded(due: float, left: float) -> float:
     it."""
     step = 2.0 ** (frexp(left)[1] - 1 - _LATE) if left else 1 / 256
     return ceil(due / step) * step
+
+
+# The interface of simulated nodes
+
+
+class LogOptions(NamedTuple):
+    """The requested part of a log: lines since a time, the last lines, or a number of bytes."""
+
+    previous: bool = False
+    timestamps: bool = False
+    since: datetime | None = None
+    tail: int | None = None
+    limit: int | None = None
+
+
+class Simulated(Protocol):
+    """Answers for containers that are simulated."""
+
+    def has(self, node: str) -> bool:
+        """Whether a node is simulated."""
+
+    def refusal(self, what: str) -> StatusError:
+        """The error for connections to a simulated node or its containers."""
+
+    def log(self, pod: Object, container: str, options: LogOptions) -> bytes:
+        """The log of a container; raises StatusError."""
+
+    def end_of(self, pod: Object, container: str) -> Awaitable[None]:
+        """Wait until a container is not running, or the server stops."""
+
+    def stop_waiting(self) -> None:
+        """Release all waiters of `end_of`, because the server stops."""

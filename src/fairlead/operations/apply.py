@@ -11,17 +11,15 @@ from fairlead.codec.types.json_numbers import plain
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.times import now
 from fairlead.fields.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
-from fairlead.fields.entries import entries_of, entry, identity_of, updater
+from fairlead.fields.entries import Versions, entries_of, entry, identity_of, updater
 from fairlead.fields.field_sets import of
 from fairlead.fields.ownership import BEFORE_FIRST_APPLY
 from fairlead.fields.ownership import apply as merge_configuration
 from fairlead.fields.values import copied
-from fairlead.fields.versions import Versions
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.commits import converting
 from fairlead.operations.create import create
-from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.managed_fields import (
     decode_beside,
     ignored_fields,
@@ -35,6 +33,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.update import Changed, Outcome, store_changed
 from fairlead.operations.views import View, typed, view_of
+from fairlead.operations.write_pipeline import check_required, strict_errors, warn_of
 from fairlead.resources.causes import absent
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version

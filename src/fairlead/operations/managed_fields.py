@@ -9,6 +9,8 @@ from fairlead.codec.types.model import Struct
 from fairlead.codec.types.times import now
 from fairlead.fields.entries import (
     ManagedEntry,
+    OneVersion,
+    Versions,
     differ_in_times_only,
     entries_of,
     fields_of,
@@ -18,13 +20,11 @@ from fairlead.fields.entries import (
 from fairlead.fields.field_sets import EMPTY, FieldSet, Path, contains, of
 from fairlead.fields.ownership import track_update
 from fairlead.fields.values import copied, equal
-from fairlead.fields.versions import OneVersion, Versions
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.views import typed
-from fairlead.resources.conversion import from_stored, to_stored
 from fairlead.resources.custom.ownership import CustomVersions
-from fairlead.resources.registry import Resource
+from fairlead.resources.registry import Resource, from_stored, to_stored
 
 P = ParamSpec("P")
 T = TypeVar("T")

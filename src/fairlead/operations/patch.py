@@ -12,16 +12,16 @@ from fairlead.codec.types.mismatch import DecodeError, json_kind
 from fairlead.fields.errors import MalformedPatch, OperationFailed, UnsupportedPatch
 from fairlead.operations import foreign_kinds, write_pipeline
 from fairlead.operations.api import Api, Object
-from fairlead.operations.field_validation import (
+from fairlead.operations.managed_fields import decode_beside
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.operations.views import View
+from fairlead.operations.write_pipeline import (
     check_required,
     custom_type_error,
     strict_errors,
     warn_of,
 )
-from fairlead.operations.managed_fields import decode_beside
-from fairlead.operations.operation import Operation
-from fairlead.operations.options import WriteOptions
-from fairlead.operations.views import View
 from fairlead.resources.causes import Causes
 
 

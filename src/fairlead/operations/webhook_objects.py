@@ -20,9 +20,8 @@ from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.views import ScaleView, typed
-from fairlead.resources.conversion import from_stored, to_stored
 from fairlead.resources.custom.definition import CustomKind
-from fairlead.resources.registry import Resource
+from fairlead.resources.registry import Resource, from_stored, to_stored
 
 _TYPE = ("kind", "apiVersion")
 

@@ -20,12 +20,10 @@ from fairlead.codec.types.defaults import fill_defaults
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object
 from fairlead.operations.operation import Operation
-from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.behaviour import Behaviour, Context
 from fairlead.resources.catalogue import behaviour_of
-from fairlead.resources.context import Context
-from fairlead.resources.conversion import from_stored, to_stored
 from fairlead.resources.gates import Gates
-from fairlead.resources.registry import Resource, Resources
+from fairlead.resources.registry import Resource, Resources, from_stored, to_stored
 
 MAX_COLLECTED = 10 * 1024 * 1024  # bytes of a streamed response
 _DELETING = ("delete", "deletecollection")

@@ -11,8 +11,7 @@ from fairlead.api.parameters import flag, integer
 from fairlead.api.request import Request
 from fairlead.base import clock
 from fairlead.codec.types.times import parse_time
-from fairlead.operations.api import Api, Object
-from fairlead.operations.simulated import LogOptions
+from fairlead.operations.api import Api, LogOptions, Object
 from fairlead.wire.incoming.connections import either
 from fairlead.wire.incoming.exchange import Header
 from fairlead.wire.incoming.transfer import send

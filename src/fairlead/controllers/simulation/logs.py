@@ -12,8 +12,7 @@ from fairlead.codec.types.times import format_time, parse_time
 from fairlead.controllers.simulation.agent.containers import state_of
 from fairlead.controllers.simulation.behaviour import pod_behaviour
 from fairlead.controllers.simulation.simulated_nodes import PODS, SimulatedNodes
-from fairlead.operations.api import Object
-from fairlead.operations.simulated import LogOptions
+from fairlead.operations.api import LogOptions, Object
 from fairlead.storage.change import Change
 
 _FAMILIES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")

@@ -19,7 +19,7 @@ from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.resources.autoscaling.old_metrics import SPECS, STATUSES, Rows, flat, full
 from fairlead.resources.behaviour import Object
-from fairlead.resources.conversion import converts
+from fairlead.resources.registry import converts
 
 METRICS = "autoscaling.alpha.@/metrics"
 BEHAVIOR = "autoscaling.alpha.@/behavior"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fairlead.codec.types.names import qualified_name
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
-from fairlead.resources.conditions import STATUSES
 from fairlead.resources.go_values import given_list
+from fairlead.resources.rules import STATUSES
 
 ACTIONS = ("Count", "FailJob", "Ignore")
 OPERATORS = ("In", "NotIn")

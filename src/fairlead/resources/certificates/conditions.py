@@ -7,7 +7,7 @@ from typing import Any
 from fairlead.codec.types.times import now
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
-from fairlead.resources.conditions import STATUSES
+from fairlead.resources.rules import STATUSES
 
 APPROVED, DENIED, FAILED = "Approved", "Denied", "Failed"
 EXCLUSIVE = "Approved and Denied conditions are mutually exclusive"

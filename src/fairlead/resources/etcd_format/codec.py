@@ -27,9 +27,8 @@ from fairlead.codec.types.defaults import fill_defaults
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object
 from fairlead.resources.apps.stateful_sets import set_claim_types
-from fairlead.resources.conversion import to_stored
 from fairlead.resources.etcd_format.old_versions import Adapt, former_version
-from fairlead.resources.registry import Resource, Resources
+from fairlead.resources.registry import Resource, Resources, to_stored
 from fairlead.storage.encryption.keyring import SEALED, Sealed
 from fairlead.storage.version import ordered
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.base.dialect import Dialect
 from fairlead.resources.behaviour import Object
-from fairlead.resources.conversion import converts
+from fairlead.resources.registry import converts
 
 # The behaviour is that of the stored version.
 BEHAVIOURS: dict[str, str] = {}

@@ -9,8 +9,8 @@ from support.custom_schemas import of_field
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.fields.conflicts import ApplyConflict
+from fairlead.fields.entries import OneVersion
 from fairlead.fields.ownership import apply
-from fairlead.fields.versions import OneVersion
 from fairlead.resources.custom.schema import CustomSchema
 
 API_VERSION = "example.com/v1"
