@@ -25,7 +25,7 @@ from support.patching import (
 
 from fairlead.codec.types.model import ListOf, MapOf
 from fairlead.codec.types.notation import SCALARS
-from fairlead.fields.check import explained, problems
+from fairlead.fields.check import explanation, problems
 from fairlead.fields.field_sets import covers, difference, in_order, ordered_union, paths, union
 from fairlead.fields.shapes import Untrackable, zero_object
 from fairlead.fields.typed_values import applied_fields, compare
@@ -325,7 +325,7 @@ class TestTypes:
 
     def test_several_problems_are_one_text(self) -> None:
         found = problems(CONFIG_MAP, config_map({"a": 1}, bogus=2))
-        assert explained(found) == (
+        assert explanation(found) == (
             "errors:\n  .metadata.bogus: field not declared in schema"
             "\n  .data.a: expected string, got &value.valueUnstructured{Value:1}"
         )

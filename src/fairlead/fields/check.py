@@ -40,13 +40,13 @@ give a step to. Put into words only when there is a problem."""
 def check_configuration(struct: Struct, config: Object, api_version: str) -> None:
     """Raise `BadConfiguration` if the version is wrong or `managedFields` is set, and
     `InvalidConfiguration` if the configuration does not match its type."""
-    given = config.get("apiVersion")
-    if given != api_version:
-        if not isinstance(given, str) or given.count("/") > 1:
-            given = ""  # a malformed version is shown as empty
+    version = config.get("apiVersion")
+    if version != api_version:
+        if not isinstance(version, str) or version.count("/") > 1:
+            version = ""  # a malformed version is shown as empty
         raise BadConfiguration(
             "Incorrect version specified in apply patch."
-            f" Specified patch version: {given}, expected: {api_version}"
+            f" Specified patch version: {version}, expected: {api_version}"
         )
     metadata = config.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
@@ -56,25 +56,27 @@ def check_configuration(struct: Struct, config: Object, api_version: str) -> Non
 
 def check_type(struct: Struct, config: Object) -> None:
     """Raise `InvalidConfiguration` with all problems of a configuration, if it has any."""
-    found = problems(struct, config)
-    if found:
+    errors = problems(struct, config)
+    if errors:
         raise InvalidConfiguration(
-            f"failed to create typed patch object ({_named(config)}): {explained(found)}"
+            f"failed to create typed patch object ({_description(config)}): {explanation(errors)}"
         )
 
 
 def untrackable(struct: Struct, live: Object) -> InvalidConfiguration:
     """The error for applying to an object that has list items without unique keys."""
-    why = explained(problems(struct, live) or ["list items cannot be told apart"])
+    reason = explanation(problems(struct, live) or ["list items cannot be told apart"])
     if entries_of(live):
-        return InvalidConfiguration(f"failed to create typed live object ({_named(live)}): {why}")
+        return InvalidConfiguration(
+            f"failed to create typed live object ({_description(live)}): {reason}"
+        )
     return InvalidConfiguration(
         "failed to create manager for existing fields:"
-        f" failed to convert new object ({_named(live)}) to smd typed: {why}"
+        f" failed to convert new object ({_description(live)}) to smd typed: {reason}"
     )
 
 
-def _named(value: Object) -> str:
+def _description(value: Object) -> str:
     metadata = value.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     group, _, version = str(value.get("apiVersion", "")).rpartition("/")
@@ -88,19 +90,19 @@ def problems(struct: Struct, value: Any) -> list[str]:
     """Every problem of an object, with its path; empty if the object matches the type."""
     checker = _Checker()
     checker.walk(shape_of(struct), value)
-    return [f"{_text(path)}: {why}" if path else why for path, why in checker.found]
+    return [f"{_text(path)}: {message}" if path else message for path, message in checker.errors]
 
 
-def explained(found: list[str]) -> str:
+def explanation(errors: list[str]) -> str:
     """The problems as one message."""
-    return found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])
+    return errors[0] if len(errors) == 1 else "\n  ".join(["errors:", *errors])
 
 
 def _text(path: _Path) -> str:
     if path is None:
         return ""
-    before, steps, step = path
-    return _text(before) + element_text(step if steps is None else steps.element(step))
+    parent, steps, step = path
+    return _text(parent) + element_text(step if steps is None else steps.element(step))
 
 
 class _Checker(Walker):
@@ -110,7 +112,7 @@ class _Checker(Walker):
     def __init__(self) -> None:
         super().__init__(sees_leaves=True, in_order=False)
         self.path: _Path = None
-        self.found: list[tuple[_Path, str]] = []
+        self.errors: list[tuple[_Path, str]] = []
 
     def fields(self, shape: Record, plan: Plan, value: dict[str, Any]) -> Parts:
         return _Checked(self)
@@ -162,13 +164,13 @@ class _Checker(Walker):
             return
         if isinstance(shape, Single) and type(value) in shape.accepted:
             return
-        before = self.path
-        self.path = before, steps, step
+        parent = self.path
+        self.path = parent, steps, step
         self.walk(shape, value)
-        self.path = before
+        self.path = parent
 
-    def add(self, why: str) -> None:
-        self.found.append((self.path, why))
+    def add(self, message: str) -> None:
+        self.errors.append((self.path, message))
 
 
 class _Checked(Parts):
@@ -180,7 +182,7 @@ class _Checked(Parts):
     def leaf(self, element: str, shape: Single, value: Any) -> None:
         if shape is UNDECLARED:
             path = self._checker.path, None, element
-            self._checker.found.append((path, "field not declared in schema"))
+            self._checker.errors.append((path, "field not declared in schema"))
         elif type(value) not in shape.accepted:
             self._checker.check(shape, value, None, element)
 
@@ -211,9 +213,9 @@ def _unnamable(shape: Items, item: Any) -> str:
     if not isinstance(item, dict):
         return "associative list with keys may not have non-map elements"
     missing = [key.name for key in steps.keys if key.name not in item and key.default is None]
-    first = next(name for name in steps.names if name in missing)
+    missing_key = next(name for name in steps.names if name in missing)
     return (
-        f'associative list with keys has an element that omits key field "{first}"'
+        f'associative list with keys has an element that omits key field "{missing_key}"'
         " (and doesn't have default value)"
     )
 

@@ -40,20 +40,20 @@ def entries_of(value: dict[str, Any] | None) -> list[ManagedEntry]:
     """The entries of an object: the list itself, so that `is` detects an unchanged one."""
     if value is None:
         return []
-    found = (value.get("metadata") or {}).get("managedFields")
-    return found if isinstance(found, list) else []
+    entries = (value.get("metadata") or {}).get("managedFields")
+    return entries if isinstance(entries, list) else []
 
 
 def entry(identity: Identity, api_version: str, fields: FieldSet, time: str | None) -> ManagedEntry:
     manager, operation, _, subresource = identity
-    made: ManagedEntry = {"manager": manager, "operation": operation, "apiVersion": api_version}
+    result: ManagedEntry = {"manager": manager, "operation": operation, "apiVersion": api_version}
     if time:
-        made["time"] = time
-    made["fieldsType"] = "FieldsV1"
-    made["fieldsV1"] = fields
+        result["time"] = time
+    result["fieldsType"] = "FieldsV1"
+    result["fieldsV1"] = fields
     if subresource:
-        made["subresource"] = subresource
-    return made
+        result["subresource"] = subresource
+    return result
 
 
 def applier(manager: str, subresource: str) -> Identity:
@@ -72,10 +72,10 @@ def identity_of(item: ManagedEntry) -> Identity:
     return item.get("manager", ""), operation, version, item.get("subresource", "")
 
 
-def entry_of(items: list[ManagedEntry], who: Identity) -> ManagedEntry | None:
+def entry_of(items: list[ManagedEntry], identity: Identity) -> ManagedEntry | None:
     """The entry of a manager, if there is one."""
     for item in items:
-        if identity_of(item) == who:
+        if identity_of(item) == identity:
             return item
     return None
 
@@ -86,28 +86,28 @@ def fields_of(item: ManagedEntry) -> FieldSet:
     return item.get("fieldsV1") or EMPTY
 
 
-def differ_in_times_only(items: list[ManagedEntry], others: list[ManagedEntry]) -> bool:
+def differ_in_times_only(items: list[ManagedEntry], known: list[ManagedEntry]) -> bool:
     """Whether two lists have the same managers with the same fields."""
-    if len(items) != len(others):
+    if len(items) != len(known):
         return False
-    by_identity = {identity_of(item): item for item in others}
+    by_identity = {identity_of(item): item for item in known}
     for item in items:
-        other = by_identity.get(identity_of(item))
-        if other is None or item["apiVersion"] != other["apiVersion"]:
+        match = by_identity.get(identity_of(item))
+        if match is None or item["apiVersion"] != match["apiVersion"]:
             return False
-        if item is not other and fields_of(item) != fields_of(other):
+        if item is not match and fields_of(item) != fields_of(match):
             return False
     return True
 
 
 def ordered(items: Iterable[ManagedEntry]) -> list[ManagedEntry]:
     """Appliers first, then by time (entries without a time come first), then by name."""
-    found = list(items)
-    ranks = [_rank(item) for item in found] if len(found) > 1 else []
-    for place in range(1, len(ranks)):
-        if ranks[place] < ranks[place - 1]:
-            return sorted(found, key=_rank)
-    return found
+    entries = list(items)
+    ranks = [_rank(item) for item in entries] if len(entries) > 1 else []
+    for index in range(1, len(ranks)):
+        if ranks[index] < ranks[index - 1]:
+            return sorted(entries, key=_rank)
+    return entries
 
 
 def _rank(item: ManagedEntry) -> tuple[str, str, str, str, str]:
@@ -130,12 +130,12 @@ def is_reset(sent: Any) -> bool:
     )
 
 
-def decoded(sent: Any) -> list[ManagedEntry]:
+def decoded(value: Any) -> list[ManagedEntry]:
     """Entries sent by a client, in normal form. Raises `InvalidFields` if they are malformed."""
-    if not isinstance(sent, list):
+    if not isinstance(value, list):
         raise InvalidFields("managedFields must be a list")
-    made: dict[Identity, ManagedEntry] = {}
-    for item in sent:
+    entries: dict[Identity, ManagedEntry] = {}
+    for item in value:
         if not isinstance(item, dict):
             raise InvalidFields("a managedFields entry must be an object")
         operation, version = item.get("operation"), item.get("apiVersion")
@@ -148,26 +148,26 @@ def decoded(sent: Any) -> list[ManagedEntry]:
         names = [item.get("manager") or "", item.get("subresource") or ""]
         if not all(isinstance(name, str) for name in names):
             raise InvalidFields("names must be strings")
-        who = (names[0], operation, "" if operation == APPLY else version, names[1])
+        identity = (names[0], operation, "" if operation == APPLY else version, names[1])
         fields = item.get("fieldsV1")
-        made[who] = entry(
-            who,
+        entries[identity] = entry(
+            identity,
             version,
             EMPTY if fields is None else in_order(parsed(fields)),
             _time(item.get("time")),
         )
-    return list(made.values())
+    return list(entries.values())
 
 
-def _time(sent: Any) -> str | None:
-    if sent is None:
+def _time(value: Any) -> str | None:
+    if value is None:
         return None
-    if not isinstance(sent, str):
+    if not isinstance(value, str):
         raise InvalidFields("time must be a string")
     try:
-        moment = datetime.fromisoformat(sent)
-    except ValueError as why:
-        raise InvalidFields(str(why)) from None
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise InvalidFields(str(error)) from None
     if moment.tzinfo is None:
         raise InvalidFields("time must have a zone")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -183,21 +183,24 @@ def capped(items: list[ManagedEntry]) -> list[ManagedEntry]:
     if excess <= 0:
         return items
     updates.sort(key=lambda item: (item.get("time") or "", identity_of(item)))
-    kept = {identity_of(item): item for item in items}
+    entries = {identity_of(item): item for item in items}
     oldest: dict[str, Identity] = {}
     for item in updates:
         if excess <= 0:
             break
-        who, version = identity_of(item), item["apiVersion"]
+        identity, version = identity_of(item), item["apiVersion"]
         bucket = updater(ANCIENT, version, "")
-        first = oldest.setdefault(version, bucket if bucket in kept else who)
-        if first == who or bucket == who:
+        oldest_identity = oldest.setdefault(version, bucket if bucket in entries else identity)
+        if oldest_identity == identity or bucket == identity:
             continue
-        joined = union(fields_of(kept.pop(bucket if bucket in kept else first)), fields_of(item))
-        del kept[who]
-        kept[bucket] = entry(bucket, version, in_order(joined), item.get("time"))
+        fields = union(
+            fields_of(entries.pop(bucket if bucket in entries else oldest_identity)),
+            fields_of(item),
+        )
+        del entries[identity]
+        entries[bucket] = entry(bucket, version, in_order(fields), item.get("time"))
         excess -= 1
-    return list(kept.values())
+    return list(entries.values())
 
 
 # The versions in which managers own fields: the served ones, and older definitions of a type
@@ -247,36 +250,36 @@ class Difference:
         self._old, self._new = old, new
         self._ignored = ignored
         self.own = compare(served(versions, api_version), old, new).outside(ignored)
-        self._known: dict[str, Changes] = {api_version: self.own}
+        self._by_version: dict[str, Changes] = {api_version: self.own}
 
     def within(self, api_version: str) -> Changes:
         """The changes in a served version."""
-        known = self._known.get(api_version)
-        if known is None:
-            known = self._known[api_version] = compare(
+        changes = self._by_version.get(api_version)
+        if changes is None:
+            changes = self._by_version[api_version] = compare(
                 served(self.versions, api_version),
                 self.versions.convert(self._old, api_version),
                 self.versions.convert(self._new, api_version),
             ).outside(self._ignored)
-        return known
+        return changes
 
-    def others_after(self, standing: list[ManagedEntry]) -> list[ManagedEntry]:
+    def others_after(self, entries: list[ManagedEntry]) -> list[ManagedEntry]:
         """The entries without the fields that changed or were removed. Drops entries left without
         fields and entries of versions that are no longer served."""
-        left: list[ManagedEntry] = []
-        for item in standing:
+        remaining: list[ManagedEntry] = []
+        for item in entries:
             version = item["apiVersion"]
             struct = self.versions.struct(version)
             if struct is None:
                 continue
             changes = self.within(version)
-            rest = difference(current_fields(struct, item), changes.touched)
-            rest = difference(rest, changes.removed)
-            if rest is fields_of(item):
-                left.append(item)
-            elif rest:
-                left.append({**item, "fieldsV1": rest})
-        return left
+            fields = difference(current_fields(struct, item), changes.touched)
+            fields = difference(fields, changes.removed)
+            if fields is fields_of(item):
+                remaining.append(item)
+            elif fields:
+                remaining.append({**item, "fieldsV1": fields})
+        return remaining
 
 
 def current_fields(struct: Struct, item: ManagedEntry) -> FieldSet:
@@ -285,9 +288,9 @@ def current_fields(struct: Struct, item: ManagedEntry) -> FieldSet:
     if type(item) is not StoredEntry:
         return reconciled(struct, fields)
     if item.set.struct is not struct:
-        after = reconciled(struct, fields)
-        if after is not fields:
-            return after
+        current = reconciled(struct, fields)
+        if current is not fields:
+            return current
         item.set.struct = struct  # need not be compared with this type again
     return fields
 
@@ -305,7 +308,7 @@ def reconciled(struct: Struct, fields: FieldSet) -> FieldSet:
 def _reconciled(shape: Shape, fields: FieldSet) -> FieldSet:
     if not any(fields.values()):
         return fields
-    made: FieldSet | None = None
+    result: FieldSet | None = None
     steps = shape.steps if isinstance(shape, Record) else {}
     for element, node in fields.items():
         if not node:
@@ -313,9 +316,9 @@ def _reconciled(shape: Shape, fields: FieldSet) -> FieldSet:
         below = steps.get(element) or step_shape(shape, element)
         if isinstance(below, Free):
             continue
-        after = LEAF if isinstance(below, Single) else _reconciled(below, node)
-        if after is not node:
-            if made is None:
-                made = dict(fields)
-            made[element] = after
-    return fields if made is None else made
+        reconciled_node = LEAF if isinstance(below, Single) else _reconciled(below, node)
+        if reconciled_node is not node:
+            if result is None:
+                result = dict(fields)
+            result[element] = reconciled_node
+    return fields if result is None else result

@@ -40,95 +40,95 @@ _LONGEST_NUMBER = 20
 
 def key_element(fields: dict[str, Any]) -> str:
     """The step to the item of a keyed list whose key fields have these values."""
-    return "k:" + compact_json({name: _plain(value) for name, value in fields.items()})
+    return "k:" + compact_json({name: _normal_number(value) for name, value in fields.items()})
 
 
 def value_element(value: Any) -> str:
     """The step to a value of a set list."""
     if type(value) is str:
         return "v:" + string_json(value)
-    return "v:" + compact_json(_plain(value))
+    return "v:" + compact_json(_normal_number(value))
 
 
 def scalar_json(value: Any) -> str:
     """A scalar as written in a step. Numbers have the shortest form: 1.0 is 1."""
-    return str(value) if type(value) is int else compact_json(_plain(value))
+    return str(value) if type(value) is int else compact_json(_normal_number(value))
 
 
-def _plain(value: Any) -> Any:
+def _normal_number(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def of(*paths: Path) -> FieldSet:
     """The set of some paths; each path is a tuple of steps."""
-    made: FieldSet = EMPTY
+    result: FieldSet = EMPTY
     for path in paths:
         node = LEAF
         for element in reversed(path):
             node = {element: node}
-        made = union(made, node)
-    return made
+        result = union(result, node)
+    return result
 
 
-def union(one: FieldSet, other: FieldSet) -> FieldSet:
-    if not one or one is other:
-        return other
-    return _join(one, other) if other else one
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    if not left or left is right:
+        return right
+    return _join(left, right) if right else left
 
 
-def _join(one: FieldSet, other: FieldSet, *, arranged: bool = False) -> FieldSet:
+def _join(left: FieldSet, right: FieldSet, *, arranged: bool = False) -> FieldSet:
     """The union of two non-empty nodes. `arranged`: both are in order, and the result must be."""
-    made: FieldSet | None = None
-    for element, node in other.items():
-        known = one.get(element)
-        if known is None:
-            joined = node
-        elif known is node or (not known and not node):
+    result: FieldSet | None = None
+    for element, node in right.items():
+        node_left = left.get(element)
+        if node_left is None:
+            merged = node
+        elif node_left is node or (not node_left and not node):
             continue
-        elif known and node:
-            joined = _join(known, node, arranged=arranged)
+        elif node_left and node:
+            merged = _join(node_left, node, arranged=arranged)
         else:
-            joined = known or node
-            if "." not in joined:
-                joined = {".": LEAF, **joined}
-        if joined is not known:
-            if made is None:
-                made = dict(one)
-            made[element] = joined
-    if made is None:
-        return one
-    return level_in_order(made) if arranged and len(made) > len(one) else made
+            merged = node_left or node
+            if "." not in merged:
+                merged = {".": LEAF, **merged}
+        if merged is not node_left:
+            if result is None:
+                result = dict(left)
+            result[element] = merged
+    if result is None:
+        return left
+    return level_in_order(result) if arranged and len(result) > len(left) else result
 
 
-def difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The paths of `one` that are not in `other`; paths below a common path stay."""
-    if not one or not other:
-        return one
-    return _without(one, other) or EMPTY
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """The paths of `left` that are not in `right`; paths below a common path stay."""
+    if not left or not right:
+        return left
+    return _without(left, right) or EMPTY
 
 
-def _without(one: FieldSet, other: FieldSet) -> FieldSet | None:
+def _without(left: FieldSet, right: FieldSet) -> FieldSet | None:
     """A non-empty node without the paths of another; None if nothing is left."""
-    made: FieldSet | None = None
-    small, large = (one, other) if len(one) <= len(other) else (other, one)
+    result: FieldSet | None = None
+    small, large = (left, right) if len(left) <= len(right) else (right, left)
     for element in small:
         if element not in large:
             continue
-        node, gone = one[element], other[element]
+        node, removed = left[element], right[element]
         if not node:
-            rest = None if not gone or "." in gone else node
-        elif not gone:
-            rest = _children(node)
+            remaining = None if not removed or "." in removed else node
+        elif not removed:
+            remaining = _children(node)
         else:
-            rest = _without(node, gone)
-        if rest is not node:
-            if made is None:
-                made = dict(one)
-            if rest is None:
-                del made[element]
+            remaining = _without(node, removed)
+        if remaining is not node:
+            if result is None:
+                result = dict(left)
+            if remaining is None:
+                del result[element]
             else:
-                made[element] = rest
-    return one if made is None else _normal(made)
+                result[element] = remaining
+    return left if result is None else _normal(result)
 
 
 def _children(node: FieldSet) -> FieldSet | None:
@@ -144,54 +144,54 @@ def _normal(node: FieldSet) -> FieldSet | None:
     return LEAF if len(node) == 1 and "." in node else node
 
 
-def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The paths of `one` that are neither in `other` nor below a path in `other`."""
-    if not one or not other:
-        return one
-    return _beside(one, other) or EMPTY
+def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """The paths of `left` that are neither in `right` nor below a path in `right`."""
+    if not left or not right:
+        return left
+    return _recursive_without(left, right) or EMPTY
 
 
-def _beside(one: FieldSet, other: FieldSet) -> FieldSet | None:
-    made: FieldSet | None = None
-    for element, gone in other.items():
-        node = one.get(element)
+def _recursive_without(left: FieldSet, right: FieldSet) -> FieldSet | None:
+    result: FieldSet | None = None
+    for element, removed in right.items():
+        node = left.get(element)
         if node is None:
             continue
-        if not gone or "." in gone:
-            rest = None
+        if not removed or "." in removed:
+            remaining = None
         else:
-            rest = _beside(node, gone) if node else node
-        if rest is not node:
-            if made is None:
-                made = dict(one)
-            if rest is None:
-                del made[element]
+            remaining = _recursive_without(node, removed) if node else node
+        if remaining is not node:
+            if result is None:
+                result = dict(left)
+            if remaining is None:
+                del result[element]
             else:
-                made[element] = rest
-    return one if made is None else _normal(made)
+                result[element] = remaining
+    return left if result is None else _normal(result)
 
 
-def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
-    if not one or not other:
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    if not left or not right:
         return EMPTY
-    return _common(one, other) or EMPTY
+    return _common(left, right) or EMPTY
 
 
-def _common(one: FieldSet, other: FieldSet) -> FieldSet | None:
+def _common(left: FieldSet, right: FieldSet) -> FieldSet | None:
     """The intersection of two non-empty nodes; None if it is empty."""
-    made: FieldSet = {}
-    small, large = (one, other) if len(one) <= len(other) else (other, one)
+    result: FieldSet = {}
+    small, large = (left, right) if len(left) <= len(right) else (right, left)
     for element, node in small.items():
         match = large.get(element)
         if match is None:
             continue
         if node and match:
-            both = _common(node, match)
-            if both is not None:
-                made[element] = both
+            common = _common(node, match)
+            if common is not None:
+                result[element] = common
         elif not (node or match) or "." in (node or match):
-            made[element] = LEAF
-    return _normal(made)
+            result[element] = LEAF
+    return _normal(result)
 
 
 def covers(outer: FieldSet, inner: FieldSet) -> bool:
@@ -216,23 +216,23 @@ def covers(outer: FieldSet, inner: FieldSet) -> bool:
 def contains(fields: FieldSet, path: Path) -> bool:
     node = fields
     for element in path:
-        found = node.get(element)
-        if found is None:
+        child = node.get(element)
+        if child is None:
             return False
-        node = found
+        node = child
     return bool(path) and (not node or "." in node)
 
 
-def paths(fields: FieldSet, before: Path = ()) -> Iterator[Path]:
+def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
     """All paths in the reference's order: at each level first the ending ones, then those below."""
     ordered = sorted((element for element in fields if element != "."), key=_order)
     for element in ordered:
         node = fields[element]
         if not node or "." in node:
-            yield (*before, element)
+            yield (*prefix, element)
     for element in ordered:
         if fields[element]:
-            yield from paths(fields[element], (*before, element))
+            yield from paths(fields[element], (*prefix, element))
 
 
 def in_order(fields: FieldSet) -> FieldSet:
@@ -255,23 +255,23 @@ def level_in_order(fields: FieldSet) -> FieldSet:
     return {element: fields[element] for element in elements}
 
 
-def ordered_union(one: FieldSet, other: FieldSet) -> FieldSet:
+def ordered_union(left: FieldSet, right: FieldSet) -> FieldSet:
     """The union of two sets that are in order, in order."""
-    if not one or one is other:
-        return other
-    return _join(one, other, arranged=True) if other else one
+    if not left or left is right:
+        return right
+    return _join(left, right, arranged=True) if right else left
 
 
 _KINDS = "fkvi"
 
 
 def _order(element: str) -> tuple[Any, ...]:
-    kind, rest = element[0], element[2:]
+    kind, text = element[0], element[2:]
     if kind == "f":
-        return 0, rest
+        return 0, text
     if kind == ".":
         return (-1,)
-    value = orjson.loads(rest)
+    value = orjson.loads(text)
     if kind == "k":
         return 1, [(name, value_order(item)) for name, item in sorted(value.items())]
     return _KINDS.index(kind), value_order(value)
@@ -292,13 +292,13 @@ def path_text(path: Path) -> str:
 
 
 def element_text(element: str) -> str:
-    kind, rest = element[0], element[2:]
+    kind, text = element[0], element[2:]
     if kind == "f":
-        return "." + rest
+        return "." + text
     if kind == "k":
-        items = sorted(orjson.loads(rest).items())
+        items = sorted(orjson.loads(text).items())
         return "[" + ",".join(f"{name}={_quoted(value)}" for name, value in items) + "]"
-    return f"[={_quoted(orjson.loads(rest))}]" if kind == "v" else f"[{rest}]"
+    return f"[={_quoted(orjson.loads(text))}]" if kind == "v" else f"[{text}]"
 
 
 def _quoted(value: Any) -> str:
@@ -317,33 +317,33 @@ def parsed(value: Any) -> FieldSet:
 def _parsed(value: Any) -> FieldSet:
     if not isinstance(value, dict):
         raise InvalidFields("a set of fields must be an object")
-    made: FieldSet = {}
+    result: FieldSet = {}
     for element, node in value.items():
         if element == ".":
-            made["."] = LEAF
+            result["."] = LEAF
             continue
         name, inner = _canonical(element), _parsed(node)
         if name is not None:
-            made[name] = inner
-    return _normal(made) or LEAF
+            result[name] = inner
+    return _normal(result) or LEAF
 
 
 def _canonical(element: str) -> str | None:
     """A sent step in canonical form; None if its kind is unknown."""
-    kind, rest = element[:2], element[2:]
+    kind, text = element[:2], element[2:]
     if kind == "f:":
         return element
     if kind == "i:":
-        if not _NUMBER.fullmatch(rest) or len(rest) > _LONGEST_NUMBER:
+        if not _NUMBER.fullmatch(text) or len(text) > _LONGEST_NUMBER:
             raise InvalidFields(f"not an index: {element}")
-        return f"i:{int(rest)}"
+        return f"i:{int(text)}"
     if kind == "k:":
-        fields = _loaded(rest)
+        fields = _loaded(text)
         if not isinstance(fields, dict):
             raise InvalidFields(f"not a key: {element}")
         return key_element(fields)
     if kind == "v:":
-        return value_element(_loaded(rest))
+        return value_element(_loaded(text))
     if len(element) < 2:
         raise InvalidFields(f"too short: {element}")
     return None
@@ -352,5 +352,5 @@ def _canonical(element: str) -> str | None:
 def _loaded(text: str) -> Any:
     try:
         return orjson.loads(text)
-    except orjson.JSONDecodeError as why:
-        raise InvalidFields(str(why)) from None
+    except orjson.JSONDecodeError as error:
+        raise InvalidFields(str(error)) from None

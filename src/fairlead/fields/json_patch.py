@@ -40,15 +40,15 @@ def operations(document: Any) -> list[Operation]:
     if document is None:
         return []
     if not isinstance(document, list):
-        raise _wrong(json_kind(document), "value of type []handlers.jsonPatchOp")
+        raise _wrong_type(json_kind(document), "value of type []handlers.jsonPatchOp")
     for item in document:
         if item is not None and not isinstance(item, dict):
-            raise _wrong(json_kind(item), "value of type handlers.jsonPatchOp")
+            raise _wrong_type(json_kind(item), "value of type handlers.jsonPatchOp")
         for name in _TEXTS:
             text = item.get(name) if item else None
             if text is not None and not isinstance(text, str):
-                where = f"struct field jsonPatchOp.{name} of type string"
-                raise _wrong(json_kind(text), where)
+                target = f"struct field jsonPatchOp.{name} of type string"
+                raise _wrong_type(json_kind(text), target)
     if len(document) > MAX_OPERATIONS:
         raise TooManyOperations(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS},"
@@ -94,8 +94,10 @@ def _applied(result: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
     return result
 
 
-def _wrong(given: str, wanted: str) -> MalformedPatch:
-    return MalformedPatch(f"error decoding patch: json: cannot unmarshal {given} into Go {wanted}")
+def _wrong_type(actual: str, expected: str) -> MalformedPatch:
+    return MalformedPatch(
+        f"error decoding patch: json: cannot unmarshal {actual} into Go {expected}"
+    )
 
 
 _MISSING: Final = "missing value"
@@ -104,10 +106,10 @@ _MISSING: Final = "missing value"
 def _text(operation: Operation, name: str, kind: str) -> str:
     text = operation.get(name)
     if text is None:
-        why = f"{kind} operation failed to decode {name}"
+        message = f"{kind} operation failed to decode {name}"
         if kind not in ("add", "remove"):
-            why += f": operation missing {name} field"
-        raise OperationFailed(f"{why}: {_MISSING}")
+            message += f": operation missing {name} field"
+        raise OperationFailed(f"{message}: {_MISSING}")
     return str(text)
 
 
@@ -117,16 +119,16 @@ def _parent(document: Any, path: str, missing: str) -> tuple[Any, str]:
     _, *parts = path.split("/")
     if not parts:
         raise OperationFailed(f"{missing}: {_MISSING}")
-    *way, last = [part.replace("~1", "/").replace("~0", "~") for part in parts]
+    *parents, member = [part.replace("~1", "/").replace("~0", "~") for part in parts]
     current = document
-    for part in way:
+    for part in parents:
         try:
             current = _get(current, part)
         except OperationFailed:
             current = None
         if not isinstance(current, (dict, list)):
             raise OperationFailed(f"{missing}: {_MISSING}")
-    return current, last
+    return current, member
 
 
 def _index(member: str, size: int) -> int:
@@ -145,7 +147,7 @@ def _get(container: Any, member: str) -> Any:
     return container[_index(member, len(container))]
 
 
-def _put(container: Any, member: str, value: Any, failed: str) -> None:
+def _insert(container: Any, member: str, value: Any, failed: str) -> None:
     """Add a member; `failed` starts the error message."""
     if isinstance(container, dict):
         container[member] = value
@@ -155,14 +157,14 @@ def _put(container: Any, member: str, value: Any, failed: str) -> None:
         if not _INDEX.fullmatch(member):
             failed += f": value was not a proper array index: '{member}'"
         try:
-            place = _index(member, len(container) + 1)
+            index = _index(member, len(container) + 1)
         except OperationFailed as error:
             raise OperationFailed(f"{failed}: {error}") from None
         budget.spend(len(container) // _ITEMS_A_STEP)
-        container.insert(place, value)
+        container.insert(index, value)
 
 
-def _take(container: Any, member: str) -> Any:
+def _pop(container: Any, member: str) -> Any:
     if isinstance(container, dict):
         if member not in container:
             raise OperationFailed(f"Unable to remove nonexistent key: {member}: {_MISSING}")
@@ -173,7 +175,7 @@ def _take(container: Any, member: str) -> Any:
 def _add(document: Any, path: str, value: Any) -> None:
     missing = f'add operation does not apply: doc is missing path: "{path}"'
     container, member = _parent(document, path, missing)
-    _put(container, member, value, f"error in add for path: '{path}'")
+    _insert(container, member, value, f"error in add for path: '{path}'")
 
 
 def _replaced(document: dict[str, Any], operation: Operation) -> dict[str, Any]:
@@ -196,17 +198,17 @@ def _replace(document: Any, path: str, value: Any) -> None:
         container[member] = value
         return
     try:
-        place = _index(member, len(container))
+        index = _index(member, len(container))
     except OperationFailed:
         raise OperationFailed(f"{doc} key: {path}: {_MISSING}") from None
-    container[place] = value
+    container[index] = value
 
 
 def _remove(document: Any, path: str) -> None:
     missing = f'remove operation does not apply: doc is missing path: "{path}"'
     container, member = _parent(document, path, missing)
     try:
-        _take(container, member)
+        _pop(container, member)
     except OperationFailed as error:
         raise OperationFailed(f"error in remove for path: '{path}': {error}") from None
 
@@ -222,11 +224,11 @@ def _end(document: Any, operation: Operation, kind: str, name: str) -> tuple[str
 def _move(document: Any, operation: Operation) -> None:
     _, container, member = _end(document, operation, "move", "from")
     try:
-        value = _take(container, member)
+        value = _pop(container, member)
     except OperationFailed as error:
         raise OperationFailed(f"error in move for path: '{member}': {error}") from None
     path, container, member = _end(document, operation, "move", "path")
-    _put(container, member, value, f"error in move for path: '{path}'")
+    _insert(container, member, value, f"error in move for path: '{path}'")
 
 
 def _copy(document: Any, operation: Operation, copied_bytes: int) -> int:
@@ -246,16 +248,16 @@ def _copy(document: Any, operation: Operation, copied_bytes: int) -> int:
         )
     budget.allocate(size)
     budget.spend(size // _BYTES_A_STEP)
-    _put(container, member, copied(value), "error while adding value during copy")
+    _insert(container, member, copied(value), "error while adding value during copy")
     return copied_bytes
 
 
-def _test(document: Any, path: str, wanted: Any) -> None:
+def _test(document: Any, path: str, expected: Any) -> None:
     missing = f"test operation does not apply: is missing path: {path}"
     container, member = _parent(document, path, missing)
     try:
-        found = _get(container, member)
+        value = _get(container, member)
     except OperationFailed as error:
         raise OperationFailed(f"error in test for path: '{path}': {error}") from None
-    if not equal(found, wanted):
+    if not equal(value, expected):
         raise OperationFailed(f"testing value {path} failed: test failed")

@@ -38,18 +38,18 @@ def fields_to_take_over(struct: Struct, live: Object, annotation: str) -> FieldS
     if not isinstance(text, str) or not text:
         return EMPTY
     try:
-        last = orjson.loads(text)
+        last_config = orjson.loads(text)
     except orjson.JSONDecodeError:
         return EMPTY
-    if not isinstance(last, dict) or last.get("apiVersion") != live.get("apiVersion"):
+    if not isinstance(last_config, dict) or last_config.get("apiVersion") != live.get("apiVersion"):
         return EMPTY
-    if problems(struct, last):
+    if problems(struct, last_config):
         return EMPTY
     try:
-        touched, removed = compare(struct, last, live)
+        touched, removed = compare(struct, last_config, live)
     except Untrackable:
         return EMPTY
-    return difference(difference(applied_fields(struct, last), touched), removed)
+    return difference(difference(applied_fields(struct, last_config), touched), removed)
 
 
 def update_annotation(value: Object, config: Object, annotation: str) -> Object:
@@ -57,21 +57,21 @@ def update_annotation(value: Object, config: Object, annotation: str) -> Object:
 
     Drops the annotation if it would make all annotations together too large.
     """
-    standing = annotations_of(value)
-    if not standing.get(annotation):
+    present = annotations_of(value)
+    if not present.get(annotation):
         return value
     text = compact_json(_without_annotation(config, annotation)) + "\n"
-    if standing[annotation] == text:
+    if present[annotation] == text:
         return value
-    annotations = {**standing, annotation: text}
+    annotations = {**present, annotation: text}
     if sum(len(f"{name}{item}".encode()) for name, item in annotations.items()) > MAX_ANNOTATIONS:
         del annotations[annotation]
     return {**value, "metadata": {**value["metadata"], "annotations": annotations}}
 
 
 def _without_annotation(config: Object, annotation: str) -> Object:
-    stated = annotations_of(config)
-    if annotation not in stated:
+    annotations = annotations_of(config)
+    if annotation not in annotations:
         return config
-    others = {name: item for name, item in stated.items() if name != annotation}
-    return {**config, "metadata": {**config["metadata"], "annotations": others}}
+    remaining = {name: item for name, item in annotations.items() if name != annotation}
+    return {**config, "metadata": {**config["metadata"], "annotations": remaining}}

@@ -42,10 +42,10 @@ def apply_merge_patch(document: Any, patch: Any) -> Any:
 
 
 def _without_nulls(items: list[Any]) -> list[Any]:
-    made: list[Any] = []
+    result: list[Any] = []
     for item in items:
         if isinstance(item, dict):
-            made.append(apply_merge_patch(None, item))
+            result.append(apply_merge_patch(None, item))
         else:
-            made.append(_without_nulls(item) if isinstance(item, list) else item)
-    return made
+            result.append(_without_nulls(item) if isinstance(item, list) else item)
+    return result

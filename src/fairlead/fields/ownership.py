@@ -93,32 +93,32 @@ def track_update(
     its creation or its first apply. Returns an empty list if there is nothing to record, also if
     the object has list items without unique keys.
     """
-    standing, is_tracked = _standing(live, new, subresource, dialect)
+    entries, is_tracked = _initial_entries(live, new, subresource, dialect)
     if live is not None and not is_tracked:
-        return standing
+        return entries
     try:
-        if live is None and not standing:
-            who = updater(manager, api_version, subresource)
-            return _of_new(served(versions, api_version), new, who, api_version, now, ignored)
+        if live is None and not entries:
+            identity = updater(manager, api_version, subresource)
+            return _of_new(served(versions, api_version), new, identity, api_version, now, ignored)
         before = zero_object(served(versions, api_version)) if live is None else live
         changes = Difference(versions, api_version, before, new, ignored)
         return _after_update(
-            standing, changes, updater(manager, api_version, subresource), api_version, now
+            entries, changes, updater(manager, api_version, subresource), api_version, now
         )
     except Untrackable:
         return []
 
 
 def _of_new(
-    struct: Struct, new: Object, who: Identity, api_version: str, now: str, ignored: FieldSet
+    struct: Struct, new: Object, identity: Identity, api_version: str, now: str, ignored: FieldSet
 ) -> list[ManagedEntry]:
     """The single entry of a new object: its creator owns every field."""
     touched = compare(struct, zero_object(struct), new).touched
     owned = difference(recursive_difference(touched, ignored), UNOWNED)
-    return [entry(who, api_version, owned, now)] if owned else []
+    return [entry(identity, api_version, owned, now)] if owned else []
 
 
-def _standing(
+def _initial_entries(
     live: Object | None, new: Object, subresource: str, dialect: Dialect
 ) -> tuple[list[ManagedEntry], bool]:
     """The entries a write starts from, and whether its own change is recorded beside them.
@@ -126,41 +126,41 @@ def _standing(
     Clients that do not know about entries must not lose them: if the list is absent or malformed,
     the entries of the live object stay. Drops entries without fields.
     """
-    known = entries_of(live)
-    is_tracked = bool(known)
+    live_entries = entries_of(live)
+    is_tracked = bool(live_entries)
     sent = (new.get("metadata") or {}).get("managedFields")
-    if subresource or sent is None or sent is known:
-        return known, is_tracked
+    if subresource or sent is None or sent is live_entries:
+        return live_entries, is_tracked
     if is_reset(sent) or (sent == [] and not dialect.empty_managed_fields_kept):
-        return ([] if known else known), dialect.reset_then_own
-    if sent == known:
-        return known, is_tracked
+        return ([] if live_entries else live_entries), dialect.reset_then_own
+    if sent == live_entries:
+        return live_entries, is_tracked
     try:
-        given = ordered(capped(decoded(sent)))
+        sent_entries = ordered(capped(decoded(sent)))
     except InvalidFields:
-        return known, is_tracked
-    if not given:
-        return known, is_tracked
-    return [item for item in given if fields_of(item)], True
+        return live_entries, is_tracked
+    if not sent_entries:
+        return live_entries, is_tracked
+    return [item for item in sent_entries if fields_of(item)], True
 
 
 def _after_update(
-    standing: list[ManagedEntry], changes: Difference, who: Identity, api_version: str, now: str
+    entries: list[ManagedEntry], changes: Difference, identity: Identity, api_version: str, now: str
 ) -> list[ManagedEntry]:
     if changes.own.none:
-        known = [item for item in standing if changes.versions.struct(item["apiVersion"])]
-        return standing if len(known) == len(standing) else known
-    gained = difference(changes.own.touched, UNOWNED)
-    left = changes.others_after(standing)
-    if gained:
-        for position, item in enumerate(left):
-            if identity_of(item) == who:
-                gained = ordered_union(fields_of(left.pop(position)), gained)
+        served_entries = [item for item in entries if changes.versions.struct(item["apiVersion"])]
+        return entries if len(served_entries) == len(entries) else served_entries
+    fields = difference(changes.own.touched, UNOWNED)
+    remaining = changes.others_after(entries)
+    if fields:
+        for position, item in enumerate(remaining):
+            if identity_of(item) == identity:
+                fields = ordered_union(fields_of(remaining.pop(position)), fields)
                 break
-        left.append(entry(who, api_version, gained, now))
-    elif len(left) == len(standing) and all(map(is_, left, standing)):
-        return standing
-    return ordered(capped(left))
+        remaining.append(entry(identity, api_version, fields, now))
+    elif len(remaining) == len(entries) and all(map(is_, remaining, entries)):
+        return entries
+    return ordered(capped(remaining))
 
 
 def apply(
@@ -185,29 +185,29 @@ def apply(
     Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`.
     """
     struct = served(versions, api_version)
-    who = applier(manager, subresource)
-    unchanged = _unchanged(struct, live, config, who, api_version, ignored)
-    stated = {name: item for name, item in config.items() if "f:" + name not in unchanged}
-    check_configuration(struct, stated, api_version)
+    identity = applier(manager, subresource)
+    unchanged = _unchanged(struct, live, config, identity, api_version, ignored)
+    changed = {name: item for name, item in config.items() if "f:" + name not in unchanged}
+    check_configuration(struct, changed, api_version)
     try:
-        first = _first_entries(struct, live, api_version, subresource, now, ignored)
+        first_entries = _first_entries(struct, live, api_version, subresource, now, ignored)
         application = _Application(
-            versions, live, stated, unchanged, who, api_version, first, ignored
+            versions, live, changed, unchanged, identity, api_version, first_entries, ignored
         )
     except Untrackable:
         raise untrackable(struct, live or config) from None
     try:
-        found = [] if force else application.conflicts()
+        conflicts = [] if force else application.conflicts()
         entries = application.entries(now)
     except Untrackable:  # entries are compared in their own versions
         raise InvalidConfiguration(_OTHER_VERSION) from None
     annotation = dialect.label(ANNOTATION)
     by_client = manager == dialect.client_manager
-    if found and by_client and live is not None:
+    if conflicts and by_client and live is not None:
         allowed = fields_to_take_over(struct, live, annotation)
-        found = [conflict for conflict in found if not contains(allowed, conflict.path)]
-    if found:
-        raise ApplyConflict(found)
+        conflicts = [conflict for conflict in conflicts if not contains(allowed, conflict.path)]
+    if conflicts:
+        raise ApplyConflict(conflicts)
     if by_client:
         return update_annotation(application.result, config, annotation), entries
     return application.result, entries
@@ -217,17 +217,17 @@ def _unchanged(
     struct: Struct,
     live: Object | None,
     config: Object,
-    who: Identity,
+    identity: Identity,
     api_version: str,
     ignored: FieldSet,
 ) -> FieldSet:
-    known = entries_of(live)
-    last = entry_of(known, who)
-    if live is None or last is None or last["apiVersion"] != api_version:
+    entries = entries_of(live)
+    last_entry = entry_of(entries, identity)
+    if live is None or last_entry is None or last_entry["apiVersion"] != api_version:
         return EMPTY
-    others = [fields_of(item) for item in known if item is not last]
-    owned = {step: node for step, node in fields_of(last).items() if step not in ignored}
-    return unchanged_fields(struct, live, config, owned, others)
+    other_fields = [fields_of(item) for item in entries if item is not last_entry]
+    owned = {step: node for step, node in fields_of(last_entry).items() if step not in ignored}
+    return unchanged_fields(struct, live, config, owned, other_fields)
 
 
 def _first_entries(
@@ -243,8 +243,8 @@ def _first_entries(
         return []
     changes = compare(struct, zero_object(struct), live).outside(ignored)
     fields = difference(changes.touched, UNOWNED)
-    who = updater(BEFORE_FIRST_APPLY, api_version, subresource)
-    return [entry(who, api_version, fields, now)] if fields else []
+    identity = updater(BEFORE_FIRST_APPLY, api_version, subresource)
+    return [entry(identity, api_version, fields, now)] if fields else []
 
 
 class _Application:
@@ -257,18 +257,18 @@ class _Application:
         live: Object | None,
         config: Object,
         unchanged: FieldSet,
-        who: Identity,
+        identity: Identity,
         api_version: str,
-        first: list[ManagedEntry],
+        first_entries: list[ManagedEntry],
         ignored: FieldSet,
     ) -> None:
         self._versions = versions
-        self._who = who
+        self._identity = identity
         self._api_version = api_version
-        self._known = entries_of(live)
-        standing = self._known or first
-        self._last = entry_of(standing, who)
-        self._others = [item for item in standing if item is not self._last]
+        self._live_entries = entries_of(live)
+        entries = self._live_entries or first_entries
+        self._last_entry = entry_of(entries, identity)
+        self._other_entries = [item for item in entries if item is not self._last_entry]
 
         struct = served(versions, api_version)
         applied = applied_fields(struct, config)
@@ -283,20 +283,20 @@ class _Application:
         self.result = live if live is not None and self._unchanged else merged
 
     def _without_given_up(self, merged: Object) -> Object:
-        if self._last is None:
+        if self._last_entry is None:
             return merged
-        version = self._last["apiVersion"]
+        version = self._last_entry["apiVersion"]
         if version == self._api_version:
-            fields = fields_of(self._last)
+            fields = fields_of(self._last_entry)
             if fields == self._owned or covers(self._applied, fields):
                 return merged
         struct = self._versions.struct(version)
         if struct is None:
             return merged
-        owned = [(item["apiVersion"], self._fields(item)) for item in self._others]
+        owned = [(item["apiVersion"], self._fields(item)) for item in self._other_entries]
         owned.append((self._api_version, self._applied))
-        last = version, current_fields(struct, self._last)
-        return pruned(self._versions, merged, self._api_version, last, owned)
+        last_set = version, current_fields(struct, self._last_entry)
+        return pruned(self._versions, merged, self._api_version, last_set, owned)
 
     def _fields(self, item: ManagedEntry) -> FieldSet:
         struct = self._versions.struct(item["apiVersion"])
@@ -304,31 +304,31 @@ class _Application:
 
     def conflicts(self) -> list[Conflict]:
         """The fields of other managers that change, each in its owner's version."""
-        found: list[Conflict] = []
+        result: list[Conflict] = []
         if not self._unchanged:
-            for item in sorted(self._others, key=identity_of):
+            for item in sorted(self._other_entries, key=identity_of):
                 fields = self._fields(item)
                 if fields:
                     touched = self._changes.within(item["apiVersion"]).touched
-                    found += conflicts_with(item, intersection(fields, touched))
-        return found
+                    result += conflicts_with(item, intersection(fields, touched))
+        return result
 
     def entries(self, now: str) -> list[ManagedEntry]:
         """The entries afterwards. This manager's time changes only if the object does."""
-        last = self._last
-        owns_same = self._owned == (fields_of(last) if last is not None else EMPTY)
+        last_entry = self._last_entry
+        owns_same = self._owned == (fields_of(last_entry) if last_entry is not None else EMPTY)
         if self._unchanged:
-            is_same = last is None or last["apiVersion"] == self._api_version
-            if self._known and owns_same and is_same:
-                return self._known
-            time = last.get("time") if last is not None else None
-            left = list(self._others)
+            is_same = last_entry is None or last_entry["apiVersion"] == self._api_version
+            if self._live_entries and owns_same and is_same:
+                return self._live_entries
+            time = last_entry.get("time") if last_entry is not None else None
+            remaining = list(self._other_entries)
         else:
             time = now
-            left = self._changes.others_after(self._others)
+            remaining = self._changes.others_after(self._other_entries)
         if self._owned:
-            made = entry(self._who, self._api_version, self._owned, time)
-            if owns_same and type(last) is StoredEntry:
-                made = StoredEntry(made, last.text)
-            left.append(made)
-        return ordered(left)
+            new_entry = entry(self._identity, self._api_version, self._owned, time)
+            if owns_same and type(last_entry) is StoredEntry:
+                new_entry = StoredEntry(new_entry, last_entry.text)
+            remaining.append(new_entry)
+        return ordered(remaining)

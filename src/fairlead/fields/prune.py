@@ -42,25 +42,25 @@ def pruned(
     merged = versions.convert(merged, last_version)
     given_up = with_parents(struct, last_fields)
     everything = _all_fields(struct, merged)
-    kept = without(struct, merged, given_up)
+    remaining = without(struct, merged, given_up)
 
     by_version: dict[str, FieldSet] = {last_version: EMPTY}
     for version, fields in owned:
         by_version[version] = union(by_version.get(version, EMPTY), fields)
-    # `last_version` comes first: converting `kept` may need the fields that are owned in it.
+    # `last_version` comes first: converting `remaining` may need the fields that are owned in it.
     for version, fields in by_version.items():
         kind = versions.struct(version)
         if kind is None:
             continue
-        there = versions.convert(merged, version)
-        wanted = union(
-            _all_fields(kind, versions.convert(kept, version)), with_parents(kind, fields)
+        converted = versions.convert(merged, version)
+        needed = union(
+            _all_fields(kind, versions.convert(remaining, version)), with_parents(kind, fields)
         )
-        found = everything if there is merged else _all_fields(kind, there)
-        kept = without(kind, there, difference(found, wanted))
+        present = everything if converted is merged else _all_fields(kind, converted)
+        remaining = without(kind, converted, difference(present, needed))
 
-    lost = difference(everything, _all_fields(struct, versions.convert(kept, last_version)))
-    return versions.convert(without(struct, merged, intersection(lost, given_up)), api_version)
+    removed = difference(everything, _all_fields(struct, versions.convert(remaining, last_version)))
+    return versions.convert(without(struct, merged, intersection(removed, given_up)), api_version)
 
 
 def _all_fields(struct: Struct, value: Object) -> FieldSet:
@@ -90,21 +90,23 @@ class _Remover(Walker):
         return value
 
     def fields(self, shape: Record, plan: Plan, value: Object) -> Parts:
-        return _KeptFields(self.node)
+        return _RemainingFields(self.node)
 
     def entries(self, shape: Shape, value: Any) -> Parts:
-        return _KeptItems(self.node) if isinstance(shape, Items) else _KeptFields(self.node)
+        return (
+            _RemainingItems(self.node) if isinstance(shape, Items) else _RemainingFields(self.node)
+        )
 
     def walk_items(self, shape: Items, value: Any) -> Any:
         return super().walk_items(shape, value) if isinstance(value, list) else value
 
 
-class _KeptFields(Parts):
+class _RemainingFields(Parts):
     """Collects the fields of an object that stay."""
 
     def __init__(self, node: FieldSet) -> None:
         self._node = node
-        self._kept: Object = {}
+        self._remaining: Object = {}
 
     def leaf(self, element: str, shape: Single, value: Any) -> None:
         self.part(element, shape, value)
@@ -112,30 +114,30 @@ class _KeptFields(Parts):
     def part(self, element: str, shape: Shape, value: Any) -> None:
         node: FieldSet | None = self._node.get(element)
         if node is None:
-            self._kept[element[2:]] = value
+            self._remaining[element[2:]] = value
         elif node and "." not in node:
-            self._kept[element[2:]] = _Remover(node).walk(shape, value)
+            self._remaining[element[2:]] = _Remover(node).walk(shape, value)
 
     def result(self) -> Any:
-        return self._kept or None
+        return self._remaining or None
 
 
-class _KeptItems(Parts):
+class _RemainingItems(Parts):
     """Collects the items of a list that stay."""
 
     def __init__(self, node: FieldSet) -> None:
         self._node = node
-        self._kept: list[Any] = []
+        self._remaining: list[Any] = []
 
     def part(self, element: str, shape: Shape, value: Any) -> None:
         node: FieldSet | None = self._node.get(element)
         if node is None:
-            self._kept.append(value)
+            self._remaining.append(value)
         elif node and "." not in node:
-            self._kept.append(_Remover(node).walk(shape, value))
+            self._remaining.append(_Remover(node).walk(shape, value))
 
     def result(self) -> Any:
-        return self._kept or None
+        return self._remaining or None
 
 
 def with_parents(struct: Struct, fields: FieldSet) -> FieldSet:
@@ -148,11 +150,11 @@ def with_parents(struct: Struct, fields: FieldSet) -> FieldSet:
 
 
 def _with_named(shape: Shape, fields: FieldSet) -> FieldSet:
-    made: FieldSet = {}
+    result: FieldSet = {}
     for element, node in fields.items():
         if node:
             node = _with_named(step_shape(shape, element), node)
             if "." not in node and isinstance(shape, Record) and element[2:] in shape.members:
                 node = {".": LEAF, **node}
-        made[element] = node
-    return made
+        result[element] = node
+    return result

@@ -74,14 +74,14 @@ class Record(Shape):
         self.members: dict[str, Part] = {}
         self.steps: dict[str, Shape] = {}
         self._plans: Shapes[Plan] = Shapes()
-        self._known: dict[tuple[str, ...], Plan] = self._plans.values
+        self._plan_by_names: dict[tuple[str, ...], Plan] = self._plans.values
 
     def plan(self, names: tuple[str, ...]) -> Plan:
         """The fields of an object with these names."""
-        plan = self._known.get(names)
+        plan = self._plan_by_names.get(names)
         if plan is None:
-            other = EXTRA if self.open else UNDECLARED
-            parts = [self.members.get(name) or Part(name, other) for name in names]
+            undeclared = EXTRA if self.open else UNDECLARED
+            parts = [self.members.get(name) or Part(name, undeclared) for name in names]
             plan = Plan(parts)
             if self.members.keys() >= set(names):
                 self._plans.keep(names, plan)
@@ -177,11 +177,11 @@ class KeySteps(Steps):
     def indexed(self, items: Any, arranged: bool) -> dict[str, Any]:
         if type(items) is not list:
             raise Untrackable
-        named = _by_text(items, self.key) if self.key else None
-        if named is not None and is_plain("".join(named)):
-            texts = sorted(named) if arranged and len(named) > 1 else list(named)
+        by_key = _by_text(items, self.key) if self.key else None
+        if by_key is not None and is_plain("".join(by_key)):
+            texts = sorted(by_key) if arranged and len(by_key) > 1 else list(by_key)
             head = self.keys[0].head
-            return {f'{head}"{text}"}}': named[text] for text in texts}
+            return {f'{head}"{text}"}}': by_key[text] for text in texts}
         return super().indexed(items, arranged)
 
     def _rank(self, pair: tuple[str, Any]) -> Any:
@@ -234,23 +234,23 @@ def step_shape(shape: Shape, element: str) -> Shape:
     return SINGLE
 
 
-_KEPT = 20_000
+_MAX_CACHED = 20_000
 _records: dict[Struct, Record] = {}
 _zeros: dict[Struct, dict[str, Any]] = {}
 
 
 def shape_of(struct: Struct) -> Record:
     """The shape of a whole object, or of a struct that is not atomic where it is used."""
-    known = _records.get(struct)
-    if known is None:
-        if len(_records) >= _KEPT:
+    record = _records.get(struct)
+    if record is None:
+        if len(_records) >= _MAX_CACHED:
             _records.clear()
             _zeros.clear()
-        known = _records[struct] = Record(has_free(struct), struct.preserve_unknown)
+        record = _records[struct] = Record(has_free(struct), struct.preserve_unknown)
         for name, item in struct.fields.items():
-            part = known.members[name] = Part(name, _shape(item.type, item.granular))
-            known.steps[part.element] = part.shape
-    return known
+            part = record.members[name] = Part(name, _shape(item.type, item.granular))
+            record.steps[part.element] = part.shape
+    return record
 
 
 def _shape(kind: Type, granular: bool = False) -> Shape:
@@ -323,41 +323,41 @@ def zero_object(struct: Struct) -> dict[str, Any]:
 
     A create is a change from this object: the creator does not own the values in it.
     """
-    known = _zeros.get(struct)
-    if known is not None:
-        return known
-    made: dict[str, Any] = {}
+    cached = _zeros.get(struct)
+    if cached is not None:
+        return cached
+    result: dict[str, Any] = {}
     for name, item in struct.fields.items():
         if item.presence is Presence.ALWAYS or (
             item.presence is Presence.OMITTED and is_struct_like(item.type)
         ):
-            made[name] = zero_of(item.type)
+            result[name] = zero_of(item.type)
         elif item.presence is Presence.NULLABLE:
-            made[name] = None
-    _zeros[struct] = made
-    return made
+            result[name] = None
+    _zeros[struct] = result
+    return result
 
 
 def _keys(kind: ListOf) -> list[Key]:
     """The key fields of a list in the order of a path step."""
     fields = kind.element.fields if isinstance(kind.element, Struct) else {}
     return [
-        Key(name, key_default(fields.get(name)), not place)
-        for place, name in enumerate(sorted(kind.keys))
+        Key(name, key_default(fields.get(name)), not index)
+        for index, name in enumerate(sorted(kind.keys))
     ]
 
 
-def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
+def are_aligned(left: list[Any], right: list[Any], key: str) -> bool:
     """Whether two lists have items with the same keys in the same order. A quick check: False may
     be wrong. `key` is that of `Steps`."""
-    if not key or len(one) != len(other):
+    if not key or len(left) != len(right):
         return False
     try:
-        texts = [item[key] for item in one]
-        same = texts == [item[key] for item in other]
+        texts = [item[key] for item in left]
+        is_same = texts == [item[key] for item in right]
     except (TypeError, LookupError):
         return False
-    return same and _ONLY_TEXTS.issuperset(map(type, texts)) and len(set(texts)) == len(texts)
+    return is_same and _ONLY_TEXTS.issuperset(map(type, texts)) and len(set(texts)) == len(texts)
 
 
 def have_unique_keys(items: list[Any], key: str) -> bool:
@@ -375,15 +375,15 @@ def have_unique_keys(items: list[Any], key: str) -> bool:
 
 def _by_text(items: list[Any], key: str) -> dict[str, Any] | None:
     """Items by their string key; None if an item lacks it. Raises `Untrackable` for duplicates."""
-    named: dict[str, Any] = {}
+    by_key: dict[str, Any] = {}
     for item in items:
         text = item.get(key) if isinstance(item, dict) else None
         if not isinstance(text, str):
             return None
-        named[text] = item
-    if len(named) != len(items):
+        by_key[text] = item
+    if len(by_key) != len(items):
         raise Untrackable
-    return named
+    return by_key
 
 
 _ONLY_TEXTS = frozenset((str,))

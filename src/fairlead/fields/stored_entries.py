@@ -41,11 +41,11 @@ _sets: BoundedCache[bytes, StoredSet] = BoundedCache(
 
 
 def _parsed(text: bytes) -> StoredSet:
-    known = _sets.get(text)
-    if known is None:
-        known = StoredSet(text)
-        _sets.keep(text, known, len(text))
-    return known
+    parsed = _sets.get(text)
+    if parsed is None:
+        parsed = StoredSet(text)
+        _sets.keep(text, parsed, len(text))
+    return parsed
 
 
 @mypyc_attr(native_class=False)

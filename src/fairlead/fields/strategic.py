@@ -69,17 +69,17 @@ def _with_integers(kind: Type | None, value: Any) -> Any:
     """Convert floats such as `3.0` and `1e2` to integers in integer fields. Unlike in other
     patches, the value of a number counts and not its notation."""
     if isinstance(value, float):
-        fits = isinstance(kind, Scalar) and kind.name in _INTEGERS
-        return int(value) if fits and value.is_integer() and abs(value) < _MOST else value
+        is_integer = isinstance(kind, Scalar) and kind.name in _INTEGERS
+        return int(value) if is_integer and value.is_integer() and abs(value) < _MOST else value
     if isinstance(value, list) and isinstance(kind, ListOf):
         return [_with_integers(kind.element, item) for item in value]
     if not isinstance(value, dict):
         return value
-    found = {}
+    result = {}
     for name, item in value.items():
         field = _field(kind, name)
-        found[name] = _with_integers(field.type, item) if field else item
-    return found
+        result[name] = _with_integers(field.type, item) if field else item
+    return result
 
 
 def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object:
@@ -89,9 +89,9 @@ def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object
     if RETAIN_KEYS in patch:
         result = _retained(result, patch)
     # Lists with a given order are merged here; the loop below must not merge them again.
-    done = _merge_ordered(kind, result, patch)
+    merged_names = _merge_ordered(kind, result, patch)
     for name, value in patch.items():
-        if name in done or name == RETAIN_KEYS or name.startswith(_SET_ORDER):
+        if name in merged_names or name == RETAIN_KEYS or name.startswith(_SET_ORDER):
             continue
         if name.startswith(_DELETE_VALUES):
             _delete_values(kind, result, _list_of(name, _DELETE_VALUES), value)
@@ -196,13 +196,13 @@ def _without_repeats(values: list[Any]) -> list[Any]:
 def _merged_items(field: Field, original: list[Any], patch: list[Any]) -> list[Any]:
     key = field.merge_key
     element = field.type.element if isinstance(field.type, ListOf) else None
-    stated: list[Object] = []
+    patch_items: list[Object] = []
     deleted: set[str] = set()
     replaced = False
     for item in patch:
         directive = item.get(DIRECTIVE)
         if DIRECTIVE not in item:
-            stated.append(item)
+            patch_items.append(item)
         elif directive == "delete":
             deleted.add(name_of(_key_value(item, key)))
         elif directive == "replace":
@@ -212,19 +212,19 @@ def _merged_items(field: Field, original: list[Any], patch: list[Any]) -> list[A
         else:
             raise _unknown(directive, item)
     if replaced:
-        return [copied(item) for item in stated]
-    standing = [item for item in original if name_of(item.get(key)) not in deleted]
-    merged = list(standing)
-    places = {name_of(item.get(key)): place for place, item in reversed([*enumerate(merged)])}
-    for item in stated:
+        return [copied(item) for item in patch_items]
+    remaining = [item for item in original if name_of(item.get(key)) not in deleted]
+    merged = list(remaining)
+    indexes = {name_of(item.get(key)): index for index, item in reversed([*enumerate(merged)])}
+    for item in patch_items:
         name = name_of(_key_value(item, key))
-        place = places.get(name)
-        if place is None:
-            places[name] = len(merged)
+        index = indexes.get(name)
+        if index is None:
+            indexes[name] = len(merged)
             merged.append(copied(item))
         else:
-            merged[place] = _merged_object(element, merged[place], item)
-    return in_order(merged, stated, standing, key)
+            merged[index] = _merged_object(element, merged[index], item)
+    return in_order(merged, patch_items, remaining, key)
 
 
 def _key_value(item: Any, key: str) -> Any:
@@ -237,43 +237,43 @@ def _key_value(item: Any, key: str) -> Any:
 
 def _delete_values(kind: Type | None, result: Object, name: str, values: Any) -> None:
     """Remove values from a list. Values that are not lists are merged like the plain member."""
-    found = result.get(name)
+    present = result.get(name)
     if values is None:
         result.pop(name, None)
-    elif isinstance(values, list) and isinstance(found, list):
-        gone = set(map(name_of, values))
-        result[name] = [item for item in found if name_of(item) not in gone]
-    elif name in result and json_kind(found) == json_kind(values):
-        result[name] = _merged(_field(kind, name), found, values)
+    elif isinstance(values, list) and isinstance(present, list):
+        removed = set(map(name_of, values))
+        result[name] = [item for item in present if name_of(item) not in removed]
+    elif name in result and json_kind(present) == json_kind(values):
+        result[name] = _merged(_field(kind, name), present, values)
 
 
 def _merge_ordered(kind: Type | None, result: Object, patch: Object) -> set[str]:
     """Merge the lists for which the patch gives an order. Returns their names."""
-    done: set[str] = set()
+    merged_names: set[str] = set()
     for directive, order in patch.items():
         if not directive.startswith(_SET_ORDER):
             continue
         _check_list(order)
         name = _list_of(directive, _SET_ORDER)
-        original, stated = result.get(name), patch.get(name)
-        for value in (original, stated):
+        original, patch_items = result.get(name), patch.get(name)
+        for value in (original, patch_items):
             if value is not None:
                 _check_list(value)
         field = _field(kind, name)
         _check_ordered(kind, field, name)
-        if original is None and stated is None:
+        if original is None and patch_items is None:
             continue
         key = field.merge_key if field else ""
-        _check_order(stated or [], order, key)
+        _check_order(patch_items or [], order, key)
         if original is None:
-            merged = copied(stated)
-        elif stated is None:
+            merged = copied(patch_items)
+        elif patch_items is None:
             merged = original
         else:
-            merged = _merged_list(field, original, stated)
+            merged = _merged_list(field, original, patch_items)
         result[name] = in_order(merged, order, original or [], key)
-        done.add(name)
-    return done
+        merged_names.add(name)
+    return merged_names
 
 
 def _check_list(value: Any) -> None:
@@ -295,23 +295,23 @@ def _check_ordered(kind: Type | None, field: Field | None, name: str) -> None:
         raise UnsupportedPatch("expected slice or array type, but got: struct")
 
 
-def _check_order(stated: list[Any], order: list[Any], key: str) -> None:
+def _check_order(patch_items: list[Any], order: list[Any], key: str) -> None:
     """Raise `UnsupportedPatch` unless the order contains the elements of the patch in the sequence
     of the patch. An empty order is always accepted."""
     if not order:
         return
     following = iter([name_of(_key_value(item, key) if key else item) for item in order])
-    for item in stated:
+    for item in patch_items:
         if key and isinstance(item, dict) and item.get(DIRECTIVE) == "delete":
             continue
         if name_of(_key_value(item, key) if key else item) not in following:
             raise UnsupportedPatch(
-                f"The order in patch list:\n{plain_text(stated)}\n doesn't match"
+                f"The order in patch list:\n{plain_text(patch_items)}\n doesn't match"
                 f" $setElementOrder list:\n{plain_text(order)}\n"
             )
 
 
-def in_order(merged: list[Any], stated: list[Any], live: list[Any], key: str) -> list[Any]:
+def in_order(merged: list[Any], patch_items: list[Any], live: list[Any], key: str) -> list[Any]:
     """Sort a merged list by the order of the patch, then by the order of the live list.
 
     Elements that the patch states come in its order, the others in the live order. The two
@@ -319,35 +319,36 @@ def in_order(merged: list[Any], stated: list[Any], live: list[Any], key: str) ->
     has both in that order; so new elements come first. `key` identifies the elements; if it is
     empty, their values do.
     """
-    wanted = _places(stated, key)
-    standing = _places(live, key)
-    named = [(_name(item, key), item) for item in merged]
-    first = sorted((pair for pair in named if pair[0] in wanted), key=lambda p: wanted[p[0]])
-    others = [pair for pair in named if pair[0] not in wanted]
-    others.sort(key=lambda pair: standing.get(pair[0], len(standing)))
+    patch_places = _places(patch_items, key)
+    live_places = _places(live, key)
+    pairs = [(_name(item, key), item) for item in merged]
+    stated_pairs = [pair for pair in pairs if pair[0] in patch_places]
+    stated_pairs.sort(key=lambda pair: patch_places[pair[0]])
+    unstated_pairs = [pair for pair in pairs if pair[0] not in patch_places]
+    unstated_pairs.sort(key=lambda pair: live_places.get(pair[0], len(live_places)))
 
-    made: list[Any] = []
-    waiting = iter(others)
-    other = next(waiting, None)
-    for name, item in first:
-        place = standing.get(name)
-        while other is not None and place is not None:
-            before = standing.get(other[0])
-            if before is None or before > place:
+    result: list[Any] = []
+    waiting = iter(unstated_pairs)
+    unstated = next(waiting, None)
+    for name, item in stated_pairs:
+        place = live_places.get(name)
+        while unstated is not None and place is not None:
+            live_place = live_places.get(unstated[0])
+            if live_place is None or live_place > place:
                 break
-            made.append(other[1])
-            other = next(waiting, None)
-        made.append(item)
-    if other is not None:
-        made.append(other[1])
-    made += [item for _, item in waiting]
-    return made
+            result.append(unstated[1])
+            unstated = next(waiting, None)
+        result.append(item)
+    if unstated is not None:
+        result.append(unstated[1])
+    result += [item for _, item in waiting]
+    return result
 
 
 def _places(items: list[Any], key: str) -> dict[str, int]:
     places: dict[str, int] = {}
-    for place, item in enumerate(items):
-        places.setdefault(_name(item, key), place)
+    for index, item in enumerate(items):
+        places.setdefault(_name(item, key), index)
     return places
 
 

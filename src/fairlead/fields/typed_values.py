@@ -37,28 +37,28 @@ from fairlead.fields.walk import Pairs, PairWalker, Parts, Walker
 
 def applied_fields(struct: Struct, config: dict[str, Any]) -> FieldSet:
     """The fields an applier of this configuration owns. It must have passed `check.problems`."""
-    found: FieldSet | None = _APPLIED.walk(shape_of(struct), config)
-    return found or EMPTY
+    fields: FieldSet | None = _APPLIED.walk(shape_of(struct), config)
+    return fields or EMPTY
 
 
 def applied_node(shape: Shape, value: Any) -> FieldSet | None:
     """The node of a field that an applier owns who states this non-empty value."""
-    found: FieldSet | None = _APPLIED.walk(shape, value)
-    return found
+    node: FieldSet | None = _APPLIED.walk(shape, value)
+    return node
 
 
 def updated_fields(shape: Shape, value: Any) -> FieldSet | None:
     """The fields below a non-empty value that an updater owns who adds it."""
-    found: FieldSet | None = _UPDATED.walk(shape, value)
-    return found
+    node: FieldSet | None = _UPDATED.walk(shape, value)
+    return node
 
 
 def updated_node(shape: Shape, value: Any) -> FieldSet:
     """The node of a value that an updater owns who adds it: the value itself and what is below."""
     if not value or isinstance(shape, Single):
         return LEAF
-    found: FieldSet | None = _UPDATED_ITSELF.walk(shape, value)
-    return found or LEAF
+    node: FieldSet | None = _UPDATED_ITSELF.walk(shape, value)
+    return node or LEAF
 
 
 class _Extractor(Walker):
@@ -183,8 +183,8 @@ class _Comparer(PairWalker):
     """Returns the nodes of touched and removed fields of two values."""
 
     def single(self, shape: Single, left: Any, right: Any) -> Any:
-        same = equal(left, right) if shape.free else left == right
-        return _SAME if same else _TOUCHED
+        is_same = equal(left, right) if shape.free else left == right
+        return _SAME if is_same else _TOUCHED
 
     def undescribed(self, left: Any, right: Any) -> Any:
         if equal(left, right):
@@ -285,8 +285,8 @@ class _Merger(PairWalker):
     """Returns the live value (left) with what the configuration (right) states."""
 
     def single(self, shape: Single, left: Any, right: Any) -> Any:
-        same = equal(left, right) if shape.free else left == right
-        return left if same else right
+        is_same = equal(left, right) if shape.free else left == right
+        return left if is_same else right
 
     def undescribed(self, left: Any, right: Any) -> Any:
         return left if equal(left, right) else right
@@ -368,18 +368,18 @@ _MERGER = _Merger(sees_left=False)
 
 def _ordered(live: dict[str, Any], config: dict[str, Any]) -> Iterable[str]:
     """The order of the items of the merged list, see `merge`."""
-    stated = list(config)
-    shared = [name for name in stated if name in live]
-    if len(shared) == len(stated) and shared == [name for name in live if name in config]:
+    config_names = list(config)
+    shared = [name for name in config_names if name in live]
+    if len(shared) == len(config_names) and shared == [name for name in live if name in config]:
         return live
-    made: list[str] = []
-    following = place = 0
+    result: list[str] = []
+    following = position = 0
     for name in live:
         if name not in config:
-            made.append(name)
+            result.append(name)
         elif following < len(shared) and name == shared[following]:
-            end = stated.index(name, place) + 1
-            made += stated[place:end]
-            place = end
+            end = config_names.index(name, position) + 1
+            result += config_names[position:end]
+            position = end
             following += 1
-    return made + stated[place:]
+    return result + config_names[position:]

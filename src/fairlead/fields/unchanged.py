@@ -26,24 +26,24 @@ from fairlead.fields.walk import Pairs, PairWalker
 
 # Always merged: they identify the object, or mostly differ.
 _ALWAYS_MERGED = ("apiVersion", "kind", "metadata")
-MAX_KEPT = 4096
-_known: BoundedCache[tuple[Struct, str, bool, bytes], bool] = BoundedCache(
-    MAX_KEPT, name="unchanged parts of configurations"
+MAX_CACHED = 4096
+_cache: BoundedCache[tuple[Struct, str, bool, bytes], bool] = BoundedCache(
+    MAX_CACHED, name="unchanged parts of configurations"
 )
 
 
 def unchanged_fields(
-    struct: Struct, live: Object, config: Object, owned: FieldSet, others: list[FieldSet]
+    struct: Struct, live: Object, config: Object, owned: FieldSet, other_fields: list[FieldSet]
 ) -> FieldSet:
     """The nodes of the top-level fields in which a configuration changes nothing. `owned` and
-    `others` are the fields of its manager and of the other managers."""
+    `other_fields` are the fields of its manager and of the other managers."""
     unchanged: FieldSet = {}
     members = shape_of(struct).members
-    for name, stated in config.items():
+    for name, value in config.items():
         member = members.get(name)
         if (
             member is None
-            or not stated
+            or not value
             or name in _ALWAYS_MERGED
             or isinstance(member.shape, Single)
         ):
@@ -51,14 +51,14 @@ def unchanged_fields(
         node = owned.get(member.element)
         if not node or not live.get(name):
             continue
-        is_only_owner = not any(member.element in fields for fields in others)
-        digest = _digest(stated, live[name], node)
+        is_only_owner = not any(member.element in fields for fields in other_fields)
+        digest = _digest(value, live[name], node)
         key = struct, name, is_only_owner, digest
-        is_known = bool(digest) and key in _known
-        if is_known or _is_unchanged(member.shape, live[name], stated, node, is_only_owner):
+        is_known = bool(digest) and key in _cache
+        if is_known or _is_unchanged(member.shape, live[name], value, node, is_only_owner):
             unchanged[member.element] = node
             if digest and not is_known:
-                _known.keep(key, True, len(digest))
+                _cache.keep(key, True, len(digest))
     return unchanged
 
 
@@ -71,11 +71,11 @@ def _digest(*values: Any) -> bytes:
 
 
 def _is_unchanged(
-    shape: Shape, live: Any, stated: Any, node: FieldSet, is_only_owner: bool
+    shape: Shape, live: Any, config: Any, node: FieldSet, is_only_owner: bool
 ) -> bool:
     try:
-        (_FILLING if is_only_owner else _STRICT).walk(shape, live, stated)
-        return applied_node(shape, stated) == node
+        (_FILLING if is_only_owner else _STRICT).walk(shape, live, config)
+        return applied_node(shape, config) == node
     except Untrackable:  # also if something differs
         return False
 

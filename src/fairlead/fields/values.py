@@ -18,26 +18,26 @@ def copied(value: Any) -> Any:
         return value
     if type(value) is not dict and type(value) is StoredEntry:  # immutable
         return value
-    made: dict[str, Any] = dict(value)
+    result: dict[str, Any] = dict(value)
     for key, item in value.items():
         if isinstance(item, (dict, list)):
-            made[key] = copied(item)
-    return made
+            result[key] = copied(item)
+    return result
 
 
-def equal(one: Any, other: Any) -> bool:
+def equal(left: Any, right: Any) -> bool:
     """Whether two values are the same JSON value. Unlike `==`, distinguishes `1` from `true`."""
-    if one is other:
+    if left is right:
         return True
-    if type(one) is not type(other):
-        return {type(one), type(other)} == {int, float} and bool(one == other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(
-            equal(value, other[key]) for key, value in one.items()
+    if type(left) is not type(right):
+        return {type(left), type(right)} == {int, float} and bool(left == right)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(
+            equal(value, right[key]) for key, value in left.items()
         )
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(equal, one, other))
-    return bool(one == other)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(equal, left, right))
+    return bool(left == right)
 
 
 def compact_json(value: Any) -> str:

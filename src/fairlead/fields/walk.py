@@ -3,9 +3,8 @@
 A `Walker` walks one value (to check, extract or prune it), a `PairWalker` two values of one shape
 side by side (to compare or merge them). Both know what the shapes mean: which parts a value has,
 which fields and items of two values belong together, and which need no look because they are the
-same. A visitor is a subclass. It says what to do with a value that has a single owner, and for each
-object or list that is walked it gives a collector, which is told of each part and then asked for
-the result.
+same. A visitor is a subclass. It handles a value that has a single owner, and for each object or
+list it creates a collector. The walk passes each part to the collector and then takes its result.
 
 All of it is compiled: visitors and collectors are native classes, and a hook is a call in C.
 """
@@ -44,14 +43,14 @@ class Parts:
 
 
 class Walker:
-    """Walks one value. `sees_leaves`: collectors are told of the single-owner fields of structs.
+    """Walks one value. `sees_leaves`: collectors get the single-owner fields of structs.
     `in_order`: parts come in the order of a set of fields, else in that of the value."""
 
     def __init__(self, *, sees_leaves: bool, in_order: bool) -> None:
         self.sees_leaves = sees_leaves
         self.in_order = in_order
 
-    # What a visitor says:
+    # The hooks of a visitor:
 
     def single(self, shape: Shape, value: Any) -> Any:
         """The result for a value with a single owner, or one that the model does not describe."""
@@ -152,14 +151,14 @@ class Pairs:
 
 class PairWalker:
     """Walks two values of one shape, skipping parts that are the same on both sides. `sees_left`:
-    collectors are told of parts that only the left value has. `trusts_equality`: both values match
+    collectors get the parts that only the left value has. `trusts_equality`: both values match
     their type, so that parts are the same if they are equal; else `1` and `true` may meet."""
 
     def __init__(self, *, sees_left: bool, trusts_equality: bool = True) -> None:
         self._sees_left = sees_left
         self._trusts_equality = trusts_equality
 
-    # What a visitor says:
+    # The hooks of a visitor:
 
     def single(self, shape: Single, left: Any, right: Any) -> Any:
         """The result for two values with a single owner, which may be equal."""
@@ -204,16 +203,16 @@ class PairWalker:
         pairs = self.fields(shape, before)
         shared = 0
         for name, value in after.items():
-            known = before.get(name)
-            if known is None and name not in before:
+            old_value = before.get(name)
+            if old_value is None and name not in before:
                 pairs.right_only(name, value)
                 continue
             shared += 1
-            if known is not value:
+            if old_value is not value:
                 below = field_shape(shape, name)
                 is_exact = not below.free and (self._trusts_equality or type(value) is str)
-                if not is_exact or known != value:
-                    pairs.both(name, below, known, value)
+                if not is_exact or old_value != value:
+                    pairs.both(name, below, old_value, value)
         if self._sees_left and shared < len(before):
             for name, value in before.items():
                 if name not in after:
