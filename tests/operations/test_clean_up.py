@@ -34,7 +34,7 @@ from fairlead.operations.eviction import BUDGETS, evict
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
 from fairlead.operations.update import update
-from fairlead.operations.write_pipeline import carry
+from fairlead.operations.write_pipeline import set_fence
 from fairlead.resources.core.services.allocation import ServiceAllocators
 from fairlead.storage.backend import Fault, Outcome, StorageError, Write
 from fairlead.storage.change import Change
@@ -403,11 +403,11 @@ def test_binding_of_a_pod_is_refused_only_for_a_binding_that_is_on_disk(tmp_path
 def test_writes_behind_a_fence_that_fell_are_refused(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         await create(api, operation(api, "create"), config_map("a"), OPTIONS)
-        carry(lambda: False)
+        set_fence(lambda: False)
         assert (await refused(_create_taken(api))).code == 503
         assert (await refused(_same(api))).code == 503
         assert (await refused(_delete(api))).code == 503
-        carry(lambda: True)
+        set_fence(lambda: True)
         await _delete(api)
 
     on_api(tmp_path, work)

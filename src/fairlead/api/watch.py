@@ -140,7 +140,7 @@ async def _send_events(stream: WatchStream, events: Sequence[Event]) -> None:
     frames: list[bytes] = []
     size = 0
     try:
-        events = await stream.opened.shown(events)
+        events = await stream.opened.prepare(events)
     except Exception as error:
         raise _BadEvent(f"{type(error).__name__}: {error}") from error
     await _wait_for_turn(stream)

@@ -46,9 +46,9 @@ class Opened(Protocol):
     @property
     def name(self) -> str: ...
 
-    def are_shown_as_stored(self, events: Sequence[Event]) -> bool: ...
+    def are_prepared(self, events: Sequence[Event]) -> bool: ...
 
-    def shown(self, events: Sequence[Event]) -> Awaitable[Sequence[Event]]: ...
+    def prepare(self, events: Sequence[Event]) -> Awaitable[Sequence[Event]]: ...
 
     def close(self) -> None: ...
 
@@ -126,7 +126,7 @@ class WatchStream(Answer):
     def detach(self) -> None:
         """Let callbacks send from now on."""
         self.exchange.detach()
-        if self.framing.keys and self.opened.are_shown_as_stored(()):
+        if self.framing.keys and self.opened.are_prepared(()):
             self._keys = self.framing.keys
         self._set_alarm()
 
@@ -160,7 +160,7 @@ class WatchStream(Answer):
             return False
         made = change.frames.get(keys[kind])
         if made is None:
-            if not self.opened.are_shown_as_stored(((kind, change),)):
+            if not self.opened.are_prepared(((kind, change),)):
                 return False
             try:
                 made = self.framing.frame(kind, change)
@@ -215,7 +215,7 @@ class WatchStream(Answer):
         watcher = self.watcher
         if len(events) > _EVENTS_AT_ONCE or watcher.size > _BYTES_AT_ONCE:
             return False
-        if not self.opened.are_shown_as_stored(events):
+        if not self.opened.are_prepared(events):
             return False
         frame = self.framing.frame
         try:

@@ -48,14 +48,14 @@ async def review_rules(
 ) -> Object:
     """The user's rules in a namespace. The spec is not repeated in the response."""
     await _admit(api, operation, value, options, check_self_subject_rules_review)
-    found = api.authorizer.rules_for(operation.user, value["spec"]["namespace"])
+    rules = api.authorizer.rules_for(operation.user, value["spec"]["namespace"])
     status: Object = {
-        "resourceRules": found.resource_rules,
-        "nonResourceRules": found.path_rules,
-        "incomplete": found.incomplete,
+        "resourceRules": rules.resource_rules,
+        "nonResourceRules": rules.path_rules,
+        "incomplete": rules.incomplete,
     }
-    if found.error:
-        status["evaluationError"] = found.error
+    if rules.error:
+        status["evaluationError"] = rules.error
     return {"metadata": {"creationTimestamp": None}, "spec": {}, "status": status}
 
 
@@ -87,19 +87,19 @@ def _own_user(spec: Object, user: User) -> User:
 
 
 def _attributes(spec: Object, user: User) -> Attributes:
-    asked = spec.get("resourceAttributes")
-    if asked is None:
+    attributes = spec.get("resourceAttributes")
+    if attributes is None:
         path = spec["nonResourceAttributes"]
         return of_path(user, path.get("verb", ""), path.get("path", ""))
     return Attributes(
         user,
-        asked.get("verb", ""),
-        asked.get("group", ""),
-        asked.get("version") or "*",
-        asked.get("resource", ""),
-        asked.get("subresource", ""),
-        asked.get("namespace", ""),
-        asked.get("name", ""),
+        attributes.get("verb", ""),
+        attributes.get("group", ""),
+        attributes.get("version") or "*",
+        attributes.get("resource", ""),
+        attributes.get("subresource", ""),
+        attributes.get("namespace", ""),
+        attributes.get("name", ""),
     )
 
 

@@ -84,15 +84,15 @@ class Api:
 
     def collection(self, resource: Resource) -> Collection:
         """The collection of a resource, or of a subresource's parent."""
-        found = self._collections.get(resource.key)
-        if found is None:
+        collection = self._collections.get(resource.key)
+        if collection is None:
             main = resource.main
-            found = self.store.collection(self.resources.stored_as(main))
-            if found.select_fields is None:
-                found.select_fields = field_selector(main)
-                found.api_version = self._recorded_version(main)
-            self._collections[resource.key] = found
-        return found
+            collection = self.store.collection(self.resources.stored_as(main))
+            if collection.select_fields is None:
+                collection.select_fields = field_selector(main)
+                collection.api_version = self._recorded_version(main)
+            self._collections[resource.key] = collection
+        return collection
 
     def _recorded_version(self, resource: Resource) -> str:
         if resource.custom is not None:
@@ -108,17 +108,17 @@ class Api:
 
     def forget(self, resource: Resource) -> None:
         """Drop everything cached for a resource and its subresources."""
-        for one in (resource, *resource.subresources.values()):
-            for known in (self._collections, self._behaviours, self.versions):
-                known.pop(one.key, None)
+        for member in (resource, *resource.subresources.values()):
+            for cache in (self._collections, self._behaviours, self.versions):
+                cache.pop(member.key, None)
 
     def behaviour(self, resource: Resource) -> Behaviour:
         """The behaviour of the kind in its stored version."""
         main = resource.main
-        found = self._behaviours.get(main.key)
-        if found is None:
-            found = self._behaviours[main.key] = behaviour_of(self.in_stored_version(main))
-        return found
+        behaviour = self._behaviours.get(main.key)
+        if behaviour is None:
+            behaviour = self._behaviours[main.key] = behaviour_of(self.in_stored_version(main))
+        return behaviour
 
     def in_stored_version(self, resource: Resource) -> Resource:
         """The same resource in the version in which its objects are stored."""
@@ -176,7 +176,7 @@ class Api:
 # Timers for very many waiters: deadlines close to each other share one timer of the event loop.
 
 _LATE = 6  # an alarm is late by at most 1/2**6 of its delay
-_A_TURN = 50  # callbacks before yielding to the event loop
+_MAX_BATCH = 50  # callbacks before yielding to the event loop
 
 
 class Sleeper(Protocol):
@@ -199,45 +199,45 @@ class TimerGroup:
         """Call `sleeper.ring()` at `due` or slightly later. Returns the handle that `cancel`
         takes."""
         loop = asyncio.get_running_loop()
-        at = _rounded(due, max(due - loop.time(), 0.0))
-        sleepers = self._sleepers.get(at)
+        time = _rounded(due, max(due - loop.time(), 0.0))
+        sleepers = self._sleepers.get(time)
         if sleepers is None:
-            sleepers = self._sleepers[at] = set()
-            self._timers[at] = loop.call_at(at, self._ring, at)
+            sleepers = self._sleepers[time] = set()
+            self._timers[time] = loop.call_at(time, self._ring, time)
         sleepers.add(sleeper)
-        return at
+        return time
 
-    def cancel(self, at: float, sleeper: Sleeper) -> None:
+    def cancel(self, time: float, sleeper: Sleeper) -> None:
         """Cancel an alarm; does nothing if it has fired."""
-        sleepers = self._sleepers.get(at)
+        sleepers = self._sleepers.get(time)
         if sleepers is None:
             return
         sleepers.discard(sleeper)
         if not sleepers:
-            self._forget(at)
+            self._forget(time)
 
-    def _forget(self, at: float) -> None:
-        self._sleepers.pop(at, None)
-        timer = self._timers.pop(at, None)
+    def _forget(self, time: float) -> None:
+        self._sleepers.pop(time, None)
+        timer = self._timers.pop(time, None)
         if timer is not None:
             timer.cancel()
 
-    def _ring(self, at: float) -> None:
-        sleepers = self._sleepers[at]
-        turn = [sleepers.pop() for _ in range(min(_A_TURN, len(sleepers)))]
+    def _ring(self, time: float) -> None:
+        sleepers = self._sleepers[time]
+        batch = [sleepers.pop() for _ in range(min(_MAX_BATCH, len(sleepers)))]
         if sleepers:
             loop = asyncio.get_running_loop()
-            self._timers[at] = loop.call_later(0, self._ring, at)
+            self._timers[time] = loop.call_later(0, self._ring, time)
         else:
-            self._forget(at)
-        for sleeper in turn:
+            self._forget(time)
+        for sleeper in batch:
             sleeper.ring()
 
 
-def _rounded(due: float, left: float) -> float:
+def _rounded(due: float, delay: float) -> float:
     """Round `due` up to the next multiple of a step that grows with the delay: at most 1/64 of
     it."""
-    step = 2.0 ** (frexp(left)[1] - 1 - _LATE) if left else 1 / 256
+    step = 2.0 ** (frexp(delay)[1] - 1 - _LATE) if delay else 1 / 256
     return ceil(due / step) * step
 
 

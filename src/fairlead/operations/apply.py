@@ -54,8 +54,8 @@ async def apply(api: Api, operation: Operation, config: Object, options: WriteOp
         raise refusal
     operation.has_unknown_fields = True
     warn_of(operation, strict_errors(unknown, []), options.validation)
-    known = await budget.run(operation.size, known_part, view.struct, config)
-    return await _apply(api, operation, view, known, options)
+    known_config = await budget.run(operation.size, known_part, view.struct, config)
+    return await _apply(api, operation, view, known_config, options)
 
 
 async def _apply(
@@ -80,28 +80,28 @@ async def _change(
     api: Api, operation: Operation, view: View, config: Object, options: WriteOptions
 ) -> Version:
     versions = versions_of(api, view.main)
-    whole = View(api, view.main)
+    object_view = View(api, view.main)
     config = view.configuration(config)
 
     def change(old: Object) -> Changed:
-        live = whole.read(old)
+        live = object_view.read(old)
         is_scale = operation.resource.is_scale
         is_untracked_scale = is_scale and api.dialect.scale_untracked
         is_tracked_scale = is_scale and not is_untracked_scale
         if is_tracked_scale and not owns_replicas(operation.resource, live):
             live = _owned_before(operation.resource, live)
-        given = options
+        write_options = options
         if is_untracked_scale and not entries_of(live):  # no manager can conflict
-            given = replace(options, force=True)
-        merged, entries = _merged(api, versions, operation, live, config, given)
+            write_options = replace(options, force=True)
+        merged, entries = _merged(api, versions, operation, live, config, write_options)
         if is_tracked_scale:
             entries = without_new_times(entries, old)
         elif is_untracked_scale:
             entries = _known_before(entries, live)
         if merged is live and entries is live["metadata"].get("managedFields", entries):
             return Changed(copied(old), entries)
-        value = _decoded(operation, whole, merged, config, live)
-        return Changed(whole.write(old, value), entries)
+        value = _decoded(operation, object_view, merged, config, live)
+        return Changed(object_view.write(old, value), entries)
 
     return await store_changed(api, operation, change, options)
 
@@ -109,17 +109,17 @@ async def _change(
 def _known_before(entries: list[Object], live: Object) -> list[Object]:
     """The entries of managers that the object had before. Applying to an untracked scale adds no
     entry, but fields taken by force are removed from the other managers."""
-    known = {identity_of(one) for one in entries_of(live)}
-    return [one for one in entries if identity_of(one) in known]
+    identities = {identity_of(item) for item in entries_of(live)}
+    return [item for item in entries if identity_of(item) in identities]
 
 
 def _owned_before(resource: Resource, live: Object) -> Object:
     """Add an entry for the manager "before first apply" to an object whose replicas have no owner,
     before the first apply to its scale."""
     version = resource.main.api_version
-    who = updater(BEFORE_FIRST_APPLY, version, resource.subresource)
-    first = entry(who, version, of(replicas_path(resource)), None)
-    metadata = {**live["metadata"], "managedFields": [*entries_of(live), first]}
+    identity = updater(BEFORE_FIRST_APPLY, version, resource.subresource)
+    first_entry = entry(identity, version, of(replicas_path(resource)), None)
+    metadata = {**live["metadata"], "managedFields": [*entries_of(live), first_entry]}
     return {**live, "metadata": metadata}
 
 
@@ -147,12 +147,14 @@ def _merged(
         )
     except (BadConfiguration, InvalidConfiguration) as error:
         raise bad_request(str(error)) from None
-    except ApplyConflict as found:
-        told = found
+    except ApplyConflict as raised:
+        conflict_error = raised
         if resource.is_scale:  # messages name the version of the Scale
             version = api.resources.api_version_of(resource.body_version)
-            told = ApplyConflict(replace(one, api_version=version) for one in found.conflicts)
-        raise _conflict(told) from None
+            conflict_error = ApplyConflict(
+                replace(conflict, api_version=version) for conflict in raised.conflicts
+            )
+        raise _conflict(conflict_error) from None
 
 
 def _conflict(error: ApplyConflict) -> StatusError:
@@ -173,17 +175,19 @@ def _decoded(
     """Decode the merge of a configuration and the live object, if there is one."""
     document = {name: item for name, item in merged.items() if name not in ("kind", "apiVersion")}
     is_custom = view.main.custom is not None
-    fresh = {"metadata": document["metadata"]} if is_custom else document
+    undecoded = {"metadata": document["metadata"]} if is_custom else document
     try:
-        value = decode_beside(view.main, view.struct, fresh, live or {}, [])
+        value = decode_beside(view.main, view.struct, undecoded, live or {}, [])
     except DecodeError as error:
         raise bad_request(str(error)) from None
     if is_custom:
         value = {**_unread(view, document, config), **value}
     if view.api.dialect.required_fields_refused:
         check_required(view.resource, document)
-    given = (config.get("metadata") or {}).get("name")
-    write_pipeline.check_name(operation.name, {"name": given} if given else value["metadata"])
+    config_name = (config.get("metadata") or {}).get("name")
+    write_pipeline.check_name(
+        operation.name, {"name": config_name} if config_name else value["metadata"]
+    )
     write_pipeline.set_namespace(operation, value["metadata"])
     return value
 
@@ -202,11 +206,11 @@ def _unread(view: View, document: Object, config: Object) -> Object:
 def _keep_emptied(value: Object, config: Object) -> None:
     """Keep a map as `{}` if the configuration states it empty and it lost all its fields. The merge
     leaves null in its place."""
-    for name, stated in config.items():
-        if stated == {} and name in value and value[name] is None:
+    for name, config_value in config.items():
+        if config_value == {} and name in value and value[name] is None:
             value[name] = {}
-        elif isinstance(stated, dict) and isinstance(value.get(name), dict):
-            _keep_emptied(value[name], stated)
+        elif isinstance(config_value, dict) and isinstance(value.get(name), dict):
+            _keep_emptied(value[name], config_value)
 
 
 async def _create(api: Api, operation: Operation, config: Object, options: WriteOptions) -> Version:
@@ -223,8 +227,10 @@ async def _create(api: Api, operation: Operation, config: Object, options: Write
     )
     uid = value["metadata"].get("uid")
     if uid:
-        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was"
-        raise conflict(operation.ref, f"{why} found")
+        message = (
+            f"uid mismatch: the provided object specified uid {uid}, and no existing object was"
+        )
+        raise conflict(operation.ref, f"{message} found")
     value["metadata"].pop("resourceVersion", None)
     stored = view.write({}, value)
     set_entries(stored["metadata"], entries)

@@ -25,12 +25,12 @@ from fairlead.storage.version import Version
 if TYPE_CHECKING:
     from fairlead.operations.api import Api
 
-MAX_KEPT = 4096
-MAX_TOLD = 256  # characters of audit annotations
+MAX_CACHED = 4096
+MAX_ANNOTATION_LENGTH = 256  # characters of audit annotations
 LONGEST_NAME = 1024
 
 
-class _Known(NamedTuple):
+class _CachedApply(NamedTuple):
     """The revisions of the object and of its namespace, and the audit annotations."""
 
     revision: int
@@ -38,7 +38,7 @@ class _Known(NamedTuple):
     annotations: dict[str, str]
 
 
-class Before(NamedTuple):
+class State(NamedTuple):
     """State before an apply: the object, `Api.consultations` and the namespace's revision."""
 
     version: Version | None
@@ -51,10 +51,12 @@ class KnownApplies:
     keyed by digest, so every entry takes the same memory."""
 
     def __init__(self) -> None:
-        self._known: BoundedCache[bytes, _Known] = BoundedCache(MAX_KEPT, name="unchanged applies")
+        self._applies: BoundedCache[bytes, _CachedApply] = BoundedCache(
+            MAX_CACHED, name="unchanged applies"
+        )
         # The cached revision by object: other revisions are ruled out without computing a digest.
         self._versions: BoundedCache[tuple[str, str], int] = BoundedCache(
-            MAX_KEPT, longest=LONGEST_NAME, name="versions of unchanged applies"
+            MAX_CACHED, longest=LONGEST_NAME, name="versions of unchanged applies"
         )
 
     async def find(
@@ -69,37 +71,37 @@ class KnownApplies:
         custom = operation.resource.main.custom
         if custom is not None and not custom.keeps(current):  # the schema changed
             return None
-        known = self._known.get(_digest(operation, raw, options))
-        if known is None or known[:2] != (current.revision, _namespace(api, operation)):
+        cached = self._applies.get(_digest(operation, raw, options))
+        if cached is None or cached[:2] != (current.revision, _namespace(api, operation)):
             return None
-        operation.annotations.update(known.annotations)
+        operation.annotations.update(cached.annotations)
         await api.store.settled(current)
         operation.result = current
         return current
 
-    def before(self, api: Api, operation: Operation) -> Before:
+    def before(self, api: Api, operation: Operation) -> State:
         """The state that `keep` needs from before the apply."""
         version = api.store.latest(api.collection(operation.resource), operation.key)
-        return Before(version, api.consultations, _namespace(api, operation))
+        return State(version, api.consultations, _namespace(api, operation))
 
     def keep(
-        self, api: Api, operation: Operation, raw: bytes, options: WriteOptions, before: Before
+        self, api: Api, operation: Operation, raw: bytes, options: WriteOptions, state: State
     ) -> None:
         """Cache a finished apply if it qualifies."""
-        version, consultations, namespace = before
+        version, consultations, namespace = state
         if (
             operation.result is version
             and version is not None
             and not operation.warnings
-            and sum(map(len, operation.annotations.values())) <= MAX_TOLD
+            and sum(map(len, operation.annotations.values())) <= MAX_ANNOTATION_LENGTH
             and not options.dry_run
             and api.consultations == consultations
             and namespace == _namespace(api, operation)
             and api.admission.updates_are_cacheable(operation.resource)
         ):
-            known = _Known(version.revision, namespace, operation.annotations)
-            question = _digest(operation, raw, options)
-            self._known.keep(question, known, len(question) + MAX_TOLD // 4)
+            apply = _CachedApply(version.revision, namespace, operation.annotations)
+            key = _digest(operation, raw, options)
+            self._applies.keep(key, apply, len(key) + MAX_ANNOTATION_LENGTH // 4)
             self._versions.keep(_object(operation), version.revision, len(operation.key))
 
 
@@ -109,13 +111,13 @@ def _object(operation: Operation) -> tuple[str, str]:
 
 def _namespace(api: Api, operation: Operation) -> int:
     """The revision of the operation's namespace; 0 if there is none."""
-    found = api.namespace(operation.namespace) if operation.namespace else None
-    return found.revision if found is not None else 0
+    version = api.namespace(operation.namespace) if operation.namespace else None
+    return version.revision if version is not None else 0
 
 
 def _digest(operation: Operation, raw: bytes, options: WriteOptions) -> bytes:
     user = operation.user
-    asked = (
+    parameters = (
         operation.resource.key,
         operation.key,
         options.manager,
@@ -123,4 +125,4 @@ def _digest(operation: Operation, raw: bytes, options: WriteOptions) -> bytes:
         options.validation,
         (user.name, user.uid, user.groups, sorted(user.extra.items())),
     )
-    return blake2b(raw, digest_size=16, key=blake2b(repr(asked).encode()).digest()).digest()
+    return blake2b(raw, digest_size=16, key=blake2b(repr(parameters).encode()).digest()).digest()

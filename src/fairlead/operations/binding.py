@@ -59,28 +59,28 @@ async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) 
     await write_over(api, collection, key, pods.ref(name), write)
 
 
-def _check_pod(pods: Resource, pod: Object, wanted: Object, dry_run: bool) -> None:
+def _check_pod(pods: Resource, pod: Object, expected: Object, dry_run: bool) -> None:
     """Raise Conflict if uid or resourceVersion differ, or the pod is in deletion or already
     bound."""
     metadata = pod["metadata"]
     name, root = metadata["name"], write_pipeline.key_prefix(dry_run)
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        if wanted.get(field) and wanted[field] != metadata[field]:
+        if expected.get(field) and expected[field] != metadata[field]:
             text = (
                 f"StorageError: invalid object, Code: 4, Key: {root}/pods/{metadata['namespace']}/"
                 f"{name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {label} in"
-                f" precondition: {wanted[field]}, {label} in object meta: {metadata[field]}"
+                f" precondition: {expected[field]}, {label} in object meta: {metadata[field]}"
             )
             raise conflict(pods.ref(name), text)
     if metadata.get("deletionTimestamp"):
-        raise _refused(pods, name, f"pod {name} is being deleted, cannot be assigned to a host")
+        raise _refusal(pods, name, f"pod {name} is being deleted, cannot be assigned to a host")
     node = pod["spec"].get("nodeName")
     if node:
-        raise _refused(pods, name, f'pod {name} is already assigned to node "{node}"')
+        raise _refusal(pods, name, f'pod {name} is already assigned to node "{node}"')
 
 
-def _refused(pods: Resource, name: str, why: str) -> StatusError:
-    return conflict(pods.subresources["binding"].ref(name), why)
+def _refusal(pods: Resource, name: str, message: str) -> StatusError:
+    return conflict(pods.subresources["binding"].ref(name), message)
 
 
 def _assign(pod: Object, binding: Object) -> None:
@@ -90,11 +90,11 @@ def _assign(pod: Object, binding: Object) -> None:
         metadata = pod["metadata"]
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
     status = pod["status"]
-    others = [c for c in status.get("conditions") or () if c["type"] != "PodScheduled"]
+    conditions = [c for c in status.get("conditions") or () if c["type"] != "PodScheduled"]
     scheduled = {
         "type": "PodScheduled",
         "status": "True",
         "lastProbeTime": None,
         "lastTransitionTime": now(),
     }
-    status["conditions"] = [*others, scheduled]
+    status["conditions"] = [*conditions, scheduled]

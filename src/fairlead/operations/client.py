@@ -31,7 +31,7 @@ from fairlead.storage.selection import EVERYTHING
 
 Result = TypeVar("Result")
 
-_LEFT_OUT = ("labels", "annotations", "finalizers", "ownerReferences")  # dropped when empty
+_DROPPED_IF_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")  # dropped when empty
 
 
 def system_user(name: str) -> User:
@@ -42,10 +42,12 @@ def system_user(name: str) -> User:
 def _as_sent(value: Object) -> Object:
     """Drop empty metadata that a client would not send."""
     metadata = value["metadata"]
-    if all(metadata.get(name, True) for name in _LEFT_OUT):
+    if all(metadata.get(name, True) for name in _DROPPED_IF_EMPTY):
         return value
-    kept = {name: part for name, part in metadata.items() if part or name not in _LEFT_OUT}
-    return {**value, "metadata": kept}
+    remaining = {
+        name: part for name, part in metadata.items() if part or name not in _DROPPED_IF_EMPTY
+    }
+    return {**value, "metadata": remaining}
 
 
 def own_client(api: Api, manager: str = "") -> Client:
@@ -110,12 +112,12 @@ class Client:
     async def scale(self, key: str, namespace: str, name: str, replicas: int) -> Object:
         """Set the replicas of an object through its scale."""
         view = view_of(self._api, self._api.resources.named(key).subresources["scale"])
-        wanted = {
+        scale = {
             "metadata": {"name": name, "namespace": namespace},
             "spec": {"replicas": replicas},
         }
         return await self.change(
-            key, namespace, name, lambda current: view.write(current, wanted), "scale"
+            key, namespace, name, lambda current: view.write(current, scale), "scale"
         )
 
     async def change(
@@ -133,8 +135,8 @@ class Client:
         operation = self._operation(verb, key, namespace, name, subresource)
 
         def changed(old: Object) -> Changed:
-            wanted = change(old)
-            return Changed(_as_sent(copied(old) if wanted is old else wanted))
+            new = change(old)
+            return Changed(_as_sent(copied(old) if new is old else new))
 
         work = partial(store_changed, self._api, operation, changed, self._options)
         return (await self._perform(operation, work)).object()
@@ -197,13 +199,13 @@ class Client:
         auditor = self._api.auditor
         if auditor is None:
             return await self._observed(operation, work)
-        told = await auditor.begun(operation, value)
+        audit = await auditor.begin(operation, value)
         try:
             result = await self._observed(operation, work)
         except BaseException as error:
-            await told.ended(error)
+            await audit.end(error)
             raise
-        await told.ended(None)
+        await audit.end(None)
         return result
 
     async def _observed(

@@ -27,8 +27,8 @@ from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
-_WHOLE = "deletecollection"
-_AT_ONCE = 250  # concurrent deletes of a collection; they share commits
+_COLLECTION_VERB = "deletecollection"
+_MAX_CONCURRENT = 250  # concurrent deletes of a collection; they share commits
 _MAX_A_STEP, _BYTES_A_STEP = 10, 64 * 1024  # started before yielding to the loop
 
 
@@ -62,26 +62,26 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
 
     async def write(current: Version) -> Deleted:
         operation.found(current)
-        shown = await to_requested_one(resource, current)
-        old = shown.object()
+        version = await to_requested_one(resource, current)
+        old = version.object()
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:
             raise refusal
         attributes = write_pipeline.attributes(
             operation, DELETE, None, old, context, options=options
         )
-        if operation.verb == _WHOLE:
+        if operation.verb == _COLLECTION_VERB:
             attributes.name = ""  # admission gets the collection, not the object
         await chain.admit(attributes)
         await chain.validate(attributes)
-        new = shown.object()
+        new = version.object()
         grace = behaviour.grace_period(new, options.grace_period)
         if grace is not None and new["metadata"].get("deletionTimestamp") is not None:
-            grace = _sooner(options.grace_period, new["metadata"], api.dialect)
+            grace = _shortened_grace(options.grace_period, new["metadata"], api.dialect)
         _set_finalizers(
             new["metadata"], options.propagation or _implied_propagation(behaviour, new, context)
         )
-        _mark(new["metadata"], grace, api.dialect)
+        _mark_deleted(new["metadata"], grace, api.dialect)
         behaviour.prepare_delete(new, context)
         gone = write_pipeline.is_finished(api, resource, new)
         if gone and grace is None:
@@ -119,25 +119,25 @@ def _implied_propagation(behaviour: Behaviour, value: Object, context: Context) 
     """The propagation policy if the client sends none: that of a finalizer on the object, else the
     default of the kind."""
     by_kind = behaviour.default_propagation(value, context)
-    held = value["metadata"].get("finalizers") or ()
-    return "" if FOREGROUND in held or ORPHAN in held else by_kind
+    finalizers = value["metadata"].get("finalizers") or ()
+    return "" if FOREGROUND in finalizers or ORPHAN in finalizers else by_kind
 
 
-def _sooner(wanted: int | None, metadata: Object, dialect: Dialect) -> int:
+def _shortened_grace(requested: int | None, metadata: Object, dialect: Dialect) -> int:
     """The grace period of an object that is in deletion already: a second delete can shorten it and
     never extends it."""
-    left: int = metadata.get("deletionGracePeriodSeconds") or 0
-    if wanted is None:
-        return left
-    if wanted < 0:
-        wanted = 1
-    if wanted and dialect.deletion_starts_now:  # the grace period counts from the first delete
+    remaining: int = metadata.get("deletionGracePeriodSeconds") or 0
+    if requested is None:
+        return remaining
+    if requested < 0:
+        requested = 1
+    if requested and dialect.deletion_starts_now:  # the grace period counts from the first delete
         passed = clock.now() - parse_time(metadata["deletionTimestamp"])
-        wanted += max(0, int(passed.total_seconds()) - 1)  # the timestamp has whole seconds
-    return min(left, wanted)
+        requested += max(0, int(passed.total_seconds()) - 1)  # the timestamp has whole seconds
+    return min(remaining, requested)
 
 
-def _mark(metadata: Object, grace: int | None, dialect: Dialect) -> None:
+def _mark_deleted(metadata: Object, grace: int | None, dialect: Dialect) -> None:
     """Set deletionTimestamp and grace period, or shorten them if they are set."""
     is_first = metadata.get("deletionTimestamp") is None
     if is_first:
@@ -156,13 +156,15 @@ def _mark(metadata: Object, grace: int | None, dialect: Dialect) -> None:
 def _set_finalizers(metadata: Object, propagation: str) -> None:
     if not propagation:
         return
-    others = [name for name in metadata.get("finalizers") or () if name not in (FOREGROUND, ORPHAN)]
+    finalizers = [
+        name for name in metadata.get("finalizers") or () if name not in (FOREGROUND, ORPHAN)
+    ]
     if propagation == "Foreground":
-        others.append(FOREGROUND)
+        finalizers.append(FOREGROUND)
     elif propagation == "Orphan":
-        others.append(ORPHAN)
-    if others:
-        metadata["finalizers"] = others
+        finalizers.append(ORPHAN)
+    if finalizers:
+        metadata["finalizers"] = finalizers
     else:
         metadata.pop("finalizers", None)
 
@@ -171,58 +173,58 @@ async def delete_collection(
     api: Api,
     operation: Operation,
     options: DeleteOptions,
-    listing: ListOptions,
+    list_options: ListOptions,
     selection: Selection,
 ) -> Listing:
     """Delete the objects that a list returns, and return that list. Deletes run concurrently so
     that they share commits; the first error is raised after its batch."""
     context = api.context(operation, options.dry_run)
     api.behaviour(operation.resource).before_delete("", options.propagation, context)
-    found = await find(api, operation, listing, selection)
-    for start in range(0, len(found.versions), _AT_ONCE):
-        batch = found.versions[start : start + _AT_ONCE]
-        under_way: list[asyncio.Task[None]] = []
-        for few in _in_steps(batch):
-            under_way += (
+    listing = await find(api, operation, list_options, selection)
+    for start in range(0, len(listing.versions), _MAX_CONCURRENT):
+        batch = listing.versions[start : start + _MAX_CONCURRENT]
+        tasks: list[asyncio.Task[None]] = []
+        for step in _steps(batch):
+            tasks += (
                 asyncio.create_task(_delete_listed(api, operation, version, options))
-                for version in few
+                for version in step
             )
             await asyncio.sleep(0)
-        for outcome in await asyncio.gather(*under_way, return_exceptions=True):
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-    return found
+    return listing
 
 
-def _in_steps(versions: list[Version]) -> Iterator[list[Version]]:
+def _steps(versions: list[Version]) -> Iterator[list[Version]]:
     """Split a batch so that starting one part does not block the event loop for long."""
-    few: list[Version] = []
+    step: list[Version] = []
     size = 0
     for version in versions:
-        few.append(version)
+        step.append(version)
         size += len(version.body or b"")
-        if size >= _BYTES_A_STEP or len(few) == _MAX_A_STEP:
-            yield few
-            few, size = [], 0
-    if few:
-        yield few
+        if size >= _BYTES_A_STEP or len(step) == _MAX_A_STEP:
+            yield step
+            step, size = [], 0
+    if step:
+        yield step
 
 
 async def _delete_listed(
     api: Api, operation: Operation, version: Version, options: DeleteOptions
 ) -> None:
-    one = operation.part(operation.verb, operation.resource, version.namespace, version.name)
-    newest = api.store.latest(api.collection(one.resource), one.key)
-    if newest is not None and _is_another(newest, version):
+    part = operation.part(operation.verb, operation.resource, version.namespace, version.name)
+    newest = api.store.latest(api.collection(part.resource), part.key)
+    if newest is not None and _is_recreated(newest, version):
         return  # the listed object is gone
     try:
-        await _delete(api, one, options, api.admission)
+        await _delete(api, part, options, api.admission)
     except StatusError as error:
         if error.code != 404:
             raise
 
 
-def _is_another(newest: Version, listed: Version) -> bool:
+def _is_recreated(newest: Version, listed: Version) -> bool:
     """Whether another object now has the name of the listed one."""
     if newest.revision == listed.revision:
         return False

@@ -40,7 +40,7 @@ SECONDS_TO_WAIT = 10
 MAX_TRIES = 20
 # Phases in which no disruption budget applies.
 _UNPROTECTED = ("Succeeded", "Failed", "Pending")
-_NOBODY = Chain(())
+_NO_ADMISSION = Chain(())
 TWO_BUDGETS = (
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not"
     " support."
@@ -106,15 +106,15 @@ async def _evict(api: Api, operation: Operation, pod: Object, options: DeleteOpt
 
 
 def _pod(api: Api, pods: Resource, operation: Operation) -> Object:
-    entry = api.store.latest(api.collection(pods), operation.key)
-    if entry is None:
+    version = api.store.latest(api.collection(pods), operation.key)
+    if version is None:
         raise absent(pods.ref(operation.name))
-    return entry.object()
+    return version.object()
 
 
 def _is_unprotected(pod: Object) -> bool:
-    ending = pod["metadata"].get("deletionTimestamp") is not None
-    return ending or pod["status"].get("phase") in _UNPROTECTED
+    is_deleted = pod["metadata"].get("deletionTimestamp") is not None
+    return is_deleted or pod["status"].get("phase") in _UNPROTECTED
 
 
 def _is_ready(pod: Object) -> bool:
@@ -134,19 +134,19 @@ def _budgets_of(api: Api, pod: Object) -> list[Version]:
     collection = api.collection(api.resources.named(BUDGETS))
     namespace = pod["metadata"]["namespace"]
     labels = pod["metadata"].get("labels") or {}
-    found = []
-    for entry in collection.current(namespace):
-        selector = entry.object()["spec"].get("selector")
+    budgets = []
+    for version in collection.current(namespace):
+        selector = version.object()["spec"].get("selector")
         if not selector_is_empty(selector) and selector_matches(selector, labels):
-            found.append(entry)
-    return found
+            budgets.append(version)
+    return budgets
 
 
 async def _delete(api: Api, operation: Operation, options: DeleteOptions) -> None:
     """Delete without admission: the eviction was admitted already."""
     pods = api.resources.named(PODS)
     pod = operation.part("delete", pods, operation.namespace, operation.name)
-    await delete(api, pod, options, admission=_NOBODY)
+    await delete(api, pod, options, admission=_NO_ADMISSION)
 
 
 async def _delete_unready(
@@ -163,9 +163,9 @@ async def _delete_unready(
         raise
 
 
-def _refused(cause: str, seconds: int) -> StatusError:
-    listed = Cause("DisruptionBudget", cause).as_dict()
-    details: Object = {"causes": [listed]}
+def _refusal(text: str, seconds: int) -> StatusError:
+    cause = Cause("DisruptionBudget", text).as_dict()
+    details: Object = {"causes": [cause]}
     if seconds:
         details["retryAfterSeconds"] = seconds
     return StatusError(
@@ -175,20 +175,20 @@ def _refused(cause: str, seconds: int) -> StatusError:
 
 def _try_later(budget: str) -> StatusError:
     text = f"The disruption budget {budget} is still being processed by the server."
-    return _refused(text, SECONDS_TO_WAIT)
+    return _refusal(text, SECONDS_TO_WAIT)
 
 
 async def _take_disruption(
-    api: Api, operation: Operation, entry: Version, pod_name: str, dry_run: bool
+    api: Api, operation: Operation, version: Version, pod_name: str, dry_run: bool
 ) -> None:
     """Decrement the allowed disruptions of a budget; raises if there are none. Retries on
     Conflict."""
     resource = api.resources.named(BUDGETS)
     collection = api.collection(resource)
     for _ in range(MAX_TRIES):
-        current = api.store.latest(collection, entry.key)
+        current = api.store.latest(collection, version.key)
         if current is None:
-            raise not_found(resource.ref(entry.name))
+            raise not_found(resource.ref(version.name))
         budget = current.object()
         _check_budget(budget)
         _note_disruption(budget, pod_name)
@@ -203,7 +203,7 @@ async def _take_disruption(
     raise StatusError(
         504,
         "Timeout",
-        f'Timeout: couldn\'t update PodDisruptionBudget "{entry.name}" due to conflicts',
+        f'Timeout: couldn\'t update PodDisruptionBudget "{version.name}" due to conflicts',
         details={"retryAfterSeconds": SECONDS_TO_WAIT},
         retry_after=SECONDS_TO_WAIT,
     )
@@ -218,14 +218,14 @@ def _check_budget(budget: Object) -> None:
     if status["disruptionsAllowed"] < 0:
         raise forbidden(ref, "pdb disruptions allowed is negative")
     if len(status.get("disruptedPods") or ()) > MAX_DISRUPTED_PODS:
-        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise forbidden(ref, why)
+        message = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise forbidden(ref, message)
     if status["disruptionsAllowed"] == 0:
         text = (
             f"The disruption budget {name} needs {status['desiredHealthy']} healthy pods and has"
             f" {status['currentHealthy']} currently"
         )
-        raise _refused(text, 0)
+        raise _refusal(text, 0)
 
 
 def _note_disruption(budget: Object, pod_name: str) -> None:
@@ -233,7 +233,7 @@ def _note_disruption(budget: Object, pod_name: str) -> None:
     status["disruptionsAllowed"] -= 1
     status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod_name: now()}
     if status["disruptionsAllowed"] == 0:
-        others = [c for c in status.get("conditions") or () if c["type"] != "DisruptionAllowed"]
+        conditions = [c for c in status.get("conditions") or () if c["type"] != "DisruptionAllowed"]
         exhausted = {
             "type": "DisruptionAllowed",
             "status": "False",
@@ -242,4 +242,4 @@ def _note_disruption(budget: Object, pod_name: str) -> None:
             "reason": "InsufficientPods",
             "message": "",
         }
-        status["conditions"] = [*others, exhausted]
+        status["conditions"] = [*conditions, exhausted]

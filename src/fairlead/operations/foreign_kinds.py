@@ -122,11 +122,11 @@ def _version_of(resources: Resources, scheme: str, api_version: str, kind: str) 
         return ""
     if kind in _OPTIONS or (api_version == "v1" and kind in _CORE):
         return "v1"
-    known = resources.struct_of(api_version, kind)
-    if known is not None and known.is_kind:
-        return known.group_version.partition("/")[2]
+    struct = resources.struct_of(api_version, kind)
+    if struct is not None and struct.is_kind:
+        return struct.group_version.partition("/")[2]
     item = kind.removesuffix("List")
     lists = item != kind and any(
-        one.kind == item and "list" in one.verbs for one in served.resources.values()
+        resource.kind == item and "list" in resource.verbs for resource in served.resources.values()
     )
     return version if lists else ""

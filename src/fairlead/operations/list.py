@@ -10,7 +10,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.get import wait_until
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
-from fairlead.operations.stored_versions import shown
+from fairlead.operations.stored_versions import to_requested
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import DELETED
@@ -70,10 +70,10 @@ async def find(
     api: Api, operation: Operation, options: ListOptions, selection: Selection
 ) -> Listing:
     """List the objects that the options and the selection request."""
-    found = await _find(api, operation, options, selection)
+    listing = await _find(api, operation, options, selection)
     if operation.resource.custom is not None:
-        found.page.entries = await shown(operation.resource, found.page.entries)
-    return found
+        listing.page.entries = await to_requested(operation.resource, listing.page.entries)
+    return listing
 
 
 async def _find(
@@ -86,22 +86,22 @@ async def _find(
         _check_revision(options.revision)
     if options.token:
         return await _continued(api, operation, namespace, options, selection)
-    wanted = revision_of(options.revision)
-    exact = options.match == "Exact" or (bool(wanted) and options.limit and not options.match)
+    requested = revision_of(options.revision)
+    exact = options.match == "Exact" or (bool(requested) and options.limit and not options.match)
     if exact:
-        if wanted > api.store.revision:
-            raise too_large_resource_version(wanted, api.store.revision)
-        page = await _snapshot(api, operation, namespace, selection, wanted, options.limit, None)
-        return Listing(resource, page, wanted, namespace)
-    await wait_until(api, wanted)
+        if requested > api.store.revision:
+            raise too_large_resource_version(requested, api.store.revision)
+        page = await _snapshot(api, operation, namespace, selection, requested, options.limit, None)
+        return Listing(resource, page, requested, namespace)
+    await wait_until(api, requested)
     # resourceVersion=0 returns the whole cache: there is no snapshot to page through.
     limit = 0 if options.revision == "0" else options.limit
     if selection:
         await prepare_index(collection, namespace, selection)
     revision = api.store.revision
     if not limit:
-        found = await select(collection, namespace, selection)
-        return Listing(resource, Page(found, None, None), revision)
+        versions = await select(collection, namespace, selection)
+        return Listing(resource, Page(versions, None, None), revision)
     page = await read_page(collection, namespace, selection, revision, limit, None)
     return Listing(resource, page, revision, namespace)
 
@@ -119,19 +119,21 @@ async def _continued(
 ) -> Listing:
     token_version = _token_version(operation.resource)
     try:
-        at = Continuation.decode(options.token, token_version)
+        continuation = Continuation.decode(options.token, token_version)
     except ContinuationError as error:
         raise bad_request(f"invalid continue token: {error}") from None
     if options.revision not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
-    after = _prefix(namespace) + at.key
-    revision = at.revision if at.revision >= 0 else api.store.revision
+    start_key = _prefix(namespace) + continuation.key
+    revision = continuation.revision if continuation.revision >= 0 else api.store.revision
     if revision > api.store.revision:
         raise bad_request("invalid continue token: it is of a future version")
     try:
-        page = await _snapshot(api, operation, namespace, selection, revision, options.limit, after)
+        page = await _snapshot(
+            api, operation, namespace, selection, revision, options.limit, start_key
+        )
     except StatusError as error:
-        newest = Continuation(-1, at.key).encode(token_version)
+        newest = Continuation(-1, continuation.key).encode(token_version)
         raise StatusError(410, "Expired", EXPIRED_TOKEN, list_meta={"continue": newest}) from error
     return Listing(operation.resource, page, revision, namespace)
 
@@ -143,13 +145,13 @@ async def _snapshot(
     selection: Selection,
     revision: int,
     limit: int,
-    after: str | None,
+    start_key: str | None,
 ) -> Page:
     collection = api.collection(operation.resource)
     if revision < await first_visible_revision(api, operation, selection, revision):
         raise expired("The resourceVersion for the provided list is too old.")
     try:
-        return await api.store.page(collection, namespace, selection, revision, limit, after)
+        return await api.store.page(collection, namespace, selection, revision, limit, start_key)
     except Compacted:
         raise expired("The resourceVersion for the provided list is too old.") from None
 

@@ -52,40 +52,42 @@ _IGNORED: Final[dict[str, FieldSet]] = {
 class ServedVersions:
     """The served versions of a resource, relative to the version of a request."""
 
-    def __init__(self, resource: Resource, others: dict[str, Resource]) -> None:
+    def __init__(self, resource: Resource, resources: dict[str, Resource]) -> None:
         self._resource = resource
-        self._others = others
+        self._resources = resources
 
     def struct(self, api_version: str) -> Struct | None:
-        found = self._others.get(api_version)
-        return found.struct if found is not None else None
+        resource = self._resources.get(api_version)
+        return resource.struct if resource is not None else None
 
     def convert(self, value: Object, api_version: str) -> Object:
         """Convert an object; without an apiVersion it is in the version of the request."""
-        given = value.get("apiVersion") or self._resource.api_version
-        if api_version == given:
+        source = value.get("apiVersion") or self._resource.api_version
+        if api_version == source:
             return value
-        bare = {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
-        stored = to_stored(self._others[given], copied(bare))
-        made = from_stored(self._others[api_version], stored)
-        return typed(self._others[api_version], made) if "apiVersion" in value else made
+        content = {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
+        stored = to_stored(self._resources[source], copied(content))
+        converted = from_stored(self._resources[api_version], stored)
+        return (
+            typed(self._resources[api_version], converted) if "apiVersion" in value else converted
+        )
 
 
 def versions_of(api: Api, resource: Resource) -> Versions:
     """The versions in which managedFields entries of a resource can be interpreted; cached."""
-    found: Versions | None = api.versions.get(resource.key)
-    if found is None:
-        found = api.versions[resource.key] = _versions(api, resource)
-    return found
+    versions: Versions | None = api.versions.get(resource.key)
+    if versions is None:
+        versions = api.versions[resource.key] = _versions(api, resource)
+    return versions
 
 
 def _versions(api: Api, resource: Resource) -> Versions:
     if resource.custom is not None and len(resource.custom.definition.kinds) > 1:
         return CustomVersions(resource.custom)
     served = {
-        found.resources[resource.name].api_version: found.resources[resource.name]
-        for found in api.resources.groups.get(resource.group, {}).values()
-        if resource.name in found.resources
+        group_version.resources[resource.name].api_version: group_version.resources[resource.name]
+        for group_version in api.resources.groups.get(resource.group, {}).values()
+        if resource.name in group_version.resources
     }
     stored = api.in_stored_version(resource)
     served.setdefault(stored.api_version, stored)
@@ -153,15 +155,15 @@ def owns_replicas(resource: Resource, live: Object) -> bool:
 def without_new_times(entries: list[ManagedEntry], live: Object) -> list[ManagedEntry]:
     """The entries after a write to a scale: new entries have no time, existing ones keep their
     previous time."""
-    known = {identity_of(entry): entry.get("time") for entry in entries_of(live)}
-    return ordered(_timed(entry, known.get(identity_of(entry))) for entry in entries)
+    old_entries = {identity_of(entry): entry.get("time") for entry in entries_of(live)}
+    return ordered(_timed(entry, old_entries.get(identity_of(entry))) for entry in entries)
 
 
 def _timed(entry: ManagedEntry, time: str | None) -> ManagedEntry:
     if entry.get("time") == time:
         return entry
-    made = {name: item for name, item in entry.items() if name != "time"}
-    return made if time is None else {**made, "time": time}
+    result = {name: item for name, item in entry.items() if name != "time"}
+    return result if time is None else {**result, "time": time}
 
 
 def tracked_unstored(
@@ -188,16 +190,16 @@ def decode_beside(
     """Decode a document that was derived from a stored object. Parts that are the identical Python
     object (its spec, its managedFields) were decoded before: they are copied or reused."""
     is_stored_form = struct is main.stored_struct and main.custom is None
-    same = _unchanged(document, stored) if is_stored_form else []
-    fresh = {name: item for name, item in document.items() if name not in same}
+    unchanged = _unchanged(document, stored) if is_stored_form else []
+    changed = {name: item for name, item in document.items() if name not in unchanged}
     metadata, entries = document.get("metadata"), entries_of(stored)
     if isinstance(metadata, dict) and metadata.get("managedFields") is entries:
-        fresh["metadata"] = {n: item for n, item in metadata.items() if n != "managedFields"}
-    value: Object = decoder(struct)(fresh, unknown)
-    if fresh.get("metadata") is not metadata:
+        changed["metadata"] = {n: item for n, item in metadata.items() if n != "managedFields"}
+    value: Object = decoder(struct)(changed, unknown)
+    if changed.get("metadata") is not metadata:
         value["metadata"]["managedFields"] = entries
-    if same:
-        value.update((name, copied(document[name])) for name in same)
+    if unchanged:
+        value.update((name, copied(document[name])) for name in unchanged)
         return {name: value[name] for name in dict.fromkeys((*document, *value)) if name in value}
     return value
 
@@ -222,9 +224,9 @@ def restore_times(new: Object, old: Object) -> None:
     changes nothing is not written. The merge replaces atomic structs of the object by those of the
     configuration, which lack their defaults; only the defaulted object shows that nothing changed.
     """
-    known = entries_of(old)
-    if not differ_in_times_only(entries_of(new), known):
+    old_entries = entries_of(old)
+    if not differ_in_times_only(entries_of(new), old_entries):
         return
-    same = {**new, "metadata": {**new["metadata"], "managedFields": known}}
-    if same == old and equal(same, old):
-        set_entries(new["metadata"], known)
+    candidate = {**new, "metadata": {**new["metadata"], "managedFields": old_entries}}
+    if candidate == old and equal(candidate, old):
+        set_entries(new["metadata"], old_entries)

@@ -19,14 +19,14 @@ Identity = tuple[str, str, str]  # name, uid and resourceVersion
 NO_IDENTITY: Identity = ("", "", "")
 
 
-_FEW = 1024  # bytes
+_SMALL = 1024  # bytes
 
 
 def weight(encoded: bytes) -> int:
     """The size of an encoded object, with a surcharge for dense content: an empty item has 3 bytes
     of JSON or 2 of protobuf and takes as long to check as one of 20."""
     size = len(encoded)
-    if not _FEW < size <= budget.LIGHT:
+    if not _SMALL < size <= budget.LIGHT:
         return size
     return size + 16 * (encoded.count(b"{") + encoded.count(b"[") + encoded.count(b"\0"))
 
@@ -95,14 +95,14 @@ class Operation:
 
     def part(self, verb: str, resource: Resource, namespace: str, name: str) -> Operation:
         """A sub-operation on one object, with the same user, warnings and audit annotations."""
-        one = Operation(
+        operation = Operation(
             self.user, verb, resource, namespace, name, self.impersonator, self.warnings
         )
-        one.annotations = self.annotations
-        one.sent = self.sent
-        one.decision = self.decision
-        one.deadline = self.deadline
-        return one
+        operation.annotations = self.annotations
+        operation.sent = self.sent
+        operation.decision = self.decision
+        operation.deadline = self.deadline
+        return operation
 
     def warn(self, text: str) -> None:
         if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
@@ -161,7 +161,7 @@ class Operation:
 
 # The authors of recent revisions, as far as this process knows them.
 
-_A_GENERATION = 16_384  # revisions; between one and two generations are kept
+_GENERATION_SIZE = 16_384  # revisions; between one and two generations are kept
 _LONGEST_NAME = 256
 
 REVISIONS = REGISTRY.gauge(
@@ -193,31 +193,31 @@ class RevisionAuthors:
 
     def note(self, revision: int, operation: Operation) -> None:
         """Record the author of a committed write."""
-        other = operation.impersonator
+        impersonator = operation.impersonator
         self._newer[revision] = (
             operation.user.name[:_LONGEST_NAME],
-            other.name[:_LONGEST_NAME] if other is not None else "",
+            impersonator.name[:_LONGEST_NAME] if impersonator is not None else "",
             operation.manager,
             clock.time(),
         )
-        if len(self._newer) >= _A_GENERATION:
+        if len(self._newer) >= _GENERATION_SIZE:
             self._older, self._newer = self._newer, {}
 
     def find(self, revision: int) -> Actor | None:
-        found = self._newer.get(revision) or self._older.get(revision)
-        return Actor._make(found) if found is not None else None
+        author = self._newer.get(revision) or self._older.get(revision)
+        return Actor._make(author) if author is not None else None
 
 
 # Interface of the audit log for operations that do not come from a request.
 
 
-class Told(Protocol):
+class AuditedOperation(Protocol):
     """The audit log's handle for an operation in progress."""
 
-    def ended(self, failure: BaseException | None) -> Awaitable[None]:
+    def end(self, failure: BaseException | None) -> Awaitable[None]:
         """Call exactly once, on success and on failure."""
 
 
 class Auditor(Protocol):
-    def begun(self, operation: Operation, value: Any) -> Awaitable[Told]:
+    def begin(self, operation: Operation, value: Any) -> Awaitable[AuditedOperation]:
         """Call before the operation starts; `value` is the object that is written, if any."""

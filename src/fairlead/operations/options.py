@@ -12,14 +12,15 @@ from fairlead.resources.metadata import go_strings
 PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
 
 
-def revision_of(text: str, what: str = "resourceVersion") -> int:
+def revision_of(text: str, parameter: str = "resourceVersion") -> int:
     """Parse a resourceVersion from a client; an empty string is 0. Raises BadRequest."""
     if not text:
         return 0
     digits = text.lstrip("0") or "0"
     if not text.isascii() or not text.isdigit() or len(digits) > 20 or int(digits) >= 2**64:
         raise bad_request(
-            f'{what}: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+            f'{parameter}: Invalid value: "{text}":'
+            f' strconv.ParseUint: parsing "{text}": invalid syntax'
         )
     return int(digits)
 
@@ -39,12 +40,12 @@ class WriteOptions:
     def document(self, operation: str, group: str) -> dict[str, Any]:
         """The options as an object. A patch is an update or a create."""
         kind = "CreateOptions" if operation == "CREATE" else "UpdateOptions"
-        named = {"fieldManager": self.named_manager, "fieldValidation": self.named_validation}
+        values = {"fieldManager": self.named_manager, "fieldValidation": self.named_validation}
         return {
             "kind": kind,
             "apiVersion": f"{group}/v1",
             **({"dryRun": ["All"]} if self.dry_run else {}),
-            **{name: value for name, value in named.items() if value},
+            **{name: value for name, value in values.items() if value},
         }
 
 
@@ -59,20 +60,20 @@ class DeleteOptions:
 
     def document(self, operation: str, group: str) -> dict[str, Any]:
         """The options as an object."""
-        made: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": f"{group}/v1"}
+        result: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": f"{group}/v1"}
         if self.grace_period is not None:
-            made["gracePeriodSeconds"] = self.grace_period
-        named = {"uid": self.uid, "resourceVersion": self.revision}
-        conditions = {name: value for name, value in named.items() if value}
+            result["gracePeriodSeconds"] = self.grace_period
+        values = {"uid": self.uid, "resourceVersion": self.revision}
+        conditions = {name: value for name, value in values.items() if value}
         if conditions:
-            made["preconditions"] = conditions
+            result["preconditions"] = conditions
         if self.cascades:
-            made["orphanDependents"] = False
+            result["orphanDependents"] = False
         elif self.propagation:
-            made["propagationPolicy"] = self.propagation
+            result["propagationPolicy"] = self.propagation
         if self.dry_run:
-            made["dryRun"] = ["All"]
-        return made
+            result["dryRun"] = ["All"]
+        return result
 
 
 @dataclass(slots=True)
@@ -114,16 +115,16 @@ def check_preconditions(
 ) -> StatusError | None:
     """The Conflict if the uid or resourceVersion precondition of a delete does not match, else
     None."""
-    for name, label, wanted in (
+    for name, label, expected in (
         ("uid", "UID", options.uid),
         ("resourceVersion", "ResourceVersion", options.revision),
     ):
-        found = metadata.get(name, "")
-        if wanted and wanted != found:
-            why = (
-                f"the {label} in the precondition ({wanted}) does not match the {label} in record"
-                f" ({found}). The object might have been"
+        actual = metadata.get(name, "")
+        if expected and expected != actual:
+            message = (
+                f"the {label} in the precondition ({expected}) does not match the {label} in record"
+                f" ({actual}). The object might have been"
                 + (" deleted and then recreated" if name == "uid" else " modified")
             )
-            return conflict(ResourceRef(ref.group, kind, ref.name), why)
+            return conflict(ResourceRef(ref.group, kind, ref.name), message)
     return None

@@ -31,7 +31,7 @@ class Patch:
     (given the document before and after), and the duplicate keys in it."""
 
     apply: Callable[[Object], Object]
-    shown: Callable[[Object, Object], str]
+    render: Callable[[Object, Object], str]
     repeated: list[str]
     explain: Callable[[DecodeError], str] = str
 
@@ -39,19 +39,19 @@ class Patch:
 class _Refused(Exception):
     """The patched document is not a valid object of the type."""
 
-    def __init__(self, why: str, *, strict: bool) -> None:
-        super().__init__(why)
-        self.why = why
+    def __init__(self, message: str, *, strict: bool) -> None:
+        super().__init__(message)
+        self.message = message
         self.strict = strict
 
 
 def apply_patch(
-    api: Api, operation: Operation, view: View, read: Patch, old: Object, options: WriteOptions
+    api: Api, operation: Operation, view: View, patch: Patch, old: Object, options: WriteOptions
 ) -> Object:
     """The stored object after the patch; name and namespace are checked."""
-    before = view.read_to_change(old)
+    original = view.read_to_change(old)
     try:
-        document = read.apply(before)
+        document = patch.apply(original)
     except OperationFailed:
         raise StatusError(
             422,
@@ -62,19 +62,19 @@ def apply_patch(
     except (MalformedPatch, UnsupportedPatch) as error:
         raise bad_request(str(error)) from None
     except DecodeError as mismatch:
-        refusal = _Refused(read.explain(mismatch), strict=False)
-        raise _refusal(api, read.shown(before, before), refusal) from None
-    view = _spoken(api, view, document)
+        refusal = _Refused(patch.explain(mismatch), strict=False)
+        raise _refusal(api, patch.render(original, original), refusal) from None
+    view = _view_of_document(api, view, document)
     try:
-        value = _decoded(api, operation, view, read, document, options, old)
+        value = _decoded(api, operation, view, patch, document, options, old)
     except _Refused as refused:
-        raise _refusal(api, read.shown(before, document), refused) from None
+        raise _refusal(api, patch.render(original, document), refused) from None
     write_pipeline.check_name(operation.name, value["metadata"])
     write_pipeline.set_namespace(operation, value["metadata"])
     return view.write(old, value)
 
 
-def _spoken(api: Api, view: View, document: Object) -> View:
+def _view_of_document(api: Api, view: View, document: Object) -> View:
     """The view in the apiVersion of the patched document: a patch may switch to any served version
     of the kind."""
     api_version = document.get("apiVersion")
@@ -84,17 +84,17 @@ def _spoken(api: Api, view: View, document: Object) -> View:
     if view.resource.is_scale or main.custom is not None:
         return view
     group, _, version = api_version.rpartition("/")
-    other = api.resources.find(group, version, main.name)
-    if other is None or other.stored_struct is not main.stored_struct:
+    converted = api.resources.find(group, version, main.name)
+    if converted is None or converted.stored_struct is not main.stored_struct:
         return view
-    return View(api, other)
+    return View(api, converted)
 
 
 def _decoded(
     api: Api,
     operation: Operation,
     view: View,
-    read: Patch,
+    patch: Patch,
     document: Object,
     options: WriteOptions,
     old: Object,
@@ -102,9 +102,9 @@ def _decoded(
     """Decode the patched document."""
     document = dict(document)
     if not document.get("apiVersion"):
-        _reject_missing_version(operation, read, document, options)
+        _reject_missing_version(operation, patch, document, options)
     if view.resource.lacks_protobuf:
-        _check_custom(operation, view, read, document, options)
+        _check_custom(operation, view, patch, document, options)
     kind = document.pop("kind", None) or view.kind
     api_version = document.pop("apiVersion", None) or view.api_version
     is_foreign = kind != view.kind or api_version != view.api_version
@@ -114,15 +114,15 @@ def _decoded(
     try:
         value = decode_beside(view.main, view.struct, document, old, unknown)
     except DecodeError as error:
-        strict = bool(read.repeated or unknown_paths(view.struct, document))
-        raise _Refused(read.explain(error), strict=strict) from None
-    if unknown or read.repeated:
+        strict = bool(patch.repeated or unknown_paths(view.struct, document))
+        raise _Refused(patch.explain(error), strict=strict) from None
+    if unknown or patch.repeated:
         operation.has_unknown_fields = bool(unknown)
         paths = _unknown_paths(view, document) if unknown else []
-        found = strict_errors(paths, read.repeated)
+        errors = strict_errors(paths, patch.repeated)
         if options.validation == "Strict":
-            raise _Refused(f"strict decoding error: {', '.join(found)}", strict=True)
-        warn_of(operation, found, options.validation)
+            raise _Refused(f"strict decoding error: {', '.join(errors)}", strict=True)
+        warn_of(operation, errors, options.validation)
     if api.dialect.required_fields_refused:
         check_required(view.resource, document)
     return value
@@ -136,14 +136,14 @@ def _unknown_paths(view: View, document: Object) -> list[str]:
 
 
 def _check_custom(
-    operation: Operation, view: View, read: Patch, document: Object, options: WriteOptions
+    operation: Operation, view: View, patch: Patch, document: Object, options: WriteOptions
 ) -> None:
     """Check kind and apiVersion. All fields of a document in another version count as unknown."""
-    why = _unreadable(document.get("apiVersion") or "", document.get("kind"))
-    if not why and not document.get("kind"):
-        why = f"Object 'Kind' is missing in '{read.shown(document, document)}'"
-    if why:
-        raise _Refused(why, strict=False)
+    message = _unreadable(document.get("apiVersion") or "", document.get("kind"))
+    if not message and not document.get("kind"):
+        message = f"Object 'Kind' is missing in '{patch.render(document, document)}'"
+    if message:
+        raise _Refused(message, strict=False)
     if document.get("apiVersion") != view.api_version:
         fields = sorted(set(document) - {"kind", "apiVersion", "metadata"})
         warn_of(operation, strict_errors(fields, []), options.validation)
@@ -151,40 +151,40 @@ def _check_custom(
 
 
 def _reject_missing_version(
-    operation: Operation, read: Patch, document: Object, options: WriteOptions
+    operation: Operation, patch: Patch, document: Object, options: WriteOptions
 ) -> None:
     """Without an apiVersion all fields are unknown, including the name."""
     fields = sorted(name for name in document if name not in ("kind", "apiVersion"))
-    found = strict_errors(fields, read.repeated)
-    if found and options.validation == "Strict":
-        raise _Refused(f"strict decoding error: {', '.join(found)}", strict=True)
-    warn_of(operation, found, options.validation)
+    errors = strict_errors(fields, patch.repeated)
+    if errors and options.validation == "Strict":
+        raise _Refused(f"strict decoding error: {', '.join(errors)}", strict=True)
+    warn_of(operation, errors, options.validation)
     write_pipeline.check_name(operation.name, {})
 
 
 def _foreign(api: Api, view: View, api_version: Any, kind: Any) -> str:
-    why = _unreadable(api_version, kind)
-    return why or foreign_kinds.foreign_kind(api.resources, view.resource, api_version, kind)
+    message = _unreadable(api_version, kind)
+    return message or foreign_kinds.foreign_kind(api.resources, view.resource, api_version, kind)
 
 
 def _unreadable(api_version: Any, kind: Any) -> str:
     """The reason why apiVersion and kind cannot name any type; empty if they can."""
-    for name, found in (("apiVersion", api_version), ("kind", kind)):
-        if found is not None and not isinstance(found, str):
+    for name, value in (("apiVersion", api_version), ("kind", kind)):
+        if value is not None and not isinstance(value, str):
             return (
                 "couldn't get version/kind; json parse error: json: cannot unmarshal"
-                f" {json_kind(found)} into Go struct field .{name} of type string"
+                f" {json_kind(value)} into Go struct field .{name} of type string"
             )
     if api_version.count("/") > 1:
         return f"unexpected GroupVersion string: {api_version}"
     return ""
 
 
-def _refusal(api: Api, shown: str, refused: _Refused) -> StatusError:
+def _refusal(api: Api, patch_text: str, refused: _Refused) -> StatusError:
     """The error for a patch with an invalid result. The specification requires 400 if unknown or
     duplicate fields are involved."""
     if refused.strict and api.dialect.strict_patch_bad_request:
-        return bad_request(refused.why)
+        return bad_request(refused.message)
     causes = Causes()
-    causes.invalid("patch", shown, refused.why)
+    causes.invalid("patch", patch_text, refused.message)
     return invalid(ResourceRef("", ""), causes)

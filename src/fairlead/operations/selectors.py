@@ -20,10 +20,10 @@ _GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
 def select(resource: Resource, labels: str, fields: str) -> Selection:
     """Parse a label and a field selector; raises BadRequest."""
     try:
-        wanted = parse_labels(labels), parse_fields(fields)
+        parsed = parse_labels(labels), parse_fields(fields)
     except SelectorError as error:
         raise bad_request(str(error)) from None
-    return Selection(wanted[0], _known_fields(resource, wanted[1]))
+    return Selection(parsed[0], _known_fields(resource, parsed[1]))
 
 
 def by_name(selection: Selection, name: str) -> Selection:
@@ -35,13 +35,13 @@ def by_name(selection: Selection, name: str) -> Selection:
 def _known_fields(resource: Resource, fields: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
     main = resource.main
     aliases = _field_aliases(main)
-    known = []
+    requirements = []
     for rule in fields:
         name = aliases.get(rule.key, rule.key)
         if name not in _generic_fields(main) and name not in main.selectable:
             raise unknown_field(main, rule.key)
-        known.append(Requirement(name, rule.operator, rule.values))
-    return tuple(known)
+        requirements.append(Requirement(name, rule.operator, rule.values))
+    return tuple(requirements)
 
 
 def _generic_fields(resource: Resource) -> tuple[str, ...]:

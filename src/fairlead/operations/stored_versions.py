@@ -37,33 +37,33 @@ async def to_requested_one(resource: Resource, version: Version) -> Version:
     kind = resource.main.custom
     if kind is None or kind.keeps(version):
         return version
-    return (await _shown(kind, [version]))[0]
+    return (await _convert_all(kind, [version]))[0]
 
 
-async def shown(resource: Resource, versions: list[Version]) -> list[Version]:
+async def to_requested(resource: Resource, versions: list[Version]) -> list[Version]:
     """Stored objects in the version of a resource. Objects that a webhook has to convert are sent
     in one batch."""
     kind = resource.main.custom
     if kind is None or all(map(kind.keeps, versions)):
         return versions
-    return await _shown(kind, versions)
+    return await _convert_all(kind, versions)
 
 
-def are_shown_as_stored(resource: Resource, events: Sequence[Event]) -> bool:
-    """Whether `shown_events` has nothing to convert."""
+def are_in_requested_version(resource: Resource, events: Sequence[Event]) -> bool:
+    """Whether `events_to_requested` has nothing to convert."""
     kind = resource.main.custom
     return kind is None or all(kind.keeps(_content(*event)) for event in events)
 
 
-async def shown_events(resource: Resource, events: Sequence[Event]) -> Sequence[Event]:
+async def events_to_requested(resource: Resource, events: Sequence[Event]) -> Sequence[Event]:
     """The events of a watch in the version of a resource."""
     kind = resource.main.custom
-    if kind is None or are_shown_as_stored(resource, events):
+    if kind is None or are_in_requested_version(resource, events):
         return events
-    made = await _shown(kind, [_content(*event) for event in events])
+    versions = await _convert_all(kind, [_content(*event) for event in events])
     return [
         (type_, _with_content(type_, change, version))
-        for (type_, change), version in zip(events, made, strict=True)
+        for (type_, change), version in zip(events, versions, strict=True)
     ]
 
 
@@ -87,12 +87,12 @@ async def kept(resource: Resource, value: Object) -> Object:
         storage = kind.definition.storage
         if storage is kind:
             return value
-        made = value
+        converted = value
         converter = kind.definition.converter
         if converter is not None:
-            [made] = await converter.convert([_typed(kind, value)], storage.api_version)
+            [converted] = await converter.convert([_typed(kind, value)], storage.api_version)
         if resource.main.custom is kind:
-            return ordered(storage.repaired(made))
+            return ordered(storage.repaired(converted))
         assert resource.main.custom is not None
         kind = resource.main.custom  # the definition changed meanwhile
 
@@ -114,10 +114,12 @@ def _typed(kind: CustomKind, value: Object) -> Object:
     return {"apiVersion": kind.api_version, "kind": kind.definition.kind, **value}
 
 
-async def _shown(kind: CustomKind, versions: list[Version]) -> list[Version]:
-    found = {id(version): version for version in versions if kind.keeps(version)}
-    found.update(_remembered(kind, (one for one in versions if id(one) not in found)))
-    todo = [version for version in versions if id(version) not in found]
+async def _convert_all(kind: CustomKind, versions: list[Version]) -> list[Version]:
+    converted = {id(version): version for version in versions if kind.keeps(version)}
+    converted.update(
+        _cached(kind, (version for version in versions if id(version) not in converted))
+    )
+    todo = [version for version in versions if id(version) not in converted]
     slices = TimeSlices()
     values: list[Object] = []
     for version in todo:
@@ -128,21 +130,21 @@ async def _shown(kind: CustomKind, versions: list[Version]) -> list[Version]:
         values = await converter.convert(values, kind.api_version)
     for version, value in zip(todo, values, strict=True):
         await slices.pause()
-        made = await budget.run(_size(kind, version), _version, version, kind, value)
-        found[id(version)] = made
+        requested = await budget.run(_size(kind, version), _version, version, kind, value)
+        converted[id(version)] = requested
         if converter is None:
-            assert made.body is not None
-            kind.shown.keep((version.key, version.revision), made.body, len(made.body))
-    return [found[id(version)] for version in versions]
+            assert requested.body is not None
+            kind.shown.keep((version.key, version.revision), requested.body, len(requested.body))
+    return [converted[id(version)] for version in versions]
 
 
-def _remembered(kind: CustomKind, versions: Iterable[Version]) -> dict[int, Version]:
-    found = {}
+def _cached(kind: CustomKind, versions: Iterable[Version]) -> dict[int, Version]:
+    versions_by_id = {}
     for version in versions:
         body = kind.shown.get((version.key, version.revision))
         if body is not None:
-            found[id(version)] = _with_body(version, kind, body)
-    return found
+            versions_by_id[id(version)] = _with_body(version, kind, body)
+    return versions_by_id
 
 
 def _repaired(kind: CustomKind, version: Version) -> Object:
@@ -159,13 +161,13 @@ def _size(kind: CustomKind, version: Version) -> int:
     return max(len(version.body or b""), kind.unread_bytes)
 
 
-def _version(source: Version, kind: CustomKind, given: Object) -> Version:
-    value = kind.pruned(given)
+def _version(source: Version, kind: CustomKind, converted: Object) -> Version:
+    value = kind.pruned(converted)
     value["metadata"].pop("resourceVersion", None)
     return _with_body(source, kind, body_of(encode(ordered(value)), source.revision))
 
 
 def _with_body(source: Version, kind: CustomKind, body: bytes) -> Version:
-    made = Version(source.key, source.revision, kind.api_version, body)
-    made.commit = source.commit
-    return made
+    version = Version(source.key, source.revision, kind.api_version, body)
+    version.commit = source.commit
+    return version

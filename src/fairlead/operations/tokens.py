@@ -36,7 +36,7 @@ async def review_token(
     try:
         grant = await api.authentication.tokens.review(spec["token"], audiences)
     except Rejected as rejection:
-        status["error"] = _joined(rejection.reasons)
+        status["error"] = _reasons_text(rejection.reasons)
     else:
         status["authenticated"], status["user"] = True, user_info(grant.user)
         if grant.audiences:
@@ -45,20 +45,20 @@ async def review_token(
     return value
 
 
-def _joined(reasons: tuple[str, ...]) -> str:
+def _reasons_text(reasons: tuple[str, ...]) -> str:
     return reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"
 
 
 def user_info(user: User) -> Object:
     """A user in the form of a review's status."""
-    found: Object = {"username": user.name}
+    result: Object = {"username": user.name}
     if user.uid:
-        found["uid"] = user.uid
+        result["uid"] = user.uid
     if user.groups:
-        found["groups"] = list(user.groups)
+        result["groups"] = list(user.groups)
     if user.extra:
-        found["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return found
+        result["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return result
 
 
 async def request_token(
@@ -102,9 +102,9 @@ def _request_ref(api: Api, name: str) -> ResourceRef:
 
 
 def _limit_lifetime(operation: Operation, spec: Object, most: int) -> None:
-    wanted = spec["expirationSeconds"]
-    if 0 < most < wanted:
-        operation.warn(f"requested expiration of {wanted} seconds shortened to {most} seconds")
+    requested = spec["expirationSeconds"]
+    if 0 < most < requested:
+        operation.warn(f"requested expiration of {requested} seconds shortened to {most} seconds")
         spec["expirationSeconds"] = most
 
 

@@ -85,8 +85,8 @@ class ScaleView(View):
         if self._paths is not None:  # the rules of the kind check the number
             replicas = value["spec"].get("replicas") or 0
             if replicas == UNSET:
-                place = shown(self._paths.spec)
-                raise bad_request(f'the spec replicas field "{place}" cannot be empty')
+                path = shown(self._paths.spec)
+                raise bad_request(f'the spec replicas field "{path}" cannot be empty')
             return with_version(self._paths.write(stored, replicas), value)
         causes = Causes()
         check_scale(value, causes)
@@ -97,12 +97,12 @@ class ScaleView(View):
         self._check_uid(value["metadata"].get("uid", ""), stored["metadata"])
         return write_scale(stored, value)
 
-    def _check_uid(self, wanted: str, metadata: Object) -> None:
+    def _check_uid(self, uid: str, metadata: Object) -> None:
         """Raise Conflict if the Scale belongs to a deleted object of the same name."""
-        if wanted and wanted != metadata["uid"]:
+        if uid and uid != metadata["uid"]:
             ref = ResourceRef(self.main.group, self.resource.name, metadata["name"])
             text = "Precondition failed: UID in precondition: {}, UID in object meta: {}"
-            raise conflict(ref, text.format(wanted, metadata["uid"]))
+            raise conflict(ref, text.format(uid, metadata["uid"]))
 
     @property
     def _paths(self) -> ScalePaths | None:
@@ -121,13 +121,13 @@ class ScaleView(View):
             check_type(self.struct, config)
         except InvalidConfiguration as error:
             raise bad_request(str(error)) from None
-        whole: Object = {"apiVersion": self.main.api_version, "kind": self.main.kind}
+        result: Object = {"apiVersion": self.main.api_version, "kind": self.main.kind}
         for part, fields in _SCALE_FIELDS.items():
             if isinstance(config.get(part), dict):
-                whole[part] = {name: config[part][name] for name in fields if name in config[part]}
+                result[part] = {name: config[part][name] for name in fields if name in config[part]}
             elif part in config:
-                whole[part] = config[part]
-        return whole
+                result[part] = config[part]
+        return result
 
 
 _SCALE_FIELDS = {

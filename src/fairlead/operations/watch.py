@@ -12,7 +12,7 @@ from fairlead.operations.list import first_visible_revision
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.selectors import by_name
-from fairlead.operations.stored_versions import are_shown_as_stored, shown_events
+from fairlead.operations.stored_versions import are_in_requested_version, events_to_requested
 from fairlead.resources.custom.resource import CustomResource
 from fairlead.resources.registry import Resource
 from fairlead.storage.audience import Event, Watcher, event_type
@@ -38,17 +38,17 @@ class Watch:
     past: AsyncIterator[Sequence[Event]]
     resource: Resource
 
-    async def shown(self, events: Sequence[Event]) -> Sequence[Event]:
+    async def prepare(self, events: Sequence[Event]) -> Sequence[Event]:
         """The events converted to the version of the watch."""
-        return await shown_events(self.resource, events)
+        return await events_to_requested(self.resource, events)
 
     @property
     def name(self) -> str:
         return self.collection.resource
 
-    def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
-        """Whether `shown` would return these events unchanged."""
-        return are_shown_as_stored(self.resource, events)
+    def are_prepared(self, events: Sequence[Event]) -> bool:
+        """Whether `prepare` would return these events unchanged."""
+        return are_in_requested_version(self.resource, events)
 
     def close(self) -> None:
         self.collection.audience.remove(self.watcher)
@@ -67,27 +67,27 @@ async def open_watch(
     resource = operation.resource
     collection = api.collection(resource)
     namespace = operation.namespace if resource.namespaced else ""
-    after = revision_of(options.revision)
+    revision = revision_of(options.revision)
     scope = _scope(resource, namespace, selection)
-    if after:
-        begin = await first_visible_revision(api, operation, selection, after)
-        if after + 1 < begin:
-            raise expired(f"too old resource version: {after} ({begin - 1})")
-    if selection and not after:
+    if revision:
+        begin = await first_visible_revision(api, operation, selection, revision)
+        if revision + 1 < begin:
+            raise expired(f"too old resource version: {revision} ({begin - 1})")
+    if selection and not revision:
         await prepare_index(collection, namespace, selection)
-    watcher = Watcher(scope, selection, after or api.store.revision)
-    if not after:
+    watcher = Watcher(scope, selection, revision or api.store.revision)
+    if not revision:
         past = _synthetic(collection.resource, collection.current(namespace, selection))
         api.store.watch(collection, watcher)
-        return _opened(collection, watcher, past, resource)
+        return _new_watch(collection, watcher, past, resource)
     try:
         changes = api.store.watch(collection, watcher)
     except Compacted as error:
         raise too_old(error, api.store.floor) from None
-    return _opened(collection, watcher, _replayed(changes, scope, selection), resource)
+    return _new_watch(collection, watcher, _replayed(changes, scope, selection), resource)
 
 
-def _opened(
+def _new_watch(
     collection: Collection,
     watcher: Watcher,
     past: AsyncIterator[Sequence[Event]],

@@ -47,9 +47,9 @@ class WebhookObjects:
         if not _is_whole(resource):
             api_version = self._api.resources.api_version_of(resource.body_version)
             return {"kind": resource.kind, "apiVersion": api_version, **value}
-        kind, wanted = attributes.resource.main.custom, resource.main.custom
-        if kind is not None and wanted is not None:
-            return await _converted(kind, wanted, value)
+        kind, target = attributes.resource.main.custom, resource.main.custom
+        if kind is not None and target is not None:
+            return await _converted(kind, target, value)
         main = resource.main
         return typed(main, value if main.sends_stored_bytes else from_stored(main, copied(value)))
 
@@ -57,20 +57,20 @@ class WebhookObjects:
         self, attributes: Attributes, patch: Patch, resource: Resource, size: int
     ) -> None:
         assert attributes.value is not None
-        shown = await self.shown(attributes, attributes.value, resource)
+        document = await self.shown(attributes, attributes.value, resource)
         connects = attributes.operation == CONNECT
         struct = self._options[resource.kind] if connects else resource.struct
         main = resource.main
         is_decoded = _is_whole(resource) and main.sends_stored_bytes and main.custom is None
         decoded = await budget.run(
-            size, _patched, patch, shown, struct, is_decoded and not connects
+            size, _patched, patch, document, struct, is_decoded and not connects
         )
-        made = await self._made(attributes, decoded, resource, size)
-        await budget.run(size, write_pipeline.check_decoded, made)
+        value = await self._to_written_form(attributes, decoded, resource, size)
+        await budget.run(size, write_pipeline.check_decoded, value)
         attributes.value.clear()
-        attributes.value.update(made)
+        attributes.value.update(value)
 
-    async def _made(
+    async def _to_written_form(
         self, attributes: Attributes, value: Object, resource: Resource, size: int
     ) -> Object:
         """Convert a value decoded in the version of `resource` to the form that the write has."""
@@ -83,15 +83,17 @@ class WebhookObjects:
         if not _is_whole(resource):
             fill_defaults(resource.struct, value)
             return value
-        own, given = attributes.resource.main, resource.main
-        if own.custom is None or given.custom is None:
-            value = to_stored(given, value)
-            await budget.run(size, write_pipeline.default, api, own, value, context)
+        own_main, requested_main = attributes.resource.main, resource.main
+        if own_main.custom is None or requested_main.custom is None:
+            value = to_stored(requested_main, value)
+            await budget.run(size, write_pipeline.default, api, own_main, value, context)
             return value
-        await budget.run(size, write_pipeline.default, api, given, value, context)
-        if own.custom is given.custom:
+        await budget.run(size, write_pipeline.default, api, requested_main, value, context)
+        if own_main.custom is requested_main.custom:
             return value
-        return _decoded(own.struct, await _converted(given.custom, own.custom, value))
+        return _decoded(
+            own_main.struct, await _converted(requested_main.custom, own_main.custom, value)
+        )
 
 
 def _is_whole(resource: Resource) -> bool:
@@ -99,40 +101,40 @@ def _is_whole(resource: Resource) -> bool:
     return resource.kind == resource.main.kind
 
 
-def _patched(patch: Patch, shown: Object, struct: Struct, is_decoded: bool) -> Object:
-    """`is_decoded`: the fields of `shown` have the form that decoding produces."""
-    document = patch(shown)
-    if any(document.get(name) != shown[name] for name in _TYPE):
-        given = f"{document.get('apiVersion')}, Kind={document.get('kind')}"
-        raise ShapeError(f"the object became a {given}")
+def _patched(patch: Patch, original: Object, struct: Struct, is_decoded: bool) -> Object:
+    """`is_decoded`: the fields of `original` have the form that decoding produces."""
+    document = patch(original)
+    if any(document.get(name) != original[name] for name in _TYPE):
+        actual_type = f"{document.get('apiVersion')}, Kind={document.get('kind')}"
+        raise ShapeError(f"the object became a {actual_type}")
     if not is_decoded:
         return _decoded(struct, document)
-    same = {name: shown[name] for name in document if _is_same(name, document, shown)}
-    changed = {name: item for name, item in document.items() if name not in same}
-    return {**_decoded(struct, changed), **same}
+    unchanged = {name: original[name] for name in document if _is_same(name, document, original)}
+    changed = {name: item for name, item in document.items() if name not in unchanged}
+    return {**_decoded(struct, changed), **unchanged}
 
 
-def _is_same(name: str, document: Object, shown: Object) -> bool:
+def _is_same(name: str, document: Object, original: Object) -> bool:
     """Whether a field has the same JSON text; equality is not enough: 1 equals true."""
-    return name not in _TYPE and name in shown and dumps(document[name]) == dumps(shown[name])
+    return name not in _TYPE and name in original and dumps(document[name]) == dumps(original[name])
 
 
 def _decoded(struct: Struct, document: Object) -> Object:
-    bare = {name: item for name, item in document.items() if name not in _TYPE}
+    content = {name: item for name, item in document.items() if name not in _TYPE}
     try:
-        made: Object = decoder(struct)(bare, [])
+        value: Object = decoder(struct)(content, [])
     except DecodeError as error:
         raise ShapeError(str(error)) from None
-    return made
+    return value
 
 
-async def _converted(kind: CustomKind, wanted: CustomKind, value: Object) -> Object:
+async def _converted(kind: CustomKind, target: CustomKind, value: Object) -> Object:
     """Convert an object of a custom kind to another of its versions."""
     document = {"kind": kind.definition.kind, "apiVersion": kind.api_version, **value}
-    if kind is wanted or kind.api_version == wanted.api_version:
+    if kind is target or kind.api_version == target.api_version:
         return document
     converter = kind.definition.converter
     if converter is not None:
-        [document] = await converter.convert([document], wanted.api_version)
-    head = {"kind": wanted.definition.kind, "apiVersion": wanted.api_version}
-    return {**head, **wanted.pruned(document)}
+        [document] = await converter.convert([document], target.api_version)
+    head = {"kind": target.definition.kind, "apiVersion": target.api_version}
+    return {**head, **target.pruned(document)}

@@ -58,8 +58,8 @@ def set_namespace(operation: Operation, metadata: Object) -> None:
         metadata.pop("namespace", None)
         return
     namespace = operation.namespace
-    given = metadata.get("namespace", "")
-    if given and given != namespace:
+    object_namespace = metadata.get("namespace", "")
+    if object_namespace and object_namespace != namespace:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -86,9 +86,11 @@ def drop_repeated_owners(operation: Operation, metadata: Object, *, admitted: bo
             owners.append(reference)
     if repeated:
         metadata["ownerReferences"] = owners
-        when = " after mutating admission happens" if admitted or operation.verb == "patch" else ""
+        suffix = (
+            " after mutating admission happens" if admitted or operation.verb == "patch" else ""
+        )
         operation.warn(
-            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner"
+            f".metadata.ownerReferences contains duplicate entries{suffix}; API server dedups owner"
             " references in 1.20+, and may reject such requests as early as 1.24; please fix your"
             f" requests; duplicate UID(s) observed: {', '.join(repeated)}"
         )
@@ -129,8 +131,8 @@ def check_new(api: Api, resource: Resource, value: Object, context: Context) -> 
         if not causes:
             metadata = value["metadata"]
             check_metadata(metadata, resource.namespaced, path_segment, causes, qualified=False)
-    except TooManyCauses as found:
-        causes = found.causes
+    except TooManyCauses as error:
+        causes = error.causes
     if causes:
         raise invalid(behaviour.error_ref(value["metadata"].get("name", "")), causes)
 
@@ -150,8 +152,8 @@ def check_changed(
                 check_condition_states(value, causes)
         else:
             behaviour.check_update(value, old, causes, context)
-    except TooManyCauses as found:
-        causes = found.causes
+    except TooManyCauses as error:
+        causes = error.causes
     if causes:
         raise invalid(behaviour.error_ref(old_metadata["name"]), causes)
 
@@ -191,10 +193,10 @@ def recheck_admitted(operation: Operation, value: Object, entries: list[Object])
     metadata = value["metadata"]
     set_namespace(operation, metadata)
     drop_repeated_owners(operation, metadata, admitted=True)
-    given = metadata.get("managedFields") or []
-    if given != entries:
+    admitted_entries = metadata.get("managedFields") or []
+    if admitted_entries != entries:
         try:
-            entries = decoded(given)
+            entries = decoded(admitted_entries)
         except InvalidFields as error:
             operation.warn(
                 ".metadata.managedFields was in an invalid state after admission; this could be"
@@ -209,15 +211,15 @@ def recheck_admitted(operation: Operation, value: Object, entries: list[Object])
 
 def check_name(name: str, metadata: Object) -> None:
     """Raise BadRequest unless the name in the object equals the name in the URL."""
-    given = metadata.get("name", "")
-    if not given:
+    name_in_object = metadata.get("name", "")
+    if not name_in_object:
         raise bad_request(
             f"the name of the object ({name} based on URL) was undeterminable: name must be"
             " provided"
         )
-    if given != name:
+    if name_in_object != name:
         raise bad_request(
-            f"the name of the object ({given}) does not match the name on the URL ({name})"
+            f"the name of the object ({name_in_object}) does not match the name on the URL ({name})"
         )
 
 
@@ -238,18 +240,18 @@ def check_decoded(value: Object) -> None:
     _check_size(value, MAX_DECODED_BYTES)
 
 
-def _check_size(value: Object, most: int) -> None:
+def _check_size(value: Object, limit: int) -> None:
     try:
-        check_size(value, most)
+        check_size(value, limit)
     except (TooLarge, TooDeep) as error:
-        raise size_error(error, most) from None
+        raise size_error(error, limit) from None
 
 
-def size_error(error: TooLarge | TooDeep, most: int = MAX_STORED_BYTES) -> StatusError:
+def size_error(error: TooLarge | TooDeep, limit: int = MAX_STORED_BYTES) -> StatusError:
     """The error for an object that a patch assembled from allowed parts and that exceeds a
     limit."""
     if isinstance(error, TooLarge):
-        return too_large(most)
+        return too_large(limit)
     return bad_request(str(error))
 
 
@@ -286,7 +288,7 @@ Fence = Callable[[], bool]
 _fence: ContextVar[Fence | None] = ContextVar("fence", default=None)
 
 
-def carry(fence: Fence) -> None:
+def set_fence(fence: Fence) -> None:
     """Set the fence of this task and of every task it starts from now on."""
     _fence.set(fence)
 
@@ -304,23 +306,23 @@ MAX_STRICT_ERRORS = 100
 
 
 def strict_errors(unknown: list[str], repeated: list[str]) -> list[str]:
-    found = [*repeated, *(f'unknown field "{path}"' for path in unknown)]
-    return list(dict.fromkeys(found))[:MAX_STRICT_ERRORS]
+    errors = [*repeated, *(f'unknown field "{path}"' for path in unknown)]
+    return list(dict.fromkeys(errors))[:MAX_STRICT_ERRORS]
 
 
-def warn_of(operation: Operation, found: list[str], validation: str) -> None:
+def warn_of(operation: Operation, errors: list[str], validation: str) -> None:
     if validation == "Warn":
-        for text in found:
+        for text in errors:
             operation.warn(text)
 
 
 def custom_type_error(resource: Resource, value: Object) -> StatusError | None:
     """The error for a custom object whose kind or apiVersion is not that of the resource."""
     causes = Causes()
-    for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-        given = value.get(field) or ""
-        if given != wanted:
-            causes.invalid(field, given, f"must be {wanted}")
+    for field, expected in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        actual = value.get(field) or ""
+        if actual != expected:
+            causes.invalid(field, actual, f"must be {expected}")
     if not causes:
         return None
     metadata = value.get("metadata")

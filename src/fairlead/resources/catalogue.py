@@ -19,10 +19,10 @@ def behaviour_of(resource: Resource) -> Behaviour:
         return resource.make_behaviour(resource)
     package = f"{__package__}.{resource.group_version.short}"
     behaviours: dict[str, str] = import_module(package).BEHAVIOURS if find_spec(package) else {}
-    where = behaviours.get(resource.key)
-    if where is None:
+    path = behaviours.get(resource.key)
+    if path is None:
         return Behaviour(resource)
-    module, _, name = where.rpartition(".")
+    module, _, name = path.rpartition(".")
     behaviour: Behaviour = getattr(import_module(f"{package}.{module}"), name)(resource)
     return behaviour
 
@@ -50,10 +50,10 @@ def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str
         fields: dict[str, str] = {}
         for name, parent, leaf, unset in rows:  # a later path that is set overrides
             holder = value.get(parent) if parent else value
-            read = holder.get(leaf) if holder else None
-            if read.__class__ is not str:
-                read = "" if read is None else _text(read)
-            fields[name] = read or fields.get(name) or unset
+            text = holder.get(leaf) if holder else None
+            if text.__class__ is not str:
+                text = "" if text is None else _text(text)
+            fields[name] = text or fields.get(name) or unset
         return fields
 
     return select

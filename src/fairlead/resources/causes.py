@@ -48,7 +48,7 @@ class Causes(list[Cause]):
     the limit of a response, so that no check runs on for long after that."""
 
     # Class attributes: one instance is made for every write, and most stay empty.
-    _left = MAX_CAUSE_BYTES
+    _remaining_bytes = MAX_CAUSE_BYTES
     sound: object = None  # metadata whose contents passed the checks
 
     def append(self, cause: Cause) -> None:
@@ -57,8 +57,8 @@ class Causes(list[Cause]):
             clipped(cause.field, MAX_FIELD_LENGTH),
         )
         super().append(Cause(cause.reason, text, field))
-        self._left -= len(text) + len(field)
-        if len(self) >= MAX_CAUSES or self._left <= 0:
+        self._remaining_bytes -= len(text) + len(field)
+        if len(self) >= MAX_CAUSES or self._remaining_bytes <= 0:
             raise TooManyCauses(self)
 
     def add(self, reason: str, field: str, text: str, detail: str = "") -> None:
@@ -77,8 +77,8 @@ class Causes(list[Cause]):
             self.invalid(field, value, detail)
 
     def unsupported(self, field: str, value: Any, supported: Sequence[str]) -> None:
-        listed = ", ".join(quote(text) for text in supported)
-        detail = f"supported values: {listed}" if supported else ""
+        values = ", ".join(quote(text) for text in supported)
+        detail = f"supported values: {values}" if supported else ""
         self.add("FieldValueNotSupported", field, f"Unsupported value: {show(value)}", detail)
 
     def duplicate(self, field: str, value: Any) -> None:

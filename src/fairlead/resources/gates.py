@@ -66,8 +66,8 @@ class GateError(ValueError):
 class Gates:
     """The state of all feature gates."""
 
-    def __init__(self, chosen: Mapping[str, bool] | None = None) -> None:
-        self._on = {**DEFAULTS, **(chosen or {})}
+    def __init__(self, settings: Mapping[str, bool] | None = None) -> None:
+        self._on = {**DEFAULTS, **(settings or {})}
 
     def __getitem__(self, name: str) -> bool:
         return self._on[name]
@@ -79,7 +79,7 @@ def is_gate(name: str) -> bool:
 
 def parse_gates(text: str) -> Gates:
     """Read `Name=true,Other=false`; raises GateError."""
-    chosen: dict[str, bool] = {}
+    settings: dict[str, bool] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, equals, value = part.partition("=")
         if not equals:
@@ -90,12 +90,12 @@ def parse_gates(text: str) -> Gates:
         if name in _STAGES:
             for gate, default in DEFAULTS.items():
                 if default is _STAGES[name]:
-                    chosen.setdefault(gate, on)
+                    settings.setdefault(gate, on)
         elif name not in DEFAULTS:
             raise GateError(f"unrecognized feature gate: {name}")
         else:
-            chosen[name] = on
-    return Gates(chosen)
+            settings[name] = on
+    return Gates(settings)
 
 
 # Booleans in flags and in some annotations

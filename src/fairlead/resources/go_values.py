@@ -35,9 +35,9 @@ def go_selector(selector: Mapping[str, Any]) -> GoValue:
     """A label selector as a Go struct."""
     rules = given_list(selector, "matchExpressions")
     kind = "[]v1.LabelSelectorRequirement"
-    listed = f"{kind}(nil)" if rules is None else f"{kind}{{{', '.join(map(_rule, rules))}}}"
+    expressions = f"{kind}(nil)" if rules is None else f"{kind}{{{', '.join(map(_rule, rules))}}}"
     labels = go_map(given_map(selector, "matchLabels"))
-    return GoValue(f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{listed}}}")
+    return GoValue(f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{expressions}}}")
 
 
 def go_time(text: str | None) -> GoValue:

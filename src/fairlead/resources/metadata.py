@@ -134,19 +134,19 @@ def check_owner_references(
     if references and len(references) > _MAX_REFERENCES:
         causes.too_many(path, len(references), _MAX_REFERENCES)
         return
-    first = ""
+    controller = ""
     for reference in references or ():
         _check_owner_reference(reference, path, causes)
         if not reference.get("controller"):
             continue
-        if first:
+        if controller:
             detail = (
                 "Only one reference can have Controller set to true. Found"
-                f' "true" in references for {first} and {reference["name"]}'
+                f' "true" in references for {controller} and {reference["name"]}'
             )
             causes.invalid(path, _shown_owners(references or [], reference), detail)
         else:
-            first = reference["name"]
+            controller = reference["name"]
 
 
 def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes) -> None:
@@ -248,8 +248,8 @@ def check_metadata_update(
     if old.get("deletionTimestamp") is not None:
         _check_new_finalizers(metadata, old, causes, path)
     generation: int = metadata.get("generation", 0)
-    before: int = old.get("generation", 0)
-    if generation < before:
+    old_generation: int = old.get("generation", 0)
+    if generation < old_generation:
         causes.invalid(f"{path}.generation", generation, "must not be decremented")
     for name in _IMMUTABLE:
         _check_immutable(name, metadata.get(name), old.get(name), causes, path)

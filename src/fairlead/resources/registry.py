@@ -86,8 +86,8 @@ class Resource:
         self.namespaced: bool = parent.namespaced if parent else "namespaced" in marks
         listed = marks.get("verbs")
         self.verbs = tuple(listed.split(",")) if listed else _default_verbs(parent)
-        self.short_names = _words(marks.get("short"))
-        self.categories = _words(marks.get("in"))
+        self.short_names = _comma_list(marks.get("short"))
+        self.categories = _comma_list(marks.get("in"))
         self.returns_deleted = "returns" in marks
         self.creates_on_update = "upsert" in marks
         self.conditional = "conditional" in marks
@@ -95,7 +95,7 @@ class Resource:
         self.known_specs = ContentCache[bytes]("decoded specs") if "templated" in marks else None
         self.plentiful: bool = parent.plentiful if parent else "plentiful" in marks
         self.counts_generation = "generation" in marks
-        self.selectable = _words(marks.get("select"))
+        self.selectable = _comma_list(marks.get("select"))
         self.deprecation = self._deprecation(marks.get("deprecated", ""))
         self.removed_release = self._removed_release(marks.get("deprecated", ""))
         self.storage_prefix = marks.get("path", name)
@@ -198,7 +198,7 @@ class Resource:
         return f"{namespace}/{name}" if self.namespaced else name
 
 
-def _words(text: str | None) -> tuple[str, ...]:
+def _comma_list(text: str | None) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
 
 
@@ -246,9 +246,9 @@ class Resources:
         return group_version
 
     def _add(self, group_version: GroupVersion, words: list[str]) -> None:
-        name, kind, *rest = words
-        rest = [self.dialect.group_name(mark) for mark in rest]
-        marks = {word: value for word, _, value in (mark.partition("=") for mark in rest)}
+        name, kind, *marks_text = words
+        marks_text = [self.dialect.group_name(mark) for mark in marks_text]
+        marks = {word: value for word, _, value in (mark.partition("=") for mark in marks_text)}
         top, slash, _ = name.partition("/")
         parent = group_version.resources[top] if slash else None
         self.add(Resource(self.dialect, self.types, group_version, name, kind, marks, parent))

@@ -79,8 +79,10 @@ def _set_resource(
     api_version, _, name = key.rpartition("/")
     for group_version in resources.group_versions():
         if group_version.api_version == api_version and name in group_version.resources:
-            chosen = single.setdefault(api_version, _enabled_resources(group_version, enabled))
-            chosen.add(name) if value else chosen.discard(name)
+            resource_names = single.setdefault(
+                api_version, _enabled_resources(group_version, enabled)
+            )
+            resource_names.add(name) if value else resource_names.discard(name)
             return
     raise RuntimeConfigError(f"unknown api group, version or resource: {key}")
 

@@ -27,7 +27,7 @@ class OwnOperations:
     def __init__(self, auditor: Auditor) -> None:
         self._auditor = auditor
 
-    async def begun(self, operation: Operation, value: Any) -> Told:
+    async def begin(self, operation: Operation, value: Any) -> AuditedOperation:
         auditor, place = self._auditor, _place(operation)
         record = Record(auditor.names, new_id(), clock.time())
         part = caller(_HERE, f"fairlead/{operation.user.name.rpartition(':')[2]}")
@@ -35,18 +35,18 @@ class OwnOperations:
         subject = auditor.subjects.made(operation.user, place, place.name, uri, part)
         record.judge(subject)
         LEVEL_COUNTS.add(of=(LEVELS[record.level],))
-        told = Told(auditor, record, operation, place)
+        told = AuditedOperation(auditor, record, operation, place)
         if not record.level:
             return told
         if isinstance(value, dict):
             operation.identity = (value["metadata"].get("name", ""), "", "")
             if record.level >= REQUEST:
-                record.request_object = told.shown(value)
+                record.request_object = told.encoded(value)
         await told.tell(RECEIVED, record.received)
         return told
 
 
-class Told:
+class AuditedOperation:
     """An operation that is being audited."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Told:
         self._operation = operation
         self._place = place
 
-    async def ended(self, failure: BaseException | None) -> None:
+    async def end(self, failure: BaseException | None) -> None:
         record = self._record
         if not record.level:
             return
@@ -69,12 +69,12 @@ class Told:
             record.code = error.code
             record.status = shown_status(error, self._place, record.level)
         elif record.level >= REQUEST_RESPONSE:
-            record.response_object = self.shown(self._operation.result)
+            record.response_object = self.encoded(self._operation.result)
         record.decision = self._operation.decision
         record.complement(self._place, self._operation)
         await self.tell(COMPLETE, stamp())
 
-    def shown(self, value: Any) -> bytes | None:
+    def encoded(self, value: Any) -> bytes | None:
         """Encode an object with kind and apiVersion, as in a response."""
         resource = self._operation.resource
         if isinstance(value, Version):

@@ -29,7 +29,7 @@ class _Entry:
         self.first = self.last = now
         self.count = 1
 
-    def shown(self) -> Object:
+    def document(self) -> Object:
         return {
             "time": _time(self.last),
             "firstTime": _time(self.first),
@@ -60,9 +60,9 @@ class Denied:
         if len(self._entries) > _MOST:
             self._entries.popitem(last=False)
 
-    def shown(self, user: str | None = None) -> list[Object]:
+    def document(self, user: str | None = None) -> list[Object]:
         """The entries of a user or of all users, newest last."""
-        return [one.shown() for one in self._entries.values() if user in (None, one.user)]
+        return [one.document() for one in self._entries.values() if user in (None, one.user)]
 
 
 def _facts(request: Request, error: Refused) -> Object:

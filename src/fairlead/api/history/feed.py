@@ -117,11 +117,11 @@ class Feed:
             async for changes in walk.forth(after, upto):
                 yield [(one.kind, one) for one in changes if self.watcher.told(one) is not None]
 
-    def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
+    def are_prepared(self, events: Sequence[Event]) -> bool:
         """False: rights must be checked and items made first."""
         return False
 
-    async def shown(self, events: Sequence[Event]) -> Sequence[Event]:
+    async def prepare(self, events: Sequence[Event]) -> Sequence[Event]:
         if not self._store.log.foresees:
             await asyncio.sleep(_UNTIL_KNOWN)
         found: list[Event] = []

@@ -71,7 +71,7 @@ class HistoryPage:
         path = target.path.rstrip("/")
         if path == DENIED:
             only = request.user.name if flag(request, "mine") else None
-            denied = {"items": self._denied.shown(only)}
+            denied = {"items": self._denied.document(only)}
             return await self._document(request, denied, "DeniedRequests")
         if path != ALL:
             raise no_such_path()

@@ -83,15 +83,15 @@ class FaultyWatch(Watch):
         self._faults = faults
         self._cut = cut
 
-    def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
-        """False: all events must pass through `shown`."""
+    def are_prepared(self, events: Sequence[Event]) -> bool:
+        """False: all events must pass through `prepare`."""
         return False
 
-    async def shown(self, events: Sequence[Event]) -> Sequence[Event]:
+    async def prepare(self, events: Sequence[Event]) -> Sequence[Event]:
         if self._cut is not None:
             asyncio.get_running_loop().call_soon(self._cut.exchange.abort)
         found: list[Event] = []
-        for event in await super().shown(events):
+        for event in await super().prepare(events):
             found += self._after_faults(event)
         return found
 

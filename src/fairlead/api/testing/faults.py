@@ -62,7 +62,7 @@ class Fault:
         if min(numbers) < 0 or (self.events.get("repeat") or 0) < 0:
             raise bad_request("spec: count, skip, stale, delay and repeat cannot be negative")
 
-    def shown(self) -> Object:
+    def document(self) -> Object:
         status = {"matched": self._matched, "applied": self._applied}
         return {**self._value, "status": status}
 

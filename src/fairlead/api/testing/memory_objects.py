@@ -29,7 +29,7 @@ Look = Callable[[], Mapping[str, Object]]
 class Shown(Protocol):
     """A thing that can be shown as an object, without kind and apiVersion."""
 
-    def shown(self) -> Object: ...
+    def document(self) -> Object: ...
 
 
 Kept = TypeVar("Kept", bound=Shown)
@@ -47,7 +47,7 @@ class Shelf(Generic[Kept]):
     def handlers(self, key: str) -> Handlers:
         """The handlers of a resource, by its key."""
         return {
-            **reading(key, lambda: {name: one.shown() for name, one in self.things.items()}),
+            **reading(key, lambda: {name: one.document() for name, one in self.things.items()}),
             (key, "create"): acting(self._create),
             (key, "delete"): self._delete,
             (key, "deletecollection"): self._delete_all,
@@ -74,10 +74,10 @@ class Shelf(Generic[Kept]):
             raise forbidden(ref, f"there are {self._most} already")
         set_system_fields(metadata)
         made = self.things[name] = self._make(value)
-        return made.shown()
+        return made.document()
 
     async def _delete(self, api: Api, request: Request, operation: Operation) -> Answer:
-        uid = self.find(operation).shown()["metadata"]["uid"]
+        uid = self.find(operation).document()["metadata"]["uid"]
         del self.things[operation.name]
         return succeeded(api, request, operation, uid)
 

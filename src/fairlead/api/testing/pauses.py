@@ -15,7 +15,7 @@ KEY = "testing/v1/controllers"
 def handlers(work: Mapping[str, Work]) -> Handlers:
     """The handlers of Controller objects. `work` maps controller names to their work queues."""
 
-    def shown(name: str) -> Object:
+    def document(name: str) -> Object:
         found = work[name]
         status = {
             "paused": found.is_paused,
@@ -32,14 +32,14 @@ def handlers(work: Mapping[str, Work]) -> Handlers:
 
     async def pause(operation: Operation, value: Object) -> Object:
         find(operation).pause()
-        return shown(operation.name)
+        return document(operation.name)
 
     async def resume(operation: Operation, value: Object) -> Object:
         find(operation).resume()
-        return shown(operation.name)
+        return document(operation.name)
 
     return {
-        **reading(KEY, lambda: {name: shown(name) for name in sorted(work)}),
+        **reading(KEY, lambda: {name: document(name) for name in sorted(work)}),
         (f"{KEY}/pause", "create"): acting(pause),
         (f"{KEY}/resume", "create"): acting(resume),
     }

@@ -47,7 +47,7 @@ class Entry:
             "contentType": request.header(b"content-type"),
         }
 
-    def shown(self) -> Object:
+    def document(self) -> Object:
         value: Object = {"metadata": {"name": str(self.number)}, "spec": self._known()}
         if self.code:
             value["status"] = {"code": self.code, "seconds": round(self.seconds, 6)}
@@ -101,7 +101,7 @@ class Record:
             entry.end(request, code, seconds)
 
     def handlers(self) -> Handlers:
-        listed = reading(KEY, lambda: {str(one.number): one.shown() for one in self._entries})
+        listed = reading(KEY, lambda: {str(one.number): one.document() for one in self._entries})
         return {**listed, (KEY, "deletecollection"): self._clear}
 
     async def _clear(self, api: Api, request: Request, operation: Operation) -> Answer:

@@ -30,7 +30,7 @@ class Snapshot:
             for collection in store.collections()
         }
 
-    def shown(self) -> Object:
+    def document(self) -> Object:
         count = sum(map(len, self._state.values()))
         status = {"resourceVersion": str(self._revision), "objects": count}
         return {"metadata": self._metadata, "status": status}

@@ -20,7 +20,7 @@ from fairlead.controllers.events import NORMAL, Recorder
 from fairlead.controllers.metrics import LEADING
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.operations.write_pipeline import carry
+from fairlead.operations.write_pipeline import set_fence
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change
 
@@ -125,7 +125,7 @@ class Elector:
     async def _lead(self) -> None:
         LEADING.set(1, of=(self._lease.name,))
         self._announce("became leader")
-        carry(lambda: self.leads)
+        set_fence(lambda: self.leads)
         try:
             await self._work()
         finally:
