@@ -78,7 +78,7 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
             check_values(raw)
             value = parse_json(raw)
             if resource.lacks_protobuf or recurs(resource.struct):  # may be nested deeply
-                repeated = _told(duplicate_fields(raw, value))
+                repeated = _duplicate_errors(duplicate_fields(raw, value))
         else:
             value, repeated = parse_yaml(raw)
         if value is None:
@@ -87,7 +87,7 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
             raise BodyError(not_an_object(value))
         _check_type_meta(value)
     except (BodyError, TooDeep) as error:
-        raise _unread(resource, error, raw) from None
+        raise _unreadable(resource, error, raw) from None
     return value, repeated
 
 
@@ -95,25 +95,25 @@ def _repeated(resource: Resource, raw: bytes, parsed: Object, texts: int = UNCOU
     """Errors about duplicate keys in JSON. `texts` is the number of strings in the document, if the
     decoder has counted them. Raises 400 for a body that is nested too deeply."""
     try:
-        return _told(duplicate_fields(raw, parsed, texts))
+        return _duplicate_errors(duplicate_fields(raw, parsed, texts))
     except TooDeep as error:
-        raise _unread(resource, error, raw) from None
+        raise _unreadable(resource, error, raw) from None
 
 
-def _told(repeated: list[str]) -> list[str]:
+def _duplicate_errors(repeated: list[str]) -> list[str]:
     return [f'duplicate field "{path}"' for path in repeated]
 
 
-def _unread(resource: Resource, error: BodyError | TooDeep, raw: bytes) -> StatusError:
-    what = f"couldn't get version/kind; json parse error: {error}"
+def _unreadable(resource: Resource, error: BodyError | TooDeep, raw: bytes) -> StatusError:
+    message = f"couldn't get version/kind; json parse error: {error}"
     if str(error).startswith("yaml:"):
-        what = str(error)
-    return _unrecognized(resource, what, raw)
+        message = str(error)
+    return _unrecognized(resource, message, raw)
 
 
-def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:
+def _unrecognized(resource: Resource, reason: str, raw: bytes) -> StatusError:
     return bad_request(
-        f"the object provided is unrecognized (must be of type {resource.kind}): {why}"
+        f"the object provided is unrecognized (must be of type {resource.kind}): {reason}"
         f" ({summary(raw)})"
     )
 
@@ -141,10 +141,10 @@ def _parse_message(raw: bytes, resource: Resource) -> tuple[Object, list[str]]:
 
 def _check_type_meta(value: Object) -> None:
     for name in ("apiVersion", "kind"):
-        found = value.get(name)
-        if found is not None and not isinstance(found, str):
+        field = value.get(name)
+        if field is not None and not isinstance(field, str):
             raise BodyError(
-                f"json: cannot unmarshal {json_kind(found)} into Go struct field .{name}"
+                f"json: cannot unmarshal {json_kind(field)} into Go struct field .{name}"
                 " of type string"
             )
 
@@ -156,26 +156,26 @@ def check_kind(resources: Resources, resource: Resource, value: Object, raw: byt
     api_version = value.get("apiVersion") or own_version
     if kind == resource.kind and api_version == own_version:
         return
-    api_version = _understood(resource, api_version, raw)
+    api_version = _normalized_version(resource, api_version, raw)
     own_group = own_version.rpartition("/")[0]
     if not api_version or api_version == f"{own_group}/":
         api_version = own_version
     if kind == resource.kind and api_version == own_version:
         return
     if api_version[-1] == "/":
-        what = f"Object 'apiVersion' is missing in '{raw.decode('utf-8', 'replace')}'"
-        raise bad_request(f'{kind} in version "" cannot be handled as a {resource.kind}: {what}')
+        message = f"Object 'apiVersion' is missing in '{raw.decode('utf-8', 'replace')}'"
+        raise bad_request(f'{kind} in version "" cannot be handled as a {resource.kind}: {message}')
     if foreign_kinds.is_same_kind(resources, resource, own_group, api_version, kind):
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API"
             f" version ({own_version})"
         )
-    why = foreign_kinds.foreign_kind(resources, resource, api_version, kind)
-    where = f'{kind} in version "{api_version.rpartition("/")[2]}"'
-    raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")
+    reason = foreign_kinds.foreign_kind(resources, resource, api_version, kind)
+    document = f'{kind} in version "{api_version.rpartition("/")[2]}"'
+    raise bad_request(f"{document} cannot be handled as a {resource.kind}: {reason}")
 
 
-def _understood(resource: Resource, api_version: str, raw: bytes) -> str:
+def _normalized_version(resource: Resource, api_version: str, raw: bytes) -> str:
     """The normalized apiVersion of a body: the core group may be written with an empty group
     (`/v1`)."""
     if api_version.count("/") > 1:
@@ -186,11 +186,11 @@ def _understood(resource: Resource, api_version: str, raw: bytes) -> str:
 def _check_custom_kind(resource: Resource, value: Object, raw: bytes) -> None:
     """Check kind and apiVersion of a custom object, both of which are required."""
     if not value.get("kind"):
-        what = f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'"
-        raise _unrecognized(resource, what, raw)
+        message = f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'"
+        raise _unrecognized(resource, message, raw)
     api_version = value.get("apiVersion") or ""
     if api_version != resource.api_version:
-        api_version = _understood(resource, api_version, raw)
+        api_version = _normalized_version(resource, api_version, raw)
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version"
             f" ({resource.api_version})"
@@ -233,8 +233,8 @@ def decode_body(
             raise
     metadata = value.get("metadata")
     if metadata:
-        named = metadata.get("name", ""), metadata.get("uid", "")
-        operation.identity = (*named, metadata.get("resourceVersion", ""))
+        name_and_uid = metadata.get("name", ""), metadata.get("uid", "")
+        operation.identity = (*name_and_uid, metadata.get("resourceVersion", ""))
     if len(raw) > budget.LIGHT:
         check_decoded(value)
     return value
@@ -255,12 +255,12 @@ def _decode_message(api: Api, resource: Resource, raw: bytes) -> Object | None:
     if resource.dialect.required_fields_refused:
         return None
     try:
-        found = fast_envelope(raw)
+        parts = fast_envelope(raw)
     except ValueError:
         return None
-    if found is None:
+    if parts is None:
         return None
-    api_version, kind, content = found
+    api_version, kind, content = parts
     if kind != resource.kind or api_version != _body_api_version(api.resources, resource):
         return None
     return decoded_message(resource.struct, content)
@@ -295,8 +295,8 @@ def _decode_object(
         else:
             paths = _unknown_paths(resource, value, media_type) if unknown else []
         if validation == "Strict" and (paths or repeated):
-            found = strict_errors(paths, _as_one_error(repeated))
-            raise _not_handled(resource, f"strict decoding error: {', '.join(found)}")
+            errors = strict_errors(paths, _as_one_error(repeated))
+            raise _not_handled(resource, f"strict decoding error: {', '.join(errors)}")
         warn_of(operation, strict_errors(paths, repeated), validation)
     if resource.dialect.required_fields_refused:
         check_required(resource, value, in_message=media_type not in (JSON, YAML))
@@ -325,15 +325,15 @@ def _decode_templated(
     its cached decoded bytes. Also returns the number of strings, see `decode_counting`."""
     decoded: Object
     key = known_specs.key(value["spec"])
-    known = known_specs.get(key)
-    if known is None:
+    cached = known_specs.get(key)
+    if cached is None:
         decoded, texts = decode_counting(resource.struct, value, unknown)
         if key is not None and not unknown:
             known_specs.keep(key, orjson.dumps(decoded["spec"]))
         return decoded, texts
-    rest = {name: item for name, item in value.items() if name != "spec"}
-    decoded = decoder(resource.struct)(rest, unknown)
-    decoded["spec"] = orjson.loads(known)
+    remaining = {name: item for name, item in value.items() if name != "spec"}
+    decoded = decoder(resource.struct)(remaining, unknown)
+    decoded["spec"] = orjson.loads(cached)
     return decoded, UNCOUNTED
 
 
@@ -353,8 +353,8 @@ def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> Statu
     return _not_handled(resource, str(error))
 
 
-def _not_handled(resource: Resource, why: str) -> StatusError:
+def _not_handled(resource: Resource, reason: str) -> StatusError:
     return bad_request(
         f'{resource.kind} in version "{resource.group_version.version}" cannot be handled as a'
-        f" {resource.kind}: {why}"
+        f" {resource.kind}: {reason}"
     )

@@ -49,21 +49,21 @@ class OwnGroups:
         return {group: list(versions) for group, versions in served if group and versions}
 
 
-def resource_list(resources: Resources, found: GroupVersion) -> dict[str, Any]:
+def resource_list(resources: Resources, group_version: GroupVersion) -> dict[str, Any]:
     entries = []
-    builtin = [one for one in found.resources.values() if one.custom is None]
+    builtin = [resource for resource in group_version.resources.values() if resource.custom is None]
     for resource in builtin:
         entries.append(_entry(resources, resource))
         entries += [_entry(resources, sub) for sub in resource.subresources.values()]
     entries.sort(key=lambda entry: str(entry["name"]))
-    for name in sorted(set(found.resources) - {one.name for one in builtin}):
-        custom = found.resources[name]
+    for name in sorted(set(group_version.resources) - {resource.name for resource in builtin}):
+        custom = group_version.resources[name]
         entries.append(_entry(resources, custom))
         entries += [_entry(resources, sub) for sub in custom.subresources.values()]
     value: dict[str, Any] = {"kind": "APIResourceList"}
-    if found.group:
+    if group_version.group:
         value["apiVersion"] = "v1"
-    return {**value, "groupVersion": found.api_version, "resources": entries}
+    return {**value, "groupVersion": group_version.api_version, "resources": entries}
 
 
 def _entry(resources: Resources, resource: Resource) -> dict[str, Any]:
@@ -90,22 +90,24 @@ def _storage_hash(resources: Resources, resource: Resource) -> str:
     """A hash of the group, version and kind in which objects are stored; changes when those
     change."""
     if (custom := resource.custom) is not None:
-        kept = custom.definition.storage.api_version
+        api_version = custom.definition.storage.api_version
     else:
-        kept = resources.api_version_of(resource.stored_version)
-    group, _, version = kept.rpartition("/")
+        api_version = resources.api_version_of(resource.stored_version)
+    group, _, version = api_version.rpartition("/")
     identity = f"{group}/{version}/{resource.kind}"
     return b64encode(sha256(identity.encode()).digest()[:8]).decode()
 
 
 def _group(name: str, versions: Sequence[str]) -> dict[str, Any]:
-    listed = [{"groupVersion": f"{name}/{one}", "version": one} for one in versions]
-    return {"name": name, "versions": listed, "preferredVersion": listed[0]}
+    version_entries = [
+        {"groupVersion": f"{name}/{version}", "version": version} for version in versions
+    ]
+    return {"name": name, "versions": version_entries, "preferredVersion": version_entries[0]}
 
 
 def group_list(groups: Groups) -> dict[str, Any]:
-    listed = [_group(name, versions) for name, versions in groups.versions().items()]
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
+    entries = [_group(name, versions) for name, versions in groups.versions().items()]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": entries}
 
 
 def one_group(name: str, versions: Sequence[str]) -> dict[str, Any]:
@@ -126,25 +128,25 @@ def version(advertised: str = ADVERTISED) -> dict[str, str]:
     of the package."""
     major, minor, *_ = advertised.removeprefix("v").split(".")
     machine = platform.machine().lower()
-    written = Path(fairlead.__file__ or "").stat().st_mtime
+    modified = Path(fairlead.__file__ or "").stat().st_mtime
     return {
         "major": major,
         "minor": re.match(r"\d+", minor)[0],  # type: ignore[index]
         "gitVersion": advertised,
         "gitCommit": sha1(f"fairlead {__version__}".encode(), usedforsecurity=False).hexdigest(),
         "gitTreeState": "clean",
-        "buildDate": format_time(datetime.fromtimestamp(written, UTC)),
+        "buildDate": format_time(datetime.fromtimestamp(modified, UTC)),
         "goVersion": f"python{sys.version_info.major}.{sys.version_info.minor}",
         "compiler": platform.python_implementation().lower(),
         "platform": f"{sys.platform}/{_ARCHITECTURES.get(machine, machine)}",
     }
 
 
-def paths(resources: Resources, groups: Groups, others: list[str]) -> dict[str, Any]:
-    found = ["/api", "/apis", *others, *(f"/api/{name}" for name in resources.groups.get("", {}))]
+def paths(resources: Resources, groups: Groups, pages: list[str]) -> dict[str, Any]:
+    result = ["/api", "/apis", *pages, *(f"/api/{name}" for name in resources.groups.get("", {}))]
     for name, versions in groups.versions().items():
-        found += [f"/apis/{name}", *(f"/apis/{name}/{version}" for version in versions)]
-    return {"paths": sorted(found)}
+        result += [f"/apis/{name}", *(f"/apis/{name}/{version}" for version in versions)]
+    return {"paths": sorted(result)}
 
 
 # Discovery documents in protobuf.
@@ -180,5 +182,5 @@ def _with_verbs_message(struct: Struct) -> Struct:
     entry = resources.type.element
     number = entry.fields["verbs"].number
     fields = {**entry.fields, "verbs": Field("verbs", verbs, Presence.ALWAYS, number)}
-    listed = replace(resources, type=ListOf(replace(entry, fields=fields)))
-    return replace(struct, fields={**struct.fields, "resources": listed})
+    resource_field = replace(resources, type=ListOf(replace(entry, fields=fields)))
+    return replace(struct, fields={**struct.fields, "resources": resource_field})

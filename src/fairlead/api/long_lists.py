@@ -17,7 +17,7 @@ from fairlead.api.negotiation import YAML, Representation
 from fairlead.api.protobuf_cache import is_binary, message_fields
 from fairlead.api.representation import metadata_only, read, table, untyped
 from fairlead.api.stored_tables import Part, can_write, item_writer, row_adder
-from fairlead.api.streamed_answers import PIECE_BYTES, STEP_SECONDS, Encoded, rest, step_lock
+from fairlead.api.streamed_answers import PIECE_BYTES, STEP_SECONDS, Encoded, pause, step_lock
 from fairlead.base import budget
 from fairlead.codec import yaml_writer
 from fairlead.codec.messages.writer import writer
@@ -42,7 +42,7 @@ class _Layout(NamedTuple):
     closing: bytes
 
 
-class _List(NamedTuple):
+class _ListTemplate(NamedTuple):
     """A list without its items: the other fields, the name of the items' field, and the conversion
     of each object to an item."""
 
@@ -62,15 +62,15 @@ def encoded_versions(
 ) -> Encoded:
     """Encode a list of stored versions, from their bytes if the representation allows."""
     if is_binary(resource, representation):
-        listed = _listed(resources, resource, metadata, representation, include)
+        template = _template(resources, resource, metadata, representation, include)
         fields = message_fields(resource, representation, versions)
-        return _message_list(resources, listed, fields, turn)
+        return _message_list(resources, template, fields, turn)
     if not can_write(resource, representation):
         values = (read(resource, version) for version in versions)
         return encoded_list(resources, resource, values, metadata, representation, include, turn)
-    listed = _listed(resources, resource, metadata, representation, include)
-    opening, _, between, closing = _json_layout(listed)
-    if listed.field == "rows":
+    template = _template(resources, resource, metadata, representation, include)
+    opening, _, between, closing = _json_layout(template)
+    if template.field == "rows":
         add = row_adder(resource, representation, include)
     else:
         add = _adder(item_writer(resource, representation), between)
@@ -89,44 +89,44 @@ def encoded_list(
     """Encode a list incrementally, with the same bytes as if encoded at once. Holds a piece at a
     time; for protobuf, whose length comes first, the whole list. `values` have kind and apiVersion
     and may be a lazy iterator. `turn` is awaited before each step."""
-    listed = _listed(resources, resource, metadata, representation, include)
+    template = _template(resources, resource, metadata, representation, include)
     if is_binary(resource, representation):
-        write = writer(_element(resources, listed))
-        fields = (delimited(CONTENT, write(listed.item(value))) for value in values)
-        return _message_list(resources, listed, fields, turn)
-    return Encoded(lambda _: _values(resources, resource, listed, values, representation, turn))
+        write = writer(_element(resources, template))
+        fields = (delimited(CONTENT, write(template.item(value))) for value in values)
+        return _message_list(resources, template, fields, turn)
+    return Encoded(lambda _: _values(resources, resource, template, values, representation, turn))
 
 
 async def _values(
     resources: Resources,
     resource: Resource,
-    listed: _List,
+    template: _ListTemplate,
     values: Iterable[Object],
     representation: Representation,
     turn: Turn | None,
 ) -> AsyncGenerator[bytes]:
     values = iter(values)
-    first = next(values, None)
-    if first is None:
-        yield encode({**listed.head, listed.field: []}, representation, resources)
+    first_value = next(values, None)
+    if first_value is None:
+        yield encode({**template.head, template.field: []}, representation, resources)
         return
-    values = chain((first,), values)
-    if listed.field == "rows":
+    values = chain((first_value,), values)
+    if template.field == "rows":
         values = await _in_order(resource, values, turn)
-    opening, item, between, closing = _layout(representation, listed)
-    add = partial(_adder(item, between), map(listed.item, values))
+    opening, item, between, closing = _layout(representation, template)
+    add = partial(_adder(item, between), map(template.item, values))
     is_slow = representation.media_type == YAML  # one item may exceed a step: use a thread
     async for piece in _text(opening, add, between, closing, turn, is_slow):
         yield piece
 
 
-def _listed(
+def _template(
     resources: Resources,
     resource: Resource,
     metadata: Object,
     representation: Representation,
     include: str,
-) -> _List:
+) -> _ListTemplate:
     dialect = resources.dialect
     meta_version = f"{dialect.meta_group}/{representation.version}"
     if representation.transform == "Table":
@@ -134,26 +134,28 @@ def _listed(
         del head["rows"]
 
         def row(value: Object) -> Object:
-            made = table(dialect, resource, [value], representation, include, {}, False)
-            found: Object = made["rows"][0]
-            return found
+            row_table = table(dialect, resource, [value], representation, include, {}, False)
+            row_object: Object = row_table["rows"][0]
+            return row_object
 
-        return _List(head, "rows", row)
+        return _ListTemplate(head, "rows", row)
     if representation.transform:
         head = {"kind": "PartialObjectMetadataList", "apiVersion": meta_version}
         version = representation.version
-        return _List(
+        return _ListTemplate(
             {**head, "metadata": metadata},
             "items",
             lambda value: metadata_only(dialect, value, version),
         )
     head = {"kind": resource.list_kind, "apiVersion": resource.api_version}
     if resource.custom is not None:
-        return _List({**head, "metadata": {"continue": "", **metadata}}, "items", _as_it_is)
-    return _List({**head, "metadata": metadata}, "items", untyped)
+        return _ListTemplate(
+            {**head, "metadata": {"continue": "", **metadata}}, "items", _unchanged
+        )
+    return _ListTemplate({**head, "metadata": metadata}, "items", untyped)
 
 
-def _as_it_is(value: Object) -> Object:
+def _unchanged(value: Object) -> Object:
     return value
 
 
@@ -164,8 +166,8 @@ async def _in_order(
     order = printers.printer_of(resource).order
     if order is None:
         return values
-    found = [value async for group in _in_steps(values, turn) for value in group]
-    return sorted(found, key=order)
+    objects = [value async for group in _in_steps(values, turn) for value in group]
+    return sorted(objects, key=order)
 
 
 async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterator[list[Object]]:
@@ -176,23 +178,23 @@ async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterato
         group.append(value)
         if perf_counter() >= end:
             yield group
-            await rest(turn)
+            await pause(turn)
             group, end = [], perf_counter() + STEP_SECONDS
     yield group
 
 
-def _layout(representation: Representation, listed: _List) -> _Layout:
+def _layout(representation: Representation, template: _ListTemplate) -> _Layout:
     if representation.media_type == YAML:
-        return _yaml_layout(listed)
+        return _yaml_layout(template)
     if not representation.pretty:
-        return _json_layout(listed)
-    frame = orjson.dumps({**listed.head, listed.field: []}, option=orjson.OPT_INDENT_2)
+        return _json_layout(template)
+    frame = orjson.dumps({**template.head, template.field: []}, option=orjson.OPT_INDENT_2)
     opening = frame.removesuffix(b"]\n}") + b"\n    "
     return _Layout(opening, _indented, b",\n    ", b"\n  ]\n}\n")
 
 
-def _json_layout(listed: _List) -> _Layout:
-    frame = orjson.dumps({**listed.head, listed.field: []})
+def _json_layout(template: _ListTemplate) -> _Layout:
+    frame = orjson.dumps({**template.head, template.field: []})
     return _Layout(frame[:-2], orjson.dumps, b",", b"]}\n")
 
 
@@ -201,12 +203,12 @@ def _indented(item: Object) -> bytes:
     return orjson.dumps(item, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
 
 
-def _yaml_layout(listed: _List) -> _Layout:
-    before = {name: item for name, item in listed.head.items() if name < listed.field}
-    behind = {name: item for name, item in listed.head.items() if name > listed.field}
-    closing = yaml_writer.dump(behind) if behind else b""
+def _yaml_layout(template: _ListTemplate) -> _Layout:
+    fields_before = {name: item for name, item in template.head.items() if name < template.field}
+    fields_after = {name: item for name, item in template.head.items() if name > template.field}
+    closing = yaml_writer.dump(fields_after) if fields_after else b""
     return _Layout(
-        yaml_writer.dump(before) + f"{listed.field}:\n".encode(),
+        yaml_writer.dump(fields_before) + f"{template.field}:\n".encode(),
         yaml_writer.dump_item,
         b"",
         closing,
@@ -223,18 +225,18 @@ async def _text(
 ) -> AsyncGenerator[bytes]:
     """Yield the pieces of a list. Each call of `add` appends the items of one step."""
     piece: list[Part] = [opening]
-    before = b""
+    separator = b""
     while True:
         async with step_lock():
             if in_thread:
-                more = await budget.run(budget.LIGHT + 1, add, piece, before)
+                has_more = await budget.run(budget.LIGHT + 1, add, piece, separator)
             else:
-                more = add(piece, before)
-        if not more:
+                has_more = add(piece, separator)
+        if not has_more:
             break
         yield b"".join(piece)
-        await rest(turn)
-        piece, before = [], between
+        await pause(turn)
+        piece, separator = [], between
     piece.append(closing)
     yield b"".join(piece)
 
@@ -245,12 +247,12 @@ def _adder(
     """A function that appends encoded items to a piece until the piece is full or the step is
     over."""
 
-    def add(items: Iterator[T], piece: list[Part], before: bytes) -> bool:
+    def add(items: Iterator[T], piece: list[Part], separator: bytes) -> bool:
         size, end = 0, perf_counter() + STEP_SECONDS
         for value in items:
             encoded = item(value)
-            piece += (before, encoded)
-            before = between
+            piece += (separator, encoded)
+            separator = between
             size += len(encoded)
             if size >= PIECE_BYTES or perf_counter() >= end:
                 return True
@@ -260,24 +262,24 @@ def _adder(
 
 
 def _message_list(
-    resources: Resources, listed: _List, fields: Iterator[bytes], turn: Turn | None
+    resources: Resources, template: _ListTemplate, fields: Iterator[bytes], turn: Turn | None
 ) -> Encoded:
-    struct, head = _struct(resources, listed), listed.head
+    struct, head = _struct(resources, template), template.head
     return Encoded(lambda encoded: message_list(encoded, struct, head, fields, turn))
 
 
-def _struct(resources: Resources, listed: _List) -> Struct:
-    struct = resources.struct_of(listed.head["apiVersion"], listed.head["kind"])
-    assert struct is not None, listed.head["kind"]
+def _struct(resources: Resources, template: _ListTemplate) -> Struct:
+    struct = resources.struct_of(template.head["apiVersion"], template.head["kind"])
+    assert struct is not None, template.head["kind"]
     return struct
 
 
-def _element(resources: Resources, listed: _List) -> Struct:
+def _element(resources: Resources, template: _ListTemplate) -> Struct:
     """The type of the items."""
-    found = _struct(resources, listed).fields[listed.field].type
-    assert isinstance(found, ListOf)
-    assert isinstance(found.element, Struct)
-    return found.element
+    field_type = _struct(resources, template).fields[template.field].type
+    assert isinstance(field_type, ListOf)
+    assert isinstance(field_type.element, Struct)
+    return field_type.element
 
 
 # Lists as protobuf, from the encoded fields of their items
@@ -288,30 +290,30 @@ async def message_list(
 ) -> AsyncGenerator[bytes]:
     """Yield the pieces of a list with this head. The length comes first, so all items are encoded
     before the first piece is sent; cached items are not copied until then."""
-    made = [writer(struct)(head)]
+    parts = [writer(struct)(head)]
     while True:
         async with step_lock():
-            more = _step(fields, made)
-        if not more:
+            has_more = _step(fields, parts)
+        if not has_more:
             break
-        await rest(turn)
-    size = sum(map(len, made))
+        await pause(turn)
+    size = sum(map(len, parts))
     opening, closing = envelope_around(head["apiVersion"], head["kind"], size)
     encoded.size = len(opening) + size + len(closing)
-    made = [opening, *made, closing]
-    ends = list(accumulate(map(len, made)))
-    start = sent = 0
-    while start < len(made):
-        end = bisect_left(ends, sent + PIECE_BYTES) + 1
-        yield b"".join(made[start:end])
-        start, sent = end, ends[min(end, len(ends)) - 1]
+    parts = [opening, *parts, closing]
+    ends = list(accumulate(map(len, parts)))
+    start = sent_bytes = 0
+    while start < len(parts):
+        end = bisect_left(ends, sent_bytes + PIECE_BYTES) + 1
+        yield b"".join(parts[start:end])
+        start, sent_bytes = end, ends[min(end, len(ends)) - 1]
 
 
-def _step(fields: Iterator[bytes], made: list[bytes]) -> bool:
+def _step(fields: Iterator[bytes], parts: list[bytes]) -> bool:
     """Append fields until the time of a step is over; returns whether there may be more."""
     end = perf_counter() + STEP_SECONDS
     for field in fields:
-        made.append(field)
+        parts.append(field)
         if perf_counter() >= end:
             return True
     return False

@@ -31,39 +31,39 @@ class Pages:
     def add(self) -> None:
         """Register the pages with the handler."""
         pages = self._handler.pages
-        pages |= dict.fromkeys(_INDEX, self._paths)
-        pages |= {"/metrics": self._measured, "/version": self._release}
+        pages |= dict.fromkeys(_INDEX, self._index)
+        pages |= {"/metrics": self._metrics_text, "/version": self._version}
         if self._documents.available:
-            pages |= {CONFIGURATION_PATH: self._issuer, JWKS_PATH: self._keys}
+            pages |= {CONFIGURATION_PATH: self._issuer_configuration, JWKS_PATH: self._key_set}
 
-    async def _paths(self, request: Request) -> Answer:
+    async def _index(self, request: Request) -> Answer:
         handler = self._handler
-        others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
-        shown = [
+        paths = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
+        listed_paths = [
             path
-            for path in others
+            for path in paths
             if path not in (*_INDEX, "/openapi") and not path.startswith(DUMPS)
         ]
-        listed = discovery.paths(handler.api.resources, handler.groups, shown)
-        return handler.any_document(request, listed)
+        document = discovery.paths(handler.api.resources, handler.groups, listed_paths)
+        return handler.any_document(request, document)
 
-    async def _measured(self, request: Request) -> Answer:
+    async def _metrics_text(self, request: Request) -> Answer:
         """Take the snapshot on the event loop and format it in a thread."""
         metrics = self._metrics
         families = metrics.families() if metrics.gather is None else await metrics.gather(metrics)
         return Answer(200, await asyncio.to_thread(format_text, families), CONTENT_TYPE)
 
-    async def _release(self, request: Request) -> Answer:
+    async def _version(self, request: Request) -> Answer:
         return self._handler.document(request, discovery.version(self._advertised))
 
-    async def _issuer(self, request: Request) -> Answer:
-        shown = self._documents.configuration(self._address)
-        return _public(self._handler.document(request, shown))
+    async def _issuer_configuration(self, request: Request) -> Answer:
+        document = self._documents.configuration(self._address)
+        return _with_public_header(self._handler.document(request, document))
 
-    async def _keys(self, request: Request) -> Answer:
-        return _public(self._handler.document(request, self._documents.jwks(), KEY_SET))
+    async def _key_set(self, request: Request) -> Answer:
+        return _with_public_header(self._handler.document(request, self._documents.jwks(), KEY_SET))
 
 
-def _public(answer: Answer) -> Answer:
+def _with_public_header(answer: Answer) -> Answer:
     answer.headers = (PUBLIC,)
     return answer

@@ -74,8 +74,8 @@ def timeout_of(request: Request) -> float:
     try:
         return parse_duration(text)
     except DurationError as error:
-        why = f"invalid timeout specified in the request URL - {error}"
-        raise bad_request(why) from None
+        message = f"invalid timeout specified in the request URL - {error}"
+        raise bad_request(message) from None
 
 
 def flag(request: Request, name: str) -> bool:
@@ -203,10 +203,10 @@ def _delete_body(
     try:
         if media_type == dialect.protobuf_media_type:
             named_version, named_kind, content = envelope(raw)
-            given = parse_json(content) if content_type(raw) == JSON else None
-            if not isinstance(given, dict):
-                given = from_message(struct, content)
-            value = {"apiVersion": named_version, "kind": named_kind, **given}
+            options = parse_json(content) if content_type(raw) == JSON else None
+            if not isinstance(options, dict):
+                options = from_message(struct, content)
+            value = {"apiVersion": named_version, "kind": named_kind, **options}
         else:
             value = parse_yaml(raw)[0] if media_type == YAML else parse_json(raw)
     except (BodyError, ProtobufError) as error:

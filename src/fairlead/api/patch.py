@@ -68,64 +68,68 @@ def read_patch(resource: Resource, media_type: str, raw: bytes) -> Patch:
     try:
         match media_type:
             case "application/json-patch+json":
-                found = json_patch.operations(document)
-                named = _told_of_operations(found, repeated)
-                return Patch(lambda value: json_patch.apply_json_patch(value, found), text, named)
+                operations = json_patch.operations(document)
+                warnings = _operation_warnings(operations, repeated)
+                return Patch(
+                    lambda value: json_patch.apply_json_patch(value, operations), text, warnings
+                )
             case "application/merge-patch+json":
                 merge = merge_document(document)
                 if not resource.lacks_protobuf:
                     text = partial(merged_text, resource)
-                make: Callable[[Object], Object] = lambda value: apply_merge_patch(value, merge)  # noqa: E731
+                apply: Callable[[Object], Object] = lambda value: apply_merge_patch(value, merge)  # noqa: E731
             case _:
                 merge = strategic.strategic_document(document)
-                make = lambda value: strategic.apply_strategic_patch(resource.struct, value, merge)  # noqa: E731
+                apply = lambda value: strategic.apply_strategic_patch(resource.struct, value, merge)  # noqa: E731
     except MalformedPatch as malformed:
         raise bad_request(str(malformed)) from None
     except TooManyOperations as many:
         raise StatusError(413, "RequestEntityTooLarge", str(many)) from None
     explain = conversion_error if media_type == STRATEGIC else str
-    named = [f'duplicate field "{path}"' for path in repeated]
-    shown = text if media_type == MERGE_PATCH else lambda _before, _after: plain_text(merge)
-    return Patch(make, shown, named, explain)
+    warnings = [f'duplicate field "{path}"' for path in repeated]
+    render = text if media_type == MERGE_PATCH else lambda _before, _after: plain_text(merge)
+    return Patch(apply, render, warnings, explain)
 
 
-def _told_of_operations(found: list[Object], repeated: list[str]) -> list[str]:
+def _operation_warnings(operations: list[Object], repeated: list[str]) -> list[str]:
     """Warnings about unknown and duplicate members of operations, in the order of the operations.
     Duplicates of unknown members are not reported."""
-    known: dict[str, list[str]] = {}  # duplicate members by operation
+    duplicates: dict[str, list[str]] = {}  # duplicate members by operation
     for path in repeated:
-        place, _, rest = path.partition(".")
-        if rest.partition(".")[0].partition("[")[0] in _MEMBERS:
-            known.setdefault(place, []).append(path)
-    told: list[str] = []
-    for index, operation in enumerate(found):
-        place = f"[{index}]"
-        told += [
-            f'json patch unknown field "{place}.{name}"'
+        index_text, _, member = path.partition(".")
+        if member.partition(".")[0].partition("[")[0] in _MEMBERS:
+            duplicates.setdefault(index_text, []).append(path)
+    warnings: list[str] = []
+    for index, operation in enumerate(operations):
+        index_text = f"[{index}]"
+        warnings += [
+            f'json patch unknown field "{index_text}.{name}"'
             for name in operation
             if name not in _MEMBERS
         ]
-        told += [f'json patch duplicate field "{path}"' for path in known.get(place, ())]
-    return told
+        warnings += [
+            f'json patch duplicate field "{path}"' for path in duplicates.get(index_text, ())
+        ]
+    return warnings
 
 
-def patched_text(resource: Resource, before: Object, after: Object) -> str:
+def patched_text(resource: Resource, old: Object, new: Object) -> str:
     """A document after a JSON patch, as error messages show it: keys on the path to a change are
     sorted, values of the patch are as sent, all others are in the order of their type."""
-    return _shown_document(resource, before, after, is_merge=False)
+    return _document_text(resource, old, new, is_merge=False)
 
 
-def merged_text(resource: Resource, before: Object, after: Object) -> str:
+def merged_text(resource: Resource, old: Object, new: Object) -> str:
     """A document after a merge patch, as error messages show it: as `patched_text`, but keys in
     values of the patch are sorted, too."""
-    return _shown_document(resource, before, after, is_merge=True)
+    return _document_text(resource, old, new, is_merge=True)
 
 
-def _shown_document(resource: Resource, before: Object, after: Object, *, is_merge: bool) -> str:
+def _document_text(resource: Resource, old: Object, new: Object, *, is_merge: bool) -> str:
     """The text of a patched document; `{...}` if it is nested too deeply to encode."""
     try:
-        shown = _sorted_where_changed(_in_type_order(resource.struct, before), after, is_merge)
-        return escaped_json(orjson.dumps(shown).decode())
+        document = _sorted_where_changed(_in_type_order(resource.struct, old), new, is_merge)
+        return escaped_json(orjson.dumps(document).decode())
     except (TypeError, RecursionError):
         return "{...}"
 
@@ -134,8 +138,8 @@ def _in_type_order(node: Type, value: Any) -> Any:
     """A value with struct fields in the order of their type and map keys sorted."""
     match node:
         case Struct() if isinstance(value, dict):
-            first = ("kind", "apiVersion") if node.is_kind else ()
-            names = [name for name in (*first, *node.fields, *value) if name in value]
+            type_fields = ("kind", "apiVersion") if node.is_kind else ()
+            names = [name for name in (*type_fields, *node.fields, *value) if name in value]
             return {
                 name: _in_type_order(node.fields[name].type, value[name])
                 if name in node.fields
@@ -149,38 +153,38 @@ def _in_type_order(node: Type, value: Any) -> Any:
     return value
 
 
-def patched_custom_text(before: Object, after: Object) -> str:
+def patched_custom_text(old: Object, new: Object) -> str:
     """As `patched_text`, for a custom object: no type defines an order of its keys."""
     try:
-        return compact_json(after)
+        return compact_json(new)
     except (TypeError, RecursionError):
         return "{...}"
 
 
-def _sorted_where_changed(before: Any, after: Any, is_merge: bool) -> Any:
-    if isinstance(before, dict) and isinstance(after, dict):
+def _sorted_where_changed(old: Any, new: Any, is_merge: bool) -> Any:
+    if isinstance(old, dict) and isinstance(new, dict):
         return {
-            name: before[name]
-            if name in before and before[name] == after[name]
-            else _sorted_where_changed(before.get(name), after[name], is_merge)
-            for name in sorted(after)
+            name: old[name]
+            if name in old and old[name] == new[name]
+            else _sorted_where_changed(old.get(name), new[name], is_merge)
+            for name in sorted(new)
         }
     if is_merge:
-        return orjson.loads(orjson.dumps(after, option=orjson.OPT_SORT_KEYS))
-    if isinstance(before, list) and isinstance(after, list):
-        moved = len(before) - len(after)
-        return [_shown_item(before, at, at + moved, item) for at, item in enumerate(after)]
-    return after
+        return orjson.loads(orjson.dumps(new, option=orjson.OPT_SORT_KEYS))
+    if isinstance(old, list) and isinstance(new, list):
+        moved = len(old) - len(new)
+        return [_item_in_order(old, index, index + moved, item) for index, item in enumerate(new)]
+    return new
 
 
-def _shown_item(before: list[Any], here: int, moved: int, item: Any) -> Any:
+def _item_in_order(old_items: list[Any], index: int, moved: int, item: Any) -> Any:
     """A list item after a JSON patch. Finds the item's previous value at the same index, or at the
     index shifted by items added or removed before it."""
-    for place in (here, moved):
-        if 0 <= place < len(before) and before[place] == item:
-            return before[place]
-    held = before[here] if here < len(before) else None
-    return _sorted_where_changed(held, item, is_merge=False)
+    for place in (index, moved):
+        if 0 <= place < len(old_items) and old_items[place] == item:
+            return old_items[place]
+    old_item = old_items[index] if index < len(old_items) else None
+    return _sorted_where_changed(old_item, item, is_merge=False)
 
 
 def read_configuration(operation: Operation, raw: bytes, options: WriteOptions) -> Object:
@@ -188,8 +192,8 @@ def read_configuration(operation: Operation, raw: bytes, options: WriteOptions) 
         check_values(raw)
         value, repeated = parse_yaml(raw)
     except BodyError as error:
-        what = f"error converting YAML to JSON: {error}"
-        raise bad_request(f"error decoding YAML: {what}") from None
+        message = f"error converting YAML to JSON: {error}"
+        raise bad_request(f"error decoding YAML: {message}") from None
     if repeated:
         if options.validation == "Strict":
             raise _repeated_in_configuration(operation.resource, value, repeated)
@@ -208,5 +212,5 @@ def _repeated_in_configuration(resource: Resource, value: Any, repeated: list[st
     errors = "\n  ".join(["yaml: unmarshal errors:", *repeated])
     if resource.dialect.strict_apply_names_all and isinstance(value, dict):
         errors = ", ".join(strict_errors(unknown_paths(resource.struct, value), [errors]))
-    why = f"error converting YAML to JSON: {errors}"
-    return bad_request(f"error strict decoding YAML: {why}")
+    message = f"error converting YAML to JSON: {errors}"
+    return bad_request(f"error strict decoding YAML: {message}")

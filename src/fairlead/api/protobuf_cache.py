@@ -32,8 +32,8 @@ def message_fields(
         for version in versions:
             yield delimited(CONTENT, _metadata(resource, version))
     else:
-        for version, known in FORMS.each(versions, resource.struct):
-            yield known or _whole(resource, version)
+        for version, cached in FORMS.each(versions, resource.struct):
+            yield cached or _message_field(resource, version)
 
 
 def enveloped_message(
@@ -45,25 +45,25 @@ def enveloped_message(
     """Encode a stored object, or its metadata, with an envelope. `content` is the decoded object,
     if the caller has it, which saves decoding the version."""
     if not representation.transform:
-        whole = _whole(resource, version, content)
-        return enveloped_field(resource.api_version, resource.kind, whole)
+        message = _message_field(resource, version, content)
+        return enveloped_field(resource.api_version, resource.kind, message)
     api_version = f"{resource.dialect.meta_group}/{representation.version}"
     return enveloped(api_version, "PartialObjectMetadata", _metadata(resource, version))
 
 
-def _whole(resource: Resource, version: Version, content: Object | None = None) -> bytes:
+def _message_field(resource: Resource, version: Version, content: Object | None = None) -> bytes:
     """The message of an object as a field with its key and length."""
     # Cached by type: equal types have equal messages.
-    found: bytes | None = FORMS.get(version, resource.struct)
-    if found is None:
+    field: bytes | None = FORMS.get(version, resource.struct)
+    if field is None:
         if content is not None and resource.sends_stored_bytes:
             value = _at_revision(content, version.revision)
         else:
             value = from_stored(resource, version.object_to_write())
         message = writer(resource.struct)(value)
-        found = b"".join((CONTENT, varint(len(message)), message))
-        FORMS.keep(version, resource.struct, found, len(found) + _OWN_BYTES)
-    return found
+        field = b"".join((CONTENT, varint(len(message)), message))
+        FORMS.keep(version, resource.struct, field, len(field) + _OWN_BYTES)
+    return field
 
 
 def _at_revision(content: Object, revision: int) -> Object:
@@ -74,17 +74,17 @@ def _at_revision(content: Object, revision: int) -> Object:
 def _metadata(resource: Resource, version: Version) -> bytes:
     """A message that holds the metadata only, which is the first field of every message."""
     if resource.sends_stored_bytes:
-        whole = FORMS.get(version, resource.struct)
+        message = FORMS.get(version, resource.struct)
     else:
-        whole = _whole(resource, version)
-    if whole is not None:
-        _, start = long_varint(whole, len(CONTENT))
-        cut: bytes = whole[start : sized_end(whole, start + len(_METADATA_KEY))]
-        return cut
+        message = _message_field(resource, version)
+    if message is not None:
+        _, start = long_varint(message, len(CONTENT))
+        metadata: bytes = message[start : sized_end(message, start + len(_METADATA_KEY))]
+        return metadata
     struct: Any = resource.struct.fields["metadata"].type
-    found: bytes | None = FORMS.get(version, struct)
-    if found is None:
+    field: bytes | None = FORMS.get(version, struct)
+    if field is None:
         assert isinstance(struct, Struct)
-        found = delimited(_METADATA_KEY, writer(struct)(orjson.loads(version.metadata)))
-        FORMS.keep(version, struct, found, len(found) + _OWN_BYTES)
-    return found
+        field = delimited(_METADATA_KEY, writer(struct)(orjson.loads(version.metadata)))
+        FORMS.keep(version, struct, field, len(field) + _OWN_BYTES)
+    return field

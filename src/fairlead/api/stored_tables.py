@@ -32,12 +32,12 @@ Item = Callable[[Version], bytes]
 Add = Callable[[Iterator[Version], list[Part], bytes], bool]
 
 _ROW_BYTES = 250  # bytes; cost of writing a row, beside its object
-_KEPT_BYTES, _AGED_BYTES = 250, 200  # memory overhead of a cached row and of each age in it
+_CACHED_ROW_BYTES, _AGED_BYTES = 250, 200  # memory overhead of a cached row and of each age in it
 
 
 # A row up to its object: the bytes before the first age, then for each age its start time and the
 # bytes after it. Plain tuples, because they are cheap for the garbage collector.
-_Kept = tuple[bytes, tuple[tuple[int, bytes], ...]]
+_CachedRow = tuple[bytes, tuple[tuple[int, bytes], ...]]
 
 
 def can_write(resource: Resource, representation: Representation) -> bool:
@@ -107,13 +107,13 @@ class _Ages:
 
     def __init__(self) -> None:
         self._now = instant(clock.now())
-        self._known: dict[int, bytes] = {}
+        self._texts: dict[int, bytes] = {}
 
     def since(self, start: int) -> bytes:
-        known = self._known.get(start)
-        if known is None:
-            known = self._known[start] = age_text(start, self._now).encode()
-        return known
+        text = self._texts.get(start)
+        if text is None:
+            text = self._texts[start] = age_text(start, self._now).encode()
+        return text
 
 
 class _Rows:
@@ -134,15 +134,15 @@ class _Rows:
         elif include == "Object":
             self._head, self._closing = resource.head, b"}"
 
-    def add(self, versions: Iterator[Version], piece: list[Part], before: bytes) -> bool:
+    def add(self, versions: Iterator[Version], piece: list[Part], separator: bytes) -> bool:
         ages, include, head, closing = self._ages, self._include, self._head, self._closing
         size, end = 0, perf_counter() + STEP_SECONDS
-        for version, known in FORMS.each(versions, self._key):
-            kept: _Kept = known or self._made(version)
-            opening, aged = kept
-            piece += (before, opening)
-            for start, behind in aged:
-                piece += (ages.since(start), behind)
+        for version, cached in FORMS.each(versions, self._key):
+            cells: _CachedRow = cached or self._encoded_row(version)
+            opening, aged = cells
+            piece += (separator, opening)
+            for start, text_after in aged:
+                piece += (ages.since(start), text_after)
             if include == "Metadata":
                 metadata = version.metadata
                 piece += (head, metadata, closing)
@@ -153,13 +153,13 @@ class _Rows:
                 size += len(version.body)
             else:
                 piece.append(closing)
-            before = b","
+            separator = b","
             size += _ROW_BYTES
-            if size >= PIECE_BYTES or (known is None and perf_counter() >= end):
+            if size >= PIECE_BYTES or (cached is None and perf_counter() >= end):
                 return True
         return False
 
-    def _made(self, version: Version) -> _Kept:
+    def _encoded_row(self, version: Version) -> _CachedRow:
         if self._is_builtin:
             value = version.content()
         else:  # its columns may show kind and apiVersion
@@ -167,24 +167,26 @@ class _Rows:
         conditions = self._printer.conditions(value) if self._printer.conditions else []
         closing = b',"conditions":' + orjson.dumps(conditions) if conditions else b""
         opening, *aged = _around_ages(self._printer.values(value), closing + b',"object":')
-        kept = opening[1], tuple(aged)
-        size = _KEPT_BYTES + len(opening[1]) + sum(_AGED_BYTES + len(text) for _, text in aged)
-        FORMS.keep(version, self._key, kept, size)
-        return kept
+        cells = opening[1], tuple(aged)
+        size = (
+            _CACHED_ROW_BYTES + len(opening[1]) + sum(_AGED_BYTES + len(text) for _, text in aged)
+        )
+        FORMS.keep(version, self._key, cells, size)
+        return cells
 
 
 def _around_ages(values: list[Any], closing: bytes) -> list[tuple[int, bytes]]:
     """Encode a row with these cells, split at its ages. Each element holds the start time of an age
     and the bytes after it, up to the next; the first element holds the bytes before all ages."""
-    found: list[tuple[int, bytes]] = []
-    age, written, start = 0, b'{"cells":[', 0
+    parts: list[tuple[int, bytes]] = []
+    age, text, start = 0, b'{"cells":[', 0
     for index, value in enumerate(values):
         if type(value) is Age:
             if start < index:
-                written += orjson.dumps(values[start:index])[1:-1] + b","
-            found.append((age, written + orjson.dumps(value.before)[:-1]))
-            age, written, start = value.start, orjson.dumps(value.behind)[1:], index + 1
+                text += orjson.dumps(values[start:index])[1:-1] + b","
+            parts.append((age, text + orjson.dumps(value.before)[:-1]))
+            age, text, start = value.start, orjson.dumps(value.behind)[1:], index + 1
             if start < len(values):
-                written += b","
-    found.append((age, b"%b%b]%b" % (written, orjson.dumps(values[start:])[1:-1], closing)))
-    return found
+                text += b","
+    parts.append((age, b"%b%b]%b" % (text, orjson.dumps(values[start:])[1:-1], closing)))
+    return parts

@@ -46,7 +46,7 @@ class StreamedAnswer(Answer):
             async for piece in pieces:
                 if exchange.turn is None:  # without turns, yet a piece may be large
                     async with step_lock():
-                        await rest(None)
+                        await pause(None)
                 await send(exchange, piece)
             exchange.end()
 
@@ -65,22 +65,22 @@ STEP_SECONDS = 0.001
 PIECE_BYTES = 256 * 1024
 _STEP_PIECES = 10  # small pieces that could be sent in the time of a step
 
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+_step_locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
 class Encoded:
     """The pieces of an answer. `size` is the total, if it is known once the first piece is
     available."""
 
-    def __init__(self, made: Callable[[Encoded], AsyncGenerator[bytes]]) -> None:
+    def __init__(self, generate: Callable[[Encoded], AsyncGenerator[bytes]]) -> None:
         self.size: int | None = None
-        self.pieces = made(self)
+        self.pieces = generate(self)
 
     def __aiter__(self) -> AsyncGenerator[bytes]:
         return self.pieces
 
 
-async def rest(turn: Turn | None) -> None:
+async def pause(turn: Turn | None) -> None:
     """Yield to the event loop between two steps, in turn with other flows if flow control is on."""
     await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
 
@@ -88,11 +88,11 @@ async def rest(turn: Turn | None) -> None:
 def step_lock() -> asyncio.Lock:
     """The lock for a step, one per event loop. It serializes the steps of concurrent lists, so that
     other requests wait for a single step."""
-    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+    return _step_locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 async def after_step(answer: Answer) -> Answer:
     """Return a large answer when it is the turn of another step."""
     async with step_lock():
-        await rest(None)
+        await pause(None)
     return answer

@@ -13,7 +13,7 @@ from fairlead.api.parameters import list_options, selection_of
 from fairlead.api.relay.headers import wanted_protocol
 from fairlead.api.representation import include_object
 from fairlead.api.request import Request
-from fairlead.api.streamed_answers import STEP_SECONDS, rest, step_lock
+from fairlead.api.streamed_answers import STEP_SECONDS, pause, step_lock
 from fairlead.api.watch_frames import Framing, NoList
 from fairlead.api.watch_stream import ErrorStream, WatchStream
 from fairlead.base.errors import StatusError
@@ -58,28 +58,28 @@ async def send_initial(stream: WatchStream, request: Request) -> None:
     try:
         stream.start(request)
         exchange.when_gone(stream.on_disconnect)
-        last = await _send_or_fail(stream, _send_past)
-        if last is None:
+        last_event = await _send_or_fail(stream, _send_past)
+        if last_event is None:
             request.leave_seat()
-            last = await _send_or_fail(stream, _send_collected)
-        await _detach_or_end(stream, last)
+            last_event = await _send_or_fail(stream, _send_collected)
+        await _detach_or_end(stream, last_event)
     finally:
-        stream.is_at_work = False
+        stream.has_task = False
         if not exchange.detached:
             stream.close()
 
 
 async def send_pending(stream: WatchStream) -> None:
     """Do what callbacks cannot: conversions, many events, a slow client, the end of the stream."""
-    stream.is_at_work = True
-    whole = False
+    stream.has_task = True
+    is_complete = False
     try:
         await _detach_or_end(stream, await _send_or_fail(stream, _send_collected))
-        whole = True
+        is_complete = True
     finally:
-        stream.is_at_work = False
+        stream.has_task = False
         if not stream.exchange.detached:
-            stream.finish(whole)
+            stream.finish(is_complete)
 
 
 class _EmptyPast(AsyncIterator[Sequence[Event]]):
@@ -112,9 +112,9 @@ async def _send_or_fail(
 
 
 async def _send_past(stream: WatchStream) -> None:
-    async for events in stream.opened.past:
+    async for events in stream.source.past:
         await _send_events(stream, events)
-    stream.opened.past = _EMPTY_PAST  # free the memory while the stream goes on
+    stream.source.past = _EMPTY_PAST  # free the memory while the stream goes on
 
 
 async def _send_collected(stream: WatchStream) -> bytes | None:
@@ -140,7 +140,7 @@ async def _send_events(stream: WatchStream, events: Sequence[Event]) -> None:
     frames: list[bytes] = []
     size = 0
     try:
-        events = await stream.opened.prepare(events)
+        events = await stream.source.prepare(events)
     except Exception as error:
         raise _BadEvent(f"{type(error).__name__}: {error}") from error
     await _wait_for_turn(stream)
@@ -166,7 +166,7 @@ async def _send_events(stream: WatchStream, events: Sequence[Event]) -> None:
 async def _wait_for_turn(stream: WatchStream) -> None:
     """Return in an iteration of the event loop in which no other stream encodes or sends much."""
     async with step_lock():
-        await rest(stream.exchange.turn)
+        await pause(stream.exchange.turn)
 
 
 async def _send_in_pieces(stream: WatchStream, data: bytes) -> None:
@@ -184,10 +184,10 @@ async def _send_owed(stream: WatchStream) -> None:
         await send_framed(stream.exchange, owed)
 
 
-async def _detach_or_end(stream: WatchStream, last: bytes | None) -> None:
+async def _detach_or_end(stream: WatchStream, last_event: bytes | None) -> None:
     await _send_owed(stream)
-    if last is None:
+    if last_event is None:
         stream.detach()
         return
-    await send_framed(stream.exchange, stream.framing.last(last))
+    await send_framed(stream.exchange, stream.framing.last(last_event))
     stream.exchange.end()

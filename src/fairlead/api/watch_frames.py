@@ -40,12 +40,12 @@ class Wire:
     that end a stream."""
 
     form: str
-    whole: Callable[[bytes], bytes]
+    wrap: Callable[[bytes], bytes]
     end: bytes = b""
 
-    def last(self, made: bytes) -> bytes:
+    def last(self, event: bytes) -> bytes:
         """The last event, if there is one, followed by the end of the stream."""
-        return self.whole(made) + self.end if made else self.end
+        return self.wrap(event) + self.end if event else self.end
 
 
 PIECES = Wire("", lambda made: made)
@@ -78,7 +78,7 @@ class Frames(Protocol):
     def event(self, kind: str, value: Object) -> bytes:
         """An event without framing."""
 
-    def last(self, made: bytes) -> bytes:
+    def last(self, event: bytes) -> bytes:
         """The bytes that end the stream: an event from `event` or nothing, and the end marker."""
 
 
@@ -112,8 +112,8 @@ class Framing:
 
     @property
     def _sends_stored_bytes(self) -> bool:
-        plain = self.representation.media_type == JSON and not self.representation.transform
-        return plain and self._resource.sends_stored_bytes
+        is_plain = self.representation.media_type == JSON and not self.representation.transform
+        return is_plain and self._resource.sends_stored_bytes
 
     def begin(self, wire: Wire) -> None:
         self._wire = wire
@@ -124,53 +124,57 @@ class Framing:
 
     def frame(self, kind: str, change: Change) -> bytes:
         if self.representation.transform == "Table":
-            return self._whole(self._table_frame(kind, change))
+            return self._wrapped(self._table_frame(kind, change))
         self._check_transform()
         key = self._shared[kind]
-        found = change.frames.get(key)
-        if found is None:
-            found = change.frames[key] = self._whole(self._frame(kind, change))
+        encoded = change.frames.get(key)
+        if encoded is None:
+            encoded = change.frames[key] = self._wrapped(self._frame(kind, change))
             WATCH_ENCODES.add(of=(change.resource,))
-        return found
+        return encoded
 
     def _check_transform(self) -> None:
         if self.representation.transform == LIST:
             raise NoList
 
-    def _whole(self, made: bytes) -> bytes:
-        return self._wire.whole(made)
+    def _wrapped(self, event: bytes) -> bytes:
+        return self._wire.wrap(event)
 
-    def last(self, made: bytes) -> bytes:
-        return self._wire.last(made)
+    def last(self, event: bytes) -> bytes:
+        return self._wire.last(event)
 
     def _frame(self, kind: str, change: Change) -> bytes:
         body = _body(kind, change)
         if self._sends_stored_bytes:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self._resource.head, body)
         if is_binary(self._resource, self.representation):
-            shown = _content(kind, change)
-            message = enveloped_message(self._resource, self.representation, shown)
+            version = _content(kind, change)
+            message = enveloped_message(self._resource, self.representation, version)
             return watch_frame(kind, message)
         if self._writes_bytes:
             item = item_writer(self._resource, self.representation)
             return _json_frame(kind, item(_content(kind, change)))
-        return self.event(kind, self._shown(orjson.loads(b"{" + body)))
+        return self.event(kind, self._document(orjson.loads(b"{" + body)))
 
     def _table_frame(self, kind: str, change: Change) -> bytes:
-        first, self._columns_sent = not self._columns_sent, True
+        with_columns, self._columns_sent = not self._columns_sent, True
         if not self._writes_bytes:
-            return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change)), first))
+            return self.event(
+                kind, self._table(orjson.loads(b"{" + _body(kind, change)), with_columns)
+            )
         content, form = _content(kind, change), self.representation
-        made = table_of(content, self._resource, form, self._include, with_columns=first)
-        return _json_frame(kind, made)
+        encoded_table = table_of(
+            content, self._resource, form, self._include, with_columns=with_columns
+        )
+        return _json_frame(kind, encoded_table)
 
-    def _shown(self, stored: Object) -> Object:
+    def _document(self, stored: Object) -> Object:
         value = typed(self._resource, from_stored(self._resource, stored))
         if self.representation.transform:
             return metadata_only(self._api.dialect, value, self.representation.version)
         return value
 
-    def _table(self, stored: Object, first: bool) -> Object:
+    def _table(self, stored: Object, with_columns: bool) -> Object:
         value = typed(self._resource, from_stored(self._resource, stored))
         metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
         return table(
@@ -180,28 +184,30 @@ class Framing:
             self.representation,
             self._include,
             metadata,
-            with_columns=first,
+            with_columns=with_columns,
         )
 
     def bookmark(self, revision: int) -> bytes:
         self._check_transform()
         version: Object = {"resourceVersion": str(revision)}
         if not self.representation.transform and self._api.dialect.bare_bookmarks:
-            return self._whole(self.event("BOOKMARK", typed(self._resource, {"metadata": version})))
+            return self._wrapped(
+                self.event("BOOKMARK", typed(self._resource, {"metadata": version}))
+            )
         value: Object = {"metadata": {**version, "creationTimestamp": None}}
         if not self.representation.transform:
-            shown = typed(self._resource, {**_empty(self._resource), **value})
-            return self._whole(self.event("BOOKMARK", shown))
-        shown = metadata_only(self._api.dialect, value, self.representation.version)
+            document = typed(self._resource, {**_empty(self._resource), **value})
+            return self._wrapped(self.event("BOOKMARK", document))
+        document = metadata_only(self._api.dialect, value, self.representation.version)
         if self.representation.transform == "Table":
-            shown = {
+            document = {
                 "kind": "Table",
-                "apiVersion": shown["apiVersion"],
+                "apiVersion": document["apiVersion"],
                 "metadata": version,
                 "columnDefinitions": None,
-                "rows": [{"cells": None, "object": shown}],
+                "rows": [{"cells": None, "object": document}],
             }
-        return self._whole(self.event("BOOKMARK", shown))
+        return self._wrapped(self.event("BOOKMARK", document))
 
     def event(self, kind: str, value: Object) -> bytes:
         if self.representation.media_type == JSON:

@@ -11,9 +11,9 @@ from fairlead.api.request import Request
 from fairlead.api.watch_frames import Frames, Wire
 from fairlead.api.watch_stream import (
     ErrorStream,
-    Opened,
     SendInitial,
     SendPending,
+    WatchSource,
     WatchStream,
 )
 from fairlead.auth.authentication.websocket_tokens import PROTOCOLS, offers_in, without_tokens
@@ -39,12 +39,12 @@ _LENGTH = 4  # bytes of the length prefix of protobuf frames, which WebSocket me
 _ORIGIN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:|/)[!-~]*")
 
 
-def _text(made: bytes) -> bytes:
-    return message(TEXT, made)
+def _text(event: bytes) -> bytes:
+    return message(TEXT, event)
 
 
-def _binary(made: bytes) -> bytes:
-    return message(BINARY, made[_LENGTH:])
+def _binary(event: bytes) -> bytes:
+    return message(BINARY, event[_LENGTH:])
 
 
 _END = closing(NORMAL)
@@ -59,8 +59,8 @@ def refusal(request: Request) -> Answer | None:
     if not request.header(_KEY):
         return Answer(400, b"mismatch challenge/response", "text/plain")
     if request.header(b"sec-websocket-version") != VERSION.decode():
-        told = (b"sec-websocket-version", VERSION)
-        return Answer(400, b"missing or bad WebSocket Version", "text/plain", (told,))
+        version_header = (b"sec-websocket-version", VERSION)
+        return Answer(400, b"missing or bad WebSocket Version", "text/plain", (version_header,))
     if not _ORIGIN.fullmatch(request.header(b"origin")):
         return Answer(403, b"", "text/plain")
     return Answer(400, b"", "text/plain") if len(_offers(request)) > 1 else None
@@ -75,8 +75,8 @@ def _offers(request: Request) -> list[str]:
 def _accepted(request: Request) -> list[Header]:
     key = request.header(_KEY).encode("latin-1")
     headers = [*changing_to(b"websocket"), (b"sec-websocket-accept", acceptance(key))]
-    chosen = [(PROTOCOLS, offer.encode("latin-1")) for offer in _offers(request)]
-    return headers + chosen
+    protocols = [(PROTOCOLS, offer.encode("latin-1")) for offer in _offers(request)]
+    return headers + protocols
 
 
 def _switch(request: Request, incoming: Incoming, framing: Frames) -> None:
@@ -93,14 +93,14 @@ class SocketStream(WatchStream):
     def __init__(
         self,
         api: Api,
-        opened: Opened,
+        source: WatchSource,
         framing: Frames,
         options: ListOptions,
         bookmark_every: float,
         send_initial: SendInitial,
         send_pending: SendPending,
     ) -> None:
-        super().__init__(api, opened, framing, options, bookmark_every, send_initial, send_pending)
+        super().__init__(api, source, framing, options, bookmark_every, send_initial, send_pending)
         self.code = SWITCHING_PROTOCOLS
         self._owed = b""  # a pending pong or close frame
 
@@ -137,8 +137,8 @@ class SocketError(ErrorStream):
         self.code = SWITCHING_PROTOCOLS
 
     def start(self, request: Request) -> None:
-        _switch(request, Incoming(_nothing, _nothing), self.framing)
+        _switch(request, Incoming(_ignore, _ignore), self.framing)
 
 
-def _nothing(_heard: object) -> None:
+def _ignore(_event: object) -> None:
     pass

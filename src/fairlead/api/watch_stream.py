@@ -35,7 +35,7 @@ _EVENTS_AT_ONCE, _BYTES_AT_ONCE = 100, 16 * 1024
 _NEVER = float("inf")
 
 
-class Opened(Protocol):
+class WatchSource(Protocol):
     """An open watch as the source of a stream; see `Watch`."""
 
     past: AsyncIterator[Sequence[Event]]
@@ -79,9 +79,9 @@ class WatchStream(Answer):
         "end",
         "exchange",
         "framing",
-        "is_at_work",
+        "has_task",
         "next_bookmark",
-        "opened",
+        "source",
         "store",
         "watcher",
     )
@@ -91,7 +91,7 @@ class WatchStream(Answer):
     def __init__(
         self,
         api: Api,
-        opened: Opened,
+        source: WatchSource,
         framing: Frames,
         options: ListOptions,
         bookmark_every: float,
@@ -99,21 +99,21 @@ class WatchStream(Answer):
         send_pending: SendPending,
     ) -> None:
         super().__init__(200, b"")
-        self.opened = opened
+        self.source = source
         self._send_initial = send_initial
         self._send_pending = send_pending
         self.store = api.store
         self._alarms = api.alarms
-        self.watcher = opened.watcher
+        self.watcher = source.watcher
         self.framing = framing
         self._keys: Mapping[str, str] | None = None  # of frames that callbacks may send
         self._bookmark_every = bookmark_every if options.bookmarks else _NEVER
-        wanted = options.timeout or 0
+        timeout = options.timeout or 0
         now = asyncio.get_running_loop().time()
-        self.end = now + (wanted if wanted > 0 else _unasked(api.shortest_watch))
+        self.end = now + (timeout if timeout > 0 else _default_duration(api.shortest_watch))
         self.next_bookmark = self._bookmark_after(now)
         self._alarm: float | None = None
-        self.is_at_work = True
+        self.has_task = True
         self._is_woken = False
 
     def send(self, request: Request) -> Awaitable[None]:
@@ -126,7 +126,7 @@ class WatchStream(Answer):
     def detach(self) -> None:
         """Let callbacks send from now on."""
         self.exchange.detach()
-        if self.framing.keys and self.opened.are_prepared(()):
+        if self.framing.keys and self.source.are_prepared(()):
             self._keys = self.framing.keys
         self._set_alarm()
 
@@ -142,7 +142,7 @@ class WatchStream(Answer):
 
     def failure_event(self, error: Exception) -> bytes:
         """The error event that ends a stream which cannot continue."""
-        logger.error("a watch of %s ended: %s", self.opened.name, error)
+        logger.error("a watch of %s ended: %s", self.source.name, error)
         return self.error_event(
             StatusError(500, "InternalError", f"the watch cannot continue: {error}")
         )
@@ -158,20 +158,20 @@ class WatchStream(Answer):
         keys = self._keys
         if keys is None:
             return False
-        made = change.frames.get(keys[kind])
-        if made is None:
-            if not self.opened.are_prepared(((kind, change),)):
+        frame = change.frames.get(keys[kind])
+        if frame is None:
+            if not self.source.are_prepared(((kind, change),)):
                 return False
             try:
-                made = self.framing.frame(kind, change)
+                frame = self.framing.frame(kind, change)
             except Exception:
                 return False  # a task repeats it and ends the stream with the error
-        return len(made) <= _BYTES_AT_ONCE and self.exchange.send_now(made)
+        return len(frame) <= _BYTES_AT_ONCE and self.exchange.send_now(frame)
 
     def wake(self) -> None:
         if self.exchange.detached and not self._is_woken:
             self._is_woken = True
-            asyncio.get_running_loop().call_soon(self._look)
+            asyncio.get_running_loop().call_soon(self._check)
 
     def ring(self) -> None:
         self._alarm = None
@@ -189,7 +189,7 @@ class WatchStream(Answer):
         if self.watcher.listener is not None:  # still sending
             self.exchange.abort()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._is_woken = False
         if self.exchange.detached and not self.has_sent_due():
             self._keys = None
@@ -215,15 +215,15 @@ class WatchStream(Answer):
         watcher = self.watcher
         if len(events) > _EVENTS_AT_ONCE or watcher.size > _BYTES_AT_ONCE:
             return False
-        if not self.opened.are_prepared(events):
+        if not self.source.are_prepared(events):
             return False
         frame = self.framing.frame
         try:
-            made = [frame(kind, change) for kind, change in events]
+            frames = [frame(kind, change) for kind, change in events]
         except Exception:
             return False  # a task repeats it and ends the stream with the error
         watcher.take()
-        return self.exchange.send_now(made[0] if len(made) == 1 else b"".join(made))
+        return self.exchange.send_now(frames[0] if len(frames) == 1 else b"".join(frames))
 
     # Timers
 
@@ -234,34 +234,34 @@ class WatchStream(Answer):
     def due_bookmark(self, now: float) -> bytes:
         """The bookmark to send now; empty while this server lags behind the revision that the
         client already has."""
-        told = self.store.told
-        if told < self.watcher.after:
+        revision = self.store.told
+        if revision < self.watcher.after:
             self.next_bookmark = now + _BOOKMARK_AGAIN
             return b""
         self.next_bookmark = self._bookmark_after(now)
-        return self.framing.bookmark(told)
+        return self.framing.bookmark(revision)
 
     def _bookmark_after(self, now: float) -> float:
         """The time of the next bookmark: after the regular interval, but no later than 2 s before
         the end of the stream. In the last 2 s only the interval counts."""
         if self._bookmark_every == _NEVER:
             return _NEVER
-        last = self.end - _BOOKMARK_BEFORE_END
+        last_bookmark = self.end - _BOOKMARK_BEFORE_END
         heartbeat = now + self._bookmark_every
-        return min(heartbeat, last) if now < last else heartbeat
+        return min(heartbeat, last_bookmark) if now < last_bookmark else heartbeat
 
     # The end of the stream
 
     def on_disconnect(self) -> None:
         """The client has disconnected."""
-        if self.is_at_work:
+        if self.has_task:
             self.watcher.close()  # which ends the task
         else:
-            self.finish(whole=False)
+            self.finish(is_complete=False)
 
-    def finish(self, whole: bool) -> None:
+    def finish(self, is_complete: bool) -> None:
         self.close()
-        self.exchange.over(whole)
+        self.exchange.over(is_complete)
 
     def close(self) -> None:
         if self.watcher.listener is None:
@@ -269,10 +269,10 @@ class WatchStream(Answer):
         self.watcher.listener = self._keys = None
         if self._alarm is not None:
             self._alarms.cancel(self._alarm, self)
-        self.opened.close()
+        self.source.close()
 
 
-def _unasked(shortest: float) -> float:
+def _default_duration(shortest: float) -> float:
     """The duration of a watch without a timeout, random so that watches do not all end at once."""
     return random.uniform(1, 2) * shortest if shortest else _YEARS
 
@@ -293,7 +293,7 @@ def start_stream(framing: Frames, request: Request) -> None:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ErrorStream(Answer):
-    """A watch that cannot be opened: 200 and one ERROR event that holds the Status."""
+    """A watch that cannot be source: 200 and one ERROR event that holds the Status."""
 
     __slots__ = ("error", "framing")
 

@@ -13,13 +13,13 @@ from support.answering import Answering
 from support.waiting import comes_true
 
 from fairlead.api.audit import buffer
-from fairlead.api.audit.backend import Blocking, Both, in_json, truncated
+from fairlead.api.audit.backend import Blocking, SeveralBackends, in_json, truncated
 from fairlead.api.audit.buffer import Buffer
 from fairlead.api.audit.fragments import Caller, caller
 from fairlead.api.audit.log import legacy_line
 from fairlead.api.audit.metrics import ERRORS
 from fairlead.api.audit.policy import METADATA, REQUEST_RESPONSE, Batching, Limits, Verdict
-from fairlead.api.audit.record import Names, Record, Subject, asked
+from fairlead.api.audit.record import Names, Record, Subject, request_fields
 from fairlead.api.audit.webhook import Webhook
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Decision
@@ -40,8 +40,8 @@ def record(
     source: Caller = NOWHERE,
 ) -> Record:
     made = Record(NAMES, f"id-{number}".encode(), MOMENT)
-    told = asked(NAMES, user, "get", uri)
-    made.judge(Subject(user, "get", uri, "", "", source, Verdict(level), told, ""))
+    request_json = request_fields(NAMES, user, "get", uri)
+    made.judge(Subject(user, "get", uri, "", "", source, Verdict(level), request_json, ""))
     made.stage, made.code = "ResponseComplete", 200
     return made
 
@@ -64,7 +64,7 @@ class Taking:
         self.batches.append([event])
         return self.stores
 
-    async def deliver_aside(self, events: list[bytes]) -> bool:
+    async def deliver_in_background(self, events: list[bytes]) -> bool:
         await self.open.wait()
         self.batches.append(events)
         return self.stores
@@ -73,9 +73,9 @@ class Taking:
         self.closed = True
 
 
-def buffered(sink: Taking, side_by_side: bool = True, **more: Any) -> Buffer:
+def buffered(sink: Taking, concurrent: bool = True, **more: Any) -> Buffer:
     given = {"buffer_size": 10, "max_size": 3, "max_wait": 60.0, "qps": 0.0, "burst": 0, **more}
-    return Buffer(PLAIN, sink, Batching(**given), side_by_side=side_by_side)
+    return Buffer(PLAIN, sink, Batching(**given), concurrent=concurrent)
 
 
 def lost(plugin: str) -> float:
@@ -87,18 +87,20 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 
 
 def test_blocking_goes_on_where_nothing_could_be_stored() -> None:
-    assert Blocking(PLAIN, Taking(stores=False), strict=False).take(record()) is True
+    assert Blocking(PLAIN, Taking(stores=False), strict=False).accept(record()) is True
 
 
 def test_strictly_blocking_does_not() -> None:
-    assert Blocking(PLAIN, Taking(stores=False), strict=True).take(record()) is False
-    assert Blocking(PLAIN, Taking(), strict=True).take(record()) is True
+    assert Blocking(PLAIN, Taking(stores=False), strict=True).accept(record()) is False
+    assert Blocking(PLAIN, Taking(), strict=True).accept(record()) is True
 
 
 def test_of_two_backends_each_is_told_and_one_can_refuse() -> None:
     weak, strong = Taking(stores=False), Taking()
-    both = Both([Blocking(PLAIN, weak, strict=True), Blocking(PLAIN, strong, strict=True)])
-    assert both.take(record(1)) is False
+    both = SeveralBackends(
+        [Blocking(PLAIN, weak, strict=True), Blocking(PLAIN, strong, strict=True)]
+    )
+    assert both.accept(record(1)) is False
     assert ids(weak.batches[0]) == ids(strong.batches[0]) == ["id-1"]
 
 
@@ -107,7 +109,7 @@ def test_events_are_sent_together_once_there_are_enough() -> None:
         sink = Taking()
         buffer = buffered(sink)
         for number in range(7):
-            assert buffer.take(record(number)) is True
+            assert buffer.accept(record(number)) is True
         await comes_true(lambda: len(sink.batches) == 2, "two batches are sent")
         assert [len(batch) for batch in sink.batches] == [3, 3]
         await buffer.close()
@@ -123,7 +125,7 @@ def test_events_that_stay_few_are_sent_after_a_while() -> None:
     async def test() -> None:
         sink = Taking()
         buffer = buffered(sink, max_wait=0.01)
-        buffer.take(record(1))
+        buffer.accept(record(1))
         await comes_true(lambda: len(sink.batches) == 1, "one event is sent")
         await buffer.close()
 
@@ -134,10 +136,10 @@ def test_a_full_buffer_loses_events_with_a_count_and_holds_nobody_up() -> None:
     async def test() -> None:
         sink = Taking()
         sink.open.clear()
-        buffer = buffered(sink, side_by_side=False, max_size=1)
+        buffer = buffered(sink, concurrent=False, max_size=1)
         before = lost("buffered")
         for number in range(100):
-            assert buffer.take(record(number)) is True
+            assert buffer.accept(record(number)) is True
         assert lost("buffered") - before == 90
         sink.open.set()
         await buffer.close()
@@ -155,7 +157,7 @@ def test_a_buffer_holds_no_more_bytes_than_it_may(monkeypatch: pytest.MonkeyPatc
         made = buffered(sink, buffer_size=10_000)
         before = lost("buffered")
         for number in range(100):
-            made.take(record(number))
+            made.accept(record(number))
             await asyncio.sleep(0)
         assert 90 < lost("buffered") - before < 100
         sink.open.set()
@@ -169,9 +171,9 @@ def test_batches_are_no_longer_than_they_may_be() -> None:
         sink = Taking()
         size = len(record().json())
         batching = Batching(100, 50, 60.0, 0.0, 0)
-        made = Buffer(PLAIN, sink, batching, batch_bytes=2 * size, side_by_side=True)
+        made = Buffer(PLAIN, sink, batching, batch_bytes=2 * size, concurrent=True)
         for number in range(5):
-            made.take(record(number))
+            made.accept(record(number))
         await made.close()
         assert [len(batch) for batch in sink.batches] == [2, 2, 1]
 
@@ -183,7 +185,7 @@ def test_batches_come_no_faster_than_they_may() -> None:
         sink = Taking()
         made = buffered(sink, max_size=1, qps=0.001, burst=2)
         for number in range(5):
-            made.take(record(number))
+            made.accept(record(number))
         await comes_true(lambda: len(sink.batches) == 2, "the burst is sent")
         await asyncio.sleep(0.05)
         assert len(sink.batches) == 2
@@ -204,7 +206,7 @@ def test_an_end_that_cannot_wait_longer_counts_what_is_lost(
         made = buffered(sink)
         before = lost("buffered")
         for number in range(4):
-            made.take(record(number))
+            made.accept(record(number))
         await made.close()
         assert lost("buffered") - before == 4
 
@@ -235,10 +237,10 @@ def test_patches_of_webhooks_are_noted_from_level_request_on() -> None:
     notes = {
         f"{word}.webhook.admission.k8s.io/round_0_index_0": "{}" for word in ("mutation", "patch")
     }
-    for level, told in ((METADATA, 1), (REQUEST_RESPONSE, 2)):
+    for level, count in ((METADATA, 1), (REQUEST_RESPONSE, 2)):
         made = record(level=level)
         made.annotations = dict(notes)
-        assert len(json.loads(made.json())["annotations"]) == told
+        assert len(json.loads(made.json())["annotations"]) == count
 
 
 def test_the_legacy_format_is_a_line_of_text() -> None:
@@ -272,7 +274,7 @@ def test_a_webhook_is_posted_lists_of_events() -> None:
     async def test() -> None:
         hook = posting(other.port)
         events = [record(number).json() for number in range(2)]
-        assert await hook.deliver_aside(events) is True
+        assert await hook.deliver_in_background(events) is True
         await hook.close()
         headers, body = other.seen[0]
         assert headers["authorization"] == "Bearer secret"
@@ -290,7 +292,7 @@ def test_a_webhook_that_fails_for_a_while_is_tried_again() -> None:
     async def test() -> None:
         hook = posting(other.port)
         before = lost("webhook")
-        assert await hook.deliver_aside([record().json()]) is True
+        assert await hook.deliver_in_background([record().json()]) is True
         assert len(other.seen) == 3
         assert lost("webhook") == before
         await hook.close()
@@ -309,7 +311,7 @@ def test_what_a_webhook_does_not_take_is_lost_with_a_count(
     async def test() -> None:
         hook = posting(other.port)
         before = lost("webhook")
-        assert await hook.deliver_aside([record(1).json(), record(2).json()]) is False
+        assert await hook.deliver_in_background([record(1).json(), record(2).json()]) is False
         assert lost("webhook") - before == 2
         assert other.answers == []
         await hook.close()

@@ -147,7 +147,7 @@ def test_lines_for_a_reader_that_has_left_are_lost_with_a_count() -> None:
 
     async def test() -> None:
         log = StreamLog(writing)
-        waiting = asyncio.ensure_future(log.deliver_aside([long]))
+        waiting = asyncio.ensure_future(log.deliver_in_background([long]))
         await asyncio.sleep(0)
         os.close(reading)
         assert await waiting is False

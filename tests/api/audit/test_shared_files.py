@@ -96,7 +96,7 @@ def test_what_is_packed_has_the_line_that_was_written_out_of_turn_meanwhile(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late, other = shared(path), shared(path, max_megabytes=1, compress=1)
-    look = late._look
+    look = late._check_current
 
     def look_and_be_stopped() -> None:
         look()
@@ -105,7 +105,7 @@ def test_what_is_packed_has_the_line_that_was_written_out_of_turn_meanwhile(
             other.write(line(1, number))
         time.sleep(0.2)  # it could be packed meanwhile
 
-    monkeypatch.setattr(late, "_look", look_and_be_stopped)
+    monkeypatch.setattr(late, "_check_current", look_and_be_stopped)
     holder = os.open(path.parent.parent / "locks" / "audit-write", os.O_RDWR)
     fcntl.flock(holder, fcntl.LOCK_EX)
     late.write(line(0, 0))

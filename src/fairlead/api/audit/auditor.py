@@ -21,7 +21,7 @@ from fairlead.api.audit.metrics import LEVEL_LABELS, REJECTED, event_counts, lev
 from fairlead.api.audit.policy import COMPLETE, PANIC, RECEIVED, REQUEST, REQUEST_RESPONSE, STARTED
 from fairlead.api.audit.reads import Reads
 from fairlead.api.audit.record import Record
-from fairlead.api.audit.redaction import shown_status
+from fairlead.api.audit.redaction import redacted_status
 from fairlead.api.audit.sources import attempts
 from fairlead.api.audit.subjects import Subjects
 from fairlead.api.request import Request
@@ -55,9 +55,9 @@ class Auditor:
         self.subjects = subjects
         self._bodies = bodies
         self._backend = backend
-        self._late: set[asyncio.Future[bool]] = set()
+        self._unfinished: set[asyncio.Future[bool]] = set()
         self._waiting: list[Request] = []
-        self._tell_read = reads.tell if reads is not None else None
+        self._emit_read = reads.emit if reads is not None else None
         self._at_once = frozenset(("get", "list") if reads is not None else ())
 
     # Stages of a request
@@ -65,11 +65,11 @@ class Auditor:
     def begin(self, request: Request) -> None:
         """Start the record of a request and add its audit ID to the response headers."""
         exchange = request.exchange
-        given = exchange.head.named.get(b"audit-id")
-        audit_id = given or new_id()
+        client_id = exchange.head.named.get(b"audit-id")
+        audit_id = client_id or new_id()
         exchange.lines = b"audit-id: " + audit_id + b"\r\n"
         record = request.audited = Record(self.names, audit_id, clock.time())
-        if given:
+        if client_id:
             record.is_given = True
 
     def received(self, request: Request) -> Awaitable[None] | None:
@@ -101,15 +101,15 @@ class Auditor:
     def _receive(self, request: Request, record: Record) -> Awaitable[None] | None:
         record.waits = False
         self._judge(request, record, request.impersonator or request.user)
-        return self._tell_received(record)
+        return self._emit_received(record)
 
-    def _tell_received(self, record: Record) -> Awaitable[None] | None:
+    def _emit_received(self, record: Record) -> Awaitable[None] | None:
         if not record.level or RECEIVED in record.subject.verdict.omitted:
             return None
         decision, record.decision = record.decision, None  # not known at that stage
-        outcome = self.tell(record, RECEIVED, record.received)
+        outcome = self.emit(record, RECEIVED, record.received)
         record.decision = decision
-        return None if outcome is True else _insist(outcome)
+        return None if outcome is True else _require_stored(outcome)
 
     def refused(self, request: Request, error: StatusError) -> None:
         """Record that the response will be an error."""
@@ -120,7 +120,7 @@ class Auditor:
             record.is_early = True
             self._judge(request, record, None)
         if record.level:
-            record.status = shown_status(error, request.target, record.level)
+            record.status = redacted_status(error, request.target, record.level)
             if record.is_early and error.code == 401:
                 record.status["message"] = attempts(request)
 
@@ -129,7 +129,7 @@ class Auditor:
         recorded as complete before, so that a client which has its response finds it in the log."""
         record: Record = request.audited
         if record.waits:
-            if self._tell_read is not None and self._tell_read(request, record, answer):
+            if self._emit_read is not None and self._emit_read(request, record, answer):
                 return None
             self._receive(request, record)
         if not record.level or record.completed:
@@ -148,8 +148,8 @@ class Auditor:
         if isinstance(answer, StreamedAnswer) or COMPLETE in record.subject.verdict.omitted:
             return None
         record.completed = True
-        outcome = self.tell(record, COMPLETE, stamp())
-        return None if isinstance(outcome, bool) else _settled(outcome)
+        outcome = self.emit(record, COMPLETE, stamp())
+        return None if isinstance(outcome, bool) else _wait_for(outcome)
 
     async def _answered_in_stages(
         self, request: Request, record: Record, answer: Answer, long_running: bool
@@ -157,13 +157,13 @@ class Auditor:
         if record.level >= REQUEST:
             await self._add_objects(request, record, answer)
         if record.is_early or long_running:
-            await self._tell_stage(record, STARTED)
+            await self._emit_stage(record, STARTED)
         if record.panic:
-            await self._tell_panic(record)
+            await self._emit_panic(record)
         if isinstance(answer, StreamedAnswer) or (long_running and type(answer) is not Answer):
             return  # streamed; `ended` completes it
         record.completed = True
-        await self._tell_stage(record, COMPLETE)
+        await self._emit_stage(record, COMPLETE)
 
     def ended(self, request: Request) -> None:
         """Complete the record; the whole response has been sent, or the connection is gone."""
@@ -184,7 +184,7 @@ class Auditor:
         if record.collected is not None:
             self._add_collected(record, record.collected)
         if COMPLETE not in record.subject.verdict.omitted:
-            self._finish_later(self.tell(record, COMPLETE, stamp()))
+            self._finish_later(self.emit(record, COMPLETE, stamp()))
 
     def _judge(self, request: Request, record: Record, user: User | None) -> None:
         """Find the subject of a request and the policy's verdict on it."""
@@ -199,7 +199,7 @@ class Auditor:
         if operation is not None and isinstance(operation.sent, bytes) and operation.sent:
             size, media_type = len(operation.sent), media_type_of(request.header(b"content-type"))
             record.request_object = await budget.run(
-                size, self._bodies.sent, operation, media_type, managed_fields
+                size, self._bodies.request_object, operation, media_type, managed_fields
             )
         if record.level < REQUEST_RESPONSE:
             return
@@ -209,7 +209,7 @@ class Auditor:
         elif request.target.is_resource or request.path.startswith("/api"):
             body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
             record.response_object = await budget.run(
-                len(body), self._bodies.answered, body, answer.media_type, managed_fields
+                len(body), self._bodies.response_object, body, answer.media_type, managed_fields
             )
 
     def _add_collected(self, record: Record, collected: Collected) -> None:
@@ -217,24 +217,24 @@ class Auditor:
             record.annotate(self.names.truncated, "true")
             return
         managed_fields = not record.subject.verdict.omits_managed_fields
-        whole, media_type = collected.whole(), collected.media_type
-        record.response_object = self._bodies.answered(whole, media_type, managed_fields)
+        body, media_type = collected.joined(), collected.media_type
+        record.response_object = self._bodies.response_object(body, media_type, managed_fields)
 
     # Events
 
-    def tell(self, record: Record, stage: str, moment: str) -> Outcome:
+    def emit(self, record: Record, stage: str, moment: str) -> Outcome:
         record.stage, record.stamp = stage, moment
         event_counts[()] += 1
-        return self._backend.take(record)
+        return self._backend.accept(record)
 
-    async def _tell_stage(self, record: Record, stage: str) -> None:
+    async def _emit_stage(self, record: Record, stage: str) -> None:
         if stage not in record.subject.verdict.omitted:
-            outcome = self.tell(record, stage, stamp())
+            outcome = self.emit(record, stage, stamp())
             if not isinstance(outcome, bool):
                 await outcome
 
-    async def _tell_panic(self, record: Record) -> None:
-        answered, record.status = (
+    async def _emit_panic(self, record: Record) -> None:
+        answer_status, record.status = (
             record.status,
             {
                 "metadata": {},
@@ -244,27 +244,27 @@ class Auditor:
                 "code": 500,
             },
         )
-        await self._tell_stage(record, PANIC)
-        record.status = answered
+        await self._emit_stage(record, PANIC)
+        record.status = answer_status
 
     def _finish_later(self, outcome: Outcome) -> None:
         if not isinstance(outcome, bool):
             task = asyncio.ensure_future(outcome)
-            self._late.add(task)
-            task.add_done_callback(self._late.discard)
+            self._unfinished.add(task)
+            task.add_done_callback(self._unfinished.discard)
 
     async def close(self) -> None:
         """Wait for pending events and close the backend; no events may follow."""
-        await asyncio.gather(*self._late, return_exceptions=True)
+        await asyncio.gather(*self._unfinished, return_exceptions=True)
         await self._backend.close()
 
 
-async def _insist(outcome: Outcome) -> None:
+async def _require_stored(outcome: Outcome) -> None:
     """Reject the request if its event could not be stored."""
     if not (outcome if isinstance(outcome, bool) else await outcome):
         REJECTED.add()
         raise internal("failed to store audit event")
 
 
-async def _settled(outcome: Awaitable[bool]) -> None:
+async def _wait_for(outcome: Awaitable[bool]) -> None:
     await outcome

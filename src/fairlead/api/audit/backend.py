@@ -19,10 +19,10 @@ logger = logging.getLogger("fairlead.api.audit")
 _lost = Tally(logger, logging.ERROR, "audit events are lost")
 
 
-def lose(plugin: str, why: str, count: int = 1) -> None:
+def count_lost(plugin: str, reason: str, count: int = 1) -> None:
     """Count and log lost events. Must be called on the event loop."""
     ERRORS.add(count, of=(plugin,))
-    _lost.add(plugin, why)
+    _lost.add(plugin, reason)
 
 
 class Sink(Protocol):
@@ -31,7 +31,7 @@ class Sink(Protocol):
     def deliver(self, event: bytes) -> Outcome:
         """Store an event at once."""
 
-    async def deliver_aside(self, events: list[bytes]) -> bool:
+    async def deliver_in_background(self, events: list[bytes]) -> bool:
         """Store events without blocking the event loop."""
 
     async def close(self) -> None: ...
@@ -40,7 +40,7 @@ class Sink(Protocol):
 class Backend(Protocol):
     """Accepts records in their current state. False means that the request must be rejected."""
 
-    def take(self, record: Record) -> Outcome: ...
+    def accept(self, record: Record) -> Outcome: ...
 
     async def close(self) -> None: ...
 
@@ -55,55 +55,55 @@ class Blocking:
         self._deliver = sink.deliver
         self._strict = strict
 
-    def take(self, record: Record) -> Outcome:
+    def accept(self, record: Record) -> Outcome:
         event = self._shape(record)
         if event is None:
             return True
         outcome = self._deliver(event)
         if self._strict:
             return outcome
-        return True if isinstance(outcome, bool) else _whatever(outcome)
+        return True if isinstance(outcome, bool) else _ignoring_failure(outcome)
 
     async def close(self) -> None:
         await self._sink.close()
 
 
-async def _whatever(outcome: Awaitable[bool]) -> bool:
+async def _ignoring_failure(outcome: Awaitable[bool]) -> bool:
     await outcome
     return True
 
 
-def in_json(before: str, after: str) -> Shape:
+def in_json(prefix: str, suffix: str) -> Shape:
     """Encode whole events, with a prefix and a suffix."""
-    return partial(Record.json, before=before, after=after)
+    return partial(Record.json, prefix=prefix, suffix=suffix)
 
 
-def truncated(limits: Limits, before: str, after: str) -> Shape:
+def truncated(limits: Limits, prefix: str, suffix: str) -> Shape:
     """Encode events, without their objects if the event exceeds the limit otherwise. Drops and
     counts events that exceed it even so."""
 
     def shape(record: Record) -> bytes | None:
-        event = record.json(before, after)
+        event = record.json(prefix, suffix)
         if len(event) > limits.event and record.level >= REQUEST:
-            event = record.json(before, after, cut=True)
+            event = record.json(prefix, suffix, truncate=True)
         if len(event) <= limits.event:
             return event
-        lose("truncate", "event is too large even after truncating")
+        count_lost("truncate", "event is too large even after truncating")
         return None
 
     return shape
 
 
-class Both:
+class SeveralBackends:
     """Sends every event to several backends."""
 
     def __init__(self, backends: Sequence[Backend]) -> None:
         self._backends = backends
 
-    def take(self, record: Record) -> Outcome:
-        outcomes = [backend.take(record) for backend in self._backends]
-        waiting = [one for one in outcomes if not isinstance(one, bool)]
-        stored = all(one for one in outcomes if isinstance(one, bool))
+    def accept(self, record: Record) -> Outcome:
+        outcomes = [backend.accept(record) for backend in self._backends]
+        waiting = [outcome for outcome in outcomes if not isinstance(outcome, bool)]
+        stored = all(outcome for outcome in outcomes if isinstance(outcome, bool))
         return _all_of(waiting, stored) if waiting else stored
 
     async def close(self) -> None:
@@ -112,6 +112,6 @@ class Both:
 
 
 async def _all_of(waiting: list[Awaitable[bool]], stored: bool) -> bool:
-    for one in waiting:
-        stored = await one and stored
+    for outcome in waiting:
+        stored = await outcome and stored
     return stored

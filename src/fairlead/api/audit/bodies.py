@@ -38,14 +38,16 @@ class Bodies:
         self._resources = resources
         self._context = Context(resources.dialect, gates, lambda *_: None)
 
-    def sent(self, operation: Operation, media_type: str, managed_fields: bool) -> bytes | None:
+    def request_object(
+        self, operation: Operation, media_type: str, managed_fields: bool
+    ) -> bytes | None:
         """The object or patch in a request; None if it cannot be decoded. Objects are shown as
         decoded, with kind, apiVersion and defaults."""
         value = parsed(self._resources, operation.sent, media_type)
         if operation.verb != "patch" and isinstance(value, dict):
             value = {**self._type_of(operation), **value}
             if operation.verb in _WRITING:
-                value = self._taken(operation.resource, value)
+                value = self._with_defaults(operation.resource, value)
         return value_json(value, managed_fields)
 
     def _type_of(self, operation: Operation) -> dict[str, str]:
@@ -56,20 +58,20 @@ class Bodies:
             api_version = self._resources.api_version_of(resource.body_version)
         return {"kind": resource.kind, "apiVersion": api_version}
 
-    def _taken(self, resource: Resource, value: Object) -> Object | None:
+    def _with_defaults(self, resource: Resource, value: Object) -> Object | None:
         head = {name: value.pop(name) for name in _TYPE}
         try:
-            made: Object = decoder(resource.struct)(value, [])
+            decoded: Object = decoder(resource.struct)(value, [])
         except DecodeError:
             return None
         main = resource.main
         if resource.kind != main.kind:  # for example a Scale or a Binding
-            fill_defaults(resource.struct, made)
-            return head | made
-        made = to_stored(main, made)
-        fill_defaults(main.stored_struct, made)
-        self._behaviour(main).fill_defaults(made, self._context)
-        return head | from_stored(main, made)
+            fill_defaults(resource.struct, decoded)
+            return head | decoded
+        decoded = to_stored(main, decoded)
+        fill_defaults(main.stored_struct, decoded)
+        self._behaviour(main).fill_defaults(decoded, self._context)
+        return head | from_stored(main, decoded)
 
     def _behaviour(self, main: Resource) -> Behaviour:
         stored = main
@@ -77,7 +79,7 @@ class Bodies:
             stored = self._resources.named(f"{main.stored_version}/{main.name}")
         return behaviour_of(stored)
 
-    def answered(self, raw: bytes, media_type: str, managed_fields: bool) -> bytes | None:
+    def response_object(self, raw: bytes, media_type: str, managed_fields: bool) -> bytes | None:
         """The object in a response of this server, whose body may be single-line JSON already."""
         if managed_fields and media_type == JSON and raw[-2:] == b"}\n" and b"\n" not in raw[:-1]:
             return raw.rstrip()
@@ -127,17 +129,17 @@ def _without_managed_fields(value: Any) -> Any:
     """Without managedFields in an object, in the items of a list and in the rows of a Table."""
     if not isinstance(value, dict):
         return value
-    found = dict(value)
-    metadata = found.get("metadata")
+    result = dict(value)
+    metadata = result.get("metadata")
     if isinstance(metadata, dict) and "managedFields" in metadata:
-        found["metadata"] = {n: one for n, one in metadata.items() if n != "managedFields"}
-    if isinstance(found.get("items"), list):
-        found["items"] = [_without_managed_fields(item) for item in found["items"]]
-    if found.get("kind") == "Table" and isinstance(found.get("rows"), list):
-        rows = [row for row in found["rows"] if isinstance(row, dict)]
-        shown = [{**row, "object": _without_managed_fields(row.get("object"))} for row in rows]
-        found["rows"] = shown
-    return found
+        result["metadata"] = {n: field for n, field in metadata.items() if n != "managedFields"}
+    if isinstance(result.get("items"), list):
+        result["items"] = [_without_managed_fields(item) for item in result["items"]]
+    if result.get("kind") == "Table" and isinstance(result.get("rows"), list):
+        rows = [row for row in result["rows"] if isinstance(row, dict)]
+        objects = [{**row, "object": _without_managed_fields(row.get("object"))} for row in rows]
+        result["rows"] = objects
+    return result
 
 
 def media_type_of(header: str) -> str:
@@ -164,5 +166,5 @@ class Collected:
                     self._pieces.clear()
                 yield piece
 
-    def whole(self) -> bytes:
+    def joined(self) -> bytes:
         return b"".join(self._pieces)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 _PATIENCE = 0.05  # seconds; the lock is held for microseconds unless its process is suspended
 _PAUSE = 0.0002
-_GIVEN_UP_FOR = 1.0
+_RETRY_AFTER = 1.0
 
 
-class Turns:
+class FileLock:
     """A lock file that every process opens separately. The kernel releases the lock of a process
     that dies."""
 
@@ -23,18 +23,18 @@ class Turns:
         self._without_until = 0.0
 
     @contextmanager
-    def brief(self) -> Iterator[bool]:
+    def try_lock(self) -> Iterator[bool]:
         """Try to lock the file for up to 50 ms. Yields whether the lock is held. After a failure,
         does not wait at all for the next second."""
-        alone = self._try() or self._wait_briefly()
+        is_locked = self._try() or self._wait_briefly()
         try:
-            yield alone
+            yield is_locked
         finally:
-            if alone:
+            if is_locked:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
 
     @contextmanager
-    def long(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Lock the file, however long that takes. Blocks: call it in a thread."""
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
@@ -57,7 +57,7 @@ class Turns:
             if self._try():
                 return True
             now = time.monotonic()
-        self._without_until = now + _GIVEN_UP_FOR
+        self._without_until = now + _RETRY_AFTER
         return False
 
     def close(self) -> None:

@@ -37,8 +37,8 @@ _BACKENDS = {
 
 def wants_audit(options: argparse.Namespace) -> bool:
     """Whether any audit flag is set, so that there is an auditor to build or a warning to log."""
-    given = (options.audit_policy_file, options.audit_log_path, options.audit_webhook_config_file)
-    return any(given)
+    values = (options.audit_policy_file, options.audit_log_path, options.audit_webhook_config_file)
+    return any(values)
 
 
 def add_audit_flags(parser: argparse.ArgumentParser, duration: Reads, whole_number: Reads) -> None:
@@ -89,9 +89,9 @@ def add_audit_flags(parser: argparse.ArgumentParser, duration: Reads, whole_numb
 
 
 def _number(
-    parser: argparse._ActionsContainer, name: str, read: Reads, default: int, text: str
+    parser: argparse._ActionsContainer, name: str, parse: Reads, default: int, text: str
 ) -> None:
-    parser.add_argument(name, type=read, default=default, metavar="NUMBER", help=text)
+    parser.add_argument(name, type=parse, default=default, metavar="NUMBER", help=text)
 
 
 def _add_backend(
@@ -166,18 +166,20 @@ class BackendFlags(NamedTuple):
 
 
 def backend_flags(options: argparse.Namespace, name: str) -> BackendFlags:
-    def given(words: str) -> Any:
-        return getattr(options, f"audit_{name}_{words}")
+    def flag_value(flag_name: str) -> Any:
+        return getattr(options, f"audit_{name}_{flag_name}")
 
     batching = Batching(
-        given("batch_buffer_size"),
-        given("batch_max_size"),
-        given("batch_max_wait"),
-        given("batch_throttle_qps") if given("batch_throttle_enable") else 0.0,
-        given("batch_throttle_burst"),
+        flag_value("batch_buffer_size"),
+        flag_value("batch_max_size"),
+        flag_value("batch_max_wait"),
+        flag_value("batch_throttle_qps") if flag_value("batch_throttle_enable") else 0.0,
+        flag_value("batch_throttle_burst"),
     )
-    limits = Limits(given("truncate_max_event_size"), given("truncate_max_batch_size"))
-    return BackendFlags(given("mode"), batching, limits if given("truncate_enabled") else None)
+    limits = Limits(flag_value("truncate_max_event_size"), flag_value("truncate_max_batch_size"))
+    return BackendFlags(
+        flag_value("mode"), batching, limits if flag_value("truncate_enabled") else None
+    )
 
 
 def check_audit_flags(options: argparse.Namespace) -> None:
@@ -186,28 +188,30 @@ def check_audit_flags(options: argparse.Namespace) -> None:
         _check_backend(options, name)
     for name in _BACKENDS:
         version = getattr(options, f"audit_{name}_version")
-        own = api_version(DIALECTS[options.dialect])
-        if version not in (None, own):
-            raise AuditFlagError(f"--audit-{name}-version: only {own} is known in this dialect")
+        own_version = api_version(DIALECTS[options.dialect])
+        if version not in (None, own_version):
+            raise AuditFlagError(
+                f"--audit-{name}-version: only {own_version} is known in this dialect"
+            )
 
 
 def _check_backend(options: argparse.Namespace, name: str) -> None:
-    def positive(words: str) -> None:
-        if not getattr(options, f"audit_{name}_{words}") > 0:
-            flag = f"--audit-{name}-{words.replace('_', '-')}"
+    def positive(flag_name: str) -> None:
+        if not getattr(options, f"audit_{name}_{flag_name}") > 0:
+            flag = f"--audit-{name}-{flag_name.replace('_', '-')}"
             raise AuditFlagError(f"{flag}: must be a positive number")
 
-    found = backend_flags(options, name)
-    if found.mode == BATCH:
+    flags = backend_flags(options, name)
+    if flags.mode == BATCH:
         positive("batch_buffer_size")
         positive("batch_max_size")
         if getattr(options, f"audit_{name}_batch_throttle_enable"):
             positive("batch_throttle_qps")
             positive("batch_throttle_burst")
-    if found.limits is not None:
+    if flags.limits is not None:
         positive("truncate_max_event_size")
-        if found.limits.batch < found.limits.event:
+        if flags.limits.batch < flags.limits.event:
             raise AuditFlagError(
                 f"--audit-{name}-truncate-max-batch-size: must be greater than the event size"
-                f" ({found.limits.event})"
+                f" ({flags.limits.event})"
             )

@@ -41,17 +41,17 @@ def _clean(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_clean(name): _clean(one) for name, one in value.items()}
+        return {_clean(name): _clean(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_clean(one) for one in value]
+        return [_clean(item) for item in value]
     return value
 
 
 def user_info(user: User) -> dict[str, object]:
     """A user in the form of events."""
     extra = {name: user.extra[name] for name in sorted(user.extra)}
-    shown = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": extra}
-    return {name: value for name, value in shown.items() if value}
+    fields = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": extra}
+    return {name: value for name, value in fields.items() if value}
 
 
 class Users:
@@ -59,15 +59,15 @@ class Users:
     object. The cache holds the object, so that its id stays valid."""
 
     def __init__(self) -> None:
-        self._known: BoundedCache[int, tuple[User, str]] = BoundedCache(_MOST, longest=_LONGEST)
+        self._cache: BoundedCache[int, tuple[User, str]] = BoundedCache(_MOST, longest=_LONGEST)
 
     def json(self, user: User) -> str:
-        known = self._known.get(id(user))
-        if known is not None and known[0] is user:
-            return known[1]
-        made = dumped(user_info(user)).decode()
-        self._known.keep(id(user), (user, made), user_bytes(user))
-        return made
+        cached = self._cache.get(id(user))
+        if cached is not None and cached[0] is user:
+            return cached[1]
+        text = dumped(user_info(user)).decode()
+        self._cache.keep(id(user), (user, text), user_bytes(user))
+        return text
 
 
 class Caller(NamedTuple):
@@ -79,10 +79,10 @@ class Caller(NamedTuple):
 
 
 def caller(addresses: tuple[str, ...], agent: str) -> Caller:
-    shown = f',"sourceIPs":{dumped(addresses).decode()}' if addresses else ""
+    fields = f',"sourceIPs":{dumped(addresses).decode()}' if addresses else ""
     if agent:
-        shown += f',"userAgent":{quoted(agent)}'
-    return Caller(addresses, agent, shown)
+        fields += f',"userAgent":{quoted(agent)}'
+    return Caller(addresses, agent, fields)
 
 
 _DIGITS = [b"%03d" % number for number in range(1000)]
@@ -128,9 +128,9 @@ def _move_to(now: float) -> float:
     """Move the cached millisecond to `now`; returns the offset of `now` in it."""
     global _second, _to_second, _begin, _to_millisecond
     millisecond = int(now * 1000)
-    second, rest = divmod(millisecond, 1000)
+    second, milliseconds = divmod(millisecond, 1000)
     if second != _second:
         _to_second = strftime("%Y-%m-%dT%H:%M:%S.", gmtime(second)).encode()
         _second = second
-    _begin, _to_millisecond = millisecond / 1000, _to_second + _DIGITS[rest]
+    _begin, _to_millisecond = millisecond / 1000, _to_second + _DIGITS[milliseconds]
     return min(max(now - _begin, 0.0), 0.000999)

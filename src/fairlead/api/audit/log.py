@@ -9,8 +9,8 @@ import threading
 from contextlib import nullcontext, suppress
 from queue import SimpleQueue
 
-from fairlead.api.audit.backend import Outcome, lose
-from fairlead.api.audit.file_lock import Turns
+from fairlead.api.audit.backend import Outcome, count_lost
+from fairlead.api.audit.file_lock import FileLock
 from fairlead.api.audit.record import Record
 from fairlead.api.audit.rotation import RotatingFile
 from fairlead.auth.authentication.user import User
@@ -32,25 +32,25 @@ class FileLog:
         try:
             self._write_one(event)
         except OSError as error:
-            lose(PLUGIN, error.strerror or str(error), count)
+            count_lost(PLUGIN, error.strerror or str(error), count)
             return False
         return True
 
     def _write(self, events: list[bytes]) -> tuple[int, str]:
         """Write events; returns how many failed, and why."""
-        lost, why = 0, ""
+        lost_count, reason = 0, ""
         for event in events:
             try:
                 self._file.write(event)
             except OSError as error:
-                lost, why = lost + 1, error.strerror or str(error)
-        return lost, why
+                lost_count, reason = lost_count + 1, error.strerror or str(error)
+        return lost_count, reason
 
-    async def deliver_aside(self, events: list[bytes]) -> bool:
-        lost, why = await asyncio.to_thread(self._write, events)
-        if lost:
-            lose(PLUGIN, why, lost)
-        return not lost
+    async def deliver_in_background(self, events: list[bytes]) -> bool:
+        lost_count, reason = await asyncio.to_thread(self._write, events)
+        if lost_count:
+            count_lost(PLUGIN, reason, lost_count)
+        return not lost_count
 
     async def close(self) -> None:
         await asyncio.to_thread(self._file.close)
@@ -60,40 +60,40 @@ class StreamLog:
     """Writes to standard output in a separate thread: its reader may be slow or gone, and must not
     keep the server from ending. Processes that share the output lock it with `turns`."""
 
-    def __init__(self, descriptor: int = 1, turns: Turns | None = None) -> None:
+    def __init__(self, descriptor: int = 1, lock: FileLock | None = None) -> None:
         self._descriptor = descriptor
-        self._turns = turns
+        self._lock = lock
         self._todo: SimpleQueue[tuple[bytes, asyncio.Future[str]]] = SimpleQueue()
         self._pending: set[asyncio.Future[str]] = set()
         self._thread: threading.Thread | None = None
 
     def deliver(self, event: bytes) -> Outcome:
-        return self.deliver_aside([event])
+        return self.deliver_in_background([event])
 
-    async def deliver_aside(self, events: list[bytes]) -> bool:
+    async def deliver_in_background(self, events: list[bytes]) -> bool:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="audit log", daemon=True)
             self._thread.start()
-        done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._pending.add(done)
-        done.add_done_callback(self._pending.discard)
-        self._todo.put((b"".join(events), done))
-        why = await done
-        if why:
-            lose(PLUGIN, why, len(events))
-        return not why
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
+        self._todo.put((b"".join(events), future))
+        error = await future
+        if error:
+            count_lost(PLUGIN, error, len(events))
+        return not error
 
     def _work(self) -> None:
         while True:
-            data, done = self._todo.get()
-            why = self._write(data)
+            data, future = self._todo.get()
+            error = self._write(data)
             with suppress(RuntimeError):  # the loop is closed
-                done.get_loop().call_soon_threadsafe(_tell, done, why)
+                future.get_loop().call_soon_threadsafe(_set_result, future, error)
 
     def _write(self, data: bytes) -> str:
         """Write the data; returns the error message, if any."""
         try:
-            with self._turns.long() if self._turns is not None else nullcontext():
+            with self._lock.lock() if self._lock is not None else nullcontext():
                 while data:
                     data = data[os.write(self._descriptor, data) :]
         except OSError as error:
@@ -105,9 +105,9 @@ class StreamLog:
             await asyncio.wait(self._pending, timeout=_SECONDS_TO_END)
 
 
-def _tell(done: asyncio.Future[str], why: str) -> None:
-    if not done.done():
-        done.set_result(why)
+def _set_result(future: asyncio.Future[str], error: str) -> None:
+    if not future.done():
+        future.set_result(error)
 
 
 # The legacy text format.
@@ -115,7 +115,7 @@ def _tell(done: asyncio.Future[str], why: str) -> None:
 
 def legacy_line(record: Record) -> bytes:
     """An event as a line of text. Every value is quoted, so that none can break the line."""
-    subject, other = record.subject, record.impersonated
+    subject, impersonated = record.subject, record.impersonated
     user, addresses = subject.user, subject.caller.addresses
     values = {
         "id": record.id,
@@ -124,26 +124,26 @@ def legacy_line(record: Record) -> bytes:
         "method": subject.verb,
         "user": user.name if user is not None and user.name else "<none>",
         "groups": _groups(user, "<none>"),
-        "as": other.name if other is not None else "<self>",
-        "asgroups": _groups(other, "<lookup>"),
+        "as": impersonated.name if impersonated is not None else "<self>",
+        "asgroups": _groups(impersonated, "<lookup>"),
         "user-agent": subject.caller.agent,
         "namespace": subject.namespace or "<none>",
         "uri": subject.uri,
         "response": str(record.code) if record.code else "<deferred>",
     }
-    shown = " ".join(f"{name}={_quoted(value)}" for name, value in values.items())
-    return f"{_moment(record.received)} AUDIT: {shown}\n".encode()
+    text = " ".join(f"{name}={_quoted(value)}" for name, value in values.items())
+    return f"{_moment(record.received)} AUDIT: {text}\n".encode()
 
 
-def _groups(user: User | None, none: str) -> str:
+def _groups(user: User | None, default: str) -> str:
     if user is None or not user.groups:
-        return none
+        return default
     return ",".join(map(_quoted, user.groups))
 
 
 def _quoted(text: str) -> str:
-    shown = json.dumps(text, ensure_ascii=False)
-    return shown.encode("utf-8", "replace").decode()
+    text_json = json.dumps(text, ensure_ascii=False)
+    return text_json.encode("utf-8", "replace").decode()
 
 
 def _moment(stamp: str) -> str:

@@ -10,7 +10,7 @@ from fairlead.api.audit.fragments import caller, new_id, stamp
 from fairlead.api.audit.metrics import LEVELS as LEVEL_COUNTS
 from fairlead.api.audit.policy import COMPLETE, LEVELS, RECEIVED, REQUEST, REQUEST_RESPONSE
 from fairlead.api.audit.record import Record
-from fairlead.api.audit.redaction import shown_status, shown_uri
+from fairlead.api.audit.redaction import redacted_status, redacted_uri
 from fairlead.api.routing import Target
 from fairlead.base import clock
 from fairlead.base.errors import StatusError, internal
@@ -28,51 +28,51 @@ class OwnOperations:
         self._auditor = auditor
 
     async def begin(self, operation: Operation, value: Any) -> AuditedOperation:
-        auditor, place = self._auditor, _place(operation)
+        auditor, target = self._auditor, _target(operation)
         record = Record(auditor.names, new_id(), clock.time())
         part = caller(_HERE, f"fairlead/{operation.user.name.rpartition(':')[2]}")
-        uri = shown_uri(place.path, b"")
-        subject = auditor.subjects.made(operation.user, place, place.name, uri, part)
+        uri = redacted_uri(target.path, b"")
+        subject = auditor.subjects.build(operation.user, target, target.name, uri, part)
         record.judge(subject)
         LEVEL_COUNTS.add(of=(LEVELS[record.level],))
-        told = AuditedOperation(auditor, record, operation, place)
+        audited = AuditedOperation(auditor, record, operation, target)
         if not record.level:
-            return told
+            return audited
         if isinstance(value, dict):
             operation.identity = (value["metadata"].get("name", ""), "", "")
             if record.level >= REQUEST:
-                record.request_object = told.encoded(value)
-        await told.tell(RECEIVED, record.received)
-        return told
+                record.request_object = audited.encoded(value)
+        await audited.emit(RECEIVED, record.received)
+        return audited
 
 
 class AuditedOperation:
     """An operation that is being audited."""
 
     def __init__(
-        self, auditor: Auditor, record: Record, operation: Operation, place: Target
+        self, auditor: Auditor, record: Record, operation: Operation, target: Target
     ) -> None:
         self._auditor = auditor
         self._record = record
         self._operation = operation
-        self._place = place
+        self._target = target
 
     async def end(self, failure: BaseException | None) -> None:
         record = self._record
         if not record.level:
             return
-        record.code = _CODES.get(self._place.verb, 200)
+        record.code = _CODES.get(self._target.verb, 200)
         if failure is not None:
-            known = isinstance(failure, StatusError)
-            error = failure if known else internal("the server could not do it")
+            is_status = isinstance(failure, StatusError)
+            error = failure if is_status else internal("the server could not do it")
             assert isinstance(error, StatusError)
             record.code = error.code
-            record.status = shown_status(error, self._place, record.level)
+            record.status = redacted_status(error, self._target, record.level)
         elif record.level >= REQUEST_RESPONSE:
             record.response_object = self.encoded(self._operation.result)
         record.decision = self._operation.decision
-        record.complement(self._place, self._operation)
-        await self.tell(COMPLETE, stamp())
+        record.complement(self._target, self._operation)
+        await self.emit(COMPLETE, stamp())
 
     def encoded(self, value: Any) -> bytes | None:
         """Encode an object with kind and apiVersion, as in a response."""
@@ -84,15 +84,15 @@ class AuditedOperation:
         typed = {"kind": resource.kind, "apiVersion": resource.api_version, **value}
         return value_json(typed, not self._record.subject.verdict.omits_managed_fields)
 
-    async def tell(self, stage: str, moment: str) -> None:
+    async def emit(self, stage: str, moment: str) -> None:
         if stage in self._record.subject.verdict.omitted:
             return
-        outcome = self._auditor.tell(self._record, stage, moment)
+        outcome = self._auditor.emit(self._record, stage, moment)
         if not isinstance(outcome, bool):
             await outcome
 
 
-def _place(operation: Operation) -> Target:
+def _target(operation: Operation) -> Target:
     resource = operation.resource
     steps = ["", "apis", resource.group] if resource.group else ["", "api"]
     steps.append(resource.group_version.version)

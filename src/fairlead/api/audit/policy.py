@@ -37,8 +37,8 @@ class Policy:
 
     def __init__(self, value: Object) -> None:
         self._rules = tuple(_Rule(rule, value) for rule in value["rules"])
-        first = self._rules[0]
-        self._always = first.verdict if first.is_general else None
+        first_rule = self._rules[0]
+        self._always = first_rule.verdict if first_rule.is_general else None
 
     def verdict(self, user: User | None, target: Target, name: str) -> Verdict:
         """The verdict on a request. `user` is the authenticated user (before impersonation), None
@@ -79,11 +79,11 @@ class _Rule:
             or self._paths
         )
         omitted = {*(policy.get("omitStages") or ()), *(rule.get("omitStages") or ())}
-        own = rule.get("omitManagedFields")
+        own_setting = rule.get("omitManagedFields")
         self.verdict = Verdict(
             LEVELS.index(rule["level"]),
             frozenset(omitted),
-            bool(policy.get("omitManagedFields")) if own is None else own,
+            bool(policy.get("omitManagedFields")) if own_setting is None else own_setting,
         )
 
     def matches(self, user: User | None, target: Target, name: str) -> bool:

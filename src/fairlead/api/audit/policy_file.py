@@ -42,18 +42,18 @@ def read_policy(path: Path, dialect: Dialect) -> Policy:
     return Policy(_checked(path, _decoded(path, value, dialect)))
 
 
-def _error(path: Path, place: str, why: str) -> PolicyError:
-    where = f"{path}: {place}" if place else str(path)
-    return PolicyError(f"{FLAG}: {where}: {why}")
+def _error(path: Path, field: str, message: str) -> PolicyError:
+    location = f"{path}: {field}" if field else str(path)
+    return PolicyError(f"{FLAG}: {location}: {message}")
 
 
 def _decoded(path: Path, value: Object, dialect: Dialect) -> Object:
-    wanted = {"apiVersion": api_version(dialect), "kind": "Policy"}
-    for name, only in wanted.items():
-        found = value.pop(name, None)
-        if found != only:
-            shown = "nothing" if found is None else f'"{found}"'
-            raise _error(path, name, f"{shown} is not known, only {only}")
+    expected_values = {"apiVersion": api_version(dialect), "kind": "Policy"}
+    for name, expected in expected_values.items():
+        actual = value.pop(name, None)
+        if actual != expected:
+            actual_text = "nothing" if actual is None else f'"{actual}"'
+            raise _error(path, name, f"{actual_text} is not known, only {expected}")
     struct = _struct()
     unknown: list[str] = []
     try:
@@ -68,8 +68,8 @@ def _decoded(path: Path, value: Object, dialect: Dialect) -> Object:
 def _checked(path: Path, value: Object) -> Object:
     if not value.get("rules"):
         raise _error(path, "rules", "there are none, so that nothing would be recorded")
-    for place, why in _faults(value):
-        raise _error(path, place, why)
+    for field, message in _faults(value):
+        raise _error(path, field, message)
     return value
 
 
@@ -77,24 +77,24 @@ def _faults(value: Object) -> Iterator[tuple[str, str]]:
     """Yield invalid fields with error messages."""
     yield from _unsupported("omitStages", value.get("omitStages"), STAGES)
     for index, rule in enumerate(value["rules"]):
-        place = f"rules[{index}]"
-        yield from _unsupported(f"{place}.level", [rule.get("level", "")], LEVELS)
-        yield from _unsupported(f"{place}.omitStages", rule.get("omitStages"), STAGES)
+        path = f"rules[{index}]"
+        yield from _unsupported(f"{path}.level", [rule.get("level", "")], LEVELS)
+        yield from _unsupported(f"{path}.omitStages", rule.get("omitStages"), STAGES)
         paths = rule.get("nonResourceURLs") or ()
         for number, pattern in enumerate(paths):
-            if why := _pattern_fault(pattern):
-                yield f"{place}.nonResourceURLs[{number}]", f'"{pattern}": {why}'
+            if message := _pattern_fault(pattern):
+                yield f"{path}.nonResourceURLs[{number}]", f'"{pattern}": {message}'
         if paths and (rule.get("resources") or rule.get("namespaces")):
-            why = "rules cannot apply to both regular resources and non-resource URLs"
-            yield f"{place}.nonResourceURLs", why
+            message = "rules cannot apply to both regular resources and non-resource URLs"
+            yield f"{path}.nonResourceURLs", message
         for number, resources in enumerate(rule.get("resources") or ()):
-            yield from _resource_faults(f"{place}.resources[{number}]", resources)
+            yield from _resource_faults(f"{path}.resources[{number}]", resources)
 
 
-def _unsupported(place: str, found: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for one in found or ():
-        if one not in known:
-            yield place, f'unsupported value "{one}": only {", ".join(known)}'
+def _unsupported(path: str, values: Any, supported: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for value in values or ():
+        if value not in supported:
+            yield path, f'unsupported value "{value}": only {", ".join(supported)}'
 
 
 def _pattern_fault(pattern: str) -> str:
@@ -107,12 +107,12 @@ def _pattern_fault(pattern: str) -> str:
     return ""
 
 
-def _resource_faults(place: str, resources: Object) -> Iterator[tuple[str, str]]:
+def _resource_faults(path: str, resources: Object) -> Iterator[tuple[str, str]]:
     group = resources.get("group") or ""
     if group and dns_subdomain(group):
-        yield f"{place}.group", f'"{group}": {dns_subdomain(group)[0]}'
+        yield f"{path}.group", f'"{group}": {dns_subdomain(group)[0]}'
     if resources.get("resourceNames") and not resources.get("resources"):
-        yield f"{place}.resourceNames", "using resourceNames requires at least one resource"
+        yield f"{path}.resourceNames", "using resourceNames requires at least one resource"
 
 
 @cache

@@ -39,14 +39,14 @@ class Form:
 class Reads:
     """Writes the events of simple reads. `before` and `after` enclose the fields of every event."""
 
-    def __init__(self, subjects: Subjects, before: str, after: str, deliver: Deliver) -> None:
+    def __init__(self, subjects: Subjects, prefix: str, suffix: str, deliver: Deliver) -> None:
         self._subject_of = subjects.of
         self._names = subjects.names
-        self._before = before
-        self._after = after
+        self._prefix = prefix
+        self._suffix = suffix
         self._deliver = deliver
 
-    def tell(self, request: Request, record: Record, answer: Answer) -> bool:
+    def emit(self, request: Request, record: Record, answer: Answer) -> bool:
         """Write all events of a read if they follow from its subject, decision and code alone.
         Returns whether it did."""
         operation = request.operation
@@ -72,26 +72,32 @@ class Reads:
 
     def _store(self, form: Form, audit_id: bytes, received: bytes) -> int:
         """Deliver the events; returns their number."""
-        first, came, between, done, last = form.pieces
+        head, received_part, separator, complete_part, tail = form.pieces
         now = instant(clock.time())
-        if not came:
-            one = (first, audit_id, done, received, _STAMPED, now, last)
-            self._deliver(b"".join(one), 1)
+        if not received_part:
+            event = (head, audit_id, complete_part, received, _STAMPED, now, tail)
+            self._deliver(b"".join(event), 1)
             return 1
-        both = (
-            first, audit_id, came, received, _STAMPED, received, between,
-            audit_id, done, received, _STAMPED, now, last,
+        events = (
+            head, audit_id, received_part, received, _STAMPED, received, separator,
+            audit_id, complete_part, received, _STAMPED, now, tail,
         )  # fmt: skip
-        self._deliver(b"".join(both), 2)
+        self._deliver(b"".join(events), 2)
         return 2
 
     def _form(self, subject: Subject, decision: Decision | None, code: int) -> Form:
-        first = f'{self._before}{subject.opening}"'
-        came, when = "", ',"requestReceivedTimestamp":"'
+        head = f'{self._prefix}{subject.opening}"'
+        received_part, timestamp_field = "", ',"requestReceivedTimestamp":"'
         if RECEIVED not in subject.verdict.omitted:
-            came = f'","stage":"{RECEIVED}{subject.usual}{when}'
-        between = f'"}}{self._after}{first}'
-        done = f'","stage":"{COMPLETE}{subject.usual}{STATUSES[code]}{when}'
-        last = f'"{self._names.decided(decision)}}}{self._after}'
-        pieces = first.encode(), came.encode(), between.encode(), done.encode(), last.encode()
+            received_part = f'","stage":"{RECEIVED}{subject.typical}{timestamp_field}'
+        separator = f'"}}{self._suffix}{head}'
+        complete_part = f'","stage":"{COMPLETE}{subject.typical}{STATUSES[code]}{timestamp_field}'
+        tail = f'"{self._names.decided(decision)}}}{self._suffix}'
+        pieces = (
+            head.encode(),
+            received_part.encode(),
+            separator.encode(),
+            complete_part.encode(),
+            tail.encode(),
+        )
         return Form(decision, code, pieces)

@@ -38,19 +38,19 @@ class Names:
         return text
 
     def annotations(self, decision: Decision) -> dict[str, str]:
-        word = "allow" if decision.allowed else "forbid"
-        return {self.decision: word, self.reason: decision.reason}
+        decision_text = "allow" if decision.allowed else "forbid"
+        return {self.decision: decision_text, self.reason: decision.reason}
 
 
 class Subject:
-    """The attributes of a request and the policy's verdict; shared by repeated requests. `asked`,
-    `ref`, `opening` and `usual` are JSON: the request and its user, the object reference, the
-    beginning of a typical event, and its rest after the stage. `is_brief`: events include
-    ResponseComplete and no objects. `form` is a cache for `reads`."""
+    """The attributes of a request and the policy's verdict; shared by repeated requests.
+    `request_json`, `ref`, `opening` and `typical` are JSON: the request and its user, the object
+    reference, the beginning of a typical event, and its rest after the stage. `is_brief`: events
+    include ResponseComplete and no objects. `form` is a cache for `reads`."""
 
     __slots__ = (
         *("user", "verb", "uri", "namespace", "name", "caller", "verdict"),
-        *("asked", "ref", "opening", "usual", "form", "is_brief"),
+        *("request_json", "ref", "opening", "typical", "form", "is_brief"),
     )
 
     def __init__(
@@ -62,7 +62,7 @@ class Subject:
         name: str,
         caller: Caller,
         verdict: Verdict,
-        asked: str,
+        request_json: str,
         ref: str,
     ) -> None:
         self.user = user
@@ -72,28 +72,28 @@ class Subject:
         self.name = name
         self.caller = caller
         self.verdict = verdict
-        self.asked = asked
+        self.request_json = request_json
         self.ref = ref
         self.opening = f'"level":"{LEVELS[verdict.level]}","auditID":'
-        self.usual = f"{asked}{caller.json}{ref}"
+        self.typical = f"{request_json}{caller.json}{ref}"
         self.is_brief = verdict.level == METADATA and COMPLETE not in verdict.omitted
         self.form: Any = None
 
 
-def asked(names: Names, user: User | None, verb: str, uri: str) -> str:
-    shown = f'"{uri}"' if is_plain(uri) else quoted(uri)
-    who = "{}" if user is None else names.users.json(user)
-    return f'","requestURI":{shown},"verb":"{verb}","user":{who}'
+def request_fields(names: Names, user: User | None, verb: str, uri: str) -> str:
+    uri_json = f'"{uri}"' if is_plain(uri) else quoted(uri)
+    user_json = "{}" if user is None else names.users.json(user)
+    return f'","requestURI":{uri_json},"verb":"{verb}","user":{user_json}'
 
 
 def plain_ref(target: Target, name: str) -> str:
     """The object reference; its parts must need no escaping in JSON."""
     namespace = f',"namespace":"{target.namespace}"' if target.namespace else ""
-    named = f',"name":"{name}"' if name else ""
+    name_field = f',"name":"{name}"' if name else ""
     group = f',"apiGroup":"{target.group}"' if target.group else ""
     part = f',"subresource":"{target.subresource}"' if target.subresource else ""
     return (
-        f',"objectRef":{{"resource":"{target.resource_name}"{namespace}{named}{group}'
+        f',"objectRef":{{"resource":"{target.resource_name}"{namespace}{name_field}{group}'
         f',"apiVersion":"{target.version}"{part}}}'
     )
 
@@ -109,14 +109,14 @@ def exact_ref(target: Target, name: str, uid: str = "", version: str = "") -> st
         "resourceVersion": version,
         "subresource": target.subresource,
     }
-    shown = {key: text for key, text in parts.items() if text}
-    return f',"objectRef":{dumped(shown).decode()}'
+    fields = {key: text for key, text in parts.items() if text}
+    return f',"objectRef":{dumped(fields).decode()}'
 
 
 _UNKNOWN = Subject(None, "", "", "", "", caller((), ""), SILENCE, "", "")
 
 
-class _Rare:
+class _Defaults:
     """Defaults of attributes that few requests set."""
 
     level = NONE
@@ -135,7 +135,7 @@ class _Rare:
     received = ""  # time of arrival
 
 
-class Record(_Rare):
+class Record(_Defaults):
     """The record of a request, filled in along the chain; `json` encodes it at its current `stage`.
 
     Holds no reference to the request, to avoid a reference cycle. Attributes that every request
@@ -196,41 +196,42 @@ class Record(_Rare):
             if resource.removed_release:
                 self.annotate(self.names.removed_release, resource.removed_release)
 
-    def json(self, before: str = "{", after: str = "", *, cut: bool = False) -> bytes:
-        """Encode the event without kind and apiVersion, fields in the order of the reference. `cut`
-        omits the objects, so that the size is bounded."""
+    def json(self, prefix: str = "{", suffix: str = "", *, truncate: bool = False) -> bytes:
+        """Encode the event without kind and apiVersion, fields in the order of the reference.
+        `truncate` omits the objects, so that the size is bounded."""
         subject, names = self.subject, self.names
-        if self.is_usual and not cut:
-            last, noted = names.last_decided
-            if last is not self.decision:
+        if self.is_typical and not truncate:
+            last_decision, noted = names.last_decided
+            if last_decision is not self.decision:
                 noted = names.decided(self.decision)
             return (
-                f'{before}{subject.opening}"{self.id}","stage":"{self.stage}{subject.usual}'
+                f'{prefix}{subject.opening}"{self.id}","stage":"{self.stage}{subject.typical}'
                 f'{STATUSES[self.code]},"requestReceivedTimestamp":"{self.received}"'
-                f',"stageTimestamp":"{self.stamp}"{noted}}}{after}'
+                f',"stageTimestamp":"{self.stamp}"{noted}}}{suffix}'
             ).encode()
-        shown = quoted(self.id) if self.is_given else f'"{self.id}"'
-        other = self.impersonated
-        as_other = "" if other is None else f',"impersonatedUser":{names.users.json(other)}'
+        audit_id = quoted(self.id) if self.is_given else f'"{self.id}"'
+        impersonated = ""
+        if self.impersonated is not None:
+            impersonated = f',"impersonatedUser":{names.users.json(self.impersonated)}'
         if self.status is None:
             answer = STATUSES[self.code]
         else:
             answer = f',"responseStatus":{dumped(self.status).decode()}'
-        if self.annotations or cut:
-            noted = self._annotations(cut=cut)
+        if self.annotations or truncate:
+            noted = self._annotations(truncate=truncate)
         else:
             noted = names.decided(self.decision)
-        objects = "" if self.level < REQUEST or cut else self._objects()
+        objects = "" if self.level < REQUEST or truncate else self._objects()
         return (
-            f'{before}{subject.opening}{shown},"stage":"{self.stage}'
-            f"{subject.asked}{as_other}{subject.caller.json}"
+            f'{prefix}{subject.opening}{audit_id},"stage":"{self.stage}'
+            f"{subject.request_json}{impersonated}{subject.caller.json}"
             f"{subject.ref if self.ref is None else self.ref}{answer}{objects}"
             f',"requestReceivedTimestamp":"{self.received}","stageTimestamp":"{self.stamp}"'
-            f"{noted}}}{after}"
+            f"{noted}}}{suffix}"
         ).encode()
 
     @property
-    def is_usual(self) -> bool:
+    def is_typical(self) -> bool:
         """Whether the event follows from the subject, the code and the decision alone."""
         return (
             self.level < REQUEST
@@ -249,14 +250,14 @@ class Record(_Rare):
             objects += f',"responseObject":{self.response_object.decode()}'
         return objects
 
-    def _annotations(self, *, cut: bool) -> str:
+    def _annotations(self, *, truncate: bool) -> str:
         decision = self.decision
         noted = dict(self.annotations or ())
         if self.level < REQUEST:
             noted = {n: text for n, text in noted.items() if not n.startswith(self.names.patch)}
         if decision is not None:
             noted |= self.names.annotations(decision)
-        if cut:
+        if truncate:
             noted[self.names.truncated] = "true"
         if not noted:
             return ""

@@ -24,24 +24,24 @@ _CREDENTIALS = ("access_token", "id_token", "refresh_token", "token", "client_se
 _REDACTED = "REDACTED"
 
 
-def shown_uri(path: str, query: bytes) -> str:
+def redacted_uri(path: str, query: bytes) -> str:
     """The request URI, with the values of credential parameters redacted."""
     if is_plain(path) is None:
         path = quote(path, safe=UNRESERVED, errors="surrogateescape")
     if not query:
         return path
     parts = query.decode("latin-1").split("&")
-    return f"{path}?{'&'.join(map(_shown_parameter, parts))}"
+    return f"{path}?{'&'.join(map(_redacted_parameter, parts))}"
 
 
-def _shown_parameter(part: str) -> str:
+def _redacted_parameter(part: str) -> str:
     name, separator, _ = part.partition("=")
     if separator and unquote(name).lower() in _CREDENTIALS:
         return f"{name}={_REDACTED}"
     return part
 
 
-def shown_status(error: StatusError, target: Target, level: int) -> dict[str, Any]:
+def redacted_status(error: StatusError, target: Target, level: int) -> dict[str, Any]:
     """An error as events show it, shorter than the response. Omits the message if it may quote
     credentials and the level excludes request bodies."""
     quotes = (
@@ -54,8 +54,8 @@ def shown_status(error: StatusError, target: Target, level: int) -> dict[str, An
 
 def status_of(answer: dict[str, Any]) -> dict[str, Any]:
     """The fields of a Status that events include."""
-    told = ("status", "message", "reason", "details", "code")
-    return {"metadata": {}} | {name: answer[name] for name in told if name in answer}
+    names = ("status", "message", "reason", "details", "code")
+    return {"metadata": {}} | {name: answer[name] for name in names if name in answer}
 
 
 def _without_quotes(error: StatusError) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _MODE = 0o600
 _MEGABYTE = 1024 * 1024
 _STAMP = "%Y-%m-%dT%H-%M-%S"
 _STAMPED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)\.(\d{3})\Z", re.ASCII)
-_PACKED = ".gz"
+_COMPRESSED = ".gz"
 
 
 class Rotation(NamedTuple):
@@ -45,7 +45,7 @@ class RotatingFile:
         self._most = (rotation.max_megabytes or 100) * _MEGABYTE
         self._tidying = threading.Lock()
         self._descriptor = -1
-        self._left = -1  # bytes until the file is full; -1 if it is closed
+        self._free_bytes = -1  # bytes until the file is full; -1 if it is closed
         self._is_full = False  # and not renamed yet
         self._open()
         if self._rotation[1:] != (0, 0, False):
@@ -55,25 +55,25 @@ class RotatingFile:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(self.path, flags, _MODE)
-        self._left = self._most - os.fstat(self._descriptor).st_size
+        self._free_bytes = self._most - os.fstat(self._descriptor).st_size
 
     def write(self, data: bytes) -> None:
         size = len(data)
-        if size > self._left:
+        if size > self._free_bytes:
             self._make_room(size)
         written = os.write(self._descriptor, data)
         if written != size:
             self._write_rest(data, written)
-        self._left -= size
+        self._free_bytes -= size
 
     def _make_room(self, size: int) -> None:
         if size > self._most:
             raise OSError(f"an event of {size} bytes is larger than the maximum size of a log file")
         if self._descriptor >= 0:
             self._is_full = True
-            self._let_go()
+            self._close_file()
         if self._is_full:
-            self._put_aside()
+            self._rename()
         self._open()
 
     def _write_rest(self, data: bytes, written: int) -> None:
@@ -85,11 +85,11 @@ class RotatingFile:
                 os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
             raise
 
-    def _let_go(self) -> None:
-        descriptor, self._descriptor, self._left = self._descriptor, -1, -1
+    def _close_file(self) -> None:
+        descriptor, self._descriptor, self._free_bytes = self._descriptor, -1, -1
         os.close(descriptor)
 
-    def _put_aside(self) -> None:
+    def _rename(self) -> None:
         with suppress(FileNotFoundError):  # another process has moved it
             os.rename(self.path, self._free_name())
         self._is_full = False
@@ -100,14 +100,14 @@ class RotatingFile:
         while True:
             stamp = f"{moment:{_STAMP}}.{moment.microsecond // 1000:03d}"
             name = self.path.with_name(f"{self.path.stem}-{stamp}{self.path.suffix}")
-            if not name.exists() and not _packed(name).exists():
+            if not name.exists() and not _compressed_path(name).exists():
                 return name
             moment += timedelta(milliseconds=1)
 
     def close(self) -> None:
         with self._tidying:  # wait for compression
             if self._descriptor >= 0:
-                self._let_go()
+                self._close_file()
 
     def _tidy_later(self) -> None:
         threading.Thread(target=self._tidy, name="audit log backups", daemon=True).start()
@@ -121,24 +121,24 @@ class RotatingFile:
 
     def _drop_backups(self) -> None:
         _, most, days, compress = self._rotation
-        kept = self._backups()
-        dropped = kept[most:] if most else []
+        backups = self._backups()
+        dropped = backups[most:] if most else []
         if days:
             oldest = clock.now() - timedelta(days=days)
-            dropped += [backup for backup in kept if backup[0] < oldest]
+            dropped += [backup for backup in backups if backup[0] < oldest]
         for _, path in dropped:
             path.unlink(missing_ok=True)
         if compress:
-            for _, path in kept:
-                if path.suffix != _PACKED and path.exists():
-                    _pack(path)
+            for _, path in backups:
+                if path.suffix != _COMPRESSED and path.exists():
+                    _compress_file(path)
 
     def _backups(self) -> list[tuple[datetime, Path]]:
         """The backups, newest first."""
-        found = []
+        backups = []
         prefix, suffix = f"{self.path.stem}-", self.path.suffix
         for path in self.path.parent.iterdir():
-            name = path.name.removesuffix(_PACKED)
+            name = path.name.removesuffix(_COMPRESSED)
             if not name.startswith(prefix) or not name.endswith(suffix):
                 continue
             matched = _STAMPED.match(name[len(prefix) : len(name) - len(suffix)])
@@ -146,23 +146,23 @@ class RotatingFile:
                 continue
             with suppress(ValueError):
                 moment = datetime.strptime(matched[1], _STAMP).replace(tzinfo=UTC)
-                found.append((moment + timedelta(milliseconds=int(matched[2])), path))
-        return sorted(found, reverse=True)
+                backups.append((moment + timedelta(milliseconds=int(matched[2])), path))
+        return sorted(backups, reverse=True)
 
 
-def _packed(path: Path) -> Path:
-    return path.with_name(path.name + _PACKED)
+def _compressed_path(path: Path) -> Path:
+    return path.with_name(path.name + _COMPRESSED)
 
 
-def _pack(path: Path) -> None:
-    fresh = path.with_name(f"{path.name}{_PACKED}.new")
+def _compress_file(path: Path) -> None:
+    new_path = path.with_name(f"{path.name}{_COMPRESSED}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    with path.open("rb") as plain:
-        fcntl.flock(plain, fcntl.LOCK_EX)  # wait for processes that still append, see SharedFile
+    with path.open("rb") as source:
+        fcntl.flock(source, fcntl.LOCK_EX)  # wait for processes that still append, see SharedFile
         with (
-            os.fdopen(os.open(fresh, flags, _MODE), "wb") as file,
+            os.fdopen(os.open(new_path, flags, _MODE), "wb") as file,
             gzip.GzipFile(fileobj=file, mode="wb") as packed,
         ):
-            shutil.copyfileobj(plain, packed)
-        os.replace(fresh, _packed(path))
+            shutil.copyfileobj(source, packed)
+        os.replace(new_path, _compressed_path(path))
         path.unlink()

@@ -7,10 +7,18 @@ import logging
 from pathlib import Path
 
 from fairlead.api.audit.auditor import Auditor
-from fairlead.api.audit.backend import Backend, Blocking, Both, Shape, Sink, in_json, truncated
+from fairlead.api.audit.backend import (
+    Backend,
+    Blocking,
+    SeveralBackends,
+    Shape,
+    Sink,
+    in_json,
+    truncated,
+)
 from fairlead.api.audit.bodies import Bodies
 from fairlead.api.audit.buffer import MAX_BATCH_BYTES, Buffer
-from fairlead.api.audit.file_lock import Turns
+from fairlead.api.audit.file_lock import FileLock
 from fairlead.api.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
 from fairlead.api.audit.log import STDOUT, FileLog, StreamLog, legacy_line
 from fairlead.api.audit.policy import api_version
@@ -63,7 +71,7 @@ def build_auditor(
     subjects = Subjects(policy, Names(dialect.group_domain))
     bodies = Bodies(resources, parse_gates(",".join(options.feature_gates)))
     if len(backends) > 1:
-        return Auditor(Both(backends), subjects, bodies)
+        return Auditor(SeveralBackends(backends), subjects, bodies)
     reads = Reads(subjects, *at_once) if at_once is not None else None
     return Auditor(backends[0], subjects, bodies, reads)
 
@@ -74,20 +82,20 @@ def _log(
     """The log backend. Also returns the arguments of `Reads`, if the log can write the events of
     simple reads at once."""
     flags = backend_flags(options, "log")
-    before, after = f'{{"kind":"Event","apiVersion":"{version}",', "\n"
+    prefix, suffix = f'{{"kind":"Event","apiVersion":"{version}",', "\n"
     legacy = options.audit_log_format == LEGACY
-    shape = legacy_line if legacy else _shape(flags, before, after)
+    shape = legacy_line if legacy else _shape(flags, prefix, suffix)
     sink = _log_sink(options, locks)
-    backend = _in_mode(flags, shape, sink, side_by_side=False)
-    plain = not legacy and flags.limits is None and flags.mode not in (BATCH, STRICT)
-    if not plain or not isinstance(sink, FileLog):
+    backend = _in_mode(flags, shape, sink, concurrent=False)
+    is_plain = not legacy and flags.limits is None and flags.mode not in (BATCH, STRICT)
+    if not is_plain or not isinstance(sink, FileLog):
         return backend, None
-    return backend, (before, after, sink.deliver)
+    return backend, (prefix, suffix, sink.deliver)
 
 
 def _log_sink(options: argparse.Namespace, locks: Path | None) -> Sink:
     if options.audit_log_path == STDOUT:
-        return StreamLog(turns=Turns(locks / "audit-write") if locks is not None else None)
+        return StreamLog(lock=FileLock(locks / "audit-write") if locks is not None else None)
     rotation = Rotation(
         options.audit_log_maxsize,
         options.audit_log_maxbackup,
@@ -100,8 +108,10 @@ def _log_sink(options: argparse.Namespace, locks: Path | None) -> Sink:
             return FileLog(SharedFile(path, rotation, locks))
         return FileLog(RotatingFile(path, rotation))
     except OSError as error:
-        why = error.strerror or str(error)
-        raise AuditError(f"--audit-log-path: cannot open {options.audit_log_path}: {why}") from None
+        reason = error.strerror or str(error)
+        raise AuditError(
+            f"--audit-log-path: cannot open {options.audit_log_path}: {reason}"
+        ) from None
 
 
 def _webhook(options: argparse.Namespace, version: str) -> Backend:
@@ -111,17 +121,17 @@ def _webhook(options: argparse.Namespace, version: str) -> Backend:
     except ClientConfigError as error:
         raise AuditError(f"--audit-webhook-config-file: {error}") from None
     sink = Webhook(poster, version, options.audit_webhook_initial_backoff)
-    return _in_mode(flags, _shape(flags, "{", ""), sink, side_by_side=True)
+    return _in_mode(flags, _shape(flags, "{", ""), sink, concurrent=True)
 
 
-def _shape(flags: BackendFlags, before: str, after: str) -> Shape:
+def _shape(flags: BackendFlags, prefix: str, suffix: str) -> Shape:
     if flags.limits is None:
-        return in_json(before, after)
-    return truncated(flags.limits, before, after)
+        return in_json(prefix, suffix)
+    return truncated(flags.limits, prefix, suffix)
 
 
-def _in_mode(flags: BackendFlags, shape: Shape, sink: Sink, *, side_by_side: bool) -> Backend:
+def _in_mode(flags: BackendFlags, shape: Shape, sink: Sink, *, concurrent: bool) -> Backend:
     if flags.mode != BATCH:
         return Blocking(shape, sink, strict=flags.mode == STRICT)
     batch_bytes = flags.limits.batch if flags.limits is not None else MAX_BATCH_BYTES
-    return Buffer(shape, sink, flags.batching, batch_bytes=batch_bytes, side_by_side=side_by_side)
+    return Buffer(shape, sink, flags.batching, batch_bytes=batch_bytes, concurrent=concurrent)

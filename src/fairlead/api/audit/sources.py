@@ -18,48 +18,48 @@ class Callers:
     """Caches callers, because most repeat."""
 
     def __init__(self) -> None:
-        self._known: BoundedCache[tuple[str, bytes], Caller] = BoundedCache(longest=2048)
+        self._cache: BoundedCache[tuple[str, bytes], Caller] = BoundedCache(longest=2048)
 
     def of(self, request: Request) -> Caller:
-        named = request.exchange.head.named
-        if _OF_PROXIES[0] in named or _OF_PROXIES[1] in named:
+        headers = request.exchange.head.named
+        if _OF_PROXIES[0] in headers or _OF_PROXIES[1] in headers:
             return caller(addresses_of(request), agent_of(request))
-        key = (request.peer.address, named.get(b"user-agent", b""))
-        found = self._known.get(key)
-        if found is None:
-            found = caller(addresses_of(request), agent_of(request))
-            self._known.keep(key, found, len(key[0]) + len(key[1]))
-        return found
+        key = (request.peer.address, headers.get(b"user-agent", b""))
+        source = self._cache.get(key)
+        if source is None:
+            source = caller(addresses_of(request), agent_of(request))
+            self._cache.keep(key, source, len(key[0]) + len(key[1]))
+        return source
 
 
 def addresses_of(request: Request) -> tuple[str, ...]:
     """Addresses from proxy headers, then the peer address, which cannot be forged."""
-    found: list[str] = []
+    addresses: list[str] = []
     forwarded, real = map(request.header, _OF_PROXIES)
     if forwarded:
         hops = forwarded.rsplit(",", _MAX_HOPS)[-_MAX_HOPS:]
-        found += filter(None, map(_address, hops))
+        addresses += filter(None, map(_address, hops))
     if real:
         address = _address(real)
-        if address and address not in found:
-            found.append(address)
+        if address and address not in addresses:
+            addresses.append(address)
     peer = _address(request.peer.address)
-    if not found:
+    if not addresses:
         return (peer,) if peer else ()
-    if peer and found[-1] != peer:
-        found.append(peer)
-    return tuple(found)
+    if peer and addresses[-1] != peer:
+        addresses.append(peer)
+    return tuple(addresses)
 
 
 def _address(text: str) -> str:
     """A normalized IP address; empty if invalid."""
     try:
-        found = ipaddress.ip_address(text.strip())
+        address = ipaddress.ip_address(text.strip())
     except ValueError:
         return ""
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(found)
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(address)
 
 
 def agent_of(request: Request) -> str:

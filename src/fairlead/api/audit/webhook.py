@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from fairlead.api.audit.backend import Outcome, lose
+from fairlead.api.audit.backend import Outcome, count_lost
 from fairlead.wire.outgoing.response import CallError
 
 PLUGIN = "webhook"
@@ -30,9 +30,9 @@ class Webhook:
         self._first_pause = first_pause
 
     def deliver(self, event: bytes) -> Outcome:
-        return self.deliver_aside([event])
+        return self.deliver_in_background([event])
 
-    async def deliver_aside(self, events: list[bytes]) -> bool:
+    async def deliver_in_background(self, events: list[bytes]) -> bool:
         body = {
             "kind": "EventList",
             "apiVersion": self._api_version,
@@ -42,7 +42,7 @@ class Webhook:
         try:
             await self._poster.tell_patiently(body, _TIMEOUT, self._first_pause)
         except CallError as error:
-            lose(PLUGIN, error.brief, len(events))
+            count_lost(PLUGIN, error.brief, len(events))
             return False
         return True
 

@@ -69,7 +69,7 @@ class Lines:
         return self._whole(json_event("BOOKMARK", {"resourceVersion": str(revision)}))
 
     def _whole(self, made: bytes) -> bytes:
-        return self._wire.whole(made)
+        return self._wire.wrap(made)
 
     def last(self, made: bytes) -> bytes:
         return self._wire.last(made)

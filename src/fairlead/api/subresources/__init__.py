@@ -37,8 +37,8 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 
 
-def _loaded_when_asked(place: str) -> Verb:
-    module, name = place.split(".")
+def _lazy_handler(path: str) -> Verb:
+    module, name = path.split(".")
 
     def answer(api: Api, request: Request, operation: Operation) -> Outcome:
         verb: Verb = getattr(import_module(f"{__name__}.{module}"), name)
@@ -48,7 +48,5 @@ def _loaded_when_asked(place: str) -> Verb:
 
 
 HANDLERS: dict[tuple[str, str], Verb] = {
-    (resource, verb): _loaded_when_asked(place)
-    for resource, place, verbs in _TABLE
-    for verb in verbs
+    (resource, verb): _lazy_handler(path) for resource, path, verbs in _TABLE for verb in verbs
 }

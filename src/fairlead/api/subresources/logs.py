@@ -70,23 +70,23 @@ async def read_log(api: Api, request: Request, operation: Operation) -> Answer:
 
 
 def _log_query(request: Request) -> str:
-    chosen = {name: "true" for name in _LOG_FLAGS if flag(request, name)}
-    given = {name: request.parameter(name) for name in _LOG_VALUES if request.parameter(name)}
-    return urlencode(chosen | given)
+    flags = {name: "true" for name in _LOG_FLAGS if flag(request, name)}
+    values = {name: request.parameter(name) for name in _LOG_VALUES if request.parameter(name)}
+    return urlencode(flags | values)
 
 
 async def _agent_error(passed: ProxiedRequest) -> StatusError:
     """The kubelet's error, with its status code."""
     try:
-        said = (await passed.connection.read_all(_MAX_ERROR_BYTES)).decode(errors="replace")
+        text = (await passed.connection.read_all(_MAX_ERROR_BYTES)).decode(errors="replace")
     except CallError as error:
         return internal(str(error))
     finally:
         passed.end()
     status = passed.connection.status
     if status in _AGENT_REASONS:
-        return StatusError(status, _AGENT_REASONS[status], said)
-    return internal(said if status == 500 else f"answered {status}: {said}")
+        return StatusError(status, _AGENT_REASONS[status], text)
+    return internal(text if status == 500 else f"answered {status}: {text}")
 
 
 def _check_log_options(request: Request) -> None:

@@ -27,34 +27,34 @@ class ProxyName:
     port: str
 
 
-def proxy_name(text: str, what: str) -> ProxyName:
+def proxy_name(text: str, kind: str) -> ProxyName:
     parts = text.split(":")
     match parts:
         case [name]:
-            found = ProxyName("", name, "")
+            result = ProxyName("", name, "")
         case [name, port]:
-            found = ProxyName("", name, port)
+            result = ProxyName("", name, port)
         case [scheme, name, port] if scheme in ("", "http", "https"):
-            found = ProxyName(scheme, name, port)
+            result = ProxyName(scheme, name, port)
         case _:
-            raise bad_request(f'invalid {what} request "{text}"')
-    if not found.name:
-        raise bad_request(f'invalid {what} request "{text}"')
-    return found
+            raise bad_request(f'invalid {kind} request "{text}"')
+    if not result.name:
+        raise bad_request(f'invalid {kind} request "{text}"')
+    return result
 
 
 async def proxy_to_pod(api: Api, request: Request, operation: Operation) -> Answer:
     path = await _admitted_path(api, request, operation, "PodProxyOptions")
-    named = proxy_name(request.target.name, "pod")
-    pod = pod_of(api, request, named.name)
+    proxied = proxy_name(request.target.name, "pod")
+    pod = pod_of(api, request, proxied.name)
     refuse_simulated(api, pod["spec"].get("nodeName", ""), "proxy")
     address = pod["status"].get("podIP", "")
     try:
         ipaddress.ip_address(address)
     except ValueError:
         raise not_allowed() from None
-    port = named.port or _first_port(pod)
-    return await _relay(api, request, path, address, port, named.scheme)
+    port = proxied.port or _first_port(pod)
+    return await _relay(api, request, path, address, port, proxied.scheme)
 
 
 def _first_port(pod: Object) -> str:
@@ -66,27 +66,27 @@ def _first_port(pod: Object) -> str:
 
 async def proxy_to_node(api: Api, request: Request, operation: Operation) -> Answer:
     path = await _admitted_path(api, request, operation, "NodeProxyOptions")
-    named = proxy_name(request.target.name, "node")
-    refuse_simulated(api, named.name, "proxy")
-    agent = node_place(api, named.name)
-    if named.port in ("", str(agent.port)):
+    proxied = proxy_name(request.target.name, "node")
+    refuse_simulated(api, proxied.name, "proxy")
+    agent = node_place(api, proxied.name)
+    if proxied.port in ("", str(agent.port)):
         return await _relay_to(api, request, path, agent)
-    return await _relay(api, request, path, agent.host, named.port, named.scheme)
+    return await _relay(api, request, path, agent.host, proxied.port, proxied.scheme)
 
 
 async def proxy_to_service(api: Api, request: Request, operation: Operation) -> Answer:
     path = await _admitted_path(api, request, operation, "ServiceProxyOptions")
-    named = proxy_name(request.target.name, "service")
-    service = api.lookup("core/v1/services", request.target.namespace, named.name)
+    proxied = proxy_name(request.target.name, "service")
+    service = api.lookup("core/v1/services", request.target.namespace, proxied.name)
     if service is None:
-        raise absent(ResourceRef("", "services", named.name))
-    port_name = _service_port_name(service, named)
-    endpoints = api.lookup("core/v1/endpoints", request.target.namespace, named.name)
+        raise absent(ResourceRef("", "services", proxied.name))
+    port_name = _service_port_name(service, proxied)
+    endpoints = api.lookup("core/v1/endpoints", request.target.namespace, proxied.name)
     if endpoints is None:
-        raise not_found(ResourceRef("", "endpoints", named.name))
+        raise not_found(ResourceRef("", "endpoints", proxied.name))
     subsets = endpoints.get("subsets") or []
     if not subsets:
-        raise unavailable(f'no endpoints available for service "{named.name}"')
+        raise unavailable(f'no endpoints available for service "{proxied.name}"')
     candidates = [
         (address["ip"], str(port["port"]))
         for subset in subsets
@@ -97,18 +97,18 @@ async def proxy_to_service(api: Api, request: Request, operation: Operation) -> 
     ]
     if not candidates:
         raise unavailable(f'no endpoints available for service "{request.target.name}"')
-    return await _relay(api, request, path, *random.choice(candidates), named.scheme)
+    return await _relay(api, request, path, *random.choice(candidates), proxied.scheme)
 
 
-def _service_port_name(service: Object, named: ProxyName) -> str:
+def _service_port_name(service: Object, proxied: ProxyName) -> str:
     """The name of the requested port, which may be a number; endpoints list ports by name."""
-    if not named.port.isdigit():
-        return named.port
+    if not proxied.port.isdigit():
+        return proxied.port
     for port in service["spec"].get("ports") or ():
-        if port["port"] == int(named.port):
+        if port["port"] == int(proxied.port):
             name: str = port.get("name", "")
             return name
-    raise unavailable(f'no service port {named.port} found for service "{named.name}"')
+    raise unavailable(f'no service port {proxied.port} found for service "{proxied.name}"')
 
 
 def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
@@ -121,15 +121,15 @@ def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
     if pod is None:
         return False
     refuse_simulated(api, pod["spec"].get("nodeName", ""), "proxy")
-    addresses = [found.get("ip") for found in pod["status"].get("podIPs") or ()]
+    addresses = [pod_address.get("ip") for pod_address in pod["status"].get("podIPs") or ()]
     return address["ip"] in addresses
 
 
 async def _admitted_path(api: Api, request: Request, operation: Operation, kind: str) -> str:
     """The requested path, as admission returns it."""
     refuse_dry_run(request)
-    asked = _proxied_path(request)
-    options = await admit(api, operation, kind, {"path": asked} if asked else {})
+    requested_path = _proxied_path(request)
+    options = await admit(api, operation, kind, {"path": requested_path} if requested_path else {})
     path: str = options.get("path") or ""
     if path and not path.startswith("/"):
         path = f"/{path}"
@@ -140,11 +140,11 @@ async def _admitted_path(api: Api, request: Request, operation: Operation, kind:
 def _proxied_path(request: Request) -> str:
     """The path after the proxy's own prefix, including slashes."""
     target = request.target
-    last = "/" if target.path.endswith("/") else ""
+    slash = "/" if target.path.endswith("/") else ""
     if target.rest:
-        return f"/{target.rest}{last}"
-    given = request.parameter("path")
-    return f"/{given.lstrip('/')}" if given else last
+        return f"/{target.rest}{slash}"
+    parameter = request.parameter("path")
+    return f"/{parameter.lstrip('/')}" if parameter else slash
 
 
 async def _relay(

@@ -59,11 +59,11 @@ async def pass_to(
     identity: tuple[bytes, ...],
 ) -> Answer:
     """The response of a place; raises StatusError, or CallError if there is none."""
-    own = forwarded(request, uri)
+    headers = forwarded(request, uri)
     try:
         passed = await reach.attempt(
             place,
-            lambda route: pass_on(reach.pool, route, request, target, own, identity),
+            lambda route: pass_on(reach.pool, route, request, target, headers, identity),
         )
         return answer_of(request, passed)
     except NotAllowed:
@@ -97,15 +97,15 @@ def _location(request: Request, value: bytes, place: Place, path: str, own_part:
     it with their credentials."""
     prefix = quote(own_part, safe=UNRESERVED)
     try:
-        said = value.decode()
-        parts = urlsplit(urljoin(f"{place.url}{quote(path, safe=UNRESERVED)}", said))
+        location = value.decode()
+        parts = urlsplit(urljoin(f"{place.url}{quote(path, safe=UNRESERVED)}", location))
     except ValueError:
         return b""
     steps = parts.path or "/"
     if parts.netloc == urlsplit(place.url).netloc:
         if not steps.startswith(f"{prefix}/"):
             steps = f"{prefix}{steps}"
-    elif parts.netloc and "\\" not in said and not _is_this_server(request, parts):
+    elif parts.netloc and "\\" not in location and not _is_this_server(request, parts):
         return value
     if not steps.startswith(f"{prefix}/") or not parts.netloc or leads_up(steps):
         return b""
@@ -114,7 +114,7 @@ def _location(request: Request, value: bytes, place: Place, path: str, own_part:
 
 def _is_this_server(request: Request, parts: SplitResult) -> bool:
     try:
-        own = urlsplit(f"https://{request.header(b'host')}")
-        return parts.hostname == own.hostname and (parts.port or 443) == (own.port or 443)
+        own_url = urlsplit(f"https://{request.header(b'host')}")
+        return parts.hostname == own_url.hostname and (parts.port or 443) == (own_url.port or 443)
     except ValueError:  # invalid port: others may parse it differently
         return True

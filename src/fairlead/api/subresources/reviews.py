@@ -25,8 +25,8 @@ def _answering(review: Review) -> Verb:
         value = await read_object(api, request, operation, options.validation)
         value = await review(api, operation, value, options)
         api_version = api.resources.api_version_of(resource.body_version)
-        shown = {"kind": resource.kind, "apiVersion": api_version, **value}
-        return object_answer(api.resources, request, resource, shown, 201)
+        document = {"kind": resource.kind, "apiVersion": api_version, **value}
+        return object_answer(api.resources, request, resource, document, 201)
 
     return create
 

@@ -21,10 +21,10 @@ def is_simulated(api: Api, node: str) -> bool:
     return api.simulated is not None and api.simulated.has(node)
 
 
-def refuse_simulated(api: Api, node: str, what: str) -> None:
+def refuse_simulated(api: Api, node: str, action: str) -> None:
     """Raises StatusError if the node is simulated."""
     if api.simulated is not None and api.simulated.has(node):
-        raise api.simulated.refusal(what)
+        raise api.simulated.refusal(action)
 
 
 def simulated_log(
@@ -67,11 +67,11 @@ class _Followed(Answer):
         self._end = end
 
     async def send(self, request: Request) -> None:
-        exchange, gone = request.exchange, asyncio.Event()
+        exchange, disconnected = request.exchange, asyncio.Event()
         exchange.no_deadline()
-        exchange.when_gone(gone.set)
+        exchange.when_gone(disconnected.set)
         exchange.start(self.code, self.headers)
         await send(exchange, self._text)
-        await either(gone, self._end())
-        if not gone.is_set():
+        await either(disconnected, self._end())
+        if not disconnected.is_set():
             exchange.end()

@@ -45,42 +45,42 @@ def _stream_options(request: Request) -> Object:
 async def stream(api: Api, request: Request, operation: Operation) -> Answer:
     """Handler of exec and attach."""
     refuse_dry_run(request)
-    what = request.target.subresource
-    options = await admit(api, operation, _OPTIONS[what], _stream_options(request))
+    action = request.target.subresource
+    options = await admit(api, operation, _OPTIONS[action], _stream_options(request))
     pod = pod_of(api, request)
     container = container_of(pod, options.get("container") or "")
-    wanted = [(told, "1") for name, told in _STREAMS.items() if options.get(name)]
-    wanted += (("command", word) for word in options.get("command") or ())
-    return await _to_node(api, request, pod, (what, container), wanted)
+    query = [(parameter, "1") for name, parameter in _STREAMS.items() if options.get(name)]
+    query += (("command", argument) for argument in options.get("command") or ())
+    return await _to_node(api, request, pod, (action, container), query)
 
 
 async def forward_port(api: Api, request: Request, operation: Operation) -> Answer:
     refuse_dry_run(request)
     ports = _ports(request)
     await admit(api, operation, "PodPortForwardOptions", {"ports": ports} if ports else {})
-    wanted = [("port", ",".join(map(str, ports)))] if ports else []
-    return await _to_node(api, request, pod_of(api, request), ("portForward", ""), wanted)
+    query = [("port", ",".join(map(str, ports)))] if ports else []
+    return await _to_node(api, request, pod_of(api, request), ("portForward", ""), query)
 
 
 def _ports(request: Request) -> list[int]:
     """The ports of all `ports` parameters, each of which may be a comma-separated list."""
     ports = []
-    given = request.query.get("ports", ())
-    for text in (piece for value in given for piece in value.split(",")):
+    values = request.query.get("ports", ())
+    for text in (piece for value in values for piece in value.split(",")):
         is_number = _DIGITS.fullmatch(text) is not None
         if not is_number or len(text.lstrip("0")) > 5 or int(text) > _LARGEST_PORT:
-            why = "value out of range" if is_number else "invalid syntax"
-            what = f"strconv.ParseUint: parsing {quotes.quote(text)}: {why}"
-            raise bad_request(f"cannot convert to []int32: {what}")
+            reason = "value out of range" if is_number else "invalid syntax"
+            message = f"strconv.ParseUint: parsing {quotes.quote(text)}: {reason}"
+            raise bad_request(f"cannot convert to []int32: {message}")
         ports.append(int(text))
     return ports
 
 
 async def _to_node(
-    api: Api, request: Request, pod: Object, what: tuple[str, str], query: list[tuple[str, str]]
+    api: Api, request: Request, pod: Object, endpoint: tuple[str, str], query: list[tuple[str, str]]
 ) -> Answer:
-    """Upgrade the connection to the kubelet of a pod's node. `what` is the first path segment and
-    the container."""
+    """Upgrade the connection to the kubelet of a pod's node. `endpoint` is the first path segment
+    and the container."""
     node = pod["spec"].get("nodeName")
     if not node:
         raise bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
@@ -96,8 +96,8 @@ async def _to_node(
         raise StatusError(500, "", f"error dialing backend: {error}") from None
     if not wanted_protocol(request):
         raise bad_request("Upgrade request required")
-    word, container = what
-    steps = (word, request.target.namespace, request.target.name, container)
+    action, container = endpoint
+    steps = (action, request.target.namespace, request.target.name, container)
     path = "".join(f"/{quote(step, safe='')}" for step in steps if step)
     target = path + (f"?{urlencode(query)}" if query else "")
     uri = quote(request.target.path, safe=UNRESERVED).encode()

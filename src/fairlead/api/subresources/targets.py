@@ -27,14 +27,14 @@ def pod_of(api: Api, request: Request, name: str = "") -> Object:
     return pod
 
 
-def container_of(pod: Object, wanted: str) -> str:
+def container_of(pod: Object, requested: str) -> str:
     """The name of the requested container, or of the only one."""
     name, containers = pod["metadata"]["name"], pod["spec"]["containers"] or []
     every = [container["name"] for container in all_containers(pod["spec"])]
-    if wanted:
-        if wanted not in every:
-            raise bad_request(f"container {wanted} is not valid for pod {name}")
-        return wanted
+    if requested:
+        if requested not in every:
+            raise bad_request(f"container {requested} is not valid for pod {name}")
+        return requested
     if len(containers) == 1:
         only: str = containers[0]["name"]
         return only
@@ -56,8 +56,10 @@ def node_place(api: Api, name: str, *, checked: bool = True) -> Place:
                 endpoint = node["status"].get("daemonEndpoints", {}).get("kubeletEndpoint", {})
                 port = endpoint.get("Port") or NODE_PORT
                 return Place(address["address"], port, "https", agent=True, checked=checked)
-    known = " ".join(f"{{{address['type']} {address['address']}}}" for address in addresses)
-    raise StatusError(500, "", f"no preferred addresses found; known addresses: [{known}]")
+    addresses_text = " ".join(
+        f"{{{address['type']} {address['address']}}}" for address in addresses
+    )
+    raise StatusError(500, "", f"no preferred addresses found; known addresses: [{addresses_text}]")
 
 
 async def admit(api: Api, operation: Operation, kind: str, options: Object) -> Object:

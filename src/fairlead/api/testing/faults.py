@@ -140,7 +140,7 @@ class Faults:
         if any(fault.cut == "after" for fault in happening):
             return CutOff()
         cut = any(fault.cut == "middle" for fault in happening)
-        opened = answered.opened if isinstance(answered, WatchStream) else None
+        opened = answered.source if isinstance(answered, WatchStream) else None
         if isinstance(answered, WatchStream) and isinstance(opened, Watch) and (on_events or cut):
-            answered.opened = FaultyWatch(opened, on_events, request if cut else None)
+            answered.source = FaultyWatch(opened, on_events, request if cut else None)
         return answered
