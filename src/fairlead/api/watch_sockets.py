@@ -6,7 +6,7 @@ import re
 
 from fairlead.api.answers import Answer
 from fairlead.api.negotiation import JSON
-from fairlead.api.relay.headers import changing_to
+from fairlead.api.relay.headers import upgrade_headers
 from fairlead.api.request import Request
 from fairlead.api.watch_frames import Frames, Wire
 from fairlead.api.watch_stream import (
@@ -74,7 +74,7 @@ def _offers(request: Request) -> list[str]:
 
 def _accepted(request: Request) -> list[Header]:
     key = request.header(_KEY).encode("latin-1")
-    headers = [*changing_to(b"websocket"), (b"sec-websocket-accept", acceptance(key))]
+    headers = [*upgrade_headers(b"websocket"), (b"sec-websocket-accept", acceptance(key))]
     protocols = [(PROTOCOLS, offer.encode("latin-1")) for offer in _offers(request)]
     return headers + protocols
 

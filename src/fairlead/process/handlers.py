@@ -10,7 +10,7 @@ from fairlead.api.app import Application
 from fairlead.api.chain import Handler as Handler  # tests put another one here
 from fairlead.api.flow_control.setup import build_gate, place_gate
 from fairlead.api.health import Health, Progress, named_checks
-from fairlead.api.history.door import add_history
+from fairlead.api.history.handler import add_history
 from fairlead.api.metrics import Metrics
 from fairlead.api.openapi import OpenApi
 from fairlead.api.pages import Pages
@@ -64,7 +64,7 @@ def build_application(
         log_request if options.verbosity else None,
         auditor,
         worker.slot if worker is not None else None,
-        powers.record.ended if powers is not None else None,
+        powers.record.end if powers is not None else None,
         gate,
     )
 

@@ -125,7 +125,7 @@ def test_the_past_of_a_key_is_what_the_collection_tells_of_it() -> None:
 def test_the_newest_writers_are_remembered_and_never_more_than_twice_as_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "_A_GENERATION", 10)
+    monkeypatch.setattr(module, "_GENERATION_SIZE", 10)
     known = RevisionAuthors()
     no_resource: Any = None  # authors are noted whatever the resource is
     operation = Operation(User("u" * 1000), "create", no_resource)

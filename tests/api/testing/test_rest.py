@@ -20,7 +20,9 @@ def test_time_in_which_nobody_could_look_is_no_rest(tmp_path: Path) -> None:
 
     async def work(api: Api) -> None:
         queue = api.work["busy"] = WorkQueue[str]()
-        waiting = asyncio.create_task(Idling(api, lambda: 1).rest(timeout=60, quiet=0.05))
+        waiting = asyncio.create_task(
+            Idling(api, lambda: 1).wait_until_idle(timeout=60, quiet=0.05)
+        )
         await asyncio.sleep(0)
         time.sleep(0.1)  # noqa: ASYNC251 - the loop is to be held
         queue.add("key")
@@ -37,6 +39,6 @@ def test_who_is_busy_has_not_rested_however_short_the_rest_may_be(tmp_path: Path
         queue = api.work["busy"] = WorkQueue[str]()
         queue.add("key")
         with pytest.raises(StatusError, match="controllers/busy: 1 objects to look at"):
-            await Idling(api, lambda: 1).rest(timeout=0.05, quiet=0)
+            await Idling(api, lambda: 1).wait_until_idle(timeout=0.05, quiet=0)
 
     on_api(tmp_path, work)

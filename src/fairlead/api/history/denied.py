@@ -15,7 +15,7 @@ from fairlead.operations.api import Object
 
 _MOST = 200
 _LONGEST = 512
-_ASKED = ("verb", "group", "version", "resource", "subresource", "namespace", "name", "path")
+_ATTRIBUTES = ("verb", "group", "version", "resource", "subresource", "namespace", "name", "path")
 
 
 class _Entry:
@@ -46,33 +46,33 @@ class Denied:
         self._entries: OrderedDict[tuple[Any, ...], _Entry] = OrderedDict()
 
     def note(self, request: Request, error: Refused) -> None:
-        asked = error.attributes
-        key = (asked.user.name, *asked[1:])
+        attributes = error.attributes
+        key = (attributes.user.name, *attributes[1:])
         entry = self._entries.get(key)
         if entry is not None:
             entry.count += 1
             entry.last = clock.time()
             self._entries.move_to_end(key)
             return
-        if sum(map(len, key[:-1])) > _LONGEST * len(_ASKED):
+        if sum(map(len, key[:-1])) > _LONGEST * len(_ATTRIBUTES):
             return  # too long to show, and would take memory
-        self._entries[key] = _Entry(asked.user.name, _facts(request, error), clock.time())
+        self._entries[key] = _Entry(attributes.user.name, _facts(request, error), clock.time())
         if len(self._entries) > _MOST:
             self._entries.popitem(last=False)
 
-    def document(self, user: str | None = None) -> list[Object]:
+    def documents(self, user: str | None = None) -> list[Object]:
         """The entries of a user or of all users, newest last."""
-        return [one.document() for one in self._entries.values() if user in (None, one.user)]
+        return [entry.document() for entry in self._entries.values() if user in (None, entry.user)]
 
 
 def _facts(request: Request, error: Refused) -> Object:
-    asked: Attributes = error.attributes
-    facts: Object = {"user": clipped(asked.user.name, _LONGEST)}
+    attributes: Attributes = error.attributes
+    facts: Object = {"user": clipped(attributes.user.name, _LONGEST)}
     impersonator = request.impersonator
     if impersonator is not None:
         facts["impersonator"] = clipped(impersonator.name, _LONGEST)
-    told = asked._asdict()
-    facts |= {name: clipped(told[name], _LONGEST) for name in _ASKED if told[name]}
+    values = attributes._asdict()
+    facts |= {name: clipped(values[name], _LONGEST) for name in _ATTRIBUTES if values[name]}
     if error.decision.reason:
         facts["reason"] = clipped(error.decision.reason, _LONGEST)
     return {**facts, "message": clipped(error.message, 2 * _LONGEST), "code": error.code}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-from fairlead.api.history.items import Telling
-from fairlead.api.history.rights import Rights, Served, Told
+from fairlead.api.history.items import HistoryItems
+from fairlead.api.history.rights import Rights, Served, ServedCollection
 from fairlead.api.history.walk import Walk
 from fairlead.api.negotiation import PLAIN_JSON
 from fairlead.api.watch_frames import PIECES, Wire, json_event
@@ -23,22 +23,24 @@ _UNTIL_KNOWN = 0.02  # seconds until the author of a revision from a shared stor
 class _FeedWatcher(Watcher):
     """A watcher for changes in a namespace, or everywhere, of resources that the feed covers."""
 
-    __slots__ = ("_all", "_inside", "_served")
+    __slots__ = ("_prefix", "_served", "_with_noisy")
 
     def __init__(self, served: Served, namespace: str, after: int, *, noisy: bool) -> None:
         super().__init__("", EVERYTHING, after)
         self._served = served
-        self._inside = f"{namespace}/" if namespace else ""
-        self._all = noisy
+        self._prefix = f"{namespace}/" if namespace else ""
+        self._with_noisy = noisy
 
-    def told(self, change: Change) -> Told | None:
-        if not change.key.startswith(self._inside):
+    def collection_of(self, change: Change) -> ServedCollection | None:
+        if not change.key.startswith(self._prefix):
             return None
-        one = self._served.told.get(change.resource)
-        return one if one is not None and (self._all or not one.noisy) else None
+        collection = self._served.collections.get(change.resource)
+        if collection is None or (collection.noisy and not self._with_noisy):
+            return None
+        return collection
 
     def deliver(self, kind: str, change: Change, alone: bool = False) -> None:
-        if self.told(change) is not None:
+        if self.collection_of(change) is not None:
             super().deliver(kind, change, alone)
 
 
@@ -50,37 +52,37 @@ class Lines:
     keys: Mapping[str, str] = {}
 
     def __init__(self) -> None:
-        self._made: dict[tuple[int, str, str], bytes] = {}
+        self._events: dict[tuple[int, str, str], bytes] = {}
         self._wire = PIECES
 
     def begin(self, wire: Wire) -> None:
         self._wire = wire
 
     def add(self, kind: str, change: Change, item: Object) -> None:
-        self._made[_place(change)] = json_event(kind, item)
+        self._events[_key(change)] = json_event(kind, item)
 
     def clear(self) -> None:
-        self._made.clear()
+        self._events.clear()
 
     def frame(self, kind: str, change: Change) -> bytes:
-        return self._whole(self._made.pop(_place(change)))
+        return self._wrapped(self._events.pop(_key(change)))
 
     def bookmark(self, revision: int) -> bytes:
-        return self._whole(json_event("BOOKMARK", {"resourceVersion": str(revision)}))
+        return self._wrapped(json_event("BOOKMARK", {"resourceVersion": str(revision)}))
 
-    def _whole(self, made: bytes) -> bytes:
-        return self._wire.wrap(made)
+    def _wrapped(self, event: bytes) -> bytes:
+        return self._wire.wrap(event)
 
-    def last(self, made: bytes) -> bytes:
-        return self._wire.last(made)
+    def last(self, event: bytes) -> bytes:
+        return self._wire.last(event)
 
     def event(self, kind: str, value: Object) -> bytes:
         return json_event(kind, value)
 
 
 class Feed:
-    """The source of a feed's stream (see `Opened`). An event is an item without the object. Events
-    of resources that the user may not watch at that time are omitted."""
+    """The source of a feed's stream (see `WatchSource`). An event is an item without the object.
+    Events of resources that the user may not watch at that time are omitted."""
 
     name = "everything"
     past: AsyncIterator[Sequence[Event]]
@@ -89,25 +91,27 @@ class Feed:
         self,
         store: Store,
         served: Served,
-        telling: Telling,
+        items: HistoryItems,
         rights: Rights,
         lines: Lines,
         *,
         namespace: str,
         after: int,
         noisy: bool,
-        ended: Callable[[], None],
+        on_close: Callable[[], None],
     ) -> None:
         """Raises Compacted if changes after the revision are no longer stored. `after` 0 means
         now."""
-        self._ended = ended
+        self._on_close = on_close
         self._store = store
-        self._telling = telling
+        self._items = items
         self._rights = rights
         self._lines = lines
         self.watcher = _FeedWatcher(served, namespace, after or store.revision, noisy=noisy)
-        told = served.chosen(namespace, noisy=noisy)
-        walk = Walk(store, {name: one.collection for name, one in told.items()})
+        collections = served.select(namespace, noisy=noisy)
+        walk = Walk(
+            store, {name: collection.collection for name, collection in collections.items()}
+        )
         begins = self.watcher.after
         store.watch_all(self.watcher)
         self.past = self._past(walk, begins, store.revision)
@@ -115,7 +119,11 @@ class Feed:
     async def _past(self, walk: Walk, after: int, upto: int) -> AsyncIterator[Sequence[Event]]:
         if after < upto:
             async for changes in walk.forth(after, upto):
-                yield [(one.kind, one) for one in changes if self.watcher.told(one) is not None]
+                yield [
+                    (change.kind, change)
+                    for change in changes
+                    if self.watcher.collection_of(change) is not None
+                ]
 
     def are_prepared(self, events: Sequence[Event]) -> bool:
         """False: rights must be checked and items made first."""
@@ -124,21 +132,21 @@ class Feed:
     async def prepare(self, events: Sequence[Event]) -> Sequence[Event]:
         if not self._store.log.foresees:
             await asyncio.sleep(_UNTIL_KNOWN)
-        found: list[Event] = []
+        prepared: list[Event] = []
         for kind, change in events:
-            told = self.watcher.told(change)  # its resource may be gone by now
-            if told is None or not await self._rights.hold_for(told.resource, change):
+            collection = self.watcher.collection_of(change)  # its resource may be gone by now
+            if collection is None or not await self._rights.hold_for(collection.resource, change):
                 continue
-            item = {**await self._telling.item(change), **told.names}
+            item = {**await self._items.item(change), **collection.names}
             self._lines.add(kind, change, item)
-            found.append((kind, change))
-        return found
+            prepared.append((kind, change))
+        return prepared
 
     def close(self) -> None:
         self._store.unwatch_all(self.watcher)
         self._lines.clear()
-        self._ended()
+        self._on_close()
 
 
-def _place(change: Change) -> tuple[int, str, str]:
+def _key(change: Change) -> tuple[int, str, str]:
     return change.revision, change.resource, change.key

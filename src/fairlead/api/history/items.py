@@ -22,7 +22,7 @@ EXISTING = "EXISTING"  # created before the oldest stored change
 _MAX_MANAGERS = 20
 
 
-class Telling:
+class HistoryItems:
     """Makes items from changes. Knows the authors of recent changes of this process."""
 
     def __init__(self, actors: RevisionAuthors) -> None:
@@ -31,22 +31,22 @@ class Telling:
 
     async def item(self, change: Change) -> Object:
         """An item for a change; large objects are processed in a thread."""
-        before = change.before
-        size = change.size + (len(before.body or b"") if before is not None else 0)
+        old = change.before
+        size = change.size + (len(old.body or b"") if old is not None else 0)
         await self._slices.pause()
         return await budget.run(size, self._item, change)
 
     def _item(self, change: Change) -> Object:
-        before = change.before.object() if change.before is not None else None
-        after = change.after.object() if change.after is not None else None
+        old = change.before.object() if change.before is not None else None
+        new = change.after.object() if change.after is not None else None
         actor = self._actors.find(change.revision)
-        manager = actor.manager if actor is not None and after is not None else ""
-        by = _authors(_entries(before), _entries(after), manager)
-        item = _head(change.revision, change.kind, change.key, after or before or {})
-        created = _metadata(after).get("creationTimestamp") if change.kind == ADDED else None
-        _tell_who(item, actor, by, created)
-        if before is not None and after is not None:
-            item["changed"], more = changed_paths(before, after)
+        manager = actor.manager if actor is not None and new is not None else ""
+        by = _authors(_entries(old), _entries(new), manager)
+        item = _head(change.revision, change.kind, change.key, new or old or {})
+        created = _metadata(new).get("creationTimestamp") if change.kind == ADDED else None
+        _set_author(item, actor, by, created)
+        if old is not None and new is not None:
+            item["changed"], more = changed_paths(old, new)
             if more:
                 item["more"] = more
         return item
@@ -62,7 +62,7 @@ class Telling:
         by = [entry for entry in managers if (entry.get("time") or "") == newest]
         item = _head(version.revision, EXISTING, version.key, value)
         created = _metadata(value).get("creationTimestamp")
-        _tell_who(item, self._actors.find(version.revision), by, created)
+        _set_author(item, self._actors.find(version.revision), by, created)
         return item
 
 
@@ -78,14 +78,16 @@ def _head(revision: int, kind: str, key: str, value: Object) -> Object:
     return item
 
 
-def _tell_who(item: Object, actor: Actor | None, by: Sequence[Object], created: str | None) -> None:
+def _set_author(
+    item: Object, actor: Actor | None, by: Sequence[Object], created: str | None
+) -> None:
     """Set author and time: from this process's memory if known, else from the object's
     managedFields and creationTimestamp."""
-    told = max((entry.get("time") or "" for entry in by), default="") or created
+    time = max((entry.get("time") or "" for entry in by), default="") or created
     if actor is not None:
-        told = format_micro_time(datetime.fromtimestamp(actor.seconds, UTC))
-    if told:
-        item["time"] = told
+        time = format_micro_time(datetime.fromtimestamp(actor.seconds, UTC))
+    if time:
+        item["time"] = time
     item["by"] = [_manager(entry) for entry in by[:_MAX_MANAGERS]]
     if actor is not None:
         item["user"] = actor.user
@@ -93,31 +95,31 @@ def _tell_who(item: Object, actor: Actor | None, by: Sequence[Object], created: 
             item["impersonator"] = actor.impersonator
 
 
-def _authors(before: list[Object], after: list[Object], manager: str) -> list[Object]:
+def _authors(old: list[Object], new: list[Object], manager: str) -> list[Object]:
     """The managedFields entries of a change's authors: those of the manager, if its name is known.
     Else those with a new time or added fields; entries that only lost fields did not write."""
-    known = {identity_of(entry): entry for entry in before}
-    changed = [entry for entry in after if known.get(identity_of(entry)) != entry]
+    old_entries = {identity_of(entry): entry for entry in old}
+    changed = [entry for entry in new if old_entries.get(identity_of(entry)) != entry]
     if manager:
-        own = [entry for entry in changed if entry.get("manager") == manager]
-        return own or [{"manager": manager}]
-    return [entry for entry in changed if _has_written(entry, known.get(identity_of(entry)))]
+        own_entries = [entry for entry in changed if entry.get("manager") == manager]
+        return own_entries or [{"manager": manager}]
+    return [entry for entry in changed if _has_written(entry, old_entries.get(identity_of(entry)))]
 
 
-def _has_written(entry: Object, before: Object | None) -> bool:
-    if before is None or entry.get("time") != before.get("time"):
+def _has_written(entry: Object, old: Object | None) -> bool:
+    if old is None or entry.get("time") != old.get("time"):
         return True
-    return not covers(fields_of(before), fields_of(entry))
+    return not covers(fields_of(old), fields_of(entry))
 
 
 def _manager(entry: Object) -> Object:
-    named = ("manager", "operation", "subresource", "time")
-    return {name: entry[name] for name in named if entry.get(name)}
+    names = ("manager", "operation", "subresource", "time")
+    return {name: entry[name] for name in names if entry.get(name)}
 
 
 def _metadata(value: Object | None) -> dict[str, Any]:
-    found: dict[str, Any] = (value or {}).get("metadata") or {}
-    return found
+    metadata: dict[str, Any] = (value or {}).get("metadata") or {}
+    return metadata
 
 
 def _entries(value: Object | None) -> list[Object]:
@@ -133,17 +135,17 @@ _NOISE = frozenset(("managedFields", "resourceVersion", "generation"))
 _PLAIN = re.compile(r"[^.\[\]\\]+")
 
 
-def changed_paths(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[str], int]:
+def changed_paths(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[list[str], int]:
     """The paths of fields that differ (`spec.replicas`, `spec.ports[0].port`), and how many more
     there are."""
-    told: list[str] = []
+    paths: list[str] = []
     more = 0
-    for path in _differences(_quiet(before), _quiet(after), ""):
-        if len(told) < MAX_PATHS:
-            told.append(clipped(path, _LONGEST_PATH))
+    for path in _differences(_quiet(old), _quiet(new), ""):
+        if len(paths) < MAX_PATHS:
+            paths.append(clipped(path, _LONGEST_PATH))
         else:
             more += 1
-    return told, more
+    return paths, more
 
 
 def _quiet(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,21 +153,21 @@ def _quiet(value: Mapping[str, Any]) -> dict[str, Any]:
     return {**value, "metadata": {key: metadata[key] for key in metadata if key not in _NOISE}}
 
 
-def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
+def _differences(old: Any, new: Any, path: str) -> Iterator[str]:
     """Yield the paths that differ. An added or removed field counts as a whole, and so does a list
     of another length."""
-    if before == after:
+    if old == new:
         return
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in (*before, *(key for key in after if key not in before)):
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in (*old, *(key for key in new if key not in old)):
             below = _below(path, key)
-            if key in before and key in after:
-                yield from _differences(before[key], after[key], below)
+            if key in old and key in new:
+                yield from _differences(old[key], new[key], below)
             else:
                 yield below
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for place, (one, other) in enumerate(zip(before, after, strict=True)):
-            yield from _differences(one, other, f"{path}[{place}]")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
+            yield from _differences(old_item, new_item, f"{path}[{index}]")
     else:
         yield path
 

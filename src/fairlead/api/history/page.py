@@ -9,10 +9,10 @@ from fairlead.api.answers import Answer, value_answer
 from fairlead.api.chain import Handler
 from fairlead.api.history import API_VERSION, KIND
 from fairlead.api.history.denied import Denied
-from fairlead.api.history.door import ALL, DENIED
 from fairlead.api.history.feed import BOOKMARK_EVERY, Feed, Lines
-from fairlead.api.history.items import Telling
-from fairlead.api.history.parameters import wanted
+from fairlead.api.history.handler import ALL, DENIED
+from fairlead.api.history.items import HistoryItems
+from fairlead.api.history.parameters import history_options
 from fairlead.api.history.past import ObjectsPast
 from fairlead.api.history.rights import NEVER, Namespaces, Rights, Served
 from fairlead.api.methods import check_reading
@@ -54,11 +54,11 @@ class HistoryPage:
         self._handler = handler
         self._api = handler.api
         self._served = Served(handler.api)
-        self._telling = Telling(handler.api.actors)
-        self._past = ObjectsPast(handler.api, self._served, self._telling)
+        self._items = HistoryItems(handler.api.actors)
+        self._past = ObjectsPast(handler.api, self._served, self._items)
         self._namespaces = Namespaces(handler.api)
         self._denied = denied
-        self._listening: Counter[str] = Counter()  # number of feeds by user name
+        self._feeds: Counter[str] = Counter()  # number of feeds by user name
 
     async def answer(self, request: Request) -> Answer:
         check_reading(request)
@@ -71,22 +71,24 @@ class HistoryPage:
         path = target.path.rstrip("/")
         if path == DENIED:
             only = request.user.name if flag(request, "mine") else None
-            denied = {"items": self._denied.document(only)}
+            denied = {"items": self._denied.documents(only)}
             return await self._document(request, denied, "DeniedRequests")
         if path != ALL:
             raise no_such_path()
         if request.method == "GET" and flag(request, "watch"):
             return self._feed(request)
         _refuse_revision(request, "watch from it, or ask for what happened `since`")
-        told = await self._past.everything(self._rights(request, "list"), wanted(request))
-        return await self._document(request, told)
+        history = await self._past.everything(
+            self._rights(request, "list"), history_options(request)
+        )
+        return await self._document(request, history)
 
     def _rights(self, request: Request, verb: str) -> Rights:
         return Rights(self._api.authorizer, self._namespaces, request.user, verb)
 
     def _feed(self, request: Request) -> Answer:
-        api, asked, name = self._api, wanted(request), request.user.name
-        if self._listening[name] >= _MAX_OF_A_USER or self._listening.total() >= _MAX_FEEDS:
+        api, past_options, name = self._api, history_options(request), request.user.name
+        if self._feeds[name] >= _MAX_OF_A_USER or self._feeds.total() >= _MAX_FEEDS:
             raise too_many_requests("too many history streams are open")
         options = list_options(api.dialect, request, chunking=False)
         options.bookmarks = True
@@ -95,24 +97,24 @@ class HistoryPage:
             feed = Feed(
                 api.store,
                 self._served,
-                self._telling,
+                self._items,
                 self._rights(request, "watch"),
                 lines,
-                namespace=asked.namespace,
+                namespace=past_options.namespace,
                 after=revision_of(options.revision),
-                noisy=asked.all,
-                ended=partial(self._ended, name),
+                noisy=past_options.include_noisy,
+                on_close=partial(self._feed_closed, name),
             )
         except Compacted as error:
             return ErrorStream(too_old(error, api.store.floor), lines)
-        self._listening[name] += 1
+        self._feeds[name] += 1
         request.target.verb = "watch"
         return WatchStream(api, feed, lines, options, BOOKMARK_EVERY, send_initial, send_pending)
 
-    def _ended(self, name: str) -> None:
-        self._listening[name] -= 1
-        if not self._listening[name]:
-            del self._listening[name]
+    def _feed_closed(self, name: str) -> None:
+        self._feeds[name] -= 1
+        if not self._feeds[name]:
+            del self._feeds[name]
 
     async def _of_resource(self, request: Request, target: Target) -> Answer:
         if self._is_remote(target):
@@ -132,16 +134,16 @@ class HistoryPage:
         begins = await self._begin(request, resource)
         if not target.name:
             _refuse_revision(request, "use a list with resourceVersionMatch=Exact")
-            asked = wanted(request, begins)
-            told = await self._past.of_collection(resource, target.namespace, asked)
-            return await self._document(request, told)
+            options = history_options(request, begins)
+            history = await self._past.of_collection(resource, target.namespace, options)
+            return await self._document(request, history)
         if request.parameter("resourceVersion"):
-            return await self._then(request, resource, begins)
+            return await self._version_at(request, resource, begins)
         key = resource.storage_key(target.namespace, target.name)
-        found = await self._past.of_object(resource, key, wanted(request, begins))
-        if found is None:
+        changes = await self._past.of_object(resource, key, history_options(request, begins))
+        if changes is None:
             raise not_found(resource.ref(target.name))
-        return await self._document(request, found)
+        return await self._document(request, changes)
 
     async def _begin(self, request: Request, resource: Resource) -> int:
         """The first revision of an object's or collection's past that the user may read."""
@@ -160,7 +162,7 @@ class HistoryPage:
         probe.target = target
         return self._handler.remote(probe) is not None
 
-    async def _then(self, request: Request, resource: Resource, begins: int) -> Answer:
+    async def _version_at(self, request: Request, resource: Resource, begins: int) -> Answer:
         """An object as it was at a revision."""
         target = request.target
         revision = revision_of(request.parameter("resourceVersion"))
@@ -175,7 +177,9 @@ class HistoryPage:
         if revision < begins < NEVER:
             raise expired(f"The provided resourceVersion is too old: {revision} ({begins})")
         key = resource.storage_key(target.namespace, target.name)
-        version = await self._past.at(resource, key, revision) if revision >= begins else None
+        version = (
+            await self._past.version_at(resource, key, revision) if revision >= begins else None
+        )
         if version is None:
             raise not_found(resource.ref(target.name))
         operation = Operation(request.user, "get", resource, target.namespace, target.name)
@@ -193,9 +197,9 @@ class HistoryPage:
             NOTHING,
             binary=False,
         )
-        shown = {"kind": kind, "apiVersion": API_VERSION, **content}
+        document = {"kind": kind, "apiVersion": API_VERSION, **content}
         size = _BYTES_AN_ITEM * len(content["items"])
-        return await budget.run(size, value_answer, request, 200, shown, self._api.resources)
+        return await budget.run(size, value_answer, request, 200, document, self._api.resources)
 
 
 def _refuse_revision(request: Request, instead: str) -> None:

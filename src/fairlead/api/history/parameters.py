@@ -13,15 +13,16 @@ _USUAL, _MOST = 500, 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HistoryOptions:
     """The newest `limit` changes before a revision (0: now) and after `since`. `namespace` and
-    `all` apply to requests for everything. The user may not read changes before `begins`."""
+    `include_noisy` apply to requests for everything. The user may not read changes before
+    `begins`."""
 
     limit: int
     before: int
     since: int
     namespace: str = ""
-    all: bool = False
+    include_noisy: bool = False
     begins: int = 0
 
     @property
@@ -29,14 +30,14 @@ class Wanted:
         return max(self.since, self.begins - 1)
 
 
-def wanted(request: Request, begins: int = 0) -> Wanted:
+def history_options(request: Request, begins: int = 0) -> HistoryOptions:
     for name in ("fieldSelector", "labelSelector"):
         if name in request.query:
             raise bad_request(f"{name}: the history of objects cannot be selected by it")
     limit = integer(request, "limit")
     if limit is not None and limit < 0:
         raise bad_request("limit: it must not be negative")
-    return Wanted(
+    return HistoryOptions(
         min(limit or _USUAL, _MOST),
         revision_of(request.parameter("before"), "before"),
         revision_of(request.parameter("since"), "since"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fairlead.api.history.items import Telling
-from fairlead.api.history.parameters import Wanted
+from fairlead.api.history.items import HistoryItems
+from fairlead.api.history.parameters import HistoryOptions
 from fairlead.api.history.rights import Rights, Served
-from fairlead.api.history.walk import Item, Tell, Walk
+from fairlead.api.history.walk import Item, MakeItem, Walk
 from fairlead.operations.api import Api, Object
 from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
@@ -18,61 +18,67 @@ class ObjectsPast:
     """Builds the `metadata` and `items` of a History. Pages go backwards: the client passes
     `before` of the metadata in its next request."""
 
-    def __init__(self, api: Api, served: Served, telling: Telling) -> None:
+    def __init__(self, api: Api, served: Served, items: HistoryItems) -> None:
         self._api = api
         self._store = api.store
         self._served = served
-        self._telling = telling
+        self._items = items
 
-    async def of_object(self, resource: Resource, key: str, wanted: Wanted) -> Object | None:
+    async def of_object(
+        self, resource: Resource, key: str, options: HistoryOptions
+    ) -> Object | None:
         """The history of an object, None if there is none; raises Compacted."""
         oldest: Change | None = None
 
-        async def tell(change: Change) -> Object:
+        async def make_item(change: Change) -> Object:
             nonlocal oldest
             if oldest is None or change.revision < oldest.revision:
                 oldest = change
-            return await self._telling.item(change)
+            return await self._items.item(change)
 
-        told = await self._newest(self._walk(resource, key), wanted, tell)
-        if "before" in told["metadata"] or wanted.since:
-            return told
-        first = None
+        history = await self._newest(self._walk(resource, key), options, make_item)
+        if "before" in history["metadata"] or options.since:
+            return history
+        first_version = None
         if oldest is not None:
-            first = oldest.before
-        elif not wanted.begins:
-            upto = wanted.before - 1 if wanted.before else self._store.revision
-            first = await self.at(resource, key, upto)
-        if first is not None and first.revision >= wanted.begins:
-            told["items"].insert(0, await self._telling.existing(first))
-        return told if told["items"] or wanted.before else None
+            first_version = oldest.before
+        elif not options.begins:
+            upto = options.before - 1 if options.before else self._store.revision
+            first_version = await self.version_at(resource, key, upto)
+        if first_version is not None and first_version.revision >= options.begins:
+            history["items"].insert(0, await self._items.existing(first_version))
+        return history if history["items"] or options.before else None
 
-    async def of_collection(self, resource: Resource, namespace: str, wanted: Wanted) -> Object:
-        inside = f"{namespace}/" if namespace and resource.namespaced else ""
+    async def of_collection(
+        self, resource: Resource, namespace: str, options: HistoryOptions
+    ) -> Object:
+        prefix = f"{namespace}/" if namespace and resource.namespaced else ""
 
-        async def tell(change: Change) -> Object | None:
-            if not change.key.startswith(inside):
+        async def make_item(change: Change) -> Object | None:
+            if not change.key.startswith(prefix):
                 return None
-            return await self._telling.item(change)
+            return await self._items.item(change)
 
-        return await self._newest(self._walk(resource), wanted, tell)
+        return await self._newest(self._walk(resource), options, make_item)
 
-    async def everything(self, rights: Rights, wanted: Wanted) -> Object:
-        told = self._served.chosen(wanted.namespace, noisy=wanted.all)
-        inside = f"{wanted.namespace}/" if wanted.namespace else ""
+    async def everything(self, rights: Rights, options: HistoryOptions) -> Object:
+        collections = self._served.select(options.namespace, noisy=options.include_noisy)
+        prefix = f"{options.namespace}/" if options.namespace else ""
 
-        async def tell(change: Change) -> Object | None:
-            one = told[change.resource]
-            if not change.key.startswith(inside):
+        async def make_item(change: Change) -> Object | None:
+            collection = collections[change.resource]
+            if not change.key.startswith(prefix):
                 return None
-            if not await rights.hold_for(one.resource, change):
+            if not await rights.hold_for(collection.resource, change):
                 return None
-            return {**await self._telling.item(change), **one.names}
+            return {**await self._items.item(change), **collection.names}
 
-        walk = Walk(self._store, {name: one.collection for name, one in told.items()})
-        return await self._newest(walk, wanted, tell)
+        walk = Walk(
+            self._store, {name: collection.collection for name, collection in collections.items()}
+        )
+        return await self._newest(walk, options, make_item)
 
-    async def at(self, resource: Resource, key: str, revision: int) -> Version | None:
+    async def version_at(self, resource: Resource, key: str, revision: int) -> Version | None:
         """The version of a key at a revision; raises Compacted."""
         self._store.check_kept(revision)
         collection = self._api.collection(resource)
@@ -86,34 +92,34 @@ class ObjectsPast:
         collection = self._api.collection(resource)
         return Walk(self._store, {collection.resource: collection}, key)
 
-    async def _newest(self, walk: Walk, wanted: Wanted, tell: Tell) -> Object:
+    async def _newest(self, walk: Walk, options: HistoryOptions, make_item: MakeItem) -> Object:
         """The newest matching items, oldest first, and the revision before which there may be
         more."""
         now = self._store.revision
-        upto = wanted.before - 1 if wanted.before else now
-        found: list[Item] = []  # newest first
-        examined = before = 0
-        async for batch in walk.back(upto, wanted.after, tell):
-            found += reversed(batch.items)
+        upto = options.before - 1 if options.before else now
+        items: list[Item] = []  # newest first
+        examined = next_before = 0
+        async for batch in walk.back(upto, options.after, make_item):
+            items += reversed(batch.items)
             examined += batch.examined
-            if len(found) > wanted.limit:
+            if len(items) > options.limit:
                 break
-            if examined >= _MAX_EXAMINED and batch.after > max(wanted.after, self._store.floor):
-                before = batch.after + 1
+            if examined >= _MAX_EXAMINED and batch.after > max(options.after, self._store.floor):
+                next_before = batch.after + 1
                 break
-        kept = _whole(found, wanted.limit)
-        if len(kept) < len(found):
-            before = kept[-1].revision
-        begins = max(self._store.floor, min(wanted.begins, now))
+        selected = _whole_revisions(items, options.limit)
+        if len(selected) < len(items):
+            next_before = selected[-1].revision
+        begins = max(self._store.floor, min(options.begins, now))
         metadata = {"resourceVersion": str(now), "oldest": str(begins)}
-        if before:
-            metadata["before"] = str(before)
-        return {"metadata": metadata, "items": [item.shown for item in reversed(kept)]}
+        if next_before:
+            metadata["before"] = str(next_before)
+        return {"metadata": metadata, "items": [item.document for item in reversed(selected)]}
 
 
-def _whole(found: list[Item], limit: int) -> list[Item]:
+def _whole_revisions(items: list[Item], limit: int) -> list[Item]:
     """The first `limit` items, and those that share the last one's revision."""
     end = limit
-    while end < len(found) and found[end].revision == found[end - 1].revision:
+    while end < len(items) and items[end].revision == items[end - 1].revision:
         end += 1
-    return found[:end]
+    return items[:end]

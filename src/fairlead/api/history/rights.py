@@ -34,10 +34,10 @@ class Namespaces:
     async def created(self, name: str) -> int:
         """The revision of its creation; 0 if older than the stored history, NEVER if there is no
         such namespace."""
-        found = self._collection.get(name)
-        if found is None:
+        namespace = self._collection.get(name)
+        if namespace is None:
             return NEVER
-        uid: str = found.object()["metadata"]["uid"]
+        uid: str = namespace.object()["metadata"]["uid"]
         revision = self._creations.get(uid)
         if revision is None:
             revision = await self._newest_creation(name)
@@ -45,11 +45,11 @@ class Namespaces:
         return revision
 
     async def _newest_creation(self, name: str) -> int:
-        async def tell(change: Change) -> Object | None:
+        async def make_item(change: Change) -> Object | None:
             return {} if change.kind == ADDED else None
 
         walk = Walk(self._store, {self._collection.resource: self._collection}, name)
-        async for batch in walk.back(self._store.revision, 0, tell):
+        async for batch in walk.back(self._store.revision, 0, make_item):
             if batch.items:
                 return batch.items[-1].revision
         return 0
@@ -69,12 +69,12 @@ class Rights:
 
     async def hold(self, resource: Resource, namespace: str, name: str = "") -> bool:
         version = resource.group_version.version
-        asked = Attributes(
+        attributes = Attributes(
             self._user, self._verb, resource.group, version, resource.name, "", namespace, name
         )
-        decision = self._authorizer.decide_cached(asked)
+        decision = self._authorizer.decide_cached(attributes)
         if decision is None:
-            decision = await self._authorizer.authorize(asked)
+            decision = await self._authorizer.authorize(attributes)
         return decision.allowed
 
     async def hold_for(self, resource: Resource, change: Change) -> bool:
@@ -96,7 +96,7 @@ class Rights:
 _NOISY = ("events", "leases")  # written constantly by components, not by users
 
 
-class Told:
+class ServedCollection:
     """A collection and the served resource that represents it."""
 
     __slots__ = ("collection", "names", "noisy", "resource")
@@ -120,26 +120,26 @@ class Served:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._generation = -1
-        self._told: dict[str, Told] = {}
+        self._collections: dict[str, ServedCollection] = {}
 
     @property
-    def told(self) -> Mapping[str, Told]:
+    def collections(self) -> Mapping[str, ServedCollection]:
         resources = self._api.resources
         if self._generation != resources.generation:
             self._generation = resources.generation
-            self._told = {}
-            for found in resources.group_versions():  # preferred versions come first
-                for resource in found.resources.values():
+            self._collections = {}
+            for group_version in resources.group_versions():  # preferred versions come first
+                for resource in group_version.resources.values():
                     if "list" in resource.verbs and "watch" in resource.verbs:
                         collection = self._api.collection(resource)
-                        told = Told(resource, collection)
-                        self._told.setdefault(collection.resource, told)
-        return self._told
+                        served = ServedCollection(resource, collection)
+                        self._collections.setdefault(collection.resource, served)
+        return self._collections
 
-    def chosen(self, namespace: str, *, noisy: bool) -> dict[str, Told]:
+    def select(self, namespace: str, *, noisy: bool) -> dict[str, ServedCollection]:
         """The collections with objects in a namespace, or all."""
         return {
-            name: one
-            for name, one in self.told.items()
-            if (noisy or not one.noisy) and (not namespace or one.resource.namespaced)
+            name: collection
+            for name, collection in self.collections.items()
+            if (noisy or not collection.noisy) and (not namespace or collection.resource.namespaced)
         }

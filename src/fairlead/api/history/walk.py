@@ -20,12 +20,12 @@ _NARROWEST, _WIDEST = 500, 64_000  # revisions read from disk at once
 _revision = attrgetter("revision")
 
 # Makes an item from a change; None to skip it.
-Tell = Callable[[Change], Awaitable[Object | None]]
+MakeItem = Callable[[Change], Awaitable[Object | None]]
 
 
 class Item(NamedTuple):
     revision: int
-    shown: Object
+    document: Object
 
 
 class Batch(NamedTuple):
@@ -46,14 +46,14 @@ class Walk:
         self._collections = collections
         self._key = key
 
-    async def back(self, upto: int, since: int, tell: Tell) -> AsyncIterator[Batch]:
+    async def back(self, upto: int, since: int, make_item: MakeItem) -> AsyncIterator[Batch]:
         """Yield batches from revision `upto` back to `since`, or to the oldest stored change."""
-        remembered = self._remembered_since()
-        for after, changes in self._recent(upto, max(since, remembered)):
-            items = [item for change in changes if (item := await _told(tell, change))]
+        memory_floor = self._memory_floor()
+        for after, changes in self._recent(upto, max(since, memory_floor)):
+            items = [item for change in changes if (item := await _item(make_item, change))]
             await asyncio.sleep(0)
             yield Batch(after, items, len(changes))
-        upto = min(upto, remembered)
+        upto = min(upto, memory_floor)
         width = _NARROWEST
         while upto > (floor := max(since, self._store.floor)):
             after = max(upto - width, floor)
@@ -61,7 +61,7 @@ class Walk:
             try:
                 async for change in self._stored(after, upto):
                     examined += 1
-                    if item := await _told(tell, change):
+                    if item := await _item(make_item, change):
                         items.append(item)
             except Compacted:
                 return
@@ -74,8 +74,8 @@ class Walk:
         """The first change after a revision if it is in the log and not in memory, else None;
         raises Compacted."""
         width = _NARROWEST
-        while after < (remembered := self._remembered_since()):
-            upto = min(after + width, remembered)
+        while after < (memory_floor := self._memory_floor()):
+            upto = min(after + width, memory_floor)
             async for change in self._stored(after, upto):
                 return change
             after, width = upto, min(width * 2, _WIDEST)
@@ -93,23 +93,26 @@ class Walk:
         yield part
 
     async def _forth(self, after: int, upto: int) -> AsyncIterator[Change]:
-        while after < (remembered := min(self._remembered_since(), upto)):
-            async for change in self._stored(after, remembered):
+        while after < (memory_floor := min(self._memory_floor(), upto)):
+            async for change in self._stored(after, memory_floor):
                 yield change
-            after = remembered
-        parts = [one.events_after(after) for one in self._collections.values()]
+            after = memory_floor
+        parts = [collection.events_after(after) for collection in self._collections.values()]
         for change in merge(*parts, key=_revision):
             if change.revision > upto:
                 return
             yield change
 
-    def _remembered_since(self) -> int:
+    def _memory_floor(self) -> int:
         """The revision after which memory has all changes."""
-        return max((one.floor for one in self._collections.values()), default=self._store.revision)
+        return max(
+            (collection.floor for collection in self._collections.values()),
+            default=self._store.revision,
+        )
 
     def _recent(self, upto: int, since: int) -> Iterator[tuple[int, list[Change]]]:
         batch: list[Change] = []
-        for change in self._remembered(since):
+        for change in self._in_memory(since):
             if change.revision > upto:
                 continue
             # Keep changes of one commit together: they may share a revision.
@@ -119,13 +122,17 @@ class Walk:
             batch.append(change)
         yield since, batch[::-1]
 
-    def _remembered(self, since: int) -> Iterator[Change]:
+    def _in_memory(self, since: int) -> Iterator[Change]:
         """The changes in memory, newest first."""
         if self._key:
             [collection] = self._collections.values()
-            found = [one for one in collection.changes_of(self._key) if one.revision > since]
-            return reversed(found)
-        parts = [reversed(one.events_after(since)) for one in self._collections.values()]
+            changes = [
+                change for change in collection.changes_of(self._key) if change.revision > since
+            ]
+            return reversed(changes)
+        parts = [
+            reversed(collection.events_after(since)) for collection in self._collections.values()
+        ]
         return merge(*parts, key=_revision, reverse=True)
 
     async def _stored(self, after: int, upto: int) -> AsyncIterator[Change]:
@@ -141,6 +148,6 @@ class Walk:
             after = steps[-1].row.revision
 
 
-async def _told(tell: Tell, change: Change) -> Item | None:
-    shown = await tell(change)
-    return Item(change.revision, shown) if shown is not None else None
+async def _item(make_item: MakeItem, change: Change) -> Item | None:
+    document = await make_item(change)
+    return Item(change.revision, document) if document is not None else None

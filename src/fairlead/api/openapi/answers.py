@@ -68,8 +68,8 @@ def etag(identity: str) -> Header:
     return (b"etag", f'"{identity}"'.encode())
 
 
-def moved_answer(where: str) -> Page:
-    return Page(301, b"", (_KEEP_ASKING, (b"location", where.encode())))
+def moved_answer(location: str) -> Page:
+    return Page(301, b"", (_KEEP_ASKING, (b"location", location.encode())))
 
 
 def not_found_answer() -> Page:

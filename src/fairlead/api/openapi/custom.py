@@ -17,24 +17,24 @@ _NESTED = ("properties", "patternProperties", "definitions")
 def publish(schemas: Schemas, resource: Resource, custom: Published) -> Schema:
     """Add the schema of a kind to the document; returns a reference to it."""
     full = _name(schemas, resource, resource.kind)
-    if full not in schemas.made:
+    if full not in schemas.by_name:
         schema = _with_metadata(schemas, custom.schema)
         schema[schemas.names.kind] = [_kind(resource, resource.kind)]
-        schemas.made[full] = schema
+        schemas.by_name[full] = schema
     return schemas.link(full)
 
 
 def publish_list(schemas: Schemas, resource: Resource, custom: Published) -> Schema:
     full = _name(schemas, resource, custom.list_kind)
-    if full not in schemas.made:
+    if full not in schemas.by_name:
         items = {"type": "array", "items": publish(schemas, resource, custom)}
-        schemas.made[full] = {
+        schemas.by_name[full] = {
             "type": "object",
             "required": ["items"],
             "properties": {
                 **_type_meta(schemas),
-                "items": schemas.said_of_all(items, "items", of_lists=True),
-                "metadata": schemas.said_of_all(
+                "items": schemas.described(items, "items", of_lists=True),
+                "metadata": schemas.described(
                     schemas.of_type(META, "ListMeta"), "metadata", of_lists=True
                 ),
             },
@@ -44,21 +44,21 @@ def publish_list(schemas: Schemas, resource: Resource, custom: Published) -> Sch
 
 
 def _name(schemas: Schemas, resource: Resource, kind: str) -> str:
-    found = resource.group_version
-    return schemas.names.schema(f"{found.group}/{found.version}", kind)
+    group_version = resource.group_version
+    return schemas.names.schema(f"{group_version.group}/{group_version.version}", kind)
 
 
 def _kind(resource: Resource, kind: str) -> Schema:
-    found = resource.group_version
-    return {"group": found.group, "kind": kind, "version": found.version}
+    group_version = resource.group_version
+    return {"group": group_version.group, "kind": kind, "version": group_version.version}
 
 
 def _type_meta(schemas: Schemas) -> Schema:
-    return {name: schemas.said_of_all({"type": "string"}, name) for name in ("apiVersion", "kind")}
+    return {name: schemas.described({"type": "string"}, name) for name in ("apiVersion", "kind")}
 
 
 def _object_meta(schemas: Schemas) -> Schema:
-    metadata = schemas.said_of_all(schemas.of_type(META, "ObjectMeta"), "metadata")
+    metadata = schemas.described(schemas.of_type(META, "ObjectMeta"), "metadata")
     return {**_type_meta(schemas), "metadata": metadata}
 
 
@@ -81,15 +81,15 @@ def _with_embedded(schemas: Schemas, schema: dict[str, Any]) -> Schema:
     def inner(part: dict[str, Any]) -> Schema:
         return _with_embedded(schemas, part)
 
-    made = {key: _inside(key, value, inner) for key, value in schema.items()}
-    is_open = made.get(schemas.names.preserve) and not schemas.flavour.choices
-    if made.get(schemas.names.embedded) and not is_open:
-        made["properties"] = {**made.get("properties", {}), **_object_meta(schemas)}
-        made["required"] = sorted({*made.get("required", []), "apiVersion", "kind"})
-    return made
+    result = {key: _changed_keyword(key, value, inner) for key, value in schema.items()}
+    is_open = result.get(schemas.names.preserve) and not schemas.flavour.choices
+    if result.get(schemas.names.embedded) and not is_open:
+        result["properties"] = {**result.get("properties", {}), **_object_meta(schemas)}
+        result["required"] = sorted({*result.get("required", []), "apiVersion", "kind"})
+    return result
 
 
-def _inside(key: str, value: Any, change: Callable[[dict[str, Any]], Schema]) -> Any:
+def _changed_keyword(key: str, value: Any, change: Callable[[dict[str, Any]], Schema]) -> Any:
     """The value of a schema keyword, with `change` applied to the schemas in it."""
     if key in _NESTED:
         return {name: change(part) for name, part in value.items()}
@@ -104,25 +104,25 @@ def without_choices(names: Names, schema: dict[str, Any]) -> Schema:
     def inner(part: dict[str, Any]) -> Schema:
         return without_choices(names, part)
 
-    kept = {
-        key: _inside(key, value, inner)
+    result = {
+        key: _changed_keyword(key, value, inner)
         for key, value in schema.items()
         if key not in (*_CHOICES, "default")
     }
-    nullable = kept.pop("nullable", False)
-    if nullable or kept.get(names.preserve):
-        kept.pop("items", None)
-        kept.pop("properties", None)
-    open_ended = kept.get(names.preserve) and kept.get("type") == "object"
-    if nullable or open_ended or (kept.get("type") == "array" and "items" not in kept):
-        kept.pop("type", None)
-    _drop_required(kept, schema.get("properties", {}))
-    return kept
+    nullable = result.pop("nullable", False)
+    if nullable or result.get(names.preserve):
+        result.pop("items", None)
+        result.pop("properties", None)
+    open_ended = result.get(names.preserve) and result.get("type") == "object"
+    if nullable or open_ended or (result.get("type") == "array" and "items" not in result):
+        result.pop("type", None)
+    _drop_required(result, schema.get("properties", {}))
+    return result
 
 
-def _drop_required(kept: Schema, properties: dict[str, Any]) -> None:
+def _drop_required(schema: Schema, properties: dict[str, Any]) -> None:
     """Drop nullable fields from `required`: version 2 clients treat null as missing."""
-    required = kept.pop("required", [])
-    left = [name for name in required if not properties.get(name, {}).get("nullable")]
-    if left:
-        kept["required"] = left
+    required = schema.pop("required", [])
+    remaining = [name for name in required if not properties.get(name, {}).get("nullable")]
+    if remaining:
+        schema["required"] = remaining

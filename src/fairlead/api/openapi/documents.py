@@ -42,7 +42,10 @@ class Builder:
         self._texts.read_long()
 
     def _parts(self, flavour: Flavour) -> tuple[Schemas, Operations]:
-        served = {found.table_name: found for found in self._resources.group_versions()}
+        served = {
+            group_version.table_name: group_version
+            for group_version in self._resources.group_versions()
+        }
         types = self._resources.types
         schemas = Schemas(self._names, types, served, self._builtin, flavour, self._texts)
         return schemas, Operations(self._names, schemas, served, self._find_custom)
@@ -50,10 +53,13 @@ class Builder:
     def head(self) -> dict[str, Any]:
         return {"info": {"title": self._names.title, "version": self._release}}
 
-    def version(self, found: GroupVersion) -> dict[str, Any]:
+    def version(self, group_version: GroupVersion) -> dict[str, Any]:
         """The OpenAPI 3 document of a group-version."""
         schemas, operations = self._parts(V3)
-        paths = [overview.of_version(self._names, schemas, found), *operations.paths(found)]
+        paths = [
+            overview.of_version(self._names, schemas, group_version),
+            *operations.paths(group_version),
+        ]
         return self._v3(schemas, paths)
 
     def group(self, group: str) -> dict[str, Any]:
@@ -74,9 +80,9 @@ class Builder:
         return {
             "openapi": "3.0.0",
             **self.head(),
-            "paths": _written(writer, paths),
+            "paths": _path_objects(writer, paths),
             "components": {
-                "schemas": dict(sorted(schemas.made.items())),
+                "schemas": dict(sorted(schemas.by_name.items())),
                 "securitySchemes": _SECURITY,
             },
         }
@@ -93,8 +99,8 @@ class Builder:
     def about_group(self, schemas: Schemas, group: str) -> Path:
         return overview.of_group(self._names, schemas, group)
 
-    def about_version(self, schemas: Schemas, found: GroupVersion) -> Path:
-        return overview.of_version(self._names, schemas, found)
+    def about_version(self, schemas: Schemas, group_version: GroupVersion) -> Path:
+        return overview.of_version(self._names, schemas, group_version)
 
 
 class Swagger:
@@ -108,13 +114,16 @@ class Swagger:
         self._schemas = schemas
         self._operations = operations
         self._writer = writer
-        self._paths = _written(writer, builder.about(schemas))
+        self._paths = _path_objects(writer, builder.about(schemas))
 
-    def add(self, found: GroupVersion) -> None:
+    def add(self, group_version: GroupVersion) -> None:
         builder, schemas = self._builder, self._schemas
-        about = [builder.about_group(schemas, found.group), builder.about_version(schemas, found)]
-        paths = [*about, *self._operations.paths(found)]
-        self._paths.update(_written(self._writer, paths))
+        about = [
+            builder.about_group(schemas, group_version.group),
+            builder.about_version(schemas, group_version),
+        ]
+        paths = [*about, *self._operations.paths(group_version)]
+        self._paths.update(_path_objects(self._writer, paths))
         self._schemas.finish()
 
     def value(self) -> dict[str, Any]:
@@ -122,11 +131,11 @@ class Swagger:
             "swagger": "2.0",
             **self._builder.head(),
             "paths": dict(sorted(self._paths.items())),
-            "definitions": dict(sorted(self._schemas.made.items())),
+            "definitions": dict(sorted(self._schemas.by_name.items())),
             "securityDefinitions": _SECURITY,
             "security": [{_BEARER: []}],
         }
 
 
-def _written(writer: Writer, paths: Iterable[Path]) -> dict[str, Any]:
+def _path_objects(writer: Writer, paths: Iterable[Path]) -> dict[str, Any]:
     return {path.path: writer.path(path) for path in paths}

@@ -18,15 +18,15 @@ def sources(dialect: Dialect, release: str) -> str:
     """A digest of everything that documents depend on beside the resources. Clients cache a
     document forever under its digest, so a change of the type tables or of this package must change
     it."""
-    found = sha256(f"{fairlead.__version__} {release} {dialect.name}".encode())
+    digest = sha256(f"{fairlead.__version__} {release} {dialect.name}".encode())
     for directory, suffix in (
         (Path(builtin.__file__).parent, (".types", ".texts")),
         (Path(__file__).parent, ("",)),
     ):
         for file in sorted(directory.iterdir(), key=lambda entry: entry.name):
             if file.name.endswith(suffix) and file.is_file():
-                found.update(file.read_bytes())
-    return found.hexdigest()
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def of_name(base: str, name: str) -> str:
@@ -34,11 +34,11 @@ def of_name(base: str, name: str) -> str:
     return _digest(base, name)
 
 
-def of_version(base: str, found: GroupVersion, find_custom: FindCustom) -> str:
+def of_version(base: str, group_version: GroupVersion, find_custom: FindCustom) -> str:
     return _digest(
         base,
-        found.api_version,
-        *(_line(one, find_custom) for one in found.resources.values()),
+        group_version.api_version,
+        *(_line(resource, find_custom) for resource in group_version.resources.values()),
     )
 
 
@@ -49,9 +49,9 @@ def of_all(parts: list[str]) -> str:
 def _line(resource: Resource, find_custom: FindCustom) -> str:
     custom = find_custom(resource)
     served = [resource, *resource.subresources.values()]
-    facts = [f"{one.name} {one.kind} {','.join(one.verbs)}" for one in served]
-    marks = (resource.namespaced, resource.returns_deleted, custom.identity if custom else "")
-    facts += map(str, marks)
+    facts = [f"{part.name} {part.kind} {','.join(part.verbs)}" for part in served]
+    values = (resource.namespaced, resource.returns_deleted, custom.identity if custom else "")
+    facts += map(str, values)
     return " ".join(facts)
 
 

@@ -70,13 +70,13 @@ class Names:
         """The group as part of an operation ID."""
         if not group:
             return "Core"
-        short = group.removesuffix(f".{self._dialect.group_domain}")
-        return "".join(capital(word) for word in re.split(r"[.-]", short))
+        short_name = group.removesuffix(f".{self._dialect.group_domain}")
+        return "".join(capital(part) for part in re.split(r"[.-]", short_name))
 
-    def operation(self, verb: str, found: GroupVersion, rest: str) -> str:
+    def operation(self, verb: str, group_version: GroupVersion, suffix: str) -> str:
         """An operation ID: `listCoreV1NamespacedPod` for list, core/v1 and NamespacedPod."""
-        return f"{verb}{self.group(found.group)}{capital(found.version)}{rest}"
+        return f"{verb}{self.group(group_version.group)}{capital(group_version.version)}{suffix}"
 
-    def tag(self, found: GroupVersion) -> str:
-        group = self.group(found.group)
-        return f"{group[:1].lower()}{group[1:]}_{found.version}"
+    def tag(self, group_version: GroupVersion) -> str:
+        group = self.group(group_version.group)
+        return f"{group[:1].lower()}{group[1:]}_{group_version.version}"

@@ -28,47 +28,53 @@ class Writer(ABC):
         self._streamed = (f"{JSON};stream=watch", f"{binary};stream=watch")
 
     def path(self, path: Path) -> dict[str, Any]:
-        made = {one.method: self._operation(one) for one in path.operations}
+        result = {operation.method: self._operation(operation) for operation in path.operations}
         queried = (*parameters(path.parameters), *(_PRETTY if path.pretty else ()))
         shared = [self._placed(name) for name in sorted(path.placed)]
         shared += [self._queried(name, kind) for name, kind in queried]
-        return {**made, "parameters": shared} if shared else made
+        return {**result, "parameters": shared} if shared else result
 
-    def _operation(self, one: Operation) -> dict[str, Any]:
-        made: dict[str, Any] = {"operationId": one.id, "tags": [one.tag], **self._content(one)}
-        listed = self._body_parameter(one)
-        listed += [self._queried(name, kind) for name, kind in parameters(one.parameters)]
-        if listed:
-            made["parameters"] = listed
-        made["responses"] = {
-            code: {"description": _WORDS[code], **self._answer(one, schema)}
-            for code, schema in one.answers.items()
+    def _operation(self, operation: Operation) -> dict[str, Any]:
+        result: dict[str, Any] = {
+            "operationId": operation.id,
+            "tags": [operation.tag],
+            **self._content(operation),
         }
-        made["responses"]["401"] = _UNAUTHORIZED
-        if one.action:
-            made[self._names.action] = one.action
-        if one.kind is not None:
-            made[self._names.kind] = one.kind
-        return made
+        parameter_objects = self._body_parameter(operation)
+        parameter_objects += [
+            self._queried(name, kind) for name, kind in parameters(operation.parameters)
+        ]
+        if parameter_objects:
+            result["parameters"] = parameter_objects
+        result["responses"] = {
+            code: {"description": _WORDS[code], **self._answer(operation, schema)}
+            for code, schema in operation.answers.items()
+        }
+        result["responses"]["401"] = _UNAUTHORIZED
+        if operation.action:
+            result[self._names.action] = operation.action
+        if operation.kind is not None:
+            result[self._names.kind] = operation.kind
+        return result
 
-    def _writes(self, one: Operation) -> list[str]:
-        if one.produces == ANYTHING:
+    def _writes(self, operation: Operation) -> list[str]:
+        if operation.produces == ANYTHING:
             return ["*/*"]
-        return [*self._produced, *(self._streamed if one.produces == STREAM else ())]
+        return [*self._produced, *(self._streamed if operation.produces == STREAM else ())]
 
-    def _reads(self, one: Operation) -> list[str]:
-        if one.is_patch:
-            return [kind for kind in TYPES if kind != STRATEGIC or not one.is_custom]
+    def _reads(self, operation: Operation) -> list[str]:
+        if operation.is_patch:
+            return [kind for kind in TYPES if kind != STRATEGIC or not operation.is_custom]
         return ["*/*"]
 
     @abstractmethod
-    def _content(self, one: Operation) -> dict[str, Any]: ...
+    def _content(self, operation: Operation) -> dict[str, Any]: ...
 
     @abstractmethod
-    def _body_parameter(self, one: Operation) -> list[Schema]: ...
+    def _body_parameter(self, operation: Operation) -> list[Schema]: ...
 
     @abstractmethod
-    def _answer(self, one: Operation, schema: Schema) -> dict[str, Any]: ...
+    def _answer(self, operation: Operation, schema: Schema) -> dict[str, Any]: ...
 
     @abstractmethod
     def _queried(self, name: str, kind: str) -> Schema: ...
@@ -78,16 +84,20 @@ class Writer(ABC):
 
 
 class WriterV2(Writer):
-    def _content(self, one: Operation) -> dict[str, Any]:
-        return {"consumes": self._reads(one), "produces": self._writes(one), "schemes": ["https"]}
+    def _content(self, operation: Operation) -> dict[str, Any]:
+        return {
+            "consumes": self._reads(operation),
+            "produces": self._writes(operation),
+            "schemes": ["https"],
+        }
 
-    def _body_parameter(self, one: Operation) -> list[Schema]:
-        if one.body is None:
+    def _body_parameter(self, operation: Operation) -> list[Schema]:
+        if operation.body is None:
             return []
-        made: Schema = {"in": "body", "name": "body", "schema": one.body}
-        return [{**made, "required": True} if one.body_required else made]
+        parameter: Schema = {"in": "body", "name": "body", "schema": operation.body}
+        return [{**parameter, "required": True} if operation.body_required else parameter]
 
-    def _answer(self, one: Operation, schema: Schema) -> dict[str, Any]:
+    def _answer(self, operation: Operation, schema: Schema) -> dict[str, Any]:
         return {"schema": schema}
 
     def _queried(self, name: str, kind: str) -> Schema:
@@ -98,17 +108,19 @@ class WriterV2(Writer):
 
 
 class WriterV3(Writer):
-    def _content(self, one: Operation) -> dict[str, Any]:
-        if one.body is None:
+    def _content(self, operation: Operation) -> dict[str, Any]:
+        if operation.body is None:
             return {}
-        made: Schema = {"content": {kind: {"schema": one.body} for kind in self._reads(one)}}
-        return {"requestBody": {**made, "required": True} if one.body_required else made}
+        body: Schema = {
+            "content": {kind: {"schema": operation.body} for kind in self._reads(operation)}
+        }
+        return {"requestBody": {**body, "required": True} if operation.body_required else body}
 
-    def _body_parameter(self, one: Operation) -> list[Schema]:
+    def _body_parameter(self, operation: Operation) -> list[Schema]:
         return []
 
-    def _answer(self, one: Operation, schema: Schema) -> dict[str, Any]:
-        return {"content": {kind: {"schema": schema} for kind in self._writes(one)}}
+    def _answer(self, operation: Operation, schema: Schema) -> dict[str, Any]:
+        return {"content": {kind: {"schema": schema} for kind in self._writes(operation)}}
 
     def _queried(self, name: str, kind: str) -> Schema:
         return {"in": "query", "name": name, "schema": {"type": kind}}

@@ -65,16 +65,16 @@ class Operations:
         self._served = served
         self._find_custom = find_custom
 
-    def paths(self, found: GroupVersion) -> Iterator[Path]:
+    def paths(self, group_version: GroupVersion) -> Iterator[Path]:
         """All paths of a group-version that have an operation."""
-        for resource in found.resources.values():
+        for resource in group_version.resources.values():
             yield from filter(_is_used, self._of_resource(resource))
             for subresource in resource.subresources.values():
                 yield from filter(_is_used, self._of_subresource(subresource))
 
     def _of_resource(self, resource: Resource) -> Iterator[Path]:
         base = base_path(resource.group_version)
-        path, placed = _place(resource)
+        path, placed = _collection_path(resource)
         item = f"{path}/{{name}}"
         if resource.namespaced and "list" in resource.verbs:
             everywhere = f"{resource.kind}ForAllNamespaces"
@@ -86,125 +86,129 @@ class Operations:
             yield from self._watches(resource)
 
     def _on_collection(self, resource: Resource) -> list[Operation]:
-        made = []
+        operations = []
         if "deletecollection" in resource.verbs:
-            rest = f"Collection{_scoped(resource)}"
-            gone = self._operation(resource, "delete", "delete", rest, "deletecollection")
-            gone.parameters, gone.body_required = "deletecollection", False
-            gone.body = self._schemas.of_type(META, "DeleteOptions")
-            gone.answers = {OK: self._schemas.of_type(META, "Status")}
-            made.append(gone)
+            suffix = f"Collection{_scoped(resource)}"
+            deletion = self._operation(resource, "delete", "delete", suffix, "deletecollection")
+            deletion.parameters, deletion.body_required = "deletecollection", False
+            deletion.body = self._schemas.of_type(META, "DeleteOptions")
+            deletion.answers = {OK: self._schemas.of_type(META, "Status")}
+            operations.append(deletion)
         if "list" in resource.verbs:
-            made.append(self._list(resource, _scoped(resource), parameters="list"))
+            operations.append(self._list(resource, _scoped(resource), parameters="list"))
         if "create" in resource.verbs:
-            made.append(self._writing(resource, "create", _scoped(resource)))
-        return made
+            operations.append(self._writing(resource, "create", _scoped(resource)))
+        return operations
 
-    def _list(self, resource: Resource, rest: str, parameters: str) -> Operation:
-        made = self._operation(resource, "get", "list", rest, "list")
-        made.parameters, made.produces = parameters, STREAM
-        made.answers = {OK: self._list_schema(resource)}
-        return made
+    def _list(self, resource: Resource, suffix: str, parameters: str) -> Operation:
+        operation = self._operation(resource, "get", "list", suffix, "list")
+        operation.parameters, operation.produces = parameters, STREAM
+        operation.answers = {OK: self._list_schema(resource)}
+        return operation
 
     def _on_item(self, resource: Resource) -> list[Operation]:
-        made = []
+        operations = []
         if "delete" in resource.verbs:
-            made.append(self._deletion(resource))
+            operations.append(self._deletion(resource))
         if "get" in resource.verbs:
-            made.append(self._reading(resource, _scoped(resource)))
+            operations.append(self._reading(resource, _scoped(resource)))
         for verb in ("patch", "update"):
             if verb in resource.verbs:
-                made.append(self._writing(resource, verb, _scoped(resource)))
-        return made
+                operations.append(self._writing(resource, verb, _scoped(resource)))
+        return operations
 
     def _deletion(self, resource: Resource) -> Operation:
-        made = self._operation(resource, "delete", "delete", _scoped(resource), "delete")
-        made.parameters, made.body_required = "delete", False
-        made.body = self._schemas.of_type(META, "DeleteOptions")
+        operation = self._operation(resource, "delete", "delete", _scoped(resource), "delete")
+        operation.parameters, operation.body_required = "delete", False
+        operation.body = self._schemas.of_type(META, "DeleteOptions")
         returns = resource.returns_deleted
         answer = self._schema(resource) if returns else self._schemas.of_type(META, "Status")
-        made.answers = {OK: answer, ACCEPTED: answer}
-        return made
+        operation.answers = {OK: answer, ACCEPTED: answer}
+        return operation
 
-    def _reading(self, resource: Resource, rest: str) -> Operation:
-        made = self._operation(resource, "get", "read", rest, "get")
-        made.answers = {OK: self._schema(resource)}
-        return made
+    def _reading(self, resource: Resource, suffix: str) -> Operation:
+        operation = self._operation(resource, "get", "read", suffix, "get")
+        operation.answers = {OK: self._schema(resource)}
+        return operation
 
-    def _writing(self, resource: Resource, verb: str, rest: str) -> Operation:
+    def _writing(self, resource: Resource, verb: str, suffix: str) -> Operation:
         method = _METHODS[verb]
-        made = self._operation(resource, method, _NAMES[verb], rest, method)
+        operation = self._operation(resource, method, _NAMES[verb], suffix, method)
         answer = self._schema(resource)
-        made.answers = {OK: answer, CREATED: answer}
+        operation.answers = {OK: answer, CREATED: answer}
         if verb == "create":
-            made.answers[ACCEPTED] = answer
-        made.is_patch = verb == "patch"
-        made.parameters = "patch" if made.is_patch else "write"
-        made.body = self._schemas.shared("Patch") if made.is_patch else answer
-        return made
+            operation.answers[ACCEPTED] = answer
+        operation.is_patch = verb == "patch"
+        operation.parameters = "patch" if operation.is_patch else "write"
+        operation.body = self._schemas.shared("Patch") if operation.is_patch else answer
+        return operation
 
     def _watches(self, resource: Resource) -> Iterator[Path]:
         """The legacy `/watch/` paths."""
         base = base_path(resource.group_version)
-        path, placed = _place(resource)
+        path, placed = _collection_path(resource)
         forms = [
             (path, f"{_scoped(resource)}List", placed, "watchlist"),
             (f"{path}/{{name}}", _scoped(resource), ("name", *placed), "watch"),
         ]
         if resource.namespaced:
-            rest = f"{resource.kind}ListForAllNamespaces"
-            forms.append((f"{base}/{resource.name}", rest, (), "watchlist"))
-        for path, rest, placed, action in forms:
-            made = self._operation(resource, "get", "watch", rest, action)
-            made.answers = {OK: self._schemas.of_type(META, "WatchEvent")}
-            made.produces = STREAM
-            yield Path(f"{base}/watch{path[len(base) :]}", [made], placed, "list")
+            suffix = f"{resource.kind}ListForAllNamespaces"
+            forms.append((f"{base}/{resource.name}", suffix, (), "watchlist"))
+        for path, suffix, placed, action in forms:
+            operation = self._operation(resource, "get", "watch", suffix, action)
+            operation.answers = {OK: self._schemas.of_type(META, "WatchEvent")}
+            operation.produces = STREAM
+            yield Path(f"{base}/watch{path[len(base) :]}", [operation], placed, "list")
 
     def _of_subresource(self, resource: Resource) -> Iterator[Path]:
         parent = resource.parent
         assert parent is not None
-        above, placed = _place(parent)
+        above, placed = _collection_path(parent)
         path, placed = f"{above}/{{name}}/{resource.subresource}", ("name", *placed)
-        rest = f"{_scoped(parent)}{capital(resource.subresource)}"
+        suffix = f"{_scoped(parent)}{capital(resource.subresource)}"
         if resource.kind.endswith("Options"):
-            yield Path(path, self._connecting(resource, rest), placed, resource.kind, False)
+            yield Path(path, self._connecting(resource, suffix), placed, resource.kind, False)
             if resource.takes_path:
-                onwards = self._connecting(resource, f"{rest}WithPath")
+                onwards = self._connecting(resource, f"{suffix}WithPath")
                 placed = (*placed, "path")
                 yield Path(f"{path}/{{path}}", onwards, placed, resource.kind, False)
             return
         operations = []
         if "get" in resource.verbs:
-            operations.append(self._reading(resource, rest))
+            operations.append(self._reading(resource, suffix))
         for verb in ("create", "patch", "update"):
             if verb in resource.verbs:
-                operations.append(self._writing(resource, verb, rest))
+                operations.append(self._writing(resource, verb, suffix))
         if resource.subresource == "log":
             operations[0].produces, operations[0].answers = ANYTHING, {OK: TEXT}
         yield Path(path, operations, placed, resource.subresource)
 
-    def _connecting(self, resource: Resource, rest: str) -> list[Operation]:
-        made = []
+    def _connecting(self, resource: Resource, suffix: str) -> list[Operation]:
+        operations = []
         for verb in resource.verbs:
             method = _METHODS[verb]
-            rest_of_name = f"{capital(method)}{rest}"
-            one = self._operation(resource, method, "connect", rest_of_name, "connect")
-            one.answers, one.produces = {OK: TEXT}, ANYTHING
-            made.append(one)
-        return made
+            name = f"{capital(method)}{suffix}"
+            operation = self._operation(resource, method, "connect", name, "connect")
+            operation.answers, operation.produces = {OK: TEXT}, ANYTHING
+            operations.append(operation)
+        return operations
 
     def _operation(
-        self, resource: Resource, method: str, name: str, rest: str, action: str
+        self, resource: Resource, method: str, name: str, suffix: str, action: str
     ) -> Operation:
-        found = resource.group_version
-        speaks = self._served.get(resource.body_version, found)
+        group_version = resource.group_version
+        body_version = self._served.get(resource.body_version, group_version)
         return Operation(
             method=method,
-            id=self._names.operation(name, found, rest),
-            tag=self._names.tag(found),
+            id=self._names.operation(name, group_version, suffix),
+            tag=self._names.tag(group_version),
             answers={},
             action=action,
-            kind={"group": speaks.group, "kind": resource.kind, "version": speaks.version},
+            kind={
+                "group": body_version.group,
+                "kind": resource.kind,
+                "version": body_version.version,
+            },
             is_custom=self._find_custom(resource.parent or resource) is not None,
         )
 
@@ -222,11 +226,15 @@ class Operations:
         return self._schemas.of_type(resource.body_version, f"{resource.kind}List")
 
 
-def base_path(found: GroupVersion) -> str:
-    return f"/apis/{found.group}/{found.version}" if found.group else f"/api/{found.version}"
+def base_path(group_version: GroupVersion) -> str:
+    return (
+        f"/apis/{group_version.group}/{group_version.version}"
+        if group_version.group
+        else f"/api/{group_version.version}"
+    )
 
 
-def _place(resource: Resource) -> tuple[str, tuple[str, ...]]:
+def _collection_path(resource: Resource) -> tuple[str, tuple[str, ...]]:
     """The path of a collection and its path parameters."""
     base = base_path(resource.group_version)
     if not resource.namespaced:

@@ -9,10 +9,10 @@ from fairlead.api.openapi.schemas import META, Schema, Schemas
 from fairlead.resources.registry import GroupVersion
 
 
-def of_version(names: Names, schemas: Schemas, found: GroupVersion) -> Path:
-    name = names.operation("get", found, "APIResources")
+def of_version(names: Names, schemas: Schemas, group_version: GroupVersion) -> Path:
+    name = names.operation("get", group_version, "APIResources")
     answer = schemas.of_type(META, "APIResourceList")
-    return _path(f"{base_path(found)}/", name, names.tag(found), answer)
+    return _path(f"{base_path(group_version)}/", name, names.tag(group_version), answer)
 
 
 def of_group(names: Names, schemas: Schemas, group: str) -> Path:
@@ -31,7 +31,7 @@ def of_groups(names: Names, schemas: Schemas) -> Path:
 def of_release(names: Names, schemas: Schemas) -> Path:
     full = names.shared("Info")
     fields = sorted(discovery.version())
-    schemas.made[full] = {
+    schemas.by_name[full] = {
         "type": "object",
         "properties": {name: {"type": "string"} for name in fields},
         "required": fields,

@@ -58,7 +58,7 @@ class Flavour:
     """The differences between OpenAPI 2 and 3. `choices`: the version supports `oneOf` and
     defaults, and ignores siblings of `$ref`."""
 
-    place: str
+    ref_prefix: str
     choices: bool
 
 
@@ -82,7 +82,7 @@ class Schemas:
         built-in ones."""
         self.names = names
         self.flavour = flavour
-        self.made: dict[str, Schema] = {}
+        self.by_name: dict[str, Schema] = {}
         self._types = types
         self._served = served
         self._groups = groups
@@ -96,15 +96,15 @@ class Schemas:
     def shared(self, name: str) -> Schema:
         """A reference to the schema of a scalar type."""
         full = self.names.shared(name)
-        if full not in self.made:
-            known = _SHARED_WITH_CHOICE if self.flavour.choices else _SHARED
-            self.made[full] = {"description": _SHARED_TEXTS[name], **known[name]}
+        if full not in self.by_name:
+            schemas = _SHARED_WITH_CHOICE if self.flavour.choices else _SHARED
+            self.by_name[full] = {"description": _SHARED_TEXTS[name], **schemas[name]}
         return self.link(full)
 
     def link(self, full_name: str) -> Schema:
-        return {"$ref": self.flavour.place + full_name}
+        return {"$ref": self.flavour.ref_prefix + full_name}
 
-    def said_of_all(self, schema: Schema, field: str, *, of_lists: bool = False) -> Schema:
+    def described(self, schema: Schema, field: str, *, of_lists: bool = False) -> Schema:
         """The schema of a field that every kind has, with its description."""
         text = self._texts.of_field(_EVERY_LIST if of_lists else _EVERY_KIND, field)
         return {**schema, "description": text} if text else schema
@@ -120,8 +120,8 @@ class Schemas:
         shares = self._types.group_version(near).get(struct.name) is struct
         home = near if shares else struct.group_version
         full = self.names.schema(home, struct.name)
-        if full not in self.made:
-            schema = self.made[full] = {}
+        if full not in self.by_name:
+            schema = self.by_name[full] = {}
             self._todo.append(lambda: self._fill(schema, struct, home))
         return self.link(full)
 
@@ -142,16 +142,16 @@ class Schemas:
 
     def _property(self, struct: Struct, field: Field, home: str) -> Schema:
         schema = dict(self._type(field.type, home))
-        marks = self._marks(field)
+        extensions = self._extensions(field)
         if text := self._texts.of_field(struct, field.name):
-            marks["description"] = text
+            extensions["description"] = text
         if field.enum:
-            marks["enum"] = list(field.enum)
+            extensions["enum"] = list(field.enum)
         if field.default is not None and self.flavour.choices:
-            marks["default"] = field.default
-        if marks and "$ref" in schema and self.flavour.choices:
+            extensions["default"] = field.default
+        if extensions and "$ref" in schema and self.flavour.choices:
             schema = {"allOf": [schema]}
-        schema.update(marks)
+        schema.update(extensions)
         return schema
 
     def _type(self, node: Type, home: str) -> Schema:
@@ -164,33 +164,33 @@ class Schemas:
             return {"type": "object", "additionalProperties": element}
         return {"type": "array", "items": element}
 
-    def _marks(self, field: Field) -> Schema:
+    def _extensions(self, field: Field) -> Schema:
         """The extensions that describe how apply and strategic merge treat a field."""
-        names, marks = self.names, dict[str, Any]()
+        names, extensions = self.names, dict[str, Any]()
         node = field.type
         if isinstance(node, ListOf) and (node.kind != "atomic" or field.merge):
-            marks[names.list_type] = node.kind
+            extensions[names.list_type] = node.kind
             if node.keys:
-                marks[names.list_keys] = list(node.keys)
+                extensions[names.list_keys] = list(node.keys)
         if isinstance(node, MapOf) and node.atomic:
-            marks[names.map_type] = "atomic"
+            extensions[names.map_type] = "atomic"
         if field.granular:
-            marks[names.map_type] = "granular"
+            extensions[names.map_type] = "granular"
         if strategy := _strategy(field):
-            marks[names.patch_strategy] = strategy
+            extensions[names.patch_strategy] = strategy
         if field.merge_key:
-            marks[names.patch_key] = field.merge_key
-        return marks
+            extensions[names.patch_key] = field.merge_key
+        return extensions
 
     def _kinds(self, struct: Struct, home: str) -> list[Schema]:
         if home == META:
             if struct.name in _OF_ALL_GROUPS:
                 return [_kind(group, version, struct.name) for group, version in self._groups]
             return [_kind("", "v1", struct.name)] if _says_its_kind(struct) else []
-        found = self._served.get(home)
-        if found is None or not _says_its_kind(struct):
+        group_version = self._served.get(home)
+        if group_version is None or not _says_its_kind(struct):
             return []
-        return [_kind(found.group, found.version, struct.name)]
+        return [_kind(group_version.group, group_version.version, struct.name)]
 
 
 def _kind(group: str, version: str, kind: str) -> Schema:
@@ -210,5 +210,5 @@ def _is_required(struct: Struct, field: Field) -> bool:
 
 
 def _strategy(field: Field) -> str:
-    marks = {"merge": field.merge, "retainKeys": field.retain_keys, "replace": field.replace}
-    return ",".join(name for name, is_set in marks.items() if is_set)
+    flags = {"merge": field.merge, "retainKeys": field.retain_keys, "replace": field.replace}
+    return ",".join(name for name, is_set in flags.items() if is_set)

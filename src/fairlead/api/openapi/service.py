@@ -48,16 +48,22 @@ class OpenApi:
         self.find_others: Callable[[], Others] = lambda: NOBODY
         self._resources = resources
         self._release = release
-        self._builtin = tuple((found.group, found.version) for found in resources.group_versions())
+        self._builtin = tuple(
+            (group_version.group, group_version.version)
+            for group_version in resources.group_versions()
+        )
         self._documents: dict[str, Document] = {}
-        self._making = asyncio.Lock()
+        self._build_lock = asyncio.Lock()
         self._has_read = False
         self._known_tags: tuple[int, dict[str, str]] = (-1, {})
 
     @cached_property
     def _builder(self) -> openapi_documents.Builder:
         return openapi_documents.Builder(
-            self._resources, self._builtin, lambda one: self.find_custom(one), self._release
+            self._resources,
+            self._builtin,
+            lambda resource: self.find_custom(resource),
+            self._release,
         )
 
     async def answer(self, request: Request) -> Answer:
@@ -83,11 +89,11 @@ class OpenApi:
         urls = {name: _url(name, tag) for name, tag in self._tags().items()}
         urls |= {name: remote.address for name, remote in self.find_others().documents.items()}
         tag = identity.of_all([*urls, *urls.values()])
-        found = self._documents.get("")
-        if found is None or found.identity != tag:
+        document = self._documents.get("")
+        if document is None or document.identity != tag:
             paths = {name: {"serverRelativeURL": url} for name, url in sorted(urls.items())}
-            found = self._documents[""] = pack(tag, orjson.dumps({"paths": paths}), TEXT)
-        return await document_answer(request, found)
+            document = self._documents[""] = pack(tag, orjson.dumps({"paths": paths}), TEXT)
+        return await document_answer(request, document)
 
     async def _v3(self, request: Request) -> Answer:
         name = "/".join(request.target.path.strip("/").split("/")[2:])
@@ -96,43 +102,43 @@ class OpenApi:
         remote = self.find_others().documents.get(name)
         if remote is not None:
             return await remote.answer(request)
-        async with self._making:
+        async with self._build_lock:
             tag = self._tags().get(name)
             if tag is None:
                 for media_type in (JSON, PROTOBUF_V3):
-                    self._documents.pop(_place(name, media_type), None)
+                    self._documents.pop(_cache_key(name, media_type), None)
                 return not_found_answer()
-            chosen = _chosen(request, (JSON, PROTOBUF_V3))
+            chosen = _accepted_type(request, (JSON, PROTOBUF_V3))
             if chosen is None:
                 return not_acceptable_answer()
-            wanted = request.parameter("hash")
-            if wanted and wanted != tag:
+            requested_tag = request.parameter("hash")
+            if requested_tag and requested_tag != tag:
                 return moved_answer(_url(name, tag))
-            place = _place(name, chosen)
-            found = self._documents.get(place)
-            if found is None or found.identity != tag:
+            key = _cache_key(name, chosen)
+            document = self._documents.get(key)
+            if document is None or document.identity != tag:
                 encode = _pack_json if chosen == JSON else _pack_protobuf_v3
-                found = await asyncio.to_thread(encode, tag, self._value(name))
-                self._documents[place] = found
-        return await document_answer(request, found, for_good=bool(wanted))
+                document = await asyncio.to_thread(encode, tag, self._value(name))
+                self._documents[key] = document
+        return await document_answer(request, document, for_good=bool(requested_tag))
 
     async def _swagger(self, request: Request) -> Answer:
-        chosen = _chosen(request, (JSON, PROTOBUF))
-        if chosen is None:
+        media_type = _accepted_type(request, (JSON, PROTOBUF))
+        if media_type is None:
             return not_acceptable_answer()
-        async with self._making:
-            tag = self._swagger_tag(chosen)
-            found = self._documents.get(chosen)
-            if found is None or found.identity != tag:
-                encode = _pack_json if chosen == JSON else _pack_protobuf
+        async with self._build_lock:
+            tag = self._swagger_tag(media_type)
+            document = self._documents.get(media_type)
+            if document is None or document.identity != tag:
+                encode = _pack_json if media_type == JSON else _pack_protobuf
                 merge = self.find_others().merge
                 value = await self._swagger_value()
                 if merge is not None:
                     value = await asyncio.to_thread(merge, value)
-                found = await asyncio.to_thread(encode, tag, value)
-                if self._swagger_tag(chosen) == tag:
-                    self._documents[chosen] = found
-        return await document_answer(request, found)
+                document = await asyncio.to_thread(encode, tag, value)
+                if self._swagger_tag(media_type) == tag:
+                    self._documents[media_type] = document
+        return await document_answer(request, document)
 
     def _swagger_tag(self, media_type: str) -> str:
         return identity.of_all([media_type, *self._tags().values(), self.find_others().tag])
@@ -140,29 +146,29 @@ class OpenApi:
     async def _swagger_value(self) -> dict[str, Any]:
         """Build the OpenAPI 2 document; yields to the event loop after each group-version."""
         swagger = self._builder.swagger()
-        for found in list(self._resources.group_versions()):
-            swagger.add(found)
+        for group_version in list(self._resources.group_versions()):
+            swagger.add(group_version)
             await asyncio.sleep(0)
         return swagger.value()
 
     def _tags(self) -> dict[str, str]:
         """The OpenAPI 3 documents by name, with their digests."""
-        generation, known = self._known_tags
+        generation, tags = self._known_tags
         if generation != self._resources.generation:
-            known = self._find_tags()
-            self._known_tags = (self._resources.generation, known)
-        return known
+            tags = self._find_tags()
+            self._known_tags = (self._resources.generation, tags)
+        return tags
 
     def _find_tags(self) -> dict[str, str]:
         base = identity.sources(self._resources.dialect, self._release)
-        found = {name: identity.of_name(base, name) for name in ("api", "apis", "version")}
+        tags = {name: identity.of_name(base, name) for name in ("api", "apis", "version")}
         for group, versions in self._resources.groups.items():
             if group and versions:
-                found[f"apis/{group}"] = identity.of_name(base, group)
-            for version, one in versions.items():
+                tags[f"apis/{group}"] = identity.of_name(base, group)
+            for version, group_version in versions.items():
                 name = f"apis/{group}/{version}" if group else f"api/{version}"
-                found[name] = identity.of_version(base, one, self.find_custom)
-        return dict(sorted(found.items()))
+                tags[name] = identity.of_version(base, group_version, self.find_custom)
+        return dict(sorted(tags.items()))
 
     def _value(self, name: str) -> dict[str, Any]:
         builder, groups = self._builder, self._resources.groups
@@ -182,7 +188,7 @@ class OpenApi:
         raise KeyError(name)
 
 
-def _place(name: str, media_type: str) -> str:
+def _cache_key(name: str, media_type: str) -> str:
     """The cache key of an OpenAPI 3 document."""
     return name if media_type == JSON else f"{name} {media_type}"
 
@@ -191,7 +197,7 @@ def _url(name: str, tag: str) -> str:
     return f"/openapi/v3/{name}?hash={tag}"
 
 
-def _chosen(request: Request, offered: tuple[str, ...]) -> str | None:
+def _accepted_type(request: Request, offered: tuple[str, ...]) -> str | None:
     """The media type of the response: the first that the client accepts."""
     for clause in clauses(request.header(b"accept") or "*/*"):
         kind, _, detail = clause.media_type.partition("/")

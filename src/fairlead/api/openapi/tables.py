@@ -10,16 +10,16 @@ from fairlead.base.files import text_beside
 @cache
 def blocks(name: str) -> dict[str, list[list[str]]]:
     """The indented lines of a table, split into words, by their header line."""
-    found: dict[str, list[list[str]]] = {}
+    result: dict[str, list[list[str]]] = {}
     rows: list[list[str]] = []
     for line in text_beside(__file__, name).splitlines():
         if not line or line[0] == "#":
             continue
         if line[0] != " ":
-            rows = found.setdefault(line.strip(), [])
+            rows = result.setdefault(line.strip(), [])
         else:
             rows.append(line.split())
-    return found
+    return result
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fairlead.api.answers import Answer
 from fairlead.api.relay.forward import ProxiedRequest, cancel_on_disconnect
-from fairlead.api.relay.headers import INERT, changing_to, returned, wanted_protocol
+from fairlead.api.relay.headers import INERT, returned_headers, upgrade_headers, wanted_protocol
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone, Header
 from fairlead.wire.incoming.transfer import send
@@ -24,14 +24,14 @@ def answer_of(request: Request, passed: ProxiedRequest) -> Answer:
     changes = bool(wanted_protocol(request))
     if changes and status == SWITCHING_PROTOCOLS:
         protocol = passed.connection.header(b"upgrade")
-        return Upgraded(passed, [*returned(request, headers), *changing_to(protocol)])
+        return Upgraded(passed, [*returned_headers(request, headers), *upgrade_headers(protocol)])
     if changes and status < 400:
         passed.end()
         raise NoChange(f"invalid upgrade response: status code {status}")
     if not 200 <= status < 600:  # no status of HTTP
         passed.end()
         raise CallError(f"it answered with the status {status}")
-    return Relayed(passed, [*INERT, *returned(request, headers)])
+    return Relayed(passed, [*INERT, *returned_headers(request, headers)])
 
 
 class Relayed(Answer):

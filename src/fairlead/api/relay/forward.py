@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 from fairlead.api.relay.headers import (
     Field,
-    changing_to,
+    forwarded_headers,
     framing,
-    passed_on,
     refuse_service_worker,
+    upgrade_headers,
     wanted_protocol,
 )
 from fairlead.api.request import Request
@@ -73,19 +73,19 @@ async def pass_on(
     route: Route,
     request: Request,
     target: bytes,
-    own: list[Field],
+    extra_headers: list[Field],
     identity: tuple[bytes, ...],
 ) -> ProxiedRequest:
     """Send a request and wait for the response head. Raises CallError, or StatusError for requests
-    that are not proxied. `own` are headers to add; `identity` are name prefixes of identity
+    that are not proxied. `extra_headers` are added; `identity` are name prefixes of identity
     headers, which are never taken from clients."""
     refuse_service_worker(request)
     protocol = wanted_protocol(request)
     fields = [
         (b"host", str(route).encode()),
-        *passed_on(request, identity),
-        *own,
-        *(changing_to(protocol) if protocol else framing(request)),
+        *forwarded_headers(request, identity),
+        *extra_headers,
+        *(upgrade_headers(protocol) if protocol else framing(request)),
     ]
     method, head = request.method.encode(), encode_head(request.method, target, fields)
     with cancel_on_disconnect(request):

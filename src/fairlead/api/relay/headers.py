@@ -82,11 +82,11 @@ _WEBSOCKET = b"sec-websocket-"
 # Upgrades to HTTP are refused: the client could send requests with arbitrary headers.
 _NO_UPGRADES = re.compile(rb"(h2c|http|tls)([/ ]|\Z)", re.IGNORECASE)
 _WITH_BODY = ("POST", "PUT", "PATCH")
-_MARKS = re.compile(rb"[^a-z0-9]")
+_PUNCTUATION = re.compile(rb"[^a-z0-9]")
 _STEP_UP = re.compile(r"(?:\A|/)(?:\.|%2e){2}(?:[/?#]|\Z)", re.IGNORECASE)
 
 
-def _listed(fields: Iterable[Field]) -> set[bytes]:
+def _connection_options(fields: Iterable[Field]) -> set[bytes]:
     """The header names listed in Connection."""
     values = (value for name, value in fields if name == b"connection")
     return {name.strip().lower() for value in values for name in value.split(b",")}
@@ -100,7 +100,7 @@ def wanted_protocol(request: Request) -> bytes:
     if not protocol or head.has_body or not head.modern:
         return b""
     names = [name for name, _ in head.fields]
-    if b"upgrade" not in _listed(head.fields) or names.count(b"upgrade") > 1:
+    if b"upgrade" not in _connection_options(head.fields) or names.count(b"upgrade") > 1:
         return b""
     return b"" if any(map(_NO_UPGRADES.match, _offers(protocol))) else protocol
 
@@ -109,22 +109,26 @@ def _offers(protocol: bytes) -> list[bytes]:
     return [offer.strip() for offer in protocol.split(b",")]
 
 
-def passed_on(request: Request, identity: tuple[bytes, ...]) -> list[Field]:
+def forwarded_headers(request: Request, identity: tuple[bytes, ...]) -> list[Field]:
     """The client's headers without credentials, hop-by-hop headers and identity headers (name
     prefixes in `identity`). Punctuation in names counts as dashes, because some servers treat them
     alike."""
     head = request.exchange.head
-    dropped = _NOT_SENT | _listed(head.fields)
-    prefixes = (*_NOT_SENT_PREFIXES, *(_MARKS.sub(b"-", prefix) for prefix in identity))
-    found = []
+    dropped = _NOT_SENT | _connection_options(head.fields)
+    prefixes = (*_NOT_SENT_PREFIXES, *(_PUNCTUATION.sub(b"-", prefix) for prefix in identity))
+    headers = []
     for name, value in head.fields:
-        meant = _MARKS.sub(b"-", name)
+        normalized_name = _PUNCTUATION.sub(b"-", name)
         if name == PROTOCOLS:
             value = without_tokens(value)
-        if name not in dropped and meant not in _NOT_SENT and not meant.startswith(prefixes):
-            found.append((name, value))
+        if (
+            name not in dropped
+            and normalized_name not in _NOT_SENT
+            and not normalized_name.startswith(prefixes)
+        ):
+            headers.append((name, value))
     audit_id = _own_audit_id(request)
-    return [*found, (b"audit-id", audit_id)] if audit_id else found
+    return [*headers, (b"audit-id", audit_id)] if audit_id else headers
 
 
 def _own_audit_id(request: Request) -> bytes:
@@ -138,9 +142,9 @@ def _own_audit_id(request: Request) -> bytes:
 
 def forwarded(request: Request, uri: bytes) -> list[Field]:
     """The X-Forwarded headers: client addresses and original URI."""
-    before = [value for name, value in request.raw_headers if name == b"x-forwarded-for"]
-    way = b", ".join([*before, request.peer.address.encode()])
-    return [(b"x-forwarded-uri", uri), (b"x-forwarded-for", way)]
+    addresses = [value for name, value in request.raw_headers if name == b"x-forwarded-for"]
+    all_addresses = b", ".join([*addresses, request.peer.address.encode()])
+    return [(b"x-forwarded-uri", uri), (b"x-forwarded-for", all_addresses)]
 
 
 def framing(request: Request) -> list[Field]:
@@ -153,14 +157,14 @@ def framing(request: Request) -> list[Field]:
     return []
 
 
-def changing_to(protocol: bytes) -> list[Field]:
+def upgrade_headers(protocol: bytes) -> list[Field]:
     return [(b"connection", b"Upgrade"), (b"upgrade", protocol)]
 
 
-def returned(request: Request, fields: list[Field]) -> list[Field]:
+def returned_headers(request: Request, fields: list[Field]) -> list[Field]:
     """The response headers for the client. Drops those that we set ourselves."""
-    own = {line.partition(b":")[0] for line in request.exchange.lines.split(b"\r\n")}
-    dropped = _NOT_RETURNED | _listed(fields) | own
+    own_names = {line.partition(b":")[0] for line in request.exchange.lines.split(b"\r\n")}
+    dropped = _NOT_RETURNED | _connection_options(fields) | own_names
     return [(name, value) for name, value in fields if name not in dropped and _may_return(name)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.api.testing.memory_objects import Handlers, acting, reading
+from fairlead.api.testing.memory_objects import Handlers, create_handler, read_handlers
 from fairlead.base import clock
 from fairlead.base.errors import bad_request, not_found
 from fairlead.codec.types.times import format_micro_time, parse_duration, parse_time
@@ -31,9 +31,9 @@ def handlers() -> Handlers:
         return {**value, "status": _status()}
 
     return {
-        **reading(KEY, clocks),
-        (f"{KEY}/move", "create"): acting(move),
-        (f"{KEY}/reset", "create"): acting(reset),
+        **read_handlers(KEY, clocks),
+        (f"{KEY}/move", "create"): create_handler(move),
+        (f"{KEY}/reset", "create"): create_handler(reset),
     }
 
 

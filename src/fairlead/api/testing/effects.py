@@ -48,11 +48,11 @@ def error_of(spec: Object) -> StatusError:
 
 async def wait(request: Request, seconds: float) -> None:
     """Delay a request, until its client disconnects at the latest."""
-    gone = asyncio.Event()
-    request.exchange.when_gone(gone.set)
+    disconnected = asyncio.Event()
+    request.exchange.when_gone(disconnected.set)
     try:
         async with asyncio.timeout(seconds):
-            await gone.wait()
+            await disconnected.wait()
     except TimeoutError:
         pass
 
@@ -64,10 +64,10 @@ def reading_at(revision: int) -> Verb:
         resource = operation.resource
         selection = by_name(EVERYTHING, operation.name)
         collection = api.collection(resource)
-        found = await api.store.page(collection, operation.namespace, selection, revision, 1)
-        if not found.entries:
+        page = await api.store.page(collection, operation.namespace, selection, revision, 1)
+        if not page.entries:
             raise not_found(resource.main.ref(operation.name))
-        version = await to_requested_one(resource, found.entries[0])
+        version = await to_requested_one(resource, page.entries[0])
         return item_answer(api, request, operation, version)
 
     return get
@@ -77,29 +77,29 @@ class FaultyWatch(Watch):
     """A watch that drops or repeats events, and may be disconnected after its first events."""
 
     def __init__(
-        self, watch: Watch, faults: Sequence[OnEvents], cut: Request | None = None
+        self, watch: Watch, faults: Sequence[OnEvents], request_to_cut: Request | None = None
     ) -> None:
         super().__init__(watch.collection, watch.watcher, watch.past, watch.resource)
         self._faults = faults
-        self._cut = cut
+        self._request_to_cut = request_to_cut
 
     def are_prepared(self, events: Sequence[Event]) -> bool:
         """False: all events must pass through `prepare`."""
         return False
 
     async def prepare(self, events: Sequence[Event]) -> Sequence[Event]:
-        if self._cut is not None:
-            asyncio.get_running_loop().call_soon(self._cut.exchange.abort)
-        found: list[Event] = []
+        if self._request_to_cut is not None:
+            asyncio.get_running_loop().call_soon(self._request_to_cut.exchange.abort)
+        result: list[Event] = []
         for event in await super().prepare(events):
-            found += self._after_faults(event)
-        return found
+            result += self._after_faults(event)
+        return result
 
     def _after_faults(self, event: Event) -> list[Event]:
-        sent = [event]
+        result = [event]
         for fault in self._faults:
             if fault.happens():
                 if fault.events.get("drop"):
                     return []
-                sent += [event] * int(fault.events.get("repeat") or 0)
-        return sent
+                result += [event] * int(fault.events.get("repeat") or 0)
+        return result

@@ -8,7 +8,7 @@ from random import Random
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
 from fairlead.api.testing.effects import CutOff, FaultyWatch, error_of, wait
-from fairlead.api.testing.memory_objects import Handlers, Shelf
+from fairlead.api.testing.memory_objects import Handlers, ObjectTable
 from fairlead.api.watch_stream import WatchStream
 from fairlead.base.errors import bad_request
 from fairlead.codec.types.times import parse_duration
@@ -31,7 +31,7 @@ class Fault:
         self._value = value
         self.spec: Object = value["spec"]
         self._match: Object = self.spec.get("match") or {}
-        self._chance = Random(self.spec.get("seed") or 0)
+        self._random = Random(self.spec.get("seed") or 0)
         probability = self.spec.get("probability")
         self._probability = 1.0 if probability is None else float(probability)
         self._matched = self._applied = 0
@@ -66,13 +66,13 @@ class Fault:
         status = {"matched": self._matched, "applied": self._applied}
         return {**self._value, "status": status}
 
-    def fits(self, request: Request) -> bool:
+    def matches(self, request: Request) -> bool:
         """Whether the fault matches a request."""
         target, match = request.target, self._match
         facts = (target.verb, target.group, target.namespace, target.name, request.user.name)
         for name, fact in zip(_LISTS, facts, strict=True):
-            wanted = match.get(name)
-            if wanted and fact not in wanted:
+            allowed = match.get(name)
+            if allowed and fact not in allowed:
                 return False
         resources = match.get("resources")
         if resources and target.full_resource_name not in resources:
@@ -88,7 +88,7 @@ class Fault:
         count = self.spec.get("count") or 0
         if count and self._applied >= count:
             return False
-        if self._probability < 1 and self._chance.random() >= self._probability:
+        if self._probability < 1 and self._random.random() >= self._probability:
             return False
         self._applied += 1
         return True
@@ -99,7 +99,7 @@ class Faults:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._shelf = Shelf(Fault, _MOST)
+        self._table = ObjectTable(Fault, _MOST)
         self.past: dict[int, int] = {}  # revision to read from, by id of the request
 
     def _read_in_the_past(self, request: Request, versions: int) -> None:
@@ -114,16 +114,16 @@ class Faults:
 
     @property
     def active(self) -> bool:
-        return bool(self._shelf.things)
+        return bool(self._table.objects)
 
     def handlers(self) -> Handlers:
-        return self._shelf.handlers(KEY)
+        return self._table.handlers(KEY)
 
     async def answer(self, request: Request, answer: Answering) -> Answer:
         """Answer a request under the faults that match it; raises StatusError."""
-        meant = [fault for fault in self._shelf.things.values() if fault.fits(request)]
-        on_events = [fault for fault in meant if fault.events]
-        happening = [fault for fault in meant if not fault.events and fault.happens()]
+        matching = [fault for fault in self._table.objects.values() if fault.matches(request)]
+        on_events = [fault for fault in matching if fault.events]
+        happening = [fault for fault in matching if not fault.events and fault.happens()]
         for fault in happening:
             if fault.delay:
                 await wait(request, fault.delay)
@@ -134,13 +134,13 @@ class Faults:
             if fault.stale:
                 self._read_in_the_past(request, fault.stale)
         try:
-            answered = await answer(request)
+            result = await answer(request)
         finally:
             self.past.pop(id(request), None)
         if any(fault.cut == "after" for fault in happening):
             return CutOff()
         cut = any(fault.cut == "middle" for fault in happening)
-        opened = answered.source if isinstance(answered, WatchStream) else None
-        if isinstance(answered, WatchStream) and isinstance(opened, Watch) and (on_events or cut):
-            answered.source = FaultyWatch(opened, on_events, request if cut else None)
-        return answered
+        source = result.source if isinstance(result, WatchStream) else None
+        if isinstance(result, WatchStream) and isinstance(source, Watch) and (on_events or cut):
+            result.source = FaultyWatch(source, on_events, request if cut else None)
+        return result

@@ -30,7 +30,7 @@ class PowerfulHandler(Handler):
     def route(self, request: Request) -> None:
         super().route(request)
         if request.target.group != GROUP:
-            self._record.began(request)
+            self._record.begin(request)
 
     def verb(self, request: Request, resource: Resource) -> Verb:
         revision = self._faults.past.pop(id(request), 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
-from fairlead.api.testing.memory_objects import Handlers, acting
+from fairlead.api.testing.memory_objects import Handlers, create_handler
 from fairlead.base.errors import Cause, StatusError, bad_request
 from fairlead.codec.types.times import parse_duration
 from fairlead.operations.api import Api, Object
@@ -28,39 +28,39 @@ class Idling:
         self._waiting = 0
 
     def handlers(self) -> Handlers:
-        return {(KEY, "create"): acting(self._wait)}
+        return {(KEY, "create"): create_handler(self._wait)}
 
     async def _wait(self, operation: Operation, value: Object) -> Object:
         spec = value.get("spec") or {}
         timeout = _seconds(spec.get("timeout") or _TIMEOUT)
-        took = await self.rest(timeout, _seconds(spec.get("quiet") or _QUIET))
+        took = await self.wait_until_idle(timeout, _seconds(spec.get("quiet") or _QUIET))
         revision = str(self._api.store.revision)
         return {**value, "status": {"resourceVersion": revision, "seconds": round(took, 6)}}
 
-    async def rest(self, timeout: float, quiet: float) -> float:
+    async def wait_until_idle(self, timeout: float, quiet: float) -> float:
         """Wait until the server has been idle for `quiet` seconds. Returns the seconds it took;
         raises StatusError at the timeout. Checks several times, because due work may be delayed
         together with the event loop."""
         loop = asyncio.get_running_loop()
-        began = since = loop.time()
-        last, looks = self._moved(), 0
+        start = since = loop.time()
+        last_revision, checks = self._revision(), 0
         self._waiting += 1
         try:
             while True:
                 await asyncio.sleep(_STEP)
                 now, busy = loop.time(), list(self._busy())
-                if busy or self._moved() != last:
-                    since, last, looks = now, self._moved(), 0
+                if busy or self._revision() != last_revision:
+                    since, last_revision, checks = now, self._revision(), 0
                 else:
-                    looks += 1
-                    if now - since >= quiet and looks >= _LEAST_LOOKS:
-                        return now - began
-                if now - began >= timeout:
+                    checks += 1
+                    if now - since >= quiet and checks >= _LEAST_LOOKS:
+                        return now - start
+                if now - start >= timeout:
                     raise _still_busy(timeout, busy)
         finally:
             self._waiting -= 1
 
-    def _moved(self) -> int:
+    def _revision(self) -> int:
         return self._api.store.next_revision
 
     def _busy(self) -> Iterator[Cause]:
@@ -72,12 +72,12 @@ class Idling:
         for collection in self._api.store.collections():
             if collection.pending:
                 yield Cause("Busy", f"{len(collection.pending)} writes", collection.resource)
-            late = sum(bool(watcher.pending) for watcher in collection.audience)
-            if late:
-                yield Cause("Busy", f"{late} watches have not heard all", collection.resource)
-        others = self._requests() - self._waiting
-        if others > 0:
-            yield Cause("Busy", f"{others} requests", "requests")
+            lagging = sum(bool(watcher.pending) for watcher in collection.audience)
+            if lagging:
+                yield Cause("Busy", f"{lagging} watches have not heard all", collection.resource)
+        requests = self._requests() - self._waiting
+        if requests > 0:
+            yield Cause("Busy", f"{requests} requests", "requests")
 
 
 def _seconds(text: str) -> float:
@@ -92,6 +92,6 @@ def _seconds(text: str) -> float:
 
 def _still_busy(timeout: float, busy: list[Cause]) -> StatusError:
     causes = [cause.as_dict() for cause in busy]
-    said = ", ".join(f"{cause.field}: {cause.message}" for cause in busy) or "others keep writing"
-    message = f"after {timeout:g}s there is still something to do: {said}"
+    work = ", ".join(f"{cause.field}: {cause.message}" for cause in busy) or "others keep writing"
+    message = f"after {timeout:g}s there is still something to do: {work}"
     return StatusError(504, "Timeout", message, details={"causes": causes})

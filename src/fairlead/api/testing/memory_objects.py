@@ -23,42 +23,45 @@ Handlers = dict[tuple[str, str], Verb]
 # Turns the object of a request into that of the response.
 Act = Callable[[Operation, Object], Awaitable[Object]]
 # Returns all objects of a resource by name, without kind and apiVersion.
-Look = Callable[[], Mapping[str, Object]]
+ReadAll = Callable[[], Mapping[str, Object]]
 
 
-class Shown(Protocol):
-    """A thing that can be shown as an object, without kind and apiVersion."""
+class MemoryObject(Protocol):
+    """An object in memory that is served without being stored; `document` is without kind and
+    apiVersion."""
 
     def document(self) -> Object: ...
 
 
-Kept = TypeVar("Kept", bound=Shown)
+T = TypeVar("T", bound=MemoryObject)
 
 
-class Shelf(Generic[Kept]):
-    """The things of a resource by name, at most `most`. `make` builds one from a request's object
+class ObjectTable(Generic[T]):
+    """The objects of a resource by name, at most `most`. `make` builds one from a request's object
     and may raise StatusError."""
 
-    def __init__(self, make: Callable[[Object], Kept], most: int) -> None:
+    def __init__(self, make: Callable[[Object], T], most: int) -> None:
         self._make = make
         self._most = most
-        self.things: dict[str, Kept] = {}
+        self.objects: dict[str, T] = {}
 
     def handlers(self, key: str) -> Handlers:
         """The handlers of a resource, by its key."""
         return {
-            **reading(key, lambda: {name: one.document() for name, one in self.things.items()}),
-            (key, "create"): acting(self._create),
+            **read_handlers(
+                key, lambda: {name: item.document() for name, item in self.objects.items()}
+            ),
+            (key, "create"): create_handler(self._create),
             (key, "delete"): self._delete,
             (key, "deletecollection"): self._delete_all,
         }
 
-    def find(self, operation: Operation) -> Kept:
-        """The thing that the operation names; raises 404."""
-        found = self.things.get(operation.name)
-        if found is None:
+    def find(self, operation: Operation) -> T:
+        """The object that the operation names; raises 404."""
+        item = self.objects.get(operation.name)
+        if item is None:
             raise not_found(operation.resource.main.ref(operation.name))
-        return found
+        return item
 
     async def _create(self, operation: Operation, value: Object) -> Object:
         metadata = value["metadata"]
@@ -68,21 +71,21 @@ class Shelf(Generic[Kept]):
         ref = operation.resource.ref(name)
         if not name:
             raise bad_request("name or generateName is required")
-        if name in self.things:
+        if name in self.objects:
             raise already_exists(ref)
-        if len(self.things) >= self._most:
+        if len(self.objects) >= self._most:
             raise forbidden(ref, f"there are {self._most} already")
         set_system_fields(metadata)
-        made = self.things[name] = self._make(value)
-        return made.document()
+        item = self.objects[name] = self._make(value)
+        return item.document()
 
     async def _delete(self, api: Api, request: Request, operation: Operation) -> Answer:
         uid = self.find(operation).document()["metadata"]["uid"]
-        del self.things[operation.name]
+        del self.objects[operation.name]
         return succeeded(api, request, operation, uid)
 
     async def _delete_all(self, api: Api, request: Request, operation: Operation) -> Answer:
-        self.things.clear()
+        self.objects.clear()
         return succeeded(api, request, operation)
 
 
@@ -92,7 +95,7 @@ def succeeded(api: Api, request: Request, operation: Operation, uid: str = "") -
     return object_answer(api.resources, request, operation.resource, status)
 
 
-def acting(act: Act) -> Verb:
+def create_handler(act: Act) -> Verb:
     """A create handler that returns the result of `act`."""
 
     async def create(api: Api, request: Request, operation: Operation) -> Answer:
@@ -100,27 +103,29 @@ def acting(act: Act) -> Verb:
         options = write_options(api.dialect, request, "CreateOptions")
         value = await read_object(api, request, operation, options.validation)
         value["metadata"] = value.get("metadata") or {}
-        shown = typed(resource, await act(operation, value))
-        return object_answer(api.resources, request, resource, shown, 201)
+        document = typed(resource, await act(operation, value))
+        return object_answer(api.resources, request, resource, document, 201)
 
     return create
 
 
-def reading(key: str, look: Look) -> Handlers:
+def read_handlers(key: str, read_all: ReadAll) -> Handlers:
     """Handlers of get and list. Field selectors may name any field."""
 
     async def get(api: Api, request: Request, operation: Operation) -> Answer:
-        found = look().get(operation.name)
-        if found is None:
+        value = read_all().get(operation.name)
+        if value is None:
             raise not_found(operation.ref)
         resource = operation.resource
-        return object_answer(api.resources, request, resource, typed(resource, found))
+        return object_answer(api.resources, request, resource, typed(resource, value))
 
     async def list_all(api: Api, request: Request, operation: Operation) -> Answer:
         resource = operation.resource
         rules = _rules(request, resource.struct)
-        shown = [typed(resource, one) for one in look().values() if _fits(one, rules)]
-        return await objects_answer(api, request, resource, shown, {})
+        documents = [
+            typed(resource, value) for value in read_all().values() if _matches(value, rules)
+        ]
+        return await objects_answer(api, request, resource, documents, {})
 
     return {(key, "get"): get, (key, "list"): list_all}
 
@@ -149,11 +154,13 @@ def _is_known(struct: Struct, path: str) -> bool:
     return True
 
 
-def _fits(value: Object, rules: tuple[Requirement, ...]) -> bool:
-    return all((_at(value, rule.key) in rule.values) == (rule.operator == "in") for rule in rules)
+def _matches(value: Object, rules: tuple[Requirement, ...]) -> bool:
+    return all(
+        (_field_text(value, rule.key) in rule.values) == (rule.operator == "in") for rule in rules
+    )
 
 
-def _at(value: Any, path: str) -> str:
+def _field_text(value: Any, path: str) -> str:
     """The value of a field in the syntax of selectors; empty if it is not set."""
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None

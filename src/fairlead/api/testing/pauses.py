@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.api.testing.memory_objects import Handlers, acting, reading
+from fairlead.api.testing.memory_objects import Handlers, create_handler, read_handlers
 from fairlead.base.errors import not_found
 from fairlead.operations.api import Object, Work
 from fairlead.operations.operation import Operation
@@ -16,12 +16,12 @@ def handlers(work: Mapping[str, Work]) -> Handlers:
     """The handlers of Controller objects. `work` maps controller names to their work queues."""
 
     def document(name: str) -> Object:
-        found = work[name]
+        queue = work[name]
         status = {
-            "paused": found.is_paused,
-            "waiting": len(found),
-            "working": found.working,
-            "retries": found.retries,
+            "paused": queue.is_paused,
+            "waiting": len(queue),
+            "working": queue.working,
+            "retries": queue.retries,
         }
         return {"metadata": {"name": name}, "status": status}
 
@@ -39,7 +39,7 @@ def handlers(work: Mapping[str, Work]) -> Handlers:
         return document(operation.name)
 
     return {
-        **reading(KEY, lambda: {name: document(name) for name in sorted(work)}),
-        (f"{KEY}/pause", "create"): acting(pause),
-        (f"{KEY}/resume", "create"): acting(resume),
+        **read_handlers(KEY, lambda: {name: document(name) for name in sorted(work)}),
+        (f"{KEY}/pause", "create"): create_handler(pause),
+        (f"{KEY}/resume", "create"): create_handler(resume),
     }

@@ -9,7 +9,7 @@ import orjson
 
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
-from fairlead.api.testing.memory_objects import Handlers, reading, succeeded
+from fairlead.api.testing.memory_objects import Handlers, read_handlers, succeeded
 from fairlead.base import clock
 from fairlead.codec.types.times import format_micro_time
 from fairlead.operations.api import Api, Object
@@ -48,12 +48,12 @@ class Entry:
         }
 
     def document(self) -> Object:
-        value: Object = {"metadata": {"name": str(self.number)}, "spec": self._known()}
+        value: Object = {"metadata": {"name": str(self.number)}, "spec": self._current_spec()}
         if self.code:
             value["status"] = {"code": self.code, "seconds": round(self.seconds, 6)}
         return value
 
-    def _known(self) -> Object:
+    def _current_spec(self) -> Object:
         if self.request is None:
             return self.spec
         return {**self.spec, "user": _user(self.request)}
@@ -89,20 +89,22 @@ class Record:
         self._open: dict[int, Entry] = {}
         self._count = 0
 
-    def began(self, request: Request) -> None:
+    def begin(self, request: Request) -> None:
         self._count += 1
         entry = Entry(self._count, request)
         self._entries.append(entry)
         self._open[id(request)] = entry
 
-    def ended(self, request: Request, code: int, seconds: float) -> None:
+    def end(self, request: Request, code: int, seconds: float) -> None:
         entry = self._open.pop(id(request), None)
         if entry is not None and entry.request is request:
             entry.end(request, code, seconds)
 
     def handlers(self) -> Handlers:
-        listed = reading(KEY, lambda: {str(one.number): one.document() for one in self._entries})
-        return {**listed, (KEY, "deletecollection"): self._clear}
+        read = read_handlers(
+            KEY, lambda: {str(entry.number): entry.document() for entry in self._entries}
+        )
+        return {**read, (KEY, "deletecollection"): self._clear}
 
     async def _clear(self, api: Api, request: Request, operation: Operation) -> Answer:
         self._entries.clear()

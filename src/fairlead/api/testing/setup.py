@@ -28,9 +28,9 @@ class Powers:
     def handler(self, address: str) -> Handler:
         """The handler chain, including the testing group."""
         api, faults, snapshots = self._api, Faults(self._api), Snapshots(self._api.store)
-        made = PowerfulHandler(api, address, faults, self.record, snapshots)
-        made.handlers = {
-            **made.handlers,
+        chain = PowerfulHandler(api, address, faults, self.record, snapshots)
+        chain.handlers = {
+            **chain.handlers,
             **clock_moves.handlers(),
             **faults.handlers(),
             **Idling(api, lambda: sum(self.under_way)).handlers(),
@@ -38,4 +38,4 @@ class Powers:
             **self.record.handlers(),
             **snapshots.handlers(),
         }
-        return made
+        return chain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from fairlead.api.testing.memory_objects import Handlers, Shelf, acting
+from fairlead.api.testing.memory_objects import Handlers, ObjectTable, create_handler
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Operation
 from fairlead.storage.backend import Compacted, Write
@@ -41,9 +41,11 @@ class Snapshot:
         store = self._store
         await store.all_settled()
         self._end_watches()
-        writes = [write for found in store.collections() for write in self._way_back(found)]
-        made = await store.append_unopposed(writes)
-        for write, version in zip(writes, made, strict=True):
+        writes = [
+            write for collection in store.collections() for write in self._writes_of(collection)
+        ]
+        versions = await store.append_unopposed(writes)
+        for write, version in zip(writes, versions, strict=True):
             if write.value is not None:  # the same object under its new revision
                 self._state[write.resource][write.key] = version
         store.tell_no_more(store.revision)
@@ -51,24 +53,24 @@ class Snapshot:
 
     def _end_watches(self) -> None:
         """End all watches, as restoring a real store does: clients must list again."""
-        gone = Compacted(self._store.revision)
+        error = Compacted(self._store.revision)
         for collection in self._store.collections():
             for watcher in list(collection.audience):
-                watcher.expire(gone)
+                watcher.expire(error)
 
-    def _way_back(self, collection: Collection) -> Iterator[Write]:
-        was = self._state.get(collection.resource, {})
-        now = {version.key: version for version in collection.current("")}
-        for key, version in was.items():
-            current = now.get(key)
+    def _writes_of(self, collection: Collection) -> Iterator[Write]:
+        old_versions = self._state.get(collection.resource, {})
+        new_versions = {version.key: version for version in collection.current("")}
+        for key, version in old_versions.items():
+            current = new_versions.get(key)
             if current is not version:
-                yield _put(collection, version, current)
-        for key, version in now.items():
-            if key not in was:
+                yield _restoring_write(collection, version, current)
+        for key, version in new_versions.items():
+            if key not in old_versions:
                 yield Write(collection.resource, key, version.api_version, None, version.revision)
 
 
-def _put(collection: Collection, version: Version, current: Version | None) -> Write:
+def _restoring_write(collection: Collection, version: Version, current: Version | None) -> Write:
     assert version.body is not None
     revision = current.revision if current is not None else 0
     value = encoded_of(version.body)
@@ -81,11 +83,11 @@ class Snapshots:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._restoring = asyncio.Lock()
-        self._shelf = Shelf[Snapshot](lambda value: Snapshot(store, value), _MOST)
+        self._table = ObjectTable[Snapshot](lambda value: Snapshot(store, value), _MOST)
 
     def handlers(self) -> Handlers:
-        restore = {(f"{KEY}/restore", "create"): acting(self._restore)}
-        return {**self._shelf.handlers(KEY), **restore}
+        restore = {(f"{KEY}/restore", "create"): create_handler(self._restore)}
+        return {**self._table.handlers(KEY), **restore}
 
     async def let_restore(self) -> None:
         """Wait while a restore runs: constant writes would delay it forever."""
@@ -95,6 +97,6 @@ class Snapshots:
 
     async def _restore(self, operation: Operation, value: Object) -> Object:
         async with self._restoring:
-            changed = await self._shelf.find(operation).restore()
+            changed = await self._table.find(operation).restore()
         status = {"resourceVersion": str(self._store.revision), "changed": changed}
         return {"metadata": {"name": operation.name}, "status": status}
