@@ -38,7 +38,7 @@ class _Layout(NamedTuple):
 
     opening: bytes
     item: Callable[[Object], bytes]
-    between: bytes
+    separator: bytes
     closing: bytes
 
 
@@ -69,12 +69,12 @@ def encoded_versions(
         values = (read(resource, version) for version in versions)
         return encoded_list(resources, resource, values, metadata, representation, include, turn)
     template = _template(resources, resource, metadata, representation, include)
-    opening, _, between, closing = _json_layout(template)
+    opening, _, separator, closing = _json_layout(template)
     if template.field == "rows":
         add = row_adder(resource, representation, include)
     else:
-        add = _adder(item_writer(resource, representation), between)
-    return Encoded(lambda _: _text(opening, partial(add, iter(versions)), between, closing, turn))
+        add = _adder(item_writer(resource, representation), separator)
+    return Encoded(lambda _: _text(opening, partial(add, iter(versions)), separator, closing, turn))
 
 
 def encoded_list(
@@ -113,10 +113,10 @@ async def _values(
     values = chain((first_value,), values)
     if template.field == "rows":
         values = await _in_order(resource, values, turn)
-    opening, item, between, closing = _layout(representation, template)
-    add = partial(_adder(item, between), map(template.item, values))
+    opening, item, separator, closing = _layout(representation, template)
+    add = partial(_adder(item, separator), map(template.item, values))
     is_slow = representation.media_type == YAML  # one item may exceed a step: use a thread
-    async for piece in _text(opening, add, between, closing, turn, is_slow):
+    async for piece in _text(opening, add, separator, closing, turn, is_slow):
         yield piece
 
 
@@ -218,41 +218,41 @@ def _yaml_layout(template: _ListTemplate) -> _Layout:
 async def _text(
     opening: bytes,
     add: Callable[[list[Part], bytes], bool],
-    between: bytes,
+    separator: bytes,
     closing: bytes,
     turn: Turn | None,
     in_thread: bool = False,
 ) -> AsyncGenerator[bytes]:
     """Yield the pieces of a list. Each call of `add` appends the items of one step."""
     piece: list[Part] = [opening]
-    separator = b""
+    prefix = b""  # before the first item of the step
     while True:
         async with step_lock():
             if in_thread:
-                has_more = await budget.run(budget.LIGHT + 1, add, piece, separator)
+                has_more = await budget.run(budget.LIGHT + 1, add, piece, prefix)
             else:
-                has_more = add(piece, separator)
+                has_more = add(piece, prefix)
         if not has_more:
             break
         yield b"".join(piece)
         await pause(turn)
-        piece, separator = [], between
+        piece, prefix = [], separator
     piece.append(closing)
     yield b"".join(piece)
 
 
 def _adder(
-    item: Callable[[T], bytes], between: bytes
+    item: Callable[[T], bytes], separator: bytes
 ) -> Callable[[Iterator[T], list[Part], bytes], bool]:
     """A function that appends encoded items to a piece until the piece is full or the step is
     over."""
 
-    def add(items: Iterator[T], piece: list[Part], separator: bytes) -> bool:
+    def add(items: Iterator[T], piece: list[Part], prefix: bytes) -> bool:
         size, end = 0, perf_counter() + STEP_SECONDS
         for value in items:
             encoded = item(value)
-            piece += (separator, encoded)
-            separator = between
+            piece += (prefix, encoded)
+            prefix = separator
             size += len(encoded)
             if size >= PIECE_BYTES or perf_counter() >= end:
                 return True

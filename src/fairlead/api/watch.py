@@ -10,7 +10,7 @@ from fairlead.api import watch_sockets
 from fairlead.api.answers import Answer
 from fairlead.api.negotiation import check_watch
 from fairlead.api.parameters import list_options, selection_of
-from fairlead.api.relay.headers import wanted_protocol
+from fairlead.api.relay.headers import requested_protocol
 from fairlead.api.representation import include_object
 from fairlead.api.request import Request
 from fairlead.api.streamed_answers import STEP_SECONDS, pause, step_lock
@@ -35,7 +35,7 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
     include = include_object(request) if request.representation.transform == "Table" else ""
     framing = Framing(api, operation.resource, request.representation, include)
     stream, failed, refused = WatchStream, ErrorStream, None
-    if wanted_protocol(request).lower() == b"websocket":
+    if requested_protocol(request).lower() == b"websocket":
         stream, failed = watch_sockets.SocketStream, watch_sockets.SocketError
         refused = watch_sockets.refusal(request)
     try:
@@ -160,7 +160,7 @@ async def _send_events(stream: WatchStream, events: Sequence[Event]) -> None:
             frames, size, end = [], 0, perf_counter() + STEP_SECONDS
     if frames:
         await _send_in_pieces(stream, b"".join(frames))
-    await _send_owed(stream)
+    await _send_control_frame(stream)
 
 
 async def _wait_for_turn(stream: WatchStream) -> None:
@@ -178,14 +178,14 @@ async def _send_in_pieces(stream: WatchStream, data: bytes) -> None:
         await send_framed(stream.exchange, data[start : start + _BYTES_A_SEND])
 
 
-async def _send_owed(stream: WatchStream) -> None:
-    owed = stream.take_owed()
+async def _send_control_frame(stream: WatchStream) -> None:
+    owed = stream.take_control_frame()
     if owed:
         await send_framed(stream.exchange, owed)
 
 
 async def _detach_or_end(stream: WatchStream, last_event: bytes | None) -> None:
-    await _send_owed(stream)
+    await _send_control_frame(stream)
     if last_event is None:
         stream.detach()
         return

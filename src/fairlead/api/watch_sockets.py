@@ -88,7 +88,7 @@ class SocketStream(WatchStream):
     """A watch over a WebSocket. Incoming data is ignored except for pings, which are answered
     between two messages, and close frames."""
 
-    __slots__ = ("_owed",)
+    __slots__ = ("_control_frame",)
 
     def __init__(
         self,
@@ -102,29 +102,29 @@ class SocketStream(WatchStream):
     ) -> None:
         super().__init__(api, source, framing, options, bookmark_every, send_initial, send_pending)
         self.code = SWITCHING_PROTOCOLS
-        self._owed = b""  # a pending pong or close frame
+        self._control_frame = b""  # a pending pong or close frame
 
     def start(self, request: Request) -> None:
-        _switch(request, Incoming(self._pinged, self._closes), self.framing)
+        _switch(request, Incoming(self._on_ping, self._on_close_frame), self.framing)
 
-    def _pinged(self, payload: bytes) -> None:
-        self._owed = message(PONG, payload)
+    def _on_ping(self, payload: bytes) -> None:
+        self._control_frame = message(PONG, payload)
         self.wake()
 
-    def _closes(self, code: int) -> None:
+    def _on_close_frame(self, code: int) -> None:
         if code != NORMAL:
-            self._owed = closing(code)
+            self._control_frame = closing(code)
         if not self.watcher.closed:
             self.watcher.close()
 
-    def take_owed(self) -> bytes:
-        owed, self._owed = self._owed, b""
+    def take_control_frame(self) -> bytes:
+        owed, self._control_frame = self._control_frame, b""
         return owed
 
-    def has_sent_due(self) -> bool:
-        if self._owed and self.exchange.send_now(self._owed):
-            self._owed = b""
-        return super().has_sent_due()
+    def try_send_due(self) -> bool:
+        if self._control_frame and self.exchange.send_now(self._control_frame):
+            self._control_frame = b""
+        return super().try_send_due()
 
 
 class SocketError(ErrorStream):

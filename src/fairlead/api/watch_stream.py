@@ -130,7 +130,7 @@ class WatchStream(Answer):
             self._keys = self.framing.keys
         self._set_alarm()
 
-    def take_owed(self) -> bytes:
+    def take_control_frame(self) -> bytes:
         """Return frames that a task sends between two events."""
         return b""
 
@@ -191,27 +191,27 @@ class WatchStream(Answer):
 
     def _check(self) -> None:
         self._is_woken = False
-        if self.exchange.detached and not self.has_sent_due():
+        if self.exchange.detached and not self.try_send_due():
             self._keys = None
             self.exchange.resume(self._continue)
 
     def _continue(self, exchange: Exchange) -> Awaitable[None]:
         return self._send_pending(self)
 
-    def has_sent_due(self) -> bool:
+    def try_send_due(self) -> bool:
         """Do the due work if it needs no task; returns whether it did."""
         now = asyncio.get_running_loop().time()
         watcher = self.watcher
         if watcher.closed or now >= self.end or not self.exchange.can_send_now:
             return False
-        if watcher.pending and not self._has_sent(watcher.pending):
+        if watcher.pending and not self._try_send(watcher.pending):
             return False
         if now >= self.next_bookmark and (bookmark := self.due_bookmark(now)):
             self.exchange.send_now(bookmark)
         self._set_alarm()
         return True
 
-    def _has_sent(self, events: list[Event]) -> bool:
+    def _try_send(self, events: list[Event]) -> bool:
         watcher = self.watcher
         if len(events) > _EVENTS_AT_ONCE or watcher.size > _BYTES_AT_ONCE:
             return False

@@ -233,7 +233,7 @@ class OneVersion:
         return value
 
 
-def served(versions: Versions, api_version: str) -> Struct:
+def served_struct(versions: Versions, api_version: str) -> Struct:
     struct = versions.struct(api_version)
     if struct is None:
         raise ValueError(f"{api_version} is not served")
@@ -249,21 +249,21 @@ class Difference:
         self.versions = versions
         self._old, self._new = old, new
         self._ignored = ignored
-        self.own = compare(served(versions, api_version), old, new).outside(ignored)
+        self.own = compare(served_struct(versions, api_version), old, new).outside(ignored)
         self._by_version: dict[str, Changes] = {api_version: self.own}
 
-    def within(self, api_version: str) -> Changes:
+    def changes_in(self, api_version: str) -> Changes:
         """The changes in a served version."""
         changes = self._by_version.get(api_version)
         if changes is None:
             changes = self._by_version[api_version] = compare(
-                served(self.versions, api_version),
+                served_struct(self.versions, api_version),
                 self.versions.convert(self._old, api_version),
                 self.versions.convert(self._new, api_version),
             ).outside(self._ignored)
         return changes
 
-    def others_after(self, entries: list[ManagedEntry]) -> list[ManagedEntry]:
+    def remaining_entries(self, entries: list[ManagedEntry]) -> list[ManagedEntry]:
         """The entries without the fields that changed or were removed. Drops entries left without
         fields and entries of versions that are no longer served."""
         remaining: list[ManagedEntry] = []
@@ -272,7 +272,7 @@ class Difference:
             struct = self.versions.struct(version)
             if struct is None:
                 continue
-            changes = self.within(version)
+            changes = self.changes_in(version)
             fields = difference(current_fields(struct, item), changes.touched)
             fields = difference(fields, changes.removed)
             if fields is fields_of(item):

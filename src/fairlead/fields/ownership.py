@@ -31,7 +31,7 @@ from fairlead.fields.entries import (
     identity_of,
     is_reset,
     ordered,
-    served,
+    served_struct,
     updater,
 )
 from fairlead.fields.field_sets import (
@@ -99,8 +99,10 @@ def track_update(
     try:
         if live is None and not entries:
             identity = updater(manager, api_version, subresource)
-            return _of_new(served(versions, api_version), new, identity, api_version, now, ignored)
-        before = zero_object(served(versions, api_version)) if live is None else live
+            return _new_object_entries(
+                served_struct(versions, api_version), new, identity, api_version, now, ignored
+            )
+        before = zero_object(served_struct(versions, api_version)) if live is None else live
         changes = Difference(versions, api_version, before, new, ignored)
         return _after_update(
             entries, changes, updater(manager, api_version, subresource), api_version, now
@@ -109,7 +111,7 @@ def track_update(
         return []
 
 
-def _of_new(
+def _new_object_entries(
     struct: Struct, new: Object, identity: Identity, api_version: str, now: str, ignored: FieldSet
 ) -> list[ManagedEntry]:
     """The single entry of a new object: its creator owns every field."""
@@ -151,7 +153,7 @@ def _after_update(
         served_entries = [item for item in entries if changes.versions.struct(item["apiVersion"])]
         return entries if len(served_entries) == len(entries) else served_entries
     fields = difference(changes.own.touched, UNOWNED)
-    remaining = changes.others_after(entries)
+    remaining = changes.remaining_entries(entries)
     if fields:
         for position, item in enumerate(remaining):
             if identity_of(item) == identity:
@@ -184,7 +186,7 @@ def apply(
 
     Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`.
     """
-    struct = served(versions, api_version)
+    struct = served_struct(versions, api_version)
     identity = applier(manager, subresource)
     unchanged = _unchanged(struct, live, config, identity, api_version, ignored)
     changed = {name: item for name, item in config.items() if "f:" + name not in unchanged}
@@ -270,19 +272,19 @@ class _Application:
         self._last_entry = entry_of(entries, identity)
         self._other_entries = [item for item in entries if item is not self._last_entry]
 
-        struct = served(versions, api_version)
+        struct = served_struct(versions, api_version)
         applied = applied_fields(struct, config)
         if unchanged:
             applied = level_in_order({**applied, **unchanged})
         self._applied = recursive_difference(applied, ignored)
         self._owned = difference(self._applied, UNOWNED)
         base = zero_object(struct) if live is None else live
-        merged = self._without_given_up(merge(struct, base, config))
+        merged = self._without_abandoned(merge(struct, base, config))
         self._changes = Difference(versions, api_version, base, merged, ignored)
         self._unchanged = live is not None and self._changes.own.none
         self.result = live if live is not None and self._unchanged else merged
 
-    def _without_given_up(self, merged: Object) -> Object:
+    def _without_abandoned(self, merged: Object) -> Object:
         if self._last_entry is None:
             return merged
         version = self._last_entry["apiVersion"]
@@ -309,7 +311,7 @@ class _Application:
             for item in sorted(self._other_entries, key=identity_of):
                 fields = self._fields(item)
                 if fields:
-                    touched = self._changes.within(item["apiVersion"]).touched
+                    touched = self._changes.changes_in(item["apiVersion"]).touched
                     result += conflicts_with(item, intersection(fields, touched))
         return result
 
@@ -325,7 +327,7 @@ class _Application:
             remaining = list(self._other_entries)
         else:
             time = now
-            remaining = self._changes.others_after(self._other_entries)
+            remaining = self._changes.remaining_entries(self._other_entries)
         if self._owned:
             new_entry = entry(self._identity, self._api_version, self._owned, time)
             if owns_same and type(last_entry) is StoredEntry:

@@ -146,14 +146,14 @@ def with_parents(struct: Struct, fields: FieldSet) -> FieldSet:
     Owning `.spec.replicas` does not include owning `.spec`. Pruning needs the structs around an
     owned field too, so it counts them as owned.
     """
-    return _with_named(shape_of(struct), fields)
+    return _with_parent_nodes(shape_of(struct), fields)
 
 
-def _with_named(shape: Shape, fields: FieldSet) -> FieldSet:
+def _with_parent_nodes(shape: Shape, fields: FieldSet) -> FieldSet:
     result: FieldSet = {}
     for element, node in fields.items():
         if node:
-            node = _with_named(step_shape(shape, element), node)
+            node = _with_parent_nodes(step_shape(shape, element), node)
             if "." not in node and isinstance(shape, Record) and element[2:] in shape.members:
                 node = {".": LEAF, **node}
         result[element] = node

@@ -177,7 +177,7 @@ class KeySteps(Steps):
     def indexed(self, items: Any, arranged: bool) -> dict[str, Any]:
         if type(items) is not list:
             raise Untrackable
-        by_key = _by_text(items, self.key) if self.key else None
+        by_key = _by_key_text(items, self.key) if self.key else None
         if by_key is not None and is_plain("".join(by_key)):
             texts = sorted(by_key) if arranged and len(by_key) > 1 else list(by_key)
             head = self.keys[0].head
@@ -373,7 +373,7 @@ def have_unique_keys(items: list[Any], key: str) -> bool:
     return len(texts) == len(items)
 
 
-def _by_text(items: list[Any], key: str) -> dict[str, Any] | None:
+def _by_key_text(items: list[Any], key: str) -> dict[str, Any] | None:
     """Items by their string key; None if an item lacks it. Raises `Untrackable` for duplicates."""
     by_key: dict[str, Any] = {}
     for item in items:

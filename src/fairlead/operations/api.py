@@ -175,7 +175,7 @@ class Api:
 
 # Timers for very many waiters: deadlines close to each other share one timer of the event loop.
 
-_LATE = 6  # an alarm is late by at most 1/2**6 of its delay
+_MAX_LATENESS = 6  # an alarm is late by at most 1/2**6 of its delay
 _MAX_BATCH = 50  # callbacks before yielding to the event loop
 
 
@@ -237,7 +237,7 @@ class TimerGroup:
 def _rounded(due: float, delay: float) -> float:
     """Round `due` up to the next multiple of a step that grows with the delay: at most 1/64 of
     it."""
-    step = 2.0 ** (frexp(delay)[1] - 1 - _LATE) if delay else 1 / 256
+    step = 2.0 ** (frexp(delay)[1] - 1 - _MAX_LATENESS) if delay else 1 / 256
     return ceil(due / step) * step
 
 

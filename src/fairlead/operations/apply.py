@@ -89,7 +89,7 @@ async def _change(
         is_untracked_scale = is_scale and api.dialect.scale_untracked
         is_tracked_scale = is_scale and not is_untracked_scale
         if is_tracked_scale and not owns_replicas(operation.resource, live):
-            live = _owned_before(operation.resource, live)
+            live = _with_first_entry(operation.resource, live)
         write_options = options
         if is_untracked_scale and not entries_of(live):  # no manager can conflict
             write_options = replace(options, force=True)
@@ -97,7 +97,7 @@ async def _change(
         if is_tracked_scale:
             entries = without_new_times(entries, old)
         elif is_untracked_scale:
-            entries = _known_before(entries, live)
+            entries = _former_managers_only(entries, live)
         if merged is live and entries is live["metadata"].get("managedFields", entries):
             return Changed(copied(old), entries)
         value = _decoded(operation, object_view, merged, config, live)
@@ -106,14 +106,14 @@ async def _change(
     return await store_changed(api, operation, change, options)
 
 
-def _known_before(entries: list[Object], live: Object) -> list[Object]:
+def _former_managers_only(entries: list[Object], live: Object) -> list[Object]:
     """The entries of managers that the object had before. Applying to an untracked scale adds no
     entry, but fields taken by force are removed from the other managers."""
     identities = {identity_of(item) for item in entries_of(live)}
     return [item for item in entries if identity_of(item) in identities]
 
 
-def _owned_before(resource: Resource, live: Object) -> Object:
+def _with_first_entry(resource: Resource, live: Object) -> Object:
     """Add an entry for the manager "before first apply" to an object whose replicas have no owner,
     before the first apply to its scale."""
     version = resource.main.api_version

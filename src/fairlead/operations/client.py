@@ -39,7 +39,7 @@ def system_user(name: str) -> User:
     return User(f"system:{name}", groups=(MASTERS, AUTHENTICATED))
 
 
-def _as_sent(value: Object) -> Object:
+def _without_empty_metadata(value: Object) -> Object:
     """Drop empty metadata that a client would not send."""
     metadata = value["metadata"]
     if all(metadata.get(name, True) for name in _DROPPED_IF_EMPTY):
@@ -99,7 +99,9 @@ class Client:
 
     async def create(self, key: str, value: Object) -> Object:
         operation = self._operation("create", key, value["metadata"].get("namespace", ""), "")
-        work = partial(create, self._api, operation, copied(_as_sent(value)), self._options)
+        work = partial(
+            create, self._api, operation, copied(_without_empty_metadata(value)), self._options
+        )
         return (await self._perform(operation, work, value)).object()
 
     async def replace(self, key: str, value: Object) -> Object:
@@ -136,7 +138,7 @@ class Client:
 
         def changed(old: Object) -> Changed:
             new = change(old)
-            return Changed(_as_sent(copied(old) if new is old else new))
+            return Changed(_without_empty_metadata(copied(old) if new is old else new))
 
         work = partial(store_changed, self._api, operation, changed, self._options)
         return (await self._perform(operation, work)).object()

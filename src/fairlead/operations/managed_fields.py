@@ -156,10 +156,10 @@ def without_new_times(entries: list[ManagedEntry], live: Object) -> list[Managed
     """The entries after a write to a scale: new entries have no time, existing ones keep their
     previous time."""
     old_entries = {identity_of(entry): entry.get("time") for entry in entries_of(live)}
-    return ordered(_timed(entry, old_entries.get(identity_of(entry))) for entry in entries)
+    return ordered(_with_time(entry, old_entries.get(identity_of(entry))) for entry in entries)
 
 
-def _timed(entry: ManagedEntry, time: str | None) -> ManagedEntry:
+def _with_time(entry: ManagedEntry, time: str | None) -> ManagedEntry:
     if entry.get("time") == time:
         return entry
     result = {name: item for name, item in entry.items() if name != "time"}

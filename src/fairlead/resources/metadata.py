@@ -144,7 +144,7 @@ def check_owner_references(
                 "Only one reference can have Controller set to true. Found"
                 f' "true" in references for {controller} and {reference["name"]}'
             )
-            causes.invalid(path, _shown_owners(references or [], reference), detail)
+            causes.invalid(path, _owners_text(references or [], reference), detail)
         else:
             controller = reference["name"]
 
@@ -165,7 +165,7 @@ def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes)
         )
 
 
-def _shown_owners(references: list[dict[str, Any]], owner: dict[str, Any]) -> GoValue:
+def _owners_text(references: list[dict[str, Any]], owner: dict[str, Any]) -> GoValue:
     """All references, or only the wrong one if there are many: an error for each that shows all
     would make the response too large."""
     if len(references) > _MAX_OWNERS_SHOWN:

@@ -396,7 +396,7 @@ _INWARD: dict[str, Convert] = {}
 _OUTWARD: dict[str, Convert] = {}
 
 
-def converts(key: str, *, inward: Convert, outward: Convert) -> None:
+def register_conversion(key: str, *, inward: Convert, outward: Convert) -> None:
     """Register the converters of a resource (`events/v1/events`) to and from its stored version.
     The package of the group calls this when it is imported."""
     _INWARD[key] = inward

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.api import on_api
 
-from fairlead.api.testing.idle import Idling
+from fairlead.api.testing.idle import IdleWaits
 from fairlead.base.errors import StatusError
 from fairlead.controllers.queue import WorkQueue
 from fairlead.operations.api import Api
@@ -21,7 +21,7 @@ def test_time_in_which_nobody_could_look_is_no_rest(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         queue = api.work["busy"] = WorkQueue[str]()
         waiting = asyncio.create_task(
-            Idling(api, lambda: 1).wait_until_idle(timeout=60, quiet=0.05)
+            IdleWaits(api, lambda: 1).wait_until_idle(timeout=60, quiet=0.05)
         )
         await asyncio.sleep(0)
         time.sleep(0.1)  # noqa: ASYNC251 - the loop is to be held
@@ -39,6 +39,6 @@ def test_who_is_busy_has_not_rested_however_short_the_rest_may_be(tmp_path: Path
         queue = api.work["busy"] = WorkQueue[str]()
         queue.add("key")
         with pytest.raises(StatusError, match="controllers/busy: 1 objects to look at"):
-            await Idling(api, lambda: 1).wait_until_idle(timeout=0.05, quiet=0)
+            await IdleWaits(api, lambda: 1).wait_until_idle(timeout=0.05, quiet=0)
 
     on_api(tmp_path, work)

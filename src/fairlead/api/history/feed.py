@@ -118,7 +118,7 @@ class Feed:
 
     async def _past(self, walk: Walk, after: int, upto: int) -> AsyncIterator[Sequence[Event]]:
         if after < upto:
-            async for changes in walk.forth(after, upto):
+            async for changes in walk.forwards(after, upto):
                 yield [
                     (change.kind, change)
                     for change in changes
@@ -135,7 +135,9 @@ class Feed:
         prepared: list[Event] = []
         for kind, change in events:
             collection = self.watcher.collection_of(change)  # its resource may be gone by now
-            if collection is None or not await self._rights.hold_for(collection.resource, change):
+            if collection is None or not await self._rights.allows_change(
+                collection.resource, change
+            ):
                 continue
             item = {**await self._items.item(change), **collection.names}
             self._lines.add(kind, change, item)

@@ -131,7 +131,7 @@ class HistoryPage:
             raise bad_request(f"watch: what happens can be watched at {ALL} only")
         if "get" not in resource.verbs or "list" not in resource.verbs:
             raise no_such_path()
-        begins = await self._begin(request, resource)
+        begins = await self._first_revision(request, resource)
         if not target.name:
             _refuse_revision(request, "use a list with resourceVersionMatch=Exact")
             options = history_options(request, begins)
@@ -145,7 +145,7 @@ class HistoryPage:
             raise not_found(resource.ref(target.name))
         return await self._document(request, changes)
 
-    async def _begin(self, request: Request, resource: Resource) -> int:
+    async def _first_revision(self, request: Request, resource: Resource) -> int:
         """The first revision of an object's or collection's past that the user may read."""
         target = request.target
         is_namespace = resource.key == _NAMESPACES
@@ -154,7 +154,7 @@ class HistoryPage:
             return 0
         # A right to a namespace by name does not extend to former namespaces of that name.
         name = "" if is_namespace else target.name
-        return await self._rights(request, target.verb).begin(resource, namespace, name)
+        return await self._rights(request, target.verb).first_revision(resource, namespace, name)
 
     def _is_remote(self, target: Target) -> bool:
         """Whether another server has the API path."""

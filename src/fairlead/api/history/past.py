@@ -69,7 +69,7 @@ class ObjectsPast:
             collection = collections[change.resource]
             if not change.key.startswith(prefix):
                 return None
-            if not await rights.hold_for(collection.resource, change):
+            if not await rights.allows_change(collection.resource, change):
                 return None
             return {**await self._items.item(change), **collection.names}
 
@@ -99,7 +99,7 @@ class ObjectsPast:
         upto = options.before - 1 if options.before else now
         items: list[Item] = []  # newest first
         examined = next_before = 0
-        async for batch in walk.back(upto, options.after, make_item):
+        async for batch in walk.backwards(upto, options.after, make_item):
             items += reversed(batch.items)
             examined += batch.examined
             if len(items) > options.limit:

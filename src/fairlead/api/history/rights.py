@@ -40,16 +40,16 @@ class Namespaces:
         uid: str = namespace.object()["metadata"]["uid"]
         revision = self._creations.get(uid)
         if revision is None:
-            revision = await self._newest_creation(name)
+            revision = await self._last_creation(name)
             self._creations.keep(uid, revision, _UID_BYTES)
         return revision
 
-    async def _newest_creation(self, name: str) -> int:
+    async def _last_creation(self, name: str) -> int:
         async def make_item(change: Change) -> Object | None:
             return {} if change.kind == ADDED else None
 
         walk = Walk(self._store, {self._collection.resource: self._collection}, name)
-        async for batch in walk.back(self._store.revision, 0, make_item):
+        async for batch in walk.backwards(self._store.revision, 0, make_item):
             if batch.items:
                 return batch.items[-1].revision
         return 0
@@ -67,7 +67,7 @@ class Rights:
         self._user = user
         self._verb = verb
 
-    async def hold(self, resource: Resource, namespace: str, name: str = "") -> bool:
+    async def allows(self, resource: Resource, namespace: str, name: str = "") -> bool:
         version = resource.group_version.version
         attributes = Attributes(
             self._user, self._verb, resource.group, version, resource.name, "", namespace, name
@@ -77,16 +77,16 @@ class Rights:
             decision = await self._authorizer.authorize(attributes)
         return decision.allowed
 
-    async def hold_for(self, resource: Resource, change: Change) -> bool:
+    async def allows_change(self, resource: Resource, change: Change) -> bool:
         namespace = change.namespace
-        if not await self.hold(resource, namespace):
+        if not await self.allows(resource, namespace):
             return False
-        return not namespace or change.revision >= await self.begin(resource, namespace)
+        return not namespace or change.revision >= await self.first_revision(resource, namespace)
 
-    async def begin(self, resource: Resource, namespace: str, name: str = "") -> int:
+    async def first_revision(self, resource: Resource, namespace: str, name: str = "") -> int:
         """The first revision that the user may read of a namespace: its creation, or 0 if the user
         may read all namespaces."""
-        if await self.hold(resource, "", name):
+        if await self.allows(resource, "", name):
             return 0
         return await self._namespaces.created(namespace)
 

@@ -46,7 +46,7 @@ class Walk:
         self._collections = collections
         self._key = key
 
-    async def back(self, upto: int, since: int, make_item: MakeItem) -> AsyncIterator[Batch]:
+    async def backwards(self, upto: int, since: int, make_item: MakeItem) -> AsyncIterator[Batch]:
         """Yield batches from revision `upto` back to `since`, or to the oldest stored change."""
         memory_floor = self._memory_floor()
         for after, changes in self._recent(upto, max(since, memory_floor)):
@@ -81,10 +81,10 @@ class Walk:
             after, width = upto, min(width * 2, _WIDEST)
         return None
 
-    async def forth(self, after: int, upto: int) -> AsyncIterator[list[Change]]:
+    async def forwards(self, after: int, upto: int) -> AsyncIterator[list[Change]]:
         """Yield changes from one revision to another in parts; raises Compacted."""
         part: list[Change] = []
-        async for change in self._forth(after, upto):
+        async for change in self._changes_after(after, upto):
             # Keep changes of one commit together: they may share a revision.
             if len(part) >= _CHANGES_A_BATCH and change.revision != part[-1].revision:
                 yield part
@@ -92,7 +92,7 @@ class Walk:
             part.append(change)
         yield part
 
-    async def _forth(self, after: int, upto: int) -> AsyncIterator[Change]:
+    async def _changes_after(self, after: int, upto: int) -> AsyncIterator[Change]:
         while after < (memory_floor := min(self._memory_floor(), upto)):
             async for change in self._stored(after, memory_floor):
                 yield change

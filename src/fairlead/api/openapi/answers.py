@@ -16,7 +16,7 @@ from fairlead.wire.incoming.transfer import respond_in_pieces
 TEXT = "text/plain; charset=utf-8"
 BINARY = "application/octet-stream"
 _YEAR = 365 * 24 * 3600
-_KEEP_ASKING: Header = (b"cache-control", b"no-cache, private")
+_REVALIDATE: Header = (b"cache-control", b"no-cache, private")
 _KEEP: Header = (b"cache-control", b"public, immutable")
 _VARY: Header = (b"vary", b"Accept, Accept-Encoding")
 
@@ -54,7 +54,7 @@ async def document_answer(request: Request, document: Document, *, for_good: boo
         expires = formatdate(time() + _YEAR, usegmt=True).encode()
         headers = (*headers, _KEEP, (b"expires", expires))
     else:
-        headers = (*headers, _KEEP_ASKING)
+        headers = (*headers, _REVALIDATE)
     if has_it(request, document.identity):
         return Page(304, b"", headers)
     headers = (*headers, (b"content-type", document.media_type.encode()))
@@ -69,12 +69,12 @@ def etag(identity: str) -> Header:
 
 
 def moved_answer(location: str) -> Page:
-    return Page(301, b"", (_KEEP_ASKING, (b"location", location.encode())))
+    return Page(301, b"", (_REVALIDATE, (b"location", location.encode())))
 
 
 def not_found_answer() -> Page:
-    return Page(404, b"", (_KEEP_ASKING,))
+    return Page(404, b"", (_REVALIDATE,))
 
 
 def not_acceptable_answer() -> Page:
-    return Page(406, b"", (_KEEP_ASKING, _VARY))
+    return Page(406, b"", (_REVALIDATE, _VARY))

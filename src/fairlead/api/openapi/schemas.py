@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.api.openapi.names import Names
-from fairlead.api.openapi.tables import excepted
+from fairlead.api.openapi.tables import exceptions_of
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.descriptions import Texts
 from fairlead.codec.types.model import Field, ListOf, MapOf, Scalar, Struct, Type
@@ -186,9 +186,9 @@ class Schemas:
         if home == META:
             if struct.name in _OF_ALL_GROUPS:
                 return [_kind(group, version, struct.name) for group, version in self._groups]
-            return [_kind("", "v1", struct.name)] if _says_its_kind(struct) else []
+            return [_kind("", "v1", struct.name)] if _is_top_level(struct) else []
         group_version = self._served.get(home)
-        if group_version is None or not _says_its_kind(struct):
+        if group_version is None or not _is_top_level(struct):
             return []
         return [_kind(group_version.group, group_version.version, struct.name)]
 
@@ -197,7 +197,7 @@ def _kind(group: str, version: str, kind: str) -> Schema:
     return {"group": group, "kind": kind, "version": version}
 
 
-def _says_its_kind(struct: Struct) -> bool:
+def _is_top_level(struct: Struct) -> bool:
     """Whether `kind` and `apiVersion` describe the type itself; they have no protobuf numbers
     then."""
     fields = struct.fields
@@ -206,7 +206,9 @@ def _says_its_kind(struct: Struct) -> bool:
 
 def _is_required(struct: Struct, field: Field) -> bool:
     key = (f"{struct.group_version}.{struct.name}", field.name)
-    return key not in excepted("optional") if field.required else key in excepted("required")
+    return (
+        key not in exceptions_of("optional") if field.required else key in exceptions_of("required")
+    )
 
 
 def _strategy(field: Field) -> str:

@@ -45,7 +45,7 @@ class OpenApi:
 
     def __init__(self, resources: Resources, release: str = ADVERTISED) -> None:
         self.find_custom: FindCustom = lambda resource: resource.custom
-        self.find_others: Callable[[], Others] = lambda: NOBODY
+        self.find_others: Callable[[], Others] = lambda: NO_OTHERS
         self._resources = resources
         self._release = release
         self._builtin = tuple(
@@ -242,4 +242,4 @@ class Others:
     merge: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
 
-NOBODY = Others()
+NO_OTHERS = Others()

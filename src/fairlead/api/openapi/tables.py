@@ -23,7 +23,7 @@ def blocks(name: str) -> dict[str, list[list[str]]]:
 
 
 @cache
-def excepted(header: str) -> frozenset[tuple[str, str]]:
+def exceptions_of(header: str) -> frozenset[tuple[str, str]]:
     """(type, field) of all fields under a header of `required.table`."""
     rows = blocks("required.table")[header]
     return frozenset((row[0], name) for row in rows for name in row[1:])

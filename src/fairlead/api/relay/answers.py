@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fairlead.api.answers import Answer
 from fairlead.api.relay.forward import ProxiedRequest, cancel_on_disconnect
-from fairlead.api.relay.headers import INERT, returned_headers, upgrade_headers, wanted_protocol
+from fairlead.api.relay.headers import INERT, requested_protocol, returned_headers, upgrade_headers
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone, Header
 from fairlead.wire.incoming.transfer import send
@@ -14,20 +14,20 @@ from fairlead.wire.outgoing.response import CallError, Lost
 from fairlead.wire.outgoing.tunnel import Tunnel
 
 
-class NoChange(CallError):
+class UpgradeRefused(CallError):
     """The server did not accept the protocol upgrade."""
 
 
 def answer_of(request: Request, passed: ProxiedRequest) -> Answer:
     """The answer for the client; raises CallError if the response does not fit the request."""
     status, headers = passed.connection.status, passed.connection.headers
-    changes = bool(wanted_protocol(request))
+    changes = bool(requested_protocol(request))
     if changes and status == SWITCHING_PROTOCOLS:
         protocol = passed.connection.header(b"upgrade")
         return Upgraded(passed, [*returned_headers(request, headers), *upgrade_headers(protocol)])
     if changes and status < 400:
         passed.end()
-        raise NoChange(f"invalid upgrade response: status code {status}")
+        raise UpgradeRefused(f"invalid upgrade response: status code {status}")
     if not 200 <= status < 600:  # no status of HTTP
         passed.end()
         raise CallError(f"it answered with the status {status}")

@@ -11,8 +11,8 @@ from fairlead.api.relay.headers import (
     forwarded_headers,
     framing,
     refuse_service_worker,
+    requested_protocol,
     upgrade_headers,
-    wanted_protocol,
 )
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import LAST_CHUNK, ClientGone, chunk
@@ -80,7 +80,7 @@ async def pass_on(
     that are not proxied. `extra_headers` are added; `identity` are name prefixes of identity
     headers, which are never taken from clients."""
     refuse_service_worker(request)
-    protocol = wanted_protocol(request)
+    protocol = requested_protocol(request)
     fields = [
         (b"host", str(route).encode()),
         *forwarded_headers(request, identity),

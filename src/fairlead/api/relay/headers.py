@@ -92,7 +92,7 @@ def _connection_options(fields: Iterable[Field]) -> set[bytes]:
     return {name.strip().lower() for value in values for name in value.split(b",")}
 
 
-def wanted_protocol(request: Request) -> bytes:
+def requested_protocol(request: Request) -> bytes:
     """The protocol of an upgrade request, or empty. An upgrade with a body is treated as a plain
     request, as HTTP allows: this avoids disagreement about where the body ends."""
     head = request.exchange.head
@@ -140,7 +140,7 @@ def _own_audit_id(request: Request) -> bytes:
     return b""
 
 
-def forwarded(request: Request, uri: bytes) -> list[Field]:
+def forwarding_headers(request: Request, uri: bytes) -> list[Field]:
     """The X-Forwarded headers: client addresses and original URI."""
     addresses = [value for name, value in request.raw_headers if name == b"x-forwarded-for"]
     all_addresses = b", ".join([*addresses, request.peer.address.encode()])
@@ -178,6 +178,6 @@ def refuse_service_worker(request: Request) -> None:
         raise StatusError(403, "Forbidden", "service workers of other servers are not passed on")
 
 
-def leads_up(path: str) -> bool:
+def has_parent_step(path: str) -> bool:
     """Whether a browser would find `..` in a path; browsers accept more spellings than `urllib`."""
     return "\\" in path or "\t" in path or bool(_STEP_UP.search(path))

@@ -6,9 +6,9 @@ import posixpath
 from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 from fairlead.api.answers import Answer
-from fairlead.api.relay.answers import NoChange, answer_of
+from fairlead.api.relay.answers import UpgradeRefused, answer_of
 from fairlead.api.relay.forward import pass_on
-from fairlead.api.relay.headers import forwarded, leads_up, wanted_protocol
+from fairlead.api.relay.headers import forwarding_headers, has_parent_step, requested_protocol
 from fairlead.api.request import Request
 from fairlead.base.errors import StatusError, bad_request
 from fairlead.wire.incoming.parser import UNRESERVED
@@ -33,13 +33,13 @@ async def relay(
     identity."""
     own_part = request.target.path.removesuffix(path)
     if not path and request.method in ("GET", "HEAD"):
-        return _to_the_root(request)
+        return _redirect_to_root(request)
     clean = _clean(path)
     query = request.exchange.head.query
     target = quote(clean, safe=UNRESERVED).encode() + (b"?" + query if query else b"")
     uri = quote(f"{own_part}{clean}", safe=UNRESERVED).encode()
     try:
-        answer = await pass_to(reach, request, place, target, uri, identity)
+        answer = await forward_to(reach, request, place, target, uri, identity)
     except CallError as error:
         raise unavailable(f"error trying to reach service: {error}") from None
     located = (
@@ -50,7 +50,7 @@ async def relay(
     return answer
 
 
-async def pass_to(
+async def forward_to(
     reach: ClusterDialer,
     request: Request,
     place: Place,
@@ -59,7 +59,7 @@ async def pass_to(
     identity: tuple[bytes, ...],
 ) -> Answer:
     """The response of a place; raises StatusError, or CallError if there is none."""
-    headers = forwarded(request, uri)
+    headers = forwarding_headers(request, uri)
     try:
         passed = await reach.attempt(
             place,
@@ -68,10 +68,10 @@ async def pass_to(
         return answer_of(request, passed)
     except NotAllowed:
         raise not_allowed() from None
-    except NoChange as error:
+    except UpgradeRefused as error:
         raise StatusError(500, "", str(error)) from None
     except CallError as error:
-        if wanted_protocol(request):
+        if requested_protocol(request):
             raise StatusError(500, "", f"error dialing backend: {error}") from None
         raise
 
@@ -82,7 +82,7 @@ def _clean(path: str) -> str:
     return f"{clean}/" if path.endswith("/") and clean != "/" else clean
 
 
-def _to_the_root(request: Request) -> Answer:
+def _redirect_to_root(request: Request) -> Answer:
     """Redirect to the URL with a trailing slash, which relative links need."""
     query = request.exchange.head.query
     location = quote(f"{request.target.path}/", safe=UNRESERVED).encode() + (
@@ -107,7 +107,7 @@ def _location(request: Request, value: bytes, place: Place, path: str, own_part:
             steps = f"{prefix}{steps}"
     elif parts.netloc and "\\" not in location and not _is_this_server(request, parts):
         return value
-    if not steps.startswith(f"{prefix}/") or not parts.netloc or leads_up(steps):
+    if not steps.startswith(f"{prefix}/") or not parts.netloc or has_parent_step(steps):
         return b""
     return urlunsplit(("", "", steps, parts.query, parts.fragment)).encode()
 

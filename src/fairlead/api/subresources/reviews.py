@@ -18,7 +18,7 @@ from fairlead.operations.tokens import request_token, review_token
 Review = Callable[[Api, Operation, Object, WriteOptions], Awaitable[Object]]
 
 
-def _answering(review: Review) -> Verb:
+def _create_handler(review: Review) -> Verb:
     async def create(api: Api, request: Request, operation: Operation) -> Answer:
         resource = operation.resource
         options = write_options(api.dialect, request, "CreateOptions")
@@ -31,7 +31,7 @@ def _answering(review: Review) -> Verb:
     return create
 
 
-create_token_review = _answering(review_token)
-create_access_review = _answering(review_access)
-create_rules_review = _answering(review_rules)
-create_token = _answering(request_token)
+create_token_review = _create_handler(review_token)
+create_access_review = _create_handler(review_access)
+create_rules_review = _create_handler(review_rules)
+create_token = _create_handler(request_token)

@@ -36,7 +36,7 @@ def simulated_log(
     text = simulated.log(pod, container, options)
     if not flag(request, "follow") or options.previous:
         return Answer(200, text, "text/plain", headers)
-    return _Followed(text, headers, lambda: simulated.end_of(pod, container))
+    return _FollowedLog(text, headers, lambda: simulated.end_of(pod, container))
 
 
 def _options(request: Request) -> LogOptions:
@@ -54,7 +54,7 @@ def _options(request: Request) -> LogOptions:
     )
 
 
-class _Followed(Answer):
+class _FollowedLog(Answer):
     """A log that stays open until its container ends or the client disconnects."""
 
     __slots__ = ("_end", "_text")

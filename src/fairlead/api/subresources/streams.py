@@ -7,9 +7,9 @@ from urllib.parse import quote, urlencode
 
 from fairlead.api.answers import Answer
 from fairlead.api.parameters import flag
-from fairlead.api.relay.headers import wanted_protocol
+from fairlead.api.relay.headers import requested_protocol
 from fairlead.api.request import Request
-from fairlead.api.subresources.relay import not_allowed, pass_to
+from fairlead.api.subresources.relay import forward_to, not_allowed
 from fairlead.api.subresources.simulated import refuse_simulated
 from fairlead.api.subresources.targets import (
     admit,
@@ -94,7 +94,7 @@ async def _to_node(
         raise not_allowed() from None
     except CallError as error:
         raise StatusError(500, "", f"error dialing backend: {error}") from None
-    if not wanted_protocol(request):
+    if not requested_protocol(request):
         raise bad_request("Upgrade request required")
     action, container = endpoint
     steps = (action, request.target.namespace, request.target.name, container)
@@ -102,4 +102,4 @@ async def _to_node(
     target = path + (f"?{urlencode(query)}" if query else "")
     uri = quote(request.target.path, safe=UNRESERVED).encode()
     identity = api.authentication.identity_headers
-    return await pass_to(api.reach, request, place, target.encode(), uri, identity)
+    return await forward_to(api.reach, request, place, target.encode(), uri, identity)

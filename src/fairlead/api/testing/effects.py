@@ -57,7 +57,7 @@ async def wait(request: Request, seconds: float) -> None:
         pass
 
 
-def reading_at(revision: int) -> Verb:
+def get_handler_at(revision: int) -> Verb:
     """A get handler that reads the state at a revision."""
 
     async def get(api: Api, request: Request, operation: Operation) -> Answer | Awaitable[Answer]:

@@ -102,7 +102,7 @@ class Faults:
         self._table = ObjectTable(Fault, _MOST)
         self.past: dict[int, int] = {}  # revision to read from, by id of the request
 
-    def _read_in_the_past(self, request: Request, versions: int) -> None:
+    def _read_stale(self, request: Request, versions: int) -> None:
         """Answer a read of the newest state with the state `versions` revisions ago."""
         store, verb = self._api.store, request.target.verb
         revision = max(store.floor, store.revision - versions, 1)
@@ -132,7 +132,7 @@ class Faults:
             if fault.spec.get("error"):
                 raise error_of(fault.spec["error"])
             if fault.stale:
-                self._read_in_the_past(request, fault.stale)
+                self._read_stale(request, fault.stale)
         try:
             result = await answer(request)
         finally:

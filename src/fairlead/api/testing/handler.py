@@ -7,7 +7,7 @@ from fairlead.api.chain import Handler
 from fairlead.api.request import Request
 from fairlead.api.request_task import finished
 from fairlead.api.testing import GROUP
-from fairlead.api.testing.effects import reading_at
+from fairlead.api.testing.effects import get_handler_at
 from fairlead.api.testing.faults import Faults
 from fairlead.api.testing.record import Record
 from fairlead.api.testing.snapshots import Snapshots
@@ -34,7 +34,7 @@ class PowerfulHandler(Handler):
 
     def verb(self, request: Request, resource: Resource) -> Verb:
         revision = self._faults.past.pop(id(request), 0)
-        return reading_at(revision) if revision else super().verb(request, resource)
+        return get_handler_at(revision) if revision else super().verb(request, resource)
 
     def answer(self, request: Request) -> Outcome:
         if request.target.group == GROUP:
@@ -42,10 +42,10 @@ class PowerfulHandler(Handler):
         return self._answer(request)
 
     async def _answer(self, request: Request) -> Answer:
-        await self._snapshots.let_restore()
+        await self._snapshots.wait_for_restore()
         if self._faults.active:
-            return await self._faults.answer(request, self._answer_faultless)
-        return await self._answer_faultless(request)
+            return await self._faults.answer(request, self._answer_without_faults)
+        return await self._answer_without_faults(request)
 
-    async def _answer_faultless(self, request: Request) -> Answer:
+    async def _answer_without_faults(self, request: Request) -> Answer:
         return await finished(super().answer(request))

@@ -15,10 +15,10 @@ KEY = "testing/v1/idlewaits"
 _TIMEOUT, _QUIET = "30s", "50ms"
 _LONGEST = 600.0
 _STEP = 0.002
-_LEAST_LOOKS = 5
+_MIN_CHECKS = 5
 
 
-class Idling:
+class IdleWaits:
     """Answers idle waits. `requests` counts the requests in progress, including this one and
     excluding watches."""
 
@@ -53,7 +53,7 @@ class Idling:
                     since, last_revision, checks = now, self._revision(), 0
                 else:
                     checks += 1
-                    if now - since >= quiet and checks >= _LEAST_LOOKS:
+                    if now - since >= quiet and checks >= _MIN_CHECKS:
                         return now - start
                 if now - start >= timeout:
                     raise _still_busy(timeout, busy)

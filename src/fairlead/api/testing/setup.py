@@ -8,7 +8,7 @@ from fairlead.api.chain import Handler
 from fairlead.api.testing import clock_moves, pauses
 from fairlead.api.testing.faults import Faults
 from fairlead.api.testing.handler import PowerfulHandler
-from fairlead.api.testing.idle import Idling
+from fairlead.api.testing.idle import IdleWaits
 from fairlead.api.testing.record import Record
 from fairlead.api.testing.snapshots import Snapshots
 from fairlead.base.files import text_beside
@@ -33,7 +33,7 @@ class Powers:
             **chain.handlers,
             **clock_moves.handlers(),
             **faults.handlers(),
-            **Idling(api, lambda: sum(self.under_way)).handlers(),
+            **IdleWaits(api, lambda: sum(self.under_way)).handlers(),
             **pauses.handlers(api.work),
             **self.record.handlers(),
             **snapshots.handlers(),

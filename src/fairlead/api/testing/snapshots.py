@@ -89,7 +89,7 @@ class Snapshots:
         restore = {(f"{KEY}/restore", "create"): create_handler(self._restore)}
         return {**self._table.handlers(KEY), **restore}
 
-    async def let_restore(self) -> None:
+    async def wait_for_restore(self) -> None:
         """Wait while a restore runs: constant writes would delay it forever."""
         if self._restoring.locked():
             async with self._restoring:

@@ -10,7 +10,7 @@ from fairlead.api.answers import Answer, text_answer
 from fairlead.api.chain import Page
 from fairlead.api.openapi.answers import Document, document_answer, moved_answer, not_found_answer
 from fairlead.api.relay import answers, forward
-from fairlead.api.relay.headers import forwarded, leads_up, wanted_protocol
+from fairlead.api.relay.headers import forwarding_headers, has_parent_step, requested_protocol
 from fairlead.api.request import Request
 from fairlead.api.routing import is_long_running
 from fairlead.base.errors import ResourceRef, bad_request, forbidden
@@ -82,10 +82,10 @@ class ExtensionProxy:
             return _error(503, "service unavailable")
         try:
             return await self._passed(link, request)
-        except answers.NoChange as error:
+        except answers.UpgradeRefused as error:
             return _error(503, str(error))
         except CallError as error:
-            changes = wanted_protocol(request)
+            changes = requested_protocol(request)
             what = "error dialing backend" if changes else "error trying to reach service"
             return _error(503, f"{what}: {error}")
 
@@ -95,7 +95,7 @@ class ExtensionProxy:
         path, query = _target(request)
         own = [
             *identity_fields(request.user),
-            *forwarded(request, path),
+            *forwarding_headers(request, path),
             (b"x-forwarded-host", str(link.route).encode()),
             (b"x-forwarded-proto", b"https"),
         ]
@@ -157,7 +157,7 @@ class DocumentProxy(ExtensionProxy):
 
     def _refuses(self, passed: forward.ProxiedRequest) -> bool:
         where = passed.connection.header(b"location").decode("latin-1")
-        is_document = where.startswith(f"{NEW}/") and not leads_up(where)
+        is_document = where.startswith(f"{NEW}/") and not has_parent_step(where)
         return not is_document and super()._refuses(passed)
 
 

@@ -19,7 +19,7 @@ from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.resources.autoscaling.old_metrics import SPECS, STATUSES, Rows, flat, full
 from fairlead.resources.behaviour import Object
-from fairlead.resources.registry import converts
+from fairlead.resources.registry import register_conversion
 
 METRICS = "autoscaling.alpha.@/metrics"
 BEHAVIOR = "autoscaling.alpha.@/behavior"
@@ -295,5 +295,5 @@ def round_trip(value: Object) -> None:
 
 
 for _name in (_PLURAL, f"{_PLURAL}/status"):
-    converts(f"autoscaling/v1/{_name}", inward=from_v1, outward=to_v1)
-    converts(f"autoscaling/v2beta2/{_name}", inward=from_v2beta2, outward=to_v2beta2)
+    register_conversion(f"autoscaling/v1/{_name}", inward=from_v1, outward=to_v1)
+    register_conversion(f"autoscaling/v2beta2/{_name}", inward=from_v2beta2, outward=to_v2beta2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.base.dialect import Dialect
 from fairlead.resources.behaviour import Object
-from fairlead.resources.registry import converts
+from fairlead.resources.registry import register_conversion
 
 # The behaviour is that of the stored version.
 BEHAVIOURS: dict[str, str] = {}
@@ -40,4 +40,4 @@ def from_core(event: Object, _: Dialect) -> Object:
     return converted
 
 
-converts("events/v1/events", inward=to_core, outward=from_core)
+register_conversion("events/v1/events", inward=to_core, outward=from_core)

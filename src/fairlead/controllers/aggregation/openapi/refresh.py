@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from fairlead.api.openapi.service import NOBODY, Others, Remote
+from fairlead.api.openapi.service import NO_OTHERS, Others, Remote
 from fairlead.base.logs import quoted
 from fairlead.controllers.aggregation.calls import ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
@@ -60,7 +60,7 @@ class Descriptions:
         proxy: DocumentProxy,
         kind_mark: str,
     ) -> None:
-        self.others: Others = NOBODY
+        self.others: Others = NO_OTHERS
         self._extensions = extensions
         self._proxy = proxy
         self._kind_mark = kind_mark
