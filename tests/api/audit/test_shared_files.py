@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from support.waiting import eventually
 
-from fairlead.api.audit import file_lock
-from fairlead.api.audit.rotation import Rotation
-from fairlead.api.audit.shared_file import SharedFile
+from fairlead.api.audit import rotation as file_lock
+from fairlead.api.audit.rotation import Rotation, SharedFile
 
 WRITERS, LINES = 4, 900
 

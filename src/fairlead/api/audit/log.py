@@ -10,9 +10,8 @@ from contextlib import nullcontext, suppress
 from queue import SimpleQueue
 
 from fairlead.api.audit.backend import Outcome, count_lost
-from fairlead.api.audit.file_lock import FileLock
 from fairlead.api.audit.record import Record
-from fairlead.api.audit.rotation import RotatingFile
+from fairlead.api.audit.rotation import FileLock, RotatingFile
 from fairlead.auth.authentication.user import User
 
 PLUGIN = "log"

@@ -1,5 +1,5 @@
-"""A log file with rotation. Backups are named as lumberjack names them: `audit.log` is the current
-file, `audit-2024-05-06T07-08-09.123.log` a former one."""
+"""Log files with rotation, written by one or by several processes. Backups are named as lumberjack
+names them: `audit.log` is the current file, `audit-2024-05-06T07-08-09.123.log` a former one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import os
 import re
 import shutil
 import threading
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -166,3 +168,128 @@ def _compress_file(path: Path) -> None:
             shutil.copyfileobj(source, packed)
         os.replace(new_path, _compressed_path(path))
         path.unlink()
+
+
+# A log file that several processes write to, any of which may rotate it
+
+
+class SharedFile(RotatingFile):
+    """Writes each line with one call to the current file of that name. Processes lock the file for
+    writing, so that none writes to a file that another has just rotated; a process that cannot get
+    the lock in time appends its line anyway. `locks` is a directory that the processes share."""
+
+    def __init__(self, path: Path, rotation: Rotation, locks: Path) -> None:
+        self._lock = FileLock(locks / "audit-write")
+        self._tidy_lock = FileLock(locks / "audit-tidy")
+        super().__init__(path, rotation)
+
+    def write(self, data: bytes) -> None:
+        with self._lock.try_lock() as is_locked:
+            if is_locked:
+                self._check_current()
+                super().write(data)
+            else:
+                self._append(data)
+
+    def _append(self, data: bytes) -> None:
+        """Write without the lock, to a file that another process may be rotating. A shared lock on
+        the file itself delays its compression until the line is written."""
+        self._lock_shared()
+        try:
+            if os.write(self._descriptor, data) != len(data):
+                raise OSError("only a part of an event could be written")
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _lock_shared(self) -> None:
+        """Take a shared lock on the current file, which keeps it from being compressed."""
+        while True:
+            if self._descriptor < 0:
+                self._open()
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:  # it is being compressed
+                self._close_file()
+                continue
+            self._check_current()
+            if self._descriptor >= 0:
+                return
+
+    def _check_current(self) -> None:
+        """Close the file if it is no longer the one of that name; else update how much fits into
+        it."""
+        try:
+            current = os.stat(self.path)
+        except FileNotFoundError:
+            current = None
+        if self._descriptor < 0:
+            return
+        if current is None or not os.path.samestat(current, os.fstat(self._descriptor)):
+            self._close_file()
+        else:
+            self._free_bytes = self._most - current.st_size
+
+    def _tidy(self) -> None:
+        with self._tidy_lock.lock():
+            super()._tidy()
+
+    def close(self) -> None:
+        super().close()
+        self._lock.close()
+
+
+# A file lock between the processes of a server that write to the same log
+
+_PATIENCE = 0.05  # seconds; the lock is held for microseconds unless its process is suspended
+_PAUSE = 0.0002
+_RETRY_AFTER = 1.0
+
+
+class FileLock:
+    """A lock file that every process opens separately. The kernel releases the lock of a process
+    that dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._without_until = 0.0
+
+    @contextmanager
+    def try_lock(self) -> Iterator[bool]:
+        """Try to lock the file for up to 50 ms. Yields whether the lock is held. After a failure,
+        does not wait at all for the next second."""
+        is_locked = self._try() or self._wait_briefly()
+        try:
+            yield is_locked
+        finally:
+            if is_locked:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Lock the file, however long that takes. Blocks: call it in a thread."""
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _try(self) -> bool:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _wait_briefly(self) -> bool:
+        now = time.monotonic()
+        deadline = now if now < self._without_until else now + _PATIENCE
+        while now < deadline:
+            time.sleep(_PAUSE)
+            if self._try():
+                return True
+            now = time.monotonic()
+        self._without_until = now + _RETRY_AFTER
+        return False
+
+    def close(self) -> None:
+        os.close(self._file)

@@ -18,15 +18,13 @@ from fairlead.api.audit.backend import (
 )
 from fairlead.api.audit.bodies import Bodies
 from fairlead.api.audit.buffer import MAX_BATCH_BYTES, Buffer
-from fairlead.api.audit.file_lock import FileLock
 from fairlead.api.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
 from fairlead.api.audit.log import STDOUT, FileLog, StreamLog, legacy_line
 from fairlead.api.audit.policy import api_version
 from fairlead.api.audit.policy_file import PolicyError, read_policy
 from fairlead.api.audit.reads import Deliver, Reads
 from fairlead.api.audit.record import Names
-from fairlead.api.audit.rotation import RotatingFile, Rotation
-from fairlead.api.audit.shared_file import SharedFile
+from fairlead.api.audit.rotation import FileLock, RotatingFile, Rotation, SharedFile
 from fairlead.api.audit.subjects import Subjects
 from fairlead.api.audit.webhook import Webhook
 from fairlead.base.dialect import Dialect

@@ -12,8 +12,7 @@ from fairlead.api.history.denied import Denied
 from fairlead.api.history.feed import BOOKMARK_EVERY, Feed, Lines
 from fairlead.api.history.handler import ALL, DENIED
 from fairlead.api.history.items import HistoryItems
-from fairlead.api.history.parameters import history_options
-from fairlead.api.history.past import ObjectsPast
+from fairlead.api.history.past import ObjectsPast, history_options
 from fairlead.api.history.rights import NEVER, Namespaces, Rights, Served
 from fairlead.api.methods import check_reading
 from fairlead.api.negotiation import NOTHING, negotiate

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairlead.api.history.items import HistoryItems
-from fairlead.api.history.parameters import HistoryOptions
 from fairlead.api.history.rights import Rights, Served
 from fairlead.api.history.walk import Item, MakeItem, Walk
+from fairlead.api.parameters import flag, integer
+from fairlead.api.request import Request
+from fairlead.base.errors import bad_request
 from fairlead.operations.api import Api, Object
+from fairlead.operations.options import revision_of
 from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
@@ -123,3 +128,43 @@ def _whole_revisions(items: list[Item], limit: int) -> list[Item]:
     while end < len(items) and items[end].revision == items[end - 1].revision:
         end += 1
     return items[:end]
+
+
+# Query parameters of history requests
+
+_USUAL, _MOST = 500, 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOptions:
+    """The newest `limit` changes before a revision (0: now) and after `since`. `namespace` and
+    `include_noisy` apply to requests for everything. The user may not read changes before
+    `begins`."""
+
+    limit: int
+    before: int
+    since: int
+    namespace: str = ""
+    include_noisy: bool = False
+    begins: int = 0
+
+    @property
+    def after(self) -> int:
+        return max(self.since, self.begins - 1)
+
+
+def history_options(request: Request, begins: int = 0) -> HistoryOptions:
+    for name in ("fieldSelector", "labelSelector"):
+        if name in request.query:
+            raise bad_request(f"{name}: the history of objects cannot be selected by it")
+    limit = integer(request, "limit")
+    if limit is not None and limit < 0:
+        raise bad_request("limit: it must not be negative")
+    return HistoryOptions(
+        min(limit or _USUAL, _MOST),
+        revision_of(request.parameter("before"), "before"),
+        revision_of(request.parameter("since"), "since"),
+        request.parameter("namespace"),
+        flag(request, "all"),
+        begins,
+    )
