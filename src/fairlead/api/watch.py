@@ -39,15 +39,15 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
         stream, failed = watch_sockets.SocketStream, watch_sockets.SocketError
         refused = watch_sockets.refusal(request)
     try:
-        opened = await open_watch(api, operation, options, selection)
+        watch = await open_watch(api, operation, options, selection)
     except StatusError as error:
         if error.code != 410:
             raise
         return refused or failed(error, framing)
     if refused is not None:
-        opened.close()
+        watch.close()
         return refused
-    return stream(api, opened, framing, options, BOOKMARK_EVERY, send_initial, send_pending)
+    return stream(api, watch, framing, options, BOOKMARK_EVERY, send_initial, send_pending)
 
 
 async def send_initial(stream: WatchStream, request: Request) -> None:
@@ -179,9 +179,9 @@ async def _send_in_pieces(stream: WatchStream, data: bytes) -> None:
 
 
 async def _send_control_frame(stream: WatchStream) -> None:
-    owed = stream.take_control_frame()
-    if owed:
-        await send_framed(stream.exchange, owed)
+    frame = stream.take_control_frame()
+    if frame:
+        await send_framed(stream.exchange, frame)
 
 
 async def _detach_or_end(stream: WatchStream, last_event: bytes | None) -> None:

@@ -48,7 +48,7 @@ class Wire:
         return self.wrap(event) + self.end if event else self.end
 
 
-PIECES = Wire("", lambda made: made)
+PIECES = Wire("", lambda event: event)
 CHUNKS = Wire("in chunks", chunk)
 
 

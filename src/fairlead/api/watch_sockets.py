@@ -118,8 +118,8 @@ class SocketStream(WatchStream):
             self.watcher.close()
 
     def take_control_frame(self) -> bytes:
-        owed, self._control_frame = self._control_frame, b""
-        return owed
+        frame, self._control_frame = self._control_frame, b""
+        return frame
 
     def try_send_due(self) -> bool:
         if self._control_frame and self.exchange.send_now(self._control_frame):

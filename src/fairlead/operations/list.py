@@ -172,11 +172,11 @@ async def first_visible_revision(
     if not name or not (resource.namespaced or is_namespace):
         return 0
     namespaces = api.collection(api.resources.named(_NAMESPACES))
-    found = namespaces.get(name)
-    if found is not None and found.revision <= revision:
+    namespace = namespaces.get(name)
+    if namespace is not None and namespace.revision <= revision:
         return 0
-    asked = operation.attributes()._replace(namespace="")
-    if await api.allowed(asked._replace(name="") if is_namespace else asked):
+    attributes = operation.attributes()._replace(namespace="")
+    if await api.allowed(attributes._replace(name="") if is_namespace else attributes):
         return 0
     for change in reversed(namespaces.changes_of(name)):
         if change.kind == DELETED:

@@ -114,18 +114,18 @@ class Resource:
         """The warning for `since[:until[:replacement]]`; a subresource inherits its parent's."""
         if not mark:
             return self.parent.deprecation if self.parent else ""
-        since, *rest = mark.split(":")
+        since, *details = mark.split(":")
         text = f"{self.group_version.api_version} {self.kind} is deprecated in v{since}+"
-        if rest:
-            text += f", unavailable in v{rest[0]}+"
-        return f"{text}; use {rest[1]} {self.kind}" if len(rest) > 1 else text
+        if details:
+            text += f", unavailable in v{details[0]}+"
+        return f"{text}; use {details[1]} {self.kind}" if len(details) > 1 else text
 
     def _removed_release(self, mark: str) -> str:
         """The `until` of the mark; empty if it has none."""
         if not mark:
             return self.parent.removed_release if self.parent else ""
-        _, *rest = mark.split(":")
-        return rest[0] if rest else ""
+        _, *details = mark.split(":")
+        return details[0] if details else ""
 
     @property
     def list_kind(self) -> str:

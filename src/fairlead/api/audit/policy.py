@@ -123,19 +123,19 @@ class _Resources:
     def hold(self, target: Target, name: str) -> bool:
         if target.group != self._group:
             return False
-        listed = self._resources
-        if not listed:
+        patterns = self._resources
+        if not patterns:
             return True
         if self._names and name not in self._names:
             return False
-        if "*" in listed:
+        if "*" in patterns:
             return True
         resource, subresource = target.resource_name, target.subresource
-        if f"{resource}/*" in listed:
+        if f"{resource}/*" in patterns:
             return True
         if not subresource:
-            return resource in listed
-        return f"{resource}/{subresource}" in listed or f"*/{subresource}" in listed
+            return resource in patterns
+        return f"{resource}/{subresource}" in patterns or f"*/{subresource}" in patterns
 
 
 def _is_path_of(patterns: Sequence[str], path: str) -> bool:

@@ -201,13 +201,13 @@ class Record(_Defaults):
         `truncate` omits the objects, so that the size is bounded."""
         subject, names = self.subject, self.names
         if self.is_typical and not truncate:
-            last_decision, noted = names.last_decided
+            last_decision, annotations = names.last_decided
             if last_decision is not self.decision:
-                noted = names.decided(self.decision)
+                annotations = names.decided(self.decision)
             return (
                 f'{prefix}{subject.opening}"{self.id}","stage":"{self.stage}{subject.typical}'
                 f'{STATUSES[self.code]},"requestReceivedTimestamp":"{self.received}"'
-                f',"stageTimestamp":"{self.stamp}"{noted}}}{suffix}'
+                f',"stageTimestamp":"{self.stamp}"{annotations}}}{suffix}'
             ).encode()
         audit_id = quoted(self.id) if self.is_given else f'"{self.id}"'
         impersonated = ""
@@ -218,16 +218,16 @@ class Record(_Defaults):
         else:
             answer = f',"responseStatus":{dumped(self.status).decode()}'
         if self.annotations or truncate:
-            noted = self._annotations(truncate=truncate)
+            annotations = self._annotations(truncate=truncate)
         else:
-            noted = names.decided(self.decision)
+            annotations = names.decided(self.decision)
         objects = "" if self.level < REQUEST or truncate else self._objects()
         return (
             f'{prefix}{subject.opening}{audit_id},"stage":"{self.stage}'
             f"{subject.request_json}{impersonated}{subject.caller.json}"
             f"{subject.ref if self.ref is None else self.ref}{answer}{objects}"
             f',"requestReceivedTimestamp":"{self.received}","stageTimestamp":"{self.stamp}"'
-            f"{noted}}}{suffix}"
+            f"{annotations}}}{suffix}"
         ).encode()
 
     @property
@@ -252,13 +252,15 @@ class Record(_Defaults):
 
     def _annotations(self, *, truncate: bool) -> str:
         decision = self.decision
-        noted = dict(self.annotations or ())
+        annotations = dict(self.annotations or ())
         if self.level < REQUEST:
-            noted = {n: text for n, text in noted.items() if not n.startswith(self.names.patch)}
+            annotations = {
+                n: text for n, text in annotations.items() if not n.startswith(self.names.patch)
+            }
         if decision is not None:
-            noted |= self.names.annotations(decision)
+            annotations |= self.names.annotations(decision)
         if truncate:
-            noted[self.names.truncated] = "true"
-        if not noted:
+            annotations[self.names.truncated] = "true"
+        if not annotations:
             return ""
-        return f',"annotations":{dumped(dict(sorted(noted.items()))).decode()}'
+        return f',"annotations":{dumped(dict(sorted(annotations.items()))).decode()}'

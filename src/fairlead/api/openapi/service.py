@@ -105,19 +105,19 @@ class OpenApi:
         async with self._build_lock:
             tag = self._tags().get(name)
             if tag is None:
-                for media_type in (JSON, PROTOBUF_V3):
-                    self._documents.pop(_cache_key(name, media_type), None)
+                for other_type in (JSON, PROTOBUF_V3):
+                    self._documents.pop(_cache_key(name, other_type), None)
                 return not_found_answer()
-            chosen = _accepted_type(request, (JSON, PROTOBUF_V3))
-            if chosen is None:
+            media_type = _accepted_type(request, (JSON, PROTOBUF_V3))
+            if media_type is None:
                 return not_acceptable_answer()
             requested_tag = request.parameter("hash")
             if requested_tag and requested_tag != tag:
                 return moved_answer(_url(name, tag))
-            key = _cache_key(name, chosen)
+            key = _cache_key(name, media_type)
             document = self._documents.get(key)
             if document is None or document.identity != tag:
-                encode = _pack_json if chosen == JSON else _pack_protobuf_v3
+                encode = _pack_json if media_type == JSON else _pack_protobuf_v3
                 document = await asyncio.to_thread(encode, tag, self._value(name))
                 self._documents[key] = document
         return await document_answer(request, document, for_good=bool(requested_tag))

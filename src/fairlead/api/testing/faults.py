@@ -123,8 +123,8 @@ class Faults:
         """Answer a request under the faults that match it; raises StatusError."""
         matching = [fault for fault in self._table.objects.values() if fault.matches(request)]
         on_events = [fault for fault in matching if fault.events]
-        happening = [fault for fault in matching if not fault.events and fault.happens()]
-        for fault in happening:
+        active = [fault for fault in matching if not fault.events and fault.happens()]
+        for fault in active:
             if fault.delay:
                 await wait(request, fault.delay)
             if fault.cut == "before":
@@ -137,9 +137,9 @@ class Faults:
             result = await answer(request)
         finally:
             self.past.pop(id(request), None)
-        if any(fault.cut == "after" for fault in happening):
+        if any(fault.cut == "after" for fault in active):
             return CutOff()
-        cut = any(fault.cut == "middle" for fault in happening)
+        cut = any(fault.cut == "middle" for fault in active)
         source = result.source if isinstance(result, WatchStream) else None
         if isinstance(result, WatchStream) and isinstance(source, Watch) and (on_events or cut):
             result.source = FaultyWatch(source, on_events, request if cut else None)

@@ -101,10 +101,10 @@ class Record:
             entry.end(request, code, seconds)
 
     def handlers(self) -> Handlers:
-        read = read_handlers(
+        reads = read_handlers(
             KEY, lambda: {str(entry.number): entry.document() for entry in self._entries}
         )
-        return {**read, (KEY, "deletecollection"): self._clear}
+        return {**reads, (KEY, "deletecollection"): self._clear}
 
     async def _clear(self, api: Api, request: Request, operation: Operation) -> Answer:
         self._entries.clear()
