@@ -38,8 +38,8 @@ class _CachedApply(NamedTuple):
     annotations: dict[str, str]
 
 
-class State(NamedTuple):
-    """State before an apply: the object, `Api.consultations` and the namespace's revision."""
+class PriorState(NamedTuple):
+    """The state before an apply: the object, `Api.consultations` and the namespace's revision."""
 
     version: Version | None
     consultations: int
@@ -79,13 +79,13 @@ class KnownApplies:
         operation.result = current
         return current
 
-    def before(self, api: Api, operation: Operation) -> State:
+    def before(self, api: Api, operation: Operation) -> PriorState:
         """The state that `keep` needs from before the apply."""
         version = api.store.latest(api.collection(operation.resource), operation.key)
-        return State(version, api.consultations, _namespace(api, operation))
+        return PriorState(version, api.consultations, _namespace(api, operation))
 
     def keep(
-        self, api: Api, operation: Operation, raw: bytes, options: WriteOptions, state: State
+        self, api: Api, operation: Operation, raw: bytes, options: WriteOptions, state: PriorState
     ) -> None:
         """Cache a finished apply if it qualifies."""
         version, consultations, namespace = state

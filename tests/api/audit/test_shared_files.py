@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support.waiting import eventually
 
-from fairlead.api.audit import rotation as file_lock
+from fairlead.api.audit import rotation
 from fairlead.api.audit.rotation import Rotation, SharedFile
 
 WRITERS, LINES = 4, 900
@@ -66,7 +66,7 @@ def all_lines(path: Path) -> Counter[bytes]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody writes out of turn because a busy machine has stopped another one in its turn."""
-    monkeypatch.setattr(file_lock, "_PATIENCE", 60.0)
+    monkeypatch.setattr(rotation, "_PATIENCE", 60.0)
 
 
 def expected_lines() -> Counter[bytes]:
@@ -86,7 +86,7 @@ def test_processes_lose_and_split_no_line_while_one_makes_room(path: Path, compr
 def test_processes_lose_and_split_no_line_out_of_turn(
     path: Path, compress: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_lock, "_PATIENCE", 0.0)
+    monkeypatch.setattr(rotation, "_PATIENCE", 0.0)
     write_in_processes(path, max_megabytes=1, compress=compress)
     assert all_lines(path) == expected_lines()
 
