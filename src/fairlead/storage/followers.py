@@ -11,7 +11,7 @@ from fairlead.storage.metrics import FOLLOWER_FAILURES
 
 logger = logging.getLogger("fairlead.storage")
 
-Listener = Callable[[Change], None]
+Follower = Callable[[Change], None]
 _RESYNC_PAUSE = 1.0
 
 
@@ -19,10 +19,10 @@ class FollowerFailed(Exception):
     """An essential follower raised on a change."""
 
 
-class _Follower:
+class _Registration:
     __slots__ = ("after", "listener", "lost", "resting", "resync")
 
-    def __init__(self, listener: Listener, after: int, resync: Callable[[], None] | None) -> None:
+    def __init__(self, listener: Follower, after: int, resync: Callable[[], None] | None) -> None:
         self.listener = listener
         self.after = after
         self.resync = resync
@@ -36,23 +36,23 @@ class Followers:
 
     def __init__(self, resource: str) -> None:
         self._resource = resource
-        self._essential: list[_Follower] = []
-        self._others: list[_Follower] = []
+        self._essential: list[_Registration] = []
+        self._others: list[_Registration] = []
         self._failed_before = False
 
     def add(
         self,
-        listener: Listener,
+        listener: Follower,
         after: int,
         *,
         essential: bool,
         resync: Callable[[], None] | None = None,
     ) -> None:
         """Register a listener for changes after a revision."""
-        follower = _Follower(listener, after, resync)
+        follower = _Registration(listener, after, resync)
         (self._essential if essential else self._others).append(follower)
 
-    def remove(self, listener: Listener) -> None:
+    def remove(self, listener: Follower) -> None:
         self._essential = [found for found in self._essential if found.listener != listener]
         self._others = [found for found in self._others if found.listener != listener]
 
@@ -81,7 +81,7 @@ class Followers:
             except Exception as error:
                 self._isolate(follower, change, error)
 
-    def _isolate(self, follower: _Follower, change: Change, error: Exception) -> None:
+    def _isolate(self, follower: _Registration, change: Change, error: Exception) -> None:
         FOLLOWER_FAILURES.add(of=(self._resource,))
         logger.error(
             "a follower of %s failed at %s, revision %d: %s: %s",
@@ -98,7 +98,7 @@ class Followers:
             follower.resting = True
             asyncio.get_running_loop().call_soon(self._resync, follower)
 
-    def _resync(self, follower: _Follower) -> None:
+    def _resync(self, follower: _Registration) -> None:
         """Call `resync` of a follower that lost a change, at most once per second."""
         follower.resting = follower.lost
         if not follower.lost:

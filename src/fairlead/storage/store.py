@@ -15,7 +15,7 @@ from fairlead.storage.change import Change, existing
 from fairlead.storage.collection import Collection, Page, State
 from fairlead.storage.companion import Companion
 from fairlead.storage.delivery import Delivery, Intake
-from fairlead.storage.followers import Listener
+from fairlead.storage.followers import Follower
 from fairlead.storage.history import History
 from fairlead.storage.log import Log
 from fairlead.storage.log_reader import Past
@@ -225,7 +225,7 @@ class Store:
     def follow(
         self,
         collection: Collection,
-        listener: Listener,
+        listener: Follower,
         *,
         essential: bool,
         resync: Callable[[], None] | None = None,
@@ -242,7 +242,7 @@ class Store:
             listener(existing(collection.resource, version))
         collection.followers.add(listener, self._state.revision, essential=essential, resync=resync)
 
-    def unfollow(self, collection: Collection, listener: Listener) -> None:
+    def unfollow(self, collection: Collection, listener: Follower) -> None:
         collection.followers.remove(listener)
 
     def watch(self, collection: Collection, watcher: Watcher) -> AsyncIterator[list[Change]]:

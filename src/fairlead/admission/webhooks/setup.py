@@ -18,7 +18,7 @@ from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Shapes
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resources
-from fairlead.storage.followers import Listener
+from fairlead.storage.followers import Follower
 from fairlead.wire.outgoing.client_config import (
     ClientConfigError,
     HostCredentials,
@@ -41,7 +41,7 @@ class WebhookDependencies(NamedTuple):
     webhooks: Webhooks
     shapes: Shapes
     find: FindNamespace
-    follow: Callable[[str, Listener], None]
+    follow: Callable[[str, Follower], None]
     on_change: Callable[[], None]
     is_serving: Callable[[], bool]
 
