@@ -49,8 +49,7 @@ codec/messages: layout reader scalars writer
 codec/types: decode defaults memo model names quantity required scalars times
 fields: check conflicts entries field_sets merge_patch ownership prune shapes
 fields: stored_entries typed_values unchanged values walk
-storage: audience backend body_metadata change collection companion delivery followers history
-storage: indexes pending version writes
+storage: audience backend body_metadata collection delivery state version writes
 wire/incoming: batches exchange parser protocol tls tls_records
 resources: catalogue gates go_values metadata registry rules
 resources/columns: cell_text model

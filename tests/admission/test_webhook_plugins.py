@@ -24,8 +24,7 @@ from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Patch
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.resources.registry import Resource
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version, body_of, encode
+from fairlead.storage.version import Change, Version, body_of, encode
 from fairlead.wire.outgoing.response import CallError
 
 Object = dict[str, Any]

@@ -11,9 +11,9 @@ from support.backends import MemoryBackend
 
 from fairlead.controllers import pod_members
 from fairlead.controllers.pod_members import SelectedPods
-from fairlead.storage.change import Change
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
+from fairlead.storage.version import Change
 
 Object = dict[str, Any]
 Put = Callable[..., Awaitable[None]]

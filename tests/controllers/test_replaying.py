@@ -9,9 +9,9 @@ from support.backends import MemoryBackend, thing
 
 from fairlead.base.slices import TimeSlices
 from fairlead.controllers.subscription import Replay
-from fairlead.storage.change import Change
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
+from fairlead.storage.version import Change
 
 Told = list[tuple[str, bool]]  # keys, and whether they were there
 

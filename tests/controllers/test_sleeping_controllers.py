@@ -16,7 +16,7 @@ from fairlead.controllers.dependencies import Dependencies
 from fairlead.controllers.framework import Controllers, Keys, LazyController
 from fairlead.operations.api import Api
 from fairlead.process.flags.serve import add_serve_flags
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 SECRETS = "core/v1/secrets"
 NAME = "sleeper"

@@ -37,9 +37,9 @@ from fairlead.operations.update import update
 from fairlead.operations.write_pipeline import set_fence
 from fairlead.resources.core.services.allocation import ServiceAllocators
 from fairlead.storage.backend import Fault, Outcome, StorageError, Write
-from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
+from fairlead.storage.version import Change
 
 SERVICES, PODS = "core/v1/services", "core/v1/pods"
 DRY = WriteOptions(True, "tester", "Strict")

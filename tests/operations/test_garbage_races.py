@@ -15,7 +15,7 @@ from fairlead.controllers.namespace_remains import NoRemoteResources
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
 from fairlead.operations.options import DeleteOptions
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 Meanwhile = Callable[[str], Awaitable[None]]
 

@@ -29,9 +29,9 @@ from fairlead.operations.update import update
 from fairlead.resources.core.services.allocation import Claims, ServiceAllocators
 from fairlead.resources.gates import parse_gates
 from fairlead.resources.registry import Resources
-from fairlead.storage.change import Change
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.store import Store
+from fairlead.storage.version import Change
 
 SERVICES = "core/v1/services"
 Test = Callable[[Shared, Api, Api], Awaitable[None]]

@@ -10,9 +10,9 @@ from support.backends import MemoryBackend, thing
 
 from fairlead.storage.backend import ConditionFailed, Conflict, Precondition, Write
 from fairlead.storage.collection import Collection
-from fairlead.storage.companion import Companion
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
+from fairlead.storage.writes import Companion
 
 Test = Callable[[Store, Collection, Collection], Awaitable[None]]
 

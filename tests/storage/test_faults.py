@@ -16,10 +16,9 @@ import pytest
 from support.backends import thing
 from support.waiting import comes_true
 
-from fairlead.storage import health
 from fairlead.storage.backend import StorageError
 from fairlead.storage.collection import Collection
-from fairlead.storage.sqlite import backend
+from fairlead.storage.sqlite import backend, log
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
@@ -86,7 +85,7 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
         return sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Faulty)
 
     monkeypatch.setattr(backend, "connect", connect)
-    monkeypatch.setattr(health, "PROBE_EVERY", 0.02)
+    monkeypatch.setattr(log, "PROBE_EVERY", 0.02)
     return made
 
 
@@ -254,7 +253,7 @@ def test_a_write_that_works_makes_the_store_healthy_again(tmp_path: Path, faults
 def test_a_really_full_disk_loses_nothing_and_is_over_when_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "PROBE_EVERY", 0.02)
+    monkeypatch.setattr(log, "PROBE_EVERY", 0.02)
 
     async def test(running: Running) -> None:
         db = running.backend._db

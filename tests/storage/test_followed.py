@@ -19,14 +19,13 @@ from fairlead.storage.backend import (
     StorageError,
     Write,
 )
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.companion import Companion
 from fairlead.storage.followed import FollowedLog
-from fairlead.storage.scans import read_page
+from fairlead.storage.reads import read_page
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
-from fairlead.storage.version import encode
+from fairlead.storage.version import Change, encode
+from fairlead.storage.writes import Companion
 
 THINGS = "core/things"
 

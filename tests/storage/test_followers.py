@@ -11,14 +11,14 @@ from support.backends import MemoryBackend, thing
 from support.compiled import plain_only
 from support.waiting import comes_true
 
-from fairlead.storage import followers
+from fairlead.storage import audience
 from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import StorageError
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
+from fairlead.storage.version import Change
 
 Test = Callable[[Store], Awaitable[None]]
 
@@ -105,7 +105,7 @@ def test_follower_that_was_removed_hears_nothing() -> None:
 def test_a_follower_that_fails_harms_nobody_and_looks_at_everything_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(followers, "_RESYNC_PAUSE", 0.02)
+    monkeypatch.setattr(audience, "_RESYNC_PAUSE", 0.02)
 
     async def test(store: Store) -> None:
         things = store.collection("core/things")

@@ -23,11 +23,10 @@ from fairlead.storage.backend import (
     StorageError,
     Write,
 )
-from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 Test = Callable[[Store, MemoryBackend], Awaitable[None]]
 

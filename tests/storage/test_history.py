@@ -13,15 +13,14 @@ import pytest
 from support.backends import MemoryBackend, thing
 from support.waiting import comes_true
 
-from fairlead.storage import history
+from fairlead.storage import state
 from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Compacted, Outcome, Write
-from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 Test = Callable[[Store], Awaitable[None]]
 MEGABYTE = 1 << 20
@@ -118,7 +117,7 @@ def test_a_days_worth_of_history_is_read_back_within_a_memory_bound(tmp_path: Pa
 def test_history_on_disk_is_bounded_by_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "_LONGEST_INTERVAL", 0.05)
+    monkeypatch.setattr(state, "_LONGEST_INTERVAL", 0.05)
 
     async def test(store: Store) -> None:
         things = store.collection("core/things")
@@ -246,7 +245,7 @@ def test_history_of_a_hot_key_is_freed_from_memory() -> None:
 def test_forgetting_a_long_history_yields_to_the_event_loop() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
-        for number in range(3 * history._CHANGES_A_STEP):
+        for number in range(3 * state._CHANGES_A_STEP):
             await store.put(things, "a", large(number, 10), store.latest(things, "a"))
         forgetting = asyncio.create_task(store.compact(store.revision))
         lengths: set[int] = set()  # of the history, as others saw it

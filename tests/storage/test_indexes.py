@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.storage import indexes, scans
-from fairlead.storage.collection import Collection
-from fairlead.storage.indexes import Indexes
-from fairlead.storage.scans import prepare_index, select
+from fairlead.storage import collection, reads
+from fairlead.storage.collection import Collection, Indexes
+from fairlead.storage.reads import prepare_index, select
 from fairlead.storage.selection import Fact, Selection, parse_labels
 from fairlead.storage.version import Version, body_of, encode
 
@@ -99,13 +98,13 @@ def test_index_that_is_being_built_is_awaited_by_other_lists(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[object] = []
-    build_index = scans._build_index
+    build_index = reads._build_index
 
     async def counted(indexes: Indexes, fact: Fact, heads: Mapping[str, Version]) -> None:
         made.append(fact)
         await build_index(indexes, fact, heads)
 
-    monkeypatch.setattr(scans, "_build_index", counted)
+    monkeypatch.setattr(reads, "_build_index", counted)
     monkeypatch.setattr("fairlead.base.slices.SECONDS", 0.0)
 
     async def test(things: Things) -> None:
@@ -123,12 +122,12 @@ def test_index_that_is_being_built_is_awaited_by_other_lists(
 def test_index_that_was_unused_for_longest_goes_when_there_are_too_many() -> None:
     async def test(things: Things) -> None:
         await things.find("l=1")
-        for number in range(indexes.MAX_INDEXES - 1):
+        for number in range(collection.MAX_INDEXES - 1):
             await things.find(f"k{number}=1")
         await things.find("l=3")
         await things.find("another=1")
         facts = [fact.name for fact in things.collection.indexes.built]
-        assert len(facts) == indexes.MAX_INDEXES
+        assert len(facts) == collection.MAX_INDEXES
         assert "l" in facts
         assert "k0" not in facts
 

@@ -14,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.storage.audience import Watcher, event_type
-from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.scans import prepare_index, read_page, select
+from fairlead.storage.reads import prepare_index, read_page, select
 from fairlead.storage.selection import EVERYTHING, Selection, parse_fields, parse_labels
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
-from fairlead.storage.version import Version, body_of, encode
+from fairlead.storage.version import ADDED, DELETED, MODIFIED, Change, Version, body_of, encode
 
 # Namespaces whose names begin alike: a range must not take in its neighbours.
 NAMESPACES = ("a", "a-b", "a0", "ab", "b")
@@ -52,7 +51,7 @@ histories = st.lists(st.one_of(puts, puts, deletes, compactions, indexings), max
 @pytest.fixture(autouse=True, scope="module")
 def _index_few() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairlead.storage.scans.FEW", 0)
+        patch.setattr("fairlead.storage.reads.FEW", 0)
         yield
 
 

@@ -18,7 +18,7 @@ FreshServer = Callable[..., ServerProcess]
 
 # Raises an error of SQLite at every commit while a file lies beside the database.
 FAILING = (
-    "import os, sqlite3, fairlead.storage.sqlite.backend as s, fairlead.storage.health as h\n"
+    "import os, sqlite3, fairlead.storage.sqlite.backend as s, fairlead.storage.sqlite.log as h\n"
     "h.PROBE_EVERY = 0.1\n"
     "def guard(method):\n"
     "    def call(self, *arguments):\n"

@@ -9,10 +9,9 @@ from support.listening import next_events
 
 from fairlead.storage import audience as module
 from fairlead.storage.audience import Event, Watcher
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING, Selection, parse_labels
-from fairlead.storage.version import Version, body_of, encode
+from fairlead.storage.version import Change, Version, body_of, encode
 
 
 def shown(events: list[Event]) -> list[str]:

@@ -19,9 +19,8 @@ from fairlead.auth.authorization.rbac import (
     Rbac,
 )
 from fairlead.base.dialect import KUBERNETES, Dialect
-from fairlead.storage.change import existing
 from fairlead.storage.collection import Collection
-from fairlead.storage.version import Version, body_of, encode
+from fairlead.storage.version import Version, body_of, encode, existing
 
 Object = dict[str, Any]
 

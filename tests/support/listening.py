@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from fairlead.storage.audience import Event, Watcher
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 
 class Ear:

@@ -23,14 +23,14 @@ from fairlead.base.errors import (
     too_many_requests,
 )
 from fairlead.storage.backend import StorageError
-from fairlead.storage.basis import Basis, Outdated
+from fairlead.storage.writes import Basis, Outdated
 from fairlead.wire.incoming.exchange import (
     SWITCHING_PROTOCOLS,
     BodyTooLarge,
     ClientGone,
     Exchange,
 )
-from fairlead.wire.incoming.memory import TooManyBodies
+from fairlead.wire.incoming.limits import TooManyBodies
 from fairlead.wire.incoming.transfer import read_body
 
 if TYPE_CHECKING:

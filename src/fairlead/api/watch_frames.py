@@ -19,9 +19,8 @@ from fairlead.codec.types.decode import zero
 from fairlead.operations.api import Api, Object
 from fairlead.operations.views import typed
 from fairlead.resources.registry import Resource, from_stored
-from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.metrics import WATCH_ENCODES
-from fairlead.storage.version import Version
+from fairlead.storage.version import ADDED, DELETED, MODIFIED, Change, Version
 from fairlead.wire.incoming.exchange import chunk
 
 _NO_KEYS: Mapping[str, str] = {}

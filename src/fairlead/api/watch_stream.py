@@ -19,7 +19,7 @@ from fairlead.operations.options import ListOptions
 from fairlead.operations.watch import too_old
 from fairlead.storage.audience import Event, Watcher
 from fairlead.storage.backend import Compacted
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 from fairlead.wire.incoming.exchange import Exchange
 
 logger = logging.getLogger("fairlead.watch")

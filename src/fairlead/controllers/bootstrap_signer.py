@@ -28,7 +28,7 @@ from fairlead.controllers.root_ca import CONFIG_MAPS
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 CLUSTER_INFO = "cluster-info"
 _CONFIG = "kubeconfig"

@@ -17,9 +17,8 @@ from fairlead.controllers.framework import Keys
 from fairlead.operations.api import Api
 from fairlead.operations.write_pipeline import check_fence
 from fairlead.storage.backend import Conflict, StorageError
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 logger = logging.getLogger("fairlead.controllers")
 

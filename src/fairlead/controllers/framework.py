@@ -34,8 +34,8 @@ from fairlead.controllers.subscription import Keys as Keys
 from fairlead.controllers.subscription import Replay, Subscription
 from fairlead.operations.api import Api, Object
 from fairlead.storage.backend import StorageError
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
+from fairlead.storage.version import Change
 
 logger = logging.getLogger("fairlead.controllers")
 

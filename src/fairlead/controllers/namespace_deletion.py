@@ -22,7 +22,7 @@ from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.namespaces import CONTENT_FINALIZER
 from fairlead.resources.custom.definition import DEFINITIONS
 from fairlead.resources.registry import Resource
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 _BACKGROUND = DeleteOptions(propagation="Background")
 # Seconds between two counts of the remaining content while objects disappear one by one.

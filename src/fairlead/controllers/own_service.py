@@ -19,7 +19,7 @@ from fairlead.controllers.service_endpoints.slice_index import SLICES
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.core.addresses import family_of, special_uses
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 # Addresses reserved for documentation (RFC 5737, RFC 3849): a UDP connect to them reveals the local
 # address in use.

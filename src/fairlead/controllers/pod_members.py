@@ -9,9 +9,8 @@ from typing import Generic, TypeVar
 from fairlead.base.slices import TimeSlices
 from fairlead.operations.api import Object
 from fairlead.resources.rules import selector_matches
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 PODS = "core/v1/pods"
 Facts = TypeVar("Facts")

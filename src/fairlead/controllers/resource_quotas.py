@@ -40,9 +40,8 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.resources.custom.definition import DEFINITIONS
 from fairlead.resources.registry import Resource
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 _LOOK_AGAIN = 300.0
 _LOOK_FOR_RESOURCES = 5.0  # while a quota names resources that are not served yet

@@ -12,7 +12,7 @@ from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespace_deletion import NAMESPACES, is_alive, name_of
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 CONFIG_MAPS = "core/v1/configmaps"
 

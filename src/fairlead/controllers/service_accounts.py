@@ -10,7 +10,7 @@ from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespace_deletion import NAMESPACES, is_alive, name_of
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 DEFAULT = "default"
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fairlead.base.backlog import Backlog
-from fairlead.storage.change import Change, existing
 from fairlead.storage.collection import Collection
+from fairlead.storage.version import Change, existing
 
 logger = logging.getLogger("fairlead.controllers")
 

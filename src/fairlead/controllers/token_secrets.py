@@ -15,8 +15,7 @@ from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 
 class TokenSecrets:

@@ -13,11 +13,10 @@ from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.stored_versions import to_requested
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Compacted
-from fairlead.storage.change import DELETED
 from fairlead.storage.collection import Page
-from fairlead.storage.scans import prepare_index, read_page, select
+from fairlead.storage.reads import prepare_index, read_page, select
 from fairlead.storage.selection import Selection
-from fairlead.storage.version import Version
+from fairlead.storage.version import DELETED, Version
 
 _NAMESPACES = "core/v1/namespaces"
 EXPIRED_TOKEN = (

@@ -17,8 +17,7 @@ from fairlead.fields.values import equal
 from fairlead.resources.custom.definition import CustomKind
 from fairlead.resources.registry import Resource
 from fairlead.storage.audience import Event
-from fairlead.storage.change import DELETED, Change
-from fairlead.storage.version import Version, body_of, encode, ordered
+from fairlead.storage.version import DELETED, Change, Version, body_of, encode, ordered
 
 
 async def read(resource: Resource, version: Version) -> Object:

@@ -17,11 +17,10 @@ from fairlead.resources.custom.resource import CustomResource
 from fairlead.resources.registry import Resource
 from fairlead.storage.audience import Event, Watcher, event_type
 from fairlead.storage.backend import Compacted
-from fairlead.storage.change import ADDED, Change, existing
 from fairlead.storage.collection import Collection
-from fairlead.storage.scans import prepare_index
+from fairlead.storage.reads import prepare_index
 from fairlead.storage.selection import Selection
-from fairlead.storage.version import Version
+from fairlead.storage.version import ADDED, Change, Version, existing
 
 _EVENTS_A_PART = 200
 _BYTES_A_PART = 256 * 1024  # the frames of a part stay in memory until all are sent

@@ -62,8 +62,8 @@ from fairlead.resources.custom.registry import DEFINITIONS, Registry
 from fairlead.resources.gates import GateError, parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.resources.runtime_config import RuntimeConfigError, apply_runtime_config
-from fairlead.storage.change import Change
 from fairlead.storage.store import Store
+from fairlead.storage.version import Change
 from fairlead.wire.outgoing.cluster import ClusterDialer
 from fairlead.wire.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.wire.outgoing.webhooks import Webhooks

@@ -19,7 +19,7 @@ from fairlead.controllers.root_ca import CONFIG_MAPS
 from fairlead.operations.client import Client
 from fairlead.process.certificates.authority import PROXY_NAME, Pki
 from fairlead.process.certificates.validity import validity_of
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 NAME = "extension-apiserver-authentication"
 CLIENT_CA, PROXY_CA = "client-ca-file", "requestheader-client-ca-file"

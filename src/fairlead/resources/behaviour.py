@@ -21,7 +21,7 @@ from fairlead.resources.gates import Gates
 from fairlead.resources.metadata import NameRule, check_metadata, check_metadata_update
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Precondition
-from fairlead.storage.companion import Companion
+from fairlead.storage.writes import Companion
 
 
 class Behaviour:

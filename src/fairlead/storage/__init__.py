@@ -2,10 +2,11 @@
 
 - `store`: the entry point; reads come from the cache, writes go to the log
 - `writes`: checks a write against the newest version of its key; group commit
+- `reads`: scans of the cache, and history that only the log has
 - `log`, `backend`: the interfaces that `sqlite/`, `etcd/` and `workers/` implement
-- `collection`, `indexes`, `selection`, `scans`: the cache of one resource, and reads by selector
-- `audience`, `delivery`, `followers`: delivery of changes to watchers and followers, in order
-- `version`, `body_metadata`: stored versions; nobody else searches the bytes of stored objects
-- `change`, `history`: changes between versions, bounds on the history
+- `state`, `collection`, `selection`: the cache of all resources and of one; selectors, indexes
+- `delivery`, `audience`: delivery of changes to followers and watchers, in order
+- `version`, `body_metadata`: stored versions and changes between them; no other package searches
+  the bytes of stored objects
 - `encryption/`: encryption of values at rest
 """

@@ -1,21 +1,21 @@
-"""The watch cache of one resource: its ordered current state and its recent history."""
+"""The watch cache of one resource: its ordered current state, its recent history, and indexes of
+the objects by labels and fields."""
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Collection as Keys
+from typing import Any
 
 from sortedcontainers import SortedList
 
-from fairlead.storage.audience import Audience
+from fairlead.storage.audience import Audience, Followers
 from fairlead.storage.backend import Compacted
-from fairlead.storage.change import Change
-from fairlead.storage.followers import Followers
-from fairlead.storage.history import History
-from fairlead.storage.indexes import Indexes
-from fairlead.storage.selection import EVERYTHING, Selection
-from fairlead.storage.version import Version
+from fairlead.storage.selection import EVERYTHING, Fact, IndexHint, Selection
+from fairlead.storage.version import Change, Version
 
 SelectFields = Callable[[dict[str, Any]], Mapping[str, str]]
 _AFTER_SLASH = "0"  # the character after "/": `ns/` <= key < `ns0` are the keys of a namespace
@@ -318,59 +318,108 @@ class Collection:
             head.drop_facts()
 
 
-# State shared by the parts of a store: all collections and their revision.
+# Indexes of objects by a label or a field, which save scans.
 
-# Base of placeholder revisions where other processes write too; above any real revision.
-PLACEHOLDER_REVISION: Final = 1 << 62
+MAX_INDEXES = 8  # per resource
+FEW = 500  # scanned without an index
 
 
-class State:
-    """All collections at one revision. `foresees` as in `Log`; `floor` is the oldest revision whose
-    state can be read, from the log if not from memory."""
+class Index:
+    """Object keys by the value of one fact. A value with a single object takes no set."""
 
-    def __init__(self, history: History, *, foresees: bool) -> None:
-        self.history = history
-        self.foresees = foresees
-        self.collections: dict[str, Collection] = {}
-        self.revision = 0
-        self.floor = 0
-        self._next_revision = 1
+    __slots__ = ("_by_value", "_size", "fact", "ready")
 
-    def collection(self, resource: str) -> Collection:
-        found = self.collections.get(resource)
-        if found is None:
-            found = self.collections[resource] = Collection(resource, self.history.floor)
-        return found
+    def __init__(self, fact: Fact) -> None:
+        self.fact = fact
+        self.ready = asyncio.Event()
+        self._by_value: dict[str, str | set[str]] = {}
+        self._size = 0
 
-    def begin(self, revision: int, floor: int) -> None:
-        """Start from a loaded state."""
-        self.revision, self.floor = revision, floor
-        self._next_revision = revision + 1 if self.foresees else PLACEHOLDER_REVISION
+    def put(self, version: Version) -> None:
+        value = self.fact.of(version)
+        if value is None:
+            return
+        known = self._by_value.get(value)
+        if known is None:
+            self._by_value[value] = version.key
+        elif version.key in self._of(value):
+            return
+        elif isinstance(known, set):
+            known.add(version.key)
+        else:
+            self._by_value[value] = {known, version.key}
+        self._size += 1
 
-    @property
-    def next_revision(self) -> int:
-        """The predicted revision of the next write. With a log that foresees, all pending writes
-        have lower ones."""
-        return self._next_revision if self.foresees else self.revision + 1
+    def drop(self, version: Version) -> None:
+        value = self.fact.of(version)
+        if value is None or version.key not in self._of(value):
+            return
+        known = self._by_value[value]
+        if isinstance(known, set) and len(known) > 1:
+            known.remove(version.key)
+        else:
+            del self._by_value[value]
+        self._size -= 1
 
-    def predict_revision(self) -> int:
-        """Return the predicted revision of a write that goes to the log now."""
-        revision = self._next_revision
-        self._next_revision = revision + 1
-        return revision
+    def count(self, values: Iterable[str] | None) -> int:
+        if values is None:
+            return self._size
+        return sum(len(self._of(value)) for value in values)
 
-    def advance_prediction(self) -> None:
-        """Raise the next prediction above the committed revision."""
-        if self._next_revision <= self.revision:
-            self._next_revision = self.revision + 1
+    def keys(self, values: Iterable[str] | None) -> list[str]:
+        wanted = self._by_value if values is None else values
+        return [key for value in wanted for key in self._of(value)]
 
-    def reset_prediction(self) -> None:
-        """Reuse the revisions predicted for writes that failed."""
-        if self.foresees:
-            self._next_revision = self.revision + 1
+    def _of(self, value: str) -> Keys[str]:
+        known = self._by_value.get(value, ())
+        return (known,) if isinstance(known, str) else known
 
-    def forget_in_memory(self, floor: int) -> None:
-        """Drop the history up to a revision from memory; the log still has it."""
-        self.history.floor = floor
-        for collection in self.collections.values():
-            collection.forget(floor)
+
+class Indexes:
+    """The indexes of one resource, built on demand for selectors. Above the limit, the least
+    recently used one is dropped."""
+
+    def __init__(self) -> None:
+        self.built: OrderedDict[Fact, Index] = OrderedDict()
+        self.building: dict[Fact, Index] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.built or self.building)
+
+    def changed(self, before: Version | None, after: Version | None) -> None:
+        """Apply a change of a key to all indexes."""
+        for index in (*self.built.values(), *self.building.values()):
+            if before is not None:
+                index.drop(before)
+            if after is not None:
+                index.put(after)
+
+    def clear(self) -> None:
+        """Drop all indexes, including those being built."""
+        self.built.clear()
+        self.building.clear()
+
+    def best(self, selection: Selection) -> tuple[Index, IndexHint] | None:
+        """Return the index with the fewest candidates for a selection, None if there is none."""
+        made = self.built
+        usable = [(made[clue.fact], clue) for clue in selection.clues if clue.fact in made]
+        if not usable:
+            return None
+        index, clue = min(usable, key=lambda one: one[0].count(one[1].values))
+        self.built.move_to_end(index.fact)
+        return index, clue
+
+    def begin(self, fact: Fact) -> Index:
+        """Start an index that `build_index` fills; changes are added to it from now on."""
+        index = self.building[fact] = Index(fact)
+        return index
+
+    def end(self, index: Index, *, complete: bool) -> None:
+        """Use an index from now on, or drop it if it is incomplete."""
+        if complete:
+            self.built[index.fact] = index
+            if len(self.built) > MAX_INDEXES:
+                self.built.popitem(last=False)
+        if self.building.get(index.fact) is index:
+            del self.building[index.fact]
+        index.ready.set()

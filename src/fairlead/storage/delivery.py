@@ -11,16 +11,15 @@ from operator import attrgetter
 
 from sortedcontainers import SortedList
 
-from fairlead.storage.audience import Watcher
+from fairlead.storage.audience import FollowerFailed, Watcher
 from fairlead.storage.backend import Compacted, Outcome, Row
-from fairlead.storage.change import Change
-from fairlead.storage.collection import PLACEHOLDER_REVISION, Collection, State
-from fairlead.storage.followers import FollowerFailed
+from fairlead.storage.collection import Collection
 from fairlead.storage.log import Log
-from fairlead.storage.log_reader import version_of
 from fairlead.storage.metrics import FEED_LAG
-from fairlead.storage.pending import Pending
-from fairlead.storage.version import Version, body_of
+from fairlead.storage.reads import version_of
+from fairlead.storage.state import PLACEHOLDER_REVISION, State
+from fairlead.storage.version import Change, Version, body_of
+from fairlead.storage.writes import Pending
 
 logger = logging.getLogger("fairlead.storage")
 

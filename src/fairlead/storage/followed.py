@@ -23,7 +23,7 @@ from fairlead.storage.backend import (
 )
 from fairlead.storage.log import Cache, Source, log_fatal, storage_error
 from fairlead.storage.metrics import FEED_RESTARTS
-from fairlead.storage.pending import Pending
+from fairlead.storage.writes import Pending
 
 logger = logging.getLogger("fairlead.storage")
 

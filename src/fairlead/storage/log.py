@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fairlead.storage.backend import Outcome, Row, Slice, Step, StorageError, Write
-from fairlead.storage.pending import Pending
+
+if TYPE_CHECKING:
+    from fairlead.storage.writes import Pending
 
 logger = logging.getLogger("fairlead.storage")
 

@@ -8,22 +8,16 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from fairlead.storage.audience import Watcher
+from fairlead.storage.audience import Follower, Watcher
 from fairlead.storage.backend import Compacted, EpochMoved, Precondition, StorageError, Write
-from fairlead.storage.basis import Outdated, basis
-from fairlead.storage.change import Change, existing
-from fairlead.storage.collection import Collection, Page, State
-from fairlead.storage.companion import Companion
+from fairlead.storage.collection import Collection, Page
 from fairlead.storage.delivery import Delivery, Intake
-from fairlead.storage.followers import Follower
-from fairlead.storage.history import History
 from fairlead.storage.log import Log
-from fairlead.storage.log_reader import Past
-from fairlead.storage.pending import Pending
-from fairlead.storage.scans import read_page
+from fairlead.storage.reads import Past, read_page
 from fairlead.storage.selection import Selection
-from fairlead.storage.version import Version
-from fairlead.storage.writes import Writes
+from fairlead.storage.state import History, State
+from fairlead.storage.version import Change, Version, existing
+from fairlead.storage.writes import Companion, Outdated, Pending, Writes, basis
 
 
 class Store:

@@ -1,4 +1,5 @@
-"""One version of a stored object: its bytes, and the labels and fields that selectors need."""
+"""One version of a stored object: its bytes, and the labels and fields that selectors need; and the
+change from one version to the next."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from fairlead.storage.body_metadata import (
 
 if TYPE_CHECKING:
     from fairlead.storage.derived_cache import Forms
-    from fairlead.storage.pending import Pending
+    from fairlead.storage.writes import Pending
 
 _DISK_HEAD = b'{"metadata":{'
 _NO_FACTS: Mapping[str, str] = {}
@@ -291,3 +292,75 @@ def encoded_of(body: bytes) -> bytes:
     start = body.index(_RESOURCE_VERSION)
     end = body.index(b'",', start + len(_RESOURCE_VERSION)) + 2
     return b"{%b%b" % (body[:start], body[end:])
+
+
+# Changes, as delivered to followers and watchers.
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+
+
+class Change:
+    """The versions of a key before and after a revision; None where it did not exist.
+
+    `kind` is the event type for an observer without a selector, `size` the bytes of the content.
+    `frames` caches the encoded watch events, shared by all watchers.
+    """
+
+    __slots__ = (
+        "after",
+        "api_version",
+        "before",
+        "frames",
+        "key",
+        "kind",
+        "resource",
+        "revision",
+        "size",
+    )
+
+    def __init__(
+        self,
+        resource: str,
+        key: str,
+        revision: int,
+        api_version: str,
+        before: Version | None,
+        after: Version | None,
+    ) -> None:
+        self.resource = resource
+        self.key = key
+        self.revision = revision
+        self.api_version = api_version
+        self.before = before
+        self.after = after
+        self.frames: dict[Any, bytes] = {}
+        self.kind = DELETED if after is None else ADDED if before is None else MODIFIED
+        content = after if after is not None else before
+        self.size = len(content.body) if content is not None and content.body is not None else 0
+
+    @property
+    def added(self) -> bool:
+        return self.before is None
+
+    @property
+    def deleted(self) -> bool:
+        return self.after is None
+
+    @property
+    def namespace(self) -> str:
+        return self.key.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition("/")[2]
+
+    def last_body(self) -> bytes:
+        """Return the content before this change, with the revision of this change."""
+        assert self.before is not None
+        assert self.before.body is not None
+        return at_revision(self.before.body, self.revision)
+
+
+def existing(resource: str, version: Version) -> Change:
+    """Return the change that would add an existing object."""
+    return Change(resource, version.key, version.revision, version.api_version, None, version)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar, Token
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
@@ -20,13 +21,52 @@ from fairlead.storage.backend import (
     StorageError,
     Write,
 )
-from fairlead.storage.basis import basis
-from fairlead.storage.collection import Collection, State
-from fairlead.storage.companion import Companion
+from fairlead.storage.collection import Collection
 from fairlead.storage.log import Log, storage_error
 from fairlead.storage.metrics import BATCH_SIZES, COMMIT_SECONDS, COMMITS, QUEUE_DEPTH, REFUSED
-from fairlead.storage.pending import Pending
+from fairlead.storage.state import State
 from fairlead.storage.version import Version, body_of, encode
+
+
+class Companion:
+    """A write to another object that is committed together with the main write, or refused with it.
+    `over` is the version it was made from, None for a new object, which needs `key`. `version` is
+    set when the write is sent."""
+
+    __slots__ = ("collection", "key", "over", "value", "version")
+
+    def __init__(
+        self, collection: Collection, value: dict[str, Any], over: Version | None, key: str = ""
+    ) -> None:
+        self.collection = collection
+        self.value = value
+        self.over = over
+        self.key = over.key if over is not None else key
+        self.version: Version | None = None
+
+
+class Pending:
+    """A version that is not committed yet, and its waiters. Each waiter has its own future, so
+    cancelling one leaves the others."""
+
+    __slots__ = ("collection", "version", "waiters", "write")
+
+    def __init__(self, collection: Collection, version: Version, write: Write) -> None:
+        self.collection = collection
+        self.version = version
+        self.write = write
+        self.waiters: list[asyncio.Future[None]] = []
+
+    def outcome(self) -> asyncio.Future[None]:
+        """Return a future that completes on commit or raises the reason of failure."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiters.append(future)
+        return future
+
+    def answer(self, error: Exception | None) -> None:
+        for waiter in self.waiters:
+            if not waiter.done():
+                waiter.set_result(None) if error is None else waiter.set_exception(error)
 
 
 class Writes:
@@ -196,6 +236,45 @@ def _await_commit(pending: Pending) -> None:
     version = pending.version
     version.commit = pending
     pending.collection.pending[version.key] = version
+
+
+# Optimistic requests write without first fetching the newest state from the log. They decide on the
+# cached state; their writes succeed only if no resource that decisions depend on was written since,
+# on any server: writes to such resources move the *epoch*, a key in the store.
+
+
+class Outdated(Exception):
+    """The epoch moved after the request's basis: nothing was written, and the cache has caught
+    up."""
+
+
+class Basis:
+    """Context manager: writes inside it, including those of tasks started there, rely on the state
+    at `revision` and raise Outdated if the epoch moved since.
+
+    `wrote` is set after a write. Tasks that outlive the block write without the check.
+    """
+
+    __slots__ = ("_token", "revision", "wrote")
+
+    _token: Token[Basis | None]
+
+    def __init__(self, revision: int) -> None:
+        self.revision = revision
+        self.wrote = False
+
+    def __enter__(self) -> Basis:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.revision = 0
+        _current.reset(self._token)
+
+
+_current: ContextVar[Basis | None] = ContextVar("basis", default=None)
+
+basis = _current.get
 
 
 # Group commit: writes that arrive during a commit go into the next one together.

@@ -11,8 +11,7 @@ from fairlead.api.flow_control.configuration import Configuration, Flow
 from fairlead.api.routing import Target
 from fairlead.auth.authentication.user import AUTHENTICATED, MASTERS, User
 from fairlead.base.dialect import KUBERNETES
-from fairlead.storage.change import Change, existing
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version, existing
 
 ALICE = User("alice", "", ("dev", AUTHENTICATED))
 ROBOT = User("system:serviceaccount:shop:robot", "", (AUTHENTICATED,))

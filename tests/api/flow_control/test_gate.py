@@ -18,8 +18,7 @@ from fairlead.api.routing import Target
 from fairlead.auth.authentication.user import AUTHENTICATED, User
 from fairlead.base.dialect import KUBERNETES
 from fairlead.base.errors import StatusError
-from fairlead.storage.change import existing
-from fairlead.storage.version import Version
+from fairlead.storage.version import Version, existing
 from fairlead.wire.incoming.connections import Connections
 from fairlead.wire.incoming.exchange import NOBODY, Exchange
 from fairlead.wire.incoming.limits import Limits

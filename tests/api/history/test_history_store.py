@@ -16,7 +16,7 @@ from fairlead.operations.operation import Operation, RevisionAuthors
 from fairlead.storage import audience as watching
 from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Compacted
-from fairlead.storage.scans import read_page
+from fairlead.storage.reads import read_page
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store

@@ -11,15 +11,14 @@ from typing import Any, cast
 
 from fairlead.operations import update
 from fairlead.storage.audience import Watcher
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.delivery import Intake
 from fairlead.storage.followed import FollowedLog
-from fairlead.storage.pending import Pending
 from fairlead.storage.selection import EVERYTHING, Selection
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
+from fairlead.storage.writes import Pending
 
 _RESOURCE = "core/secrets"
 

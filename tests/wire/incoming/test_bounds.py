@@ -14,8 +14,7 @@ from support.waiting import comes_true
 
 from fairlead.wire.incoming.connections import Connections
 from fairlead.wire.incoming.exchange import BodyTooLarge, Exchange
-from fairlead.wire.incoming.limits import KIB, MIB, Limits
-from fairlead.wire.incoming.memory import TooManyBodies, UnreadOutput
+from fairlead.wire.incoming.limits import KIB, MIB, Limits, TooManyBodies, UnreadOutput
 from fairlead.wire.incoming.protocol import HttpProtocol
 from fairlead.wire.incoming.transfer import read_body, respond_in_pieces, send
 

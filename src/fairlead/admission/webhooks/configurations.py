@@ -11,7 +11,7 @@ from fairlead.admission.webhooks.hooks import Hook, MakeWebhook, hooks_of
 from fairlead.admission.webhooks.match import Match, equivalents, is_exempt, matched, may_match
 from fairlead.auth.authentication.user import is_server
 from fairlead.resources.registry import Resource, Resources
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 logger = logging.getLogger("fairlead")
 

@@ -18,7 +18,7 @@ from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Shapes
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resources
-from fairlead.storage.followers import Follower
+from fairlead.storage.audience import Follower
 from fairlead.wire.outgoing.client_config import (
     ClientConfigError,
     HostCredentials,

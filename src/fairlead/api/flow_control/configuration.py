@@ -16,7 +16,7 @@ from fairlead.auth.authentication.user import User
 from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
 from fairlead.resources.flowcontrol.bootstrap import FLOW_SCHEMAS, PRIORITY_LEVELS
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 _CATCH_ALL = "catch-all"
 _MAX_KEPT, _MAX_BYTES, _LONGEST_KEY = 20_000, 16 * 1024 * 1024, 2048

@@ -12,9 +12,9 @@ from fairlead.api.negotiation import PLAIN_JSON
 from fairlead.api.watch_frames import PIECES, Wire, json_event
 from fairlead.operations.api import Object
 from fairlead.storage.audience import Event, Watcher
-from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
+from fairlead.storage.version import Change
 
 BOOKMARK_EVERY = 30.0
 _UNTIL_KNOWN = 0.02  # seconds until the author of a revision from a shared store is known

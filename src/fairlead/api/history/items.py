@@ -15,8 +15,7 @@ from fairlead.fields.entries import fields_of, identity_of
 from fairlead.fields.field_sets import covers
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Actor, RevisionAuthors
-from fairlead.storage.change import ADDED, Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import ADDED, Change, Version
 
 EXISTING = "EXISTING"  # created before the oldest stored change
 _MAX_MANAGERS = 20

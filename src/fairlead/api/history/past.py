@@ -13,8 +13,7 @@ from fairlead.base.errors import bad_request
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import revision_of
 from fairlead.resources.registry import Resource
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 _MAX_EXAMINED = 20_000  # changes that a request examines; the client continues from there
 

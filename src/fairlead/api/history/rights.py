@@ -11,8 +11,8 @@ from fairlead.auth.authorization.chain import Authorizer
 from fairlead.base.caches import BoundedCache
 from fairlead.operations.api import Api, Object
 from fairlead.resources.registry import Resource
-from fairlead.storage.change import ADDED, Change
 from fairlead.storage.collection import Collection
+from fairlead.storage.version import ADDED, Change
 
 NEVER = 1 << 63  # after every revision
 _UID_BYTES = 36

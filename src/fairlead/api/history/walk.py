@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from fairlead.operations.api import Object
 from fairlead.storage.backend import Compacted
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.log_reader import change_of
+from fairlead.storage.reads import change_of
 from fairlead.storage.store import Store
+from fairlead.storage.version import Change
 
 _CHANGES_A_BATCH = 200
 _NARROWEST, _WIDEST = 500, 64_000  # revisions read from disk at once

@@ -29,7 +29,7 @@ from fairlead.auth.authentication.service_accounts import (
 from fairlead.auth.authentication.tokens import ALGORITHMS
 from fairlead.auth.authentication.websocket_tokens import WebSocketTokens
 from fairlead.base.dialect import Dialect
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 from fairlead.wire.outgoing import json_calls
 from fairlead.wire.outgoing.certificates import BundleError
 from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config

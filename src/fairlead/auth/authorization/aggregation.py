@@ -16,8 +16,7 @@ from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.rules import Rule
 from fairlead.base.slices import TimeSlices
 from fairlead.resources.rules import selector_matches
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 logger = logging.getLogger("fairlead")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.auth.authentication.user import User, account_user_name
 from fairlead.resources.causes import quote
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 # Namespace and name; the namespace of a ClusterRole is empty.
 RoleKey = tuple[str, str]

@@ -18,7 +18,7 @@ from fairlead.auth.authorization.pod_references import (
     volume_secrets,
 )
 from fairlead.base.dialect import Dialect
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 PODS = "core/v1/pods"
 PERSISTENT_VOLUMES = "core/v1/persistentvolumes"

@@ -23,7 +23,7 @@ from fairlead.auth.authorization.rules import (
 )
 from fairlead.base.dialect import Dialect
 from fairlead.resources.causes import quote
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 ROLES = "rbac/v1/roles"
 CLUSTER_ROLES = "rbac/v1/clusterroles"

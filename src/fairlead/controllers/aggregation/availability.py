@@ -13,7 +13,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.apiregistration.api_services import LOCAL, availability
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 _RESYNC = 30.0  # seconds between two probes of a server
 _FIRST_PAUSE = 0.125  # seconds after a failed probe; doubled each time

@@ -14,8 +14,7 @@ from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.custom.definition import DEFINITIONS
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 # Values of the label on our own APIServices: managed at start only, or always.
 _AT_START, _ALWAYS = "onstart", "true"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fairlead.controllers.aggregation.extension import Extension, extension_of
 from fairlead.controllers.namespace_remains import API_SERVICES as API_SERVICES
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 Object = dict[str, Any]
 

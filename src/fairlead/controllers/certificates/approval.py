@@ -23,7 +23,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.certificates.conditions import APPROVED
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 BINDINGS = "rbac/v1/clusterrolebindings"
 _ASK_AGAIN = 300.0  # seconds; authorizers such as webhooks do not announce changes

@@ -18,7 +18,7 @@ from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.certificates.conditions import APPROVED, DENIED, FAILED, conditions_of
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 _DEALT_WITH = 3600.0
 _PENDING = 24 * 3600.0

@@ -24,7 +24,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.certificates.conditions import FAILED
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 logger = logging.getLogger("fairlead.controllers")
 

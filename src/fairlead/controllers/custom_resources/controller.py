@@ -28,7 +28,7 @@ from fairlead.resources.apiextensions.conditions import (
 )
 from fairlead.resources.custom.definition import Definition
 from fairlead.resources.custom.registry import DEFINITIONS, Registry
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 _LOOK_AGAIN = 1.0  # polling interval if the objects are not served and cannot be watched
 _REMOVAL_TIMEOUT = 60.0  # seconds until remaining objects are reported as a failure

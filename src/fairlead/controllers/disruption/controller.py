@@ -29,7 +29,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.eviction import BUDGETS
 from fairlead.resources.custom.definition import DEFINITIONS
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 WORKLOADS = (
     REPLICA_SETS,

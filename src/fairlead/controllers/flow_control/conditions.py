@@ -10,7 +10,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.statuses import condition, find_condition, without_condition
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 MANAGER = "api-priority-and-fairness-config-consumer-v1"
 _KIND = "Dangling"

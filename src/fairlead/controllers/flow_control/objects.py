@@ -27,7 +27,7 @@ from fairlead.resources.flowcontrol.bootstrap import (
 )
 from fairlead.resources.gates import yes_or_no
 from fairlead.resources.storage.shared import same
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 SCHEMAS = "flowcontrol/v1beta2/flowschemas"
 LEVELS = "flowcontrol/v1beta2/prioritylevelconfigurations"

@@ -28,8 +28,7 @@ from fairlead.operations.delete import FOREGROUND, ORPHAN
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.custom.definition import DEFINITIONS
 from fairlead.resources.registry import Resource
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 # States of owners.
 

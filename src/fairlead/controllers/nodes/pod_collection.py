@@ -19,8 +19,7 @@ from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.gates import Gates
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 QUARANTINE = 40.0  # seconds that a node must have been gone
 _UNFINISHED = ("Pending", "Running", "Unknown")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fairlead.auth.authorization.pod_references import node_of as node_of
 from fairlead.operations.api import Api
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
+from fairlead.storage.version import Change
 
 PODS, NODES = "core/v1/pods", "core/v1/nodes"
 _NONE: frozenset[str] = frozenset()

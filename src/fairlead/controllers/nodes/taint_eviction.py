@@ -17,8 +17,7 @@ from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.pods import NO_EXECUTE
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 
 class Taint(NamedTuple):

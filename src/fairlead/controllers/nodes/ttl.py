@@ -13,7 +13,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.controllers.nodes.pods_by_node import NODES
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 
 @dataclass(frozen=True, slots=True)

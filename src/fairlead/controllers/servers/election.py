@@ -22,7 +22,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.write_pipeline import set_fence
 from fairlead.storage.backend import StorageError
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 logger = logging.getLogger("fairlead.controllers")
 

@@ -15,7 +15,7 @@ from fairlead.controllers.servers.election import LEASES
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 _SWEEP = 3600.0
 

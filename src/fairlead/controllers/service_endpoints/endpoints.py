@@ -23,7 +23,7 @@ from fairlead.controllers.service_endpoints.subsets import is_headless, offers_o
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.resources.core.endpoints import LAST_CHANGE
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 ENDPOINTS = "core/v1/endpoints"
 TRUNCATED = "truncated"

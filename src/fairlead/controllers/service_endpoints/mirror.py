@@ -30,7 +30,7 @@ from fairlead.fields.last_applied import ANNOTATION as LAST_APPLIED
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.resources.core.addresses import family_of
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 MANAGER = "endpointslicemirroring-controller.@"
 SKIP = "endpointslice.@/skip-mirror"

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from fairlead.base.dialect import Dialect
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 SLICES = "discovery/v1/endpointslices"
 _MAX_PREFIX_LENGTH = 252  # of a generated name, without the dash

@@ -38,7 +38,7 @@ from fairlead.operations.client import Client
 from fairlead.resources.core.addresses import V4, V6
 from fairlead.resources.core.endpoints import LAST_CHANGE
 from fairlead.resources.discovery.endpoint_slices import HINTS_GATE
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 NODES = "core/v1/nodes"
 MANAGER = "endpointslice-controller.@"

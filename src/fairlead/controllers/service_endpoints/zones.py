@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.quantity import quantity
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 _EXCLUDED = ("node-role.@/control-plane", "node-role.@/master")
 

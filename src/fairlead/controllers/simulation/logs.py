@@ -13,7 +13,7 @@ from fairlead.controllers.simulation.agent.containers import state_of
 from fairlead.controllers.simulation.behaviour import pod_behaviour
 from fairlead.controllers.simulation.simulated_nodes import PODS, SimulatedNodes
 from fairlead.operations.api import LogOptions, Object
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 _FAMILIES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 

@@ -23,7 +23,7 @@ from fairlead.controllers.simulation.node_objects import (
 from fairlead.controllers.simulation.simulated_nodes import LEASES, NODES, SimulatedNodes
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 logger = logging.getLogger("fairlead.controllers.simulation")
 

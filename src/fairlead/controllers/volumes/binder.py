@@ -14,8 +14,7 @@ from fairlead.controllers.volumes.recycler import RECYCLER_NAMESPACE, RECYCLER_P
 from fairlead.controllers.volumes.volume_reconciler import VolumeRules
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 
 class VolumeBinder:

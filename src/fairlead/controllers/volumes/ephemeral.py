@@ -18,7 +18,7 @@ from fairlead.controllers.volumes.pods import (
 )
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 
 class EphemeralClaims:

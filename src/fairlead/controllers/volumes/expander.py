@@ -26,7 +26,7 @@ from fairlead.controllers.volumes.names import (
 from fairlead.controllers.volumes.plugins import Plugins
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 _RESIZING, _PENDING = _STATES = ("Resizing", "FileSystemResizePending")
 _IGNORED = (

@@ -22,7 +22,7 @@ from fairlead.controllers.volumes.pods import (
 )
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 
 class _Protection:

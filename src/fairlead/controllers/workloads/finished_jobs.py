@@ -12,7 +12,7 @@ from fairlead.controllers.workloads.jobs.progress import COMPLETE, FAILED
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 
 def finished_at(job: Object) -> float | None:

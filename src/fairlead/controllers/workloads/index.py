@@ -15,9 +15,8 @@ from fairlead.base.slices import TimeSlices
 from fairlead.controllers.workloads.owners import controller_of
 from fairlead.operations.api import Object
 from fairlead.resources.rules import selector_matches
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 T = TypeVar("T")
 

@@ -26,7 +26,7 @@ from fairlead.controllers.workloads.statuses import write_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.resources.apps.shared import amount
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 REPLICA_SETS, REPLICATION_CONTROLLERS = "apps/v1/replicasets", "core/v1/replicationcontrollers"
 REPLICA_FAILURE = "ReplicaFailure"

@@ -20,7 +20,7 @@ from fairlead.storage.log import Snapshot, Source
 from fairlead.storage.sqlite import format as file_format
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.directory import Directory
-from fairlead.storage.sqlite.files import connect
+from fairlead.storage.sqlite.format import connect
 from fairlead.storage.sqlite.loader import load
 from fairlead.storage.sqlite.log import Sealing
 

@@ -11,10 +11,9 @@ from fairlead.resources.custom.definition import DEFINITIONS as DEFINITIONS
 from fairlead.resources.custom.definition import Converter, CustomKind, Definition, priority
 from fairlead.resources.custom.resource import CustomResource
 from fairlead.resources.registry import GroupVersion, Resource, Resources
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 logger = logging.getLogger("fairlead.definitions")
 

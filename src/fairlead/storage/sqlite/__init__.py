@@ -2,5 +2,5 @@
 
 - `log`: the log under the store
 - `backend`: commits and current rows; `history`: older states
-- `directory`, `files`, `format`, `loader`, `read_only`: the directory and the database file
+- `directory`, `format`, `loader`, `read_only`: the directory and the database file
 """

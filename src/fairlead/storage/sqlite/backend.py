@@ -24,8 +24,15 @@ from fairlead.storage.backend import (
 )
 from fairlead.storage.sqlite import format as file_format
 from fairlead.storage.sqlite.directory import Acknowledged, Directory
-from fairlead.storage.sqlite.files import connect, fault_of, sound
-from fairlead.storage.sqlite.format import COLUMN_COUNT, COLUMNS, Names, OldNames
+from fairlead.storage.sqlite.format import (
+    COLUMN_COUNT,
+    COLUMNS,
+    Names,
+    OldNames,
+    connect,
+    fault_of,
+    sound,
+)
 from fairlead.storage.sqlite.history import SqliteHistory
 
 logger = logging.getLogger("fairlead.storage")

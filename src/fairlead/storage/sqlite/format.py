@@ -5,9 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
 from zlib import crc32
 
-from fairlead.storage.backend import Row, StorageError
+from fairlead.storage.backend import Fault, Row, StorageError
 
 FORMAT = 2
 APPLICATION_ID = 0x0FA1_41EA
@@ -174,3 +176,44 @@ def _old_rows(db: sqlite3.Connection, path: object, old: OldNames) -> Iterator[R
             live.pop(place, None)
         else:
             live[place] = revision
+
+
+# Opening files, and the classification of their errors and rows.
+
+_PASSING = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+}
+_FATAL = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
+
+
+def fault_of(error: BaseException) -> Fault:
+    if isinstance(error, StorageError):
+        return error.fault
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code in _FATAL:
+        return Fault.FATAL
+    if code == sqlite3.SQLITE_READONLY_DBMOVED:
+        return Fault.DOUBTFUL
+    return Fault.PASSING if code & 0xFF in _PASSING else Fault.DOUBTFUL
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open an existing file. The caller serializes use of the connection between threads."""
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=512,
+    )
+
+
+def sound(names: Names, raw: RawRow, path: Path) -> Row:
+    """Decode a row; raises StorageError if its checksum or types are wrong."""
+    row = names.row(raw)
+    if row is None:
+        raise StorageError(f"{path} is damaged at revision {raw[0]}", Fault.FATAL)
+    return row

@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fairlead.storage.backend import Compacted, Fault, Row, Slice, Step, StorageError
-from fairlead.storage.sqlite.files import connect, fault_of, sound
-from fairlead.storage.sqlite.format import COLUMNS, Names
+from fairlead.storage.sqlite.format import COLUMNS, Names, connect, fault_of, sound
 
 _ROWS_A_PIECE = 500
 _BYTES_A_PIECE = 4 << 20

@@ -11,8 +11,7 @@ from pathlib import Path
 from fairlead.storage.backend import Fault, Row, StorageError
 from fairlead.storage.sqlite import format as file_format
 from fairlead.storage.sqlite.directory import Acknowledged, Directory
-from fairlead.storage.sqlite.files import connect, fault_of
-from fairlead.storage.sqlite.format import COLUMN_COUNT, Names
+from fairlead.storage.sqlite.format import COLUMN_COUNT, Names, connect, fault_of
 
 _ROWS_A_COMMIT = 2000
 _INSERT = f"INSERT OR IGNORE INTO log VALUES ({','.join('?' * COLUMN_COUNT)})"

@@ -8,5 +8,5 @@
 - `tls`, `tls_records`, `batches`: TLS between the TCP transport and the protocol, for all
   connections at once
 - `websocket`: frames of RFC 6455
-- `limits`, `memory`: limits per client, and on the memory of all clients together
+- `limits`: limits per client, and on the memory of all clients together
 """

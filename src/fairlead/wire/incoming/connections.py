@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 from fairlead.wire.incoming.exchange import ClientGone, date_line
-from fairlead.wire.incoming.limits import Limits
-from fairlead.wire.incoming.memory import BodyMemory, UnreadOutput
+from fairlead.wire.incoming.limits import BodyMemory, Limits, UnreadOutput
 
 if TYPE_CHECKING:
     from fairlead.wire.incoming.exchange import Exchange

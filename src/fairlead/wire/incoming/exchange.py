@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from fairlead.base.errors import StatusError
-from fairlead.wire.incoming.memory import BodyMemory
+from fairlead.wire.incoming.limits import BodyMemory
 from fairlead.wire.incoming.parser import Head
 
 if TYPE_CHECKING:

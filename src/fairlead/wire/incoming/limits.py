@@ -1,8 +1,15 @@
-"""Limits on the resources a client may use."""
+"""Limits on the resources that a client may use, and on the memory of all clients together."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Iterable
+from time import monotonic
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from fairlead.base.metrics import REGISTRY
 
 KIB, MIB = 1024, 1024 * 1024
 MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDRESS = 10_000, 5_000
@@ -44,3 +51,177 @@ class Limits(NamedTuple):
             self.unread_seconds, self.linger_seconds,
         )  # fmt: skip
         return min(1.0, max(0.02, min(times) / 4))
+
+
+# Memory that clients make the server hold: answers they do not read, and bodies they send. One
+# connection may hold some hundred kilobytes of either, too much if thousands do, so all connections
+# share a total. Above it, the owners that hold most lose connections or wait. The owner of a
+# connection is the user of its last request, or its address before the first one.
+
+logger = logging.getLogger("fairlead.wire.incoming")
+
+CUT_OFF = REGISTRY.counter(
+    "fairlead_http_unread_connections_cut_off",
+    "Connections closed because the client did not read its answers.",
+)
+_LEFT = 0.75  # share of the limit that remains after making room
+_COMPLAIN_EVERY = 60.0
+
+
+class Holder(Protocol):
+    """A connection. `unread` is the number of bytes it holds because a peer does not read."""
+
+    owner: str
+
+    @property
+    def unread(self) -> int: ...
+
+    def abort_soon(self) -> None:
+        """Abort in the next iteration of the event loop."""
+
+
+H = TypeVar("H", bound=Holder)
+
+
+class UnreadOutput(Generic[H]):
+    """Connections whose clients do not read, and the bytes that wait for them. Above `most` bytes
+    in total, the owners that hold most lose connections, the longest unread first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._unread: dict[H, int] = {}  # longest unread first
+        self.total = 0
+        self._complained = float("-inf")
+
+    def note(self, holder: H, size: int) -> None:
+        """Set the number of bytes that a connection holds."""
+        self.total += size - self._unread.get(holder, 0)
+        if size:
+            self._unread[holder] = size
+        else:
+            self._unread.pop(holder, None)
+        if self.total > self._most:
+            self._make_room()
+
+    def count_again(self) -> None:
+        """Refresh all sizes: they shrink without notice as data is sent."""
+        for holder in self._unread:
+            self._unread[holder] = holder.unread
+        self.total = sum(self._unread.values())
+        if self.total > self._most:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        held: Counter[str] = Counter()
+        for holder, size in self._unread.items():
+            held[holder.owner] += size
+        share = max_min_share(held.values(), int(self._most * _LEFT))
+        cut = []
+        for holder, size in self._unread.items():
+            if held[holder.owner] > share:
+                held[holder.owner] -= size
+                cut.append(holder)
+        for holder in cut:
+            self.total -= self._unread.pop(holder)
+            holder.abort_soon()
+        CUT_OFF.add(len(cut))
+        self._complain(len(cut))
+
+    def _complain(self, count: int) -> None:
+        now = monotonic()
+        if now - self._complained >= _COMPLAIN_EVERY:
+            self._complained = now
+            logger.warning(
+                "too many bytes wait for clients that do not read: closing %d connections", count
+            )
+
+
+def max_min_share(held: Iterable[int], room: int) -> int:
+    """Return the equal share per owner that fits in `room`; owners below it leave their rest to
+    others (max-min fairness)."""
+    amounts = sorted(held)
+    for index, amount in enumerate(amounts):
+        share = room // (len(amounts) - index)
+        if amount > share:
+            return share
+        room -= amount
+    return room
+
+
+class TooManyBodies(Exception):
+    """Too many bytes of the owner's other bodies wait already."""
+
+
+class BodyMemory:
+    """Memory for request bodies, reserved before they are read and released after the answer.
+
+    An owner may reserve up to `most_of_an_owner` bytes as long as the total stays below `most`, and
+    one body in any case. Further bodies of the owner wait in a queue, until `most_waiting` bytes of
+    them have arrived; then TooManyBodies is raised.
+    """
+
+    def __init__(self, most: int, most_of_an_owner: int, most_waiting: int) -> None:
+        self._most = most
+        self._most_of_an_owner = most_of_an_owner
+        self._most_waiting = most_waiting
+        self._reserved: Counter[str] = Counter()
+        self._waiting: dict[str, deque[tuple[asyncio.Future[None], int]]] = {}
+        self._waiting_bytes: Counter[str] = Counter()
+        self.total = 0
+
+    def try_to_reserve(self, owner: str, size: int) -> bool:
+        """Reserve without waiting; False if that is not possible."""
+        if owner in self._waiting or not self._fits(owner, size):
+            return False
+        self._take(owner, size)
+        return True
+
+    async def reserve(
+        self, owner: str, size: int, arrived: int, granted: asyncio.Future[None]
+    ) -> None:
+        """Wait for memory for a body that has arrived in part. Raises TooManyBodies, or
+        the exception that another party sets on `granted`."""
+        if self._waiting_bytes[owner] + arrived > self._most_waiting:
+            raise TooManyBodies
+        self._waiting_bytes[owner] += arrived
+        self._waiting.setdefault(owner, deque()).append((granted, size))
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.done() and not granted.cancelled():
+                self.give_back(owner, size)
+            raise
+        finally:
+            self._waiting_bytes[owner] -= arrived
+            self._let_in(owner)
+
+    def give_back(self, owner: str, size: int) -> None:
+        self.total -= size
+        self._reserved[owner] -= size
+        if not self._reserved[owner]:
+            del self._reserved[owner]
+        if owner in self._waiting:
+            self._let_in(owner)
+
+    def _let_in(self, owner: str) -> None:
+        """Grant waiting reservations that fit; drops those whose client is gone."""
+        waiting = self._waiting.get(owner)
+        while waiting and (waiting[0][0].done() or self._fits(owner, waiting[0][1])):
+            granted, size = waiting.popleft()
+            if not granted.done():
+                self._take(owner, size)
+                granted.set_result(None)
+        if not waiting:
+            self._waiting.pop(owner, None)
+            if not self._waiting_bytes[owner]:
+                del self._waiting_bytes[owner]
+
+    def _fits(self, owner: str, size: int) -> bool:
+        own = self._reserved.get(owner, 0)
+        if not own:
+            return True
+        return own + size <= self._most_of_an_owner and self.total + size <= self._most
+
+    def _take(self, owner: str, size: int) -> None:
+        self.total += size
+        self._reserved[owner] += size

@@ -11,7 +11,7 @@ from typing import cast
 from fairlead.wire.incoming.batches import slices_of
 from fairlead.wire.incoming.connections import Application, Connections, UpgradedProtocol, answer
 from fairlead.wire.incoming.exchange import NOBODY, Exchange, Peer, refusal
-from fairlead.wire.incoming.memory import BodyMemory
+from fairlead.wire.incoming.limits import BodyMemory
 from fairlead.wire.incoming.parser import IDLE_READER, Reader, Refused
 
 logger = logging.getLogger("fairlead.wire.incoming")

@@ -14,8 +14,8 @@ from fairlead.base import budget
 from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.quantity import Amount, amount
 from fairlead.storage.collection import Collection
-from fairlead.storage.companion import Companion
 from fairlead.storage.version import Version
+from fairlead.storage.writes import Companion
 
 
 class Quota(NamedTuple):

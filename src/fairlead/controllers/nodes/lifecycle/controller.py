@@ -21,8 +21,7 @@ from fairlead.controllers.nodes.pods_by_node import NODES, PODS, PodsByNode, nod
 from fairlead.controllers.pod_status import copied_over, not_ready, write_status
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 LEASES = "coordination/v1/leases"
 _POD = "/"  # occurs in keys of pods, not in names of nodes

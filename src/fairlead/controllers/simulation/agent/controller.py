@@ -33,8 +33,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.pods import FINISHED
 from fairlead.resources.metadata import MAX_GRACE, deletion_end
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 _MAX_CACHED = 4_096
 _STOPPING = "stopping"

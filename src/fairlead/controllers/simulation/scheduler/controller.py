@@ -35,8 +35,7 @@ from fairlead.controllers.volumes.names import CLAIMS, CLASSES, VOLUMES
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.resources.core.pods import FINISHED
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 logger = logging.getLogger("fairlead.controllers.simulation")
 

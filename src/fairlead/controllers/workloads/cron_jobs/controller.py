@@ -34,7 +34,7 @@ from fairlead.resources.batch.schedule import (
 )
 from fairlead.resources.causes import quote
 from fairlead.resources.registry import Resource
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 CRON_JOBS = "batch/v1/cronjobs"
 _TOO_MANY = 100  # missed runs

@@ -47,7 +47,7 @@ from fairlead.controllers.workloads.replicas import resolved, selector_of
 from fairlead.controllers.workloads.statuses import update_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 DAEMON_SETS = "apps/v1/daemonsets"
 _BURST = 250  # pods created or deleted per sync

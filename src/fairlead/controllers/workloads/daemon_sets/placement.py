@@ -11,9 +11,8 @@ from fairlead.controllers.workloads.daemon_sets.templates import Tolerated
 from fairlead.controllers.workloads.index import Cell, Index
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import NO_EXECUTE, NO_SCHEDULE
-from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 NODES = "core/v1/nodes"
 

@@ -22,7 +22,7 @@ from fairlead.fields.values import copied
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.resources.registry import Resource
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 DEPLOYMENTS = "apps/v1/deployments"
 _RECREATE = "Recreate"

@@ -32,8 +32,7 @@ from fairlead.controllers.workloads.statuses import replace_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.resources.core.pods import FINISHED
-from fairlead.storage.change import Change
-from fairlead.storage.version import Version
+from fairlead.storage.version import Change, Version
 
 JOBS = "batch/v1/jobs"
 _STRAY = "pod "  # prefix of keys of pods whose Job is gone

@@ -26,7 +26,7 @@ from fairlead.controllers.workloads.stateful_sets.sync import Revisions, SetSync
 from fairlead.controllers.workloads.statuses import update_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.storage.change import Change
+from fairlead.storage.version import Change
 
 STATEFUL_SETS = "apps/v1/statefulsets"
 

@@ -17,8 +17,8 @@ from fairlead.codec.types.model import Object as Object
 from fairlead.resources.core.addresses import Network, family_of, parse_address, parse_network
 from fairlead.resources.core.services.fields import HEADLESS, addresses, needs_address, node_ports
 from fairlead.storage.backend import ConditionFailed
-from fairlead.storage.companion import Companion
 from fairlead.storage.store import Store
+from fairlead.storage.writes import Companion
 
 DEFAULT_NETWORKS = "10.0.0.0/24"
 DEFAULT_PORTS = "30000-32767"

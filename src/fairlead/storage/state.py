@@ -1,13 +1,73 @@
-"""Bounds on the kept history: age, bytes in memory and bytes on disk."""
+"""The state of a store: all collections at one revision, and the bounds on their history."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
-from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
 from fairlead.storage.metrics import HISTORY_BYTES
+from fairlead.storage.version import Change
+
+# Base of placeholder revisions where other processes write too; above any real revision.
+PLACEHOLDER_REVISION: Final = 1 << 62
+
+
+class State:
+    """All collections at one revision. `foresees` as in `Log`; `floor` is the oldest revision whose
+    state can be read, from the log if not from memory."""
+
+    def __init__(self, history: History, *, foresees: bool) -> None:
+        self.history = history
+        self.foresees = foresees
+        self.collections: dict[str, Collection] = {}
+        self.revision = 0
+        self.floor = 0
+        self._next_revision = 1
+
+    def collection(self, resource: str) -> Collection:
+        found = self.collections.get(resource)
+        if found is None:
+            found = self.collections[resource] = Collection(resource, self.history.floor)
+        return found
+
+    def begin(self, revision: int, floor: int) -> None:
+        """Start from a loaded state."""
+        self.revision, self.floor = revision, floor
+        self._next_revision = revision + 1 if self.foresees else PLACEHOLDER_REVISION
+
+    @property
+    def next_revision(self) -> int:
+        """The predicted revision of the next write. With a log that foresees, all pending writes
+        have lower ones."""
+        return self._next_revision if self.foresees else self.revision + 1
+
+    def predict_revision(self) -> int:
+        """Return the predicted revision of a write that goes to the log now."""
+        revision = self._next_revision
+        self._next_revision = revision + 1
+        return revision
+
+    def advance_prediction(self) -> None:
+        """Raise the next prediction above the committed revision."""
+        if self._next_revision <= self.revision:
+            self._next_revision = self.revision + 1
+
+    def reset_prediction(self) -> None:
+        """Reuse the revisions predicted for writes that failed."""
+        if self.foresees:
+            self._next_revision = self.revision + 1
+
+    def forget_in_memory(self, floor: int) -> None:
+        """Drop the history up to a revision from memory; the log still has it."""
+        self.history.floor = floor
+        for collection in self.collections.values():
+            collection.forget(floor)
+
+
+# Bounds on the kept history: age, bytes in memory and bytes on disk.
 
 _A_CHANGE = 600  # bytes a change takes beside its bodies
 _LONGEST_INTERVAL = 10.0
