@@ -224,5 +224,5 @@ def test_a_message_is_made_once_for_a_stored_version() -> None:
     assert envelope(first) == ("v1", "ConfigMap", kept[2:])  # behind its key and size
     enveloped_message(resource, form, version)
     assert FORMS.get(version, resource.struct) is kept
-    version.settle_at(8)
+    version.set_revision(8)
     assert envelope(enveloped_message(resource, form, version))[2] == kept[2:].replace(b"7", b"8")

@@ -17,11 +17,11 @@ from fairlead.fields.json_patch import apply_json_patch
 from fairlead.fields.ownership import track_update
 from fairlead.fields.stored_entries import StoredEntry, with_plain_entries
 from fairlead.fields.values import copied
-from fairlead.storage.body_metadata import MIN_CUT
+from fairlead.storage.body_metadata import MIN_CUT_BYTES
 from fairlead.storage.version import Version
 
 FIELDS: FieldSet = {"f:data": {".": {}, "f:a": {}, 'k:{"name":"x"}': {".": {}, "f:b": {}}}}
-LONG: FieldSet = {"f:metadata": {"f:labels": {"f:" + "x" * MIN_CUT: {}}}}
+LONG: FieldSet = {"f:metadata": {"f:labels": {"f:" + "x" * MIN_CUT_BYTES: {}}}}
 VERSIONS = OneVersion("v1", CONFIG_MAP)
 
 

@@ -118,7 +118,7 @@ def test_a_binding_that_always_comes_too_late_is_a_conflict_and_lets_others_run(
         latest = api.store.latest
         made = latest(api.collection(pods), "work/p")
         assert made is not None
-        stale = made.copy_at(made.revision - 1)
+        stale = made.with_revision(made.revision - 1)
         monkeypatch.setattr(api.store, "latest", lambda *place: stale)
         running = asyncio.create_task(others())
         with pytest.raises(StatusError) as refused:

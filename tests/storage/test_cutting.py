@@ -91,7 +91,7 @@ def test_metadata_of_usual_objects_is_found_without_parsing_the_body(
     if managed is not None:
         metadata["managedFields"] = managed
     stored = body(metadata, rest)
-    monkeypatch.setattr(body_metadata, "_end_by_reading", None)
+    monkeypatch.setattr(body_metadata, "_end_by_parsing", None)
     assert orjson.loads(stored[METADATA_START : metadata_end(stored)])["name"] == "a"
 
 

@@ -245,7 +245,7 @@ def test_history_of_a_hot_key_is_freed_from_memory() -> None:
 def test_forgetting_a_long_history_yields_to_the_event_loop() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
-        for number in range(3 * state._CHANGES_A_STEP):
+        for number in range(3 * state._CHANGES_PER_STEP):
             await store.put(things, "a", large(number, 10), store.latest(things, "a"))
         forgetting = asyncio.create_task(store.compact(store.revision))
         lengths: set[int] = set()  # of the history, as others saw it

@@ -107,7 +107,7 @@ def test_derived_cache_with_a_bound_of_zero_keeps_nothing() -> None:
 def test_a_version_that_settles_at_another_revision_has_no_forms(forms: DerivedCache) -> None:
     one = Version("a", 7, "v1", b'"metadata":{"name":"a","resourceVersion":"7"}}')
     forms.keep(one, "protobuf", b"a", _SIZE)
-    one.settle_at(8)
+    one.set_revision(8)
     assert forms.get(one, "protobuf") is None
     assert forms.bytes == 0
 

@@ -59,7 +59,7 @@ def test_version_flags_are_the_same_for_bytes_and_for_objects(
     value = {"metadata": metadata}
     body = body_of(encode(value), 7)
     read, known = Version("n/a", 7, "v1", body), Version("n/a", 7, "v1", body)
-    known.know(value)
+    known.set_facts(value)
     assert (read.hints, known.hints) == (hints, hints)
 
 

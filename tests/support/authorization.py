@@ -63,7 +63,7 @@ class Objects:
         self.writes += 1
         body = body_of(encode(value), self._revision) if value is not None else None
         version = Version(object_key, self._revision, "", body, collection.fields_of)
-        collection.followers.tell_essential(collection.add(version))
+        collection.followers.notify_essential(collection.add(version))
 
     def serves(self, key: str) -> bool:
         return True

@@ -228,7 +228,7 @@ def _content(kind: str, change: Change) -> Version:
         assert change.after is not None
         return change.after
     assert change.before is not None
-    return change.before.copy_at(change.revision)
+    return change.before.with_revision(change.revision)
 
 
 def _json_frame(kind: str, encoded: bytes) -> bytes:

@@ -24,10 +24,10 @@ class FollowerFailed(Exception):
 
 
 class _Registration:
-    __slots__ = ("after", "listener", "lost", "resting", "resync")
+    __slots__ = ("after", "callback", "lost", "resting", "resync")
 
-    def __init__(self, listener: Follower, after: int, resync: Callable[[], None] | None) -> None:
-        self.listener = listener
+    def __init__(self, callback: Follower, after: int, resync: Callable[[], None] | None) -> None:
+        self.callback = callback
         self.after = after
         self.resync = resync
         self.lost = False  # a change since the last resync
@@ -41,51 +41,55 @@ class Followers:
     def __init__(self, resource: str) -> None:
         self._resource = resource
         self._essential: list[_Registration] = []
-        self._others: list[_Registration] = []
+        self._deferred: list[_Registration] = []
         self._failed_before = False
 
     def add(
         self,
-        listener: Follower,
+        callback: Follower,
         after: int,
         *,
         essential: bool,
         resync: Callable[[], None] | None = None,
     ) -> None:
         """Register a listener for changes after a revision."""
-        follower = _Registration(listener, after, resync)
-        (self._essential if essential else self._others).append(follower)
+        registration = _Registration(callback, after, resync)
+        (self._essential if essential else self._deferred).append(registration)
 
-    def remove(self, listener: Follower) -> None:
-        self._essential = [found for found in self._essential if found.listener != listener]
-        self._others = [found for found in self._others if found.listener != listener]
+    def remove(self, callback: Follower) -> None:
+        self._essential = [
+            registration for registration in self._essential if registration.callback != callback
+        ]
+        self._deferred = [
+            registration for registration in self._deferred if registration.callback != callback
+        ]
 
     def clear(self) -> None:
-        self._essential, self._others = [], []
+        self._essential, self._deferred = [], []
 
-    def tell_essential(self, change: Change) -> None:
+    def notify_essential(self, change: Change) -> None:
         """Call the essential followers; raises FollowerFailed."""
-        for follower in self._essential:
+        for registration in self._essential:
             try:
-                follower.listener(change)
+                registration.callback(change)
             except Exception as error:
                 FOLLOWER_FAILURES.add(of=(self._resource,))
-                name = getattr(follower.listener, "__qualname__", repr(follower.listener))
+                name = getattr(registration.callback, "__qualname__", repr(registration.callback))
                 raise FollowerFailed(
                     f"{name} could not take in {self._resource} {change.key} at revision"
                     f" {change.revision}: {type(error).__name__}: {error}"
                 ) from error
 
-    def tell(self, change: Change) -> None:
-        for follower in self._others:
-            if change.revision <= follower.after:
+    def notify(self, change: Change) -> None:
+        for registration in self._deferred:
+            if change.revision <= registration.after:
                 continue  # it saw this object in the replay when it was added
             try:
-                follower.listener(change)
+                registration.callback(change)
             except Exception as error:
-                self._isolate(follower, change, error)
+                self._isolate(registration, change, error)
 
-    def _isolate(self, follower: _Registration, change: Change, error: Exception) -> None:
+    def _isolate(self, registration: _Registration, change: Change, error: Exception) -> None:
         FOLLOWER_FAILURES.add(of=(self._resource,))
         logger.error(
             "a follower of %s failed at %s, revision %d: %s: %s",
@@ -97,30 +101,30 @@ class Followers:
             exc_info=None if self._failed_before else error,
         )
         self._failed_before = True
-        follower.lost = True
-        if follower.resync is not None and not follower.resting:
-            follower.resting = True
-            asyncio.get_running_loop().call_soon(self._resync, follower)
+        registration.lost = True
+        if registration.resync is not None and not registration.resting:
+            registration.resting = True
+            asyncio.get_running_loop().call_soon(self._resync, registration)
 
-    def _resync(self, follower: _Registration) -> None:
+    def _resync(self, registration: _Registration) -> None:
         """Call `resync` of a follower that lost a change, at most once per second."""
-        follower.resting = follower.lost
-        if not follower.lost:
+        registration.resting = registration.lost
+        if not registration.lost:
             return
-        follower.lost = False
-        assert follower.resync is not None
+        registration.lost = False
+        assert registration.resync is not None
         try:
-            follower.resync()
+            registration.resync()
         except Exception as error:
-            follower.lost = True
+            registration.lost = True
             logger.error("a follower of %s cannot resync: %s", self._resource, error)
-        asyncio.get_running_loop().call_later(_RESYNC_PAUSE, self._resync, follower)
+        asyncio.get_running_loop().call_later(_RESYNC_PAUSE, self._resync, registration)
 
 
 # Watchers, by scope and selector.
 
 _ANY = "*"  # stands for all values of a fact; never a valid label value or name
-_MAX_VALUES = 16  # of a clue used to look up a group; each value costs an entry
+_MAX_VALUES = 16  # of a hint used to look up a group; each value costs an entry
 
 Rules = tuple[tuple[Requirement, ...], tuple[Requirement, ...]]
 
@@ -134,7 +138,7 @@ class Group:
         self._selection = selection
         self.watchers: dict[int, Watcher] = {}
 
-    def tell(self, change: Change, alone: bool) -> None:
+    def notify(self, change: Change, alone: bool) -> None:
         watchers = tuple(self.watchers.values())
         try:
             kind = event_type(change, self._selection)
@@ -152,11 +156,11 @@ class Scope:
     requires a value of a fact, or its presence, are checked only for changes of objects that have
     it."""
 
-    __slots__ = ("_by_fact", "_groups", "_others")
+    __slots__ = ("_by_fact", "_groups", "_unindexed")
 
     def __init__(self) -> None:
         self._groups: dict[Rules, Group] = {}
-        self._others: dict[Rules, Group] = {}
+        self._unindexed: dict[Rules, Group] = {}
         self._by_fact: dict[Fact, dict[str, dict[Rules, Group]]] = {}
 
     def __bool__(self) -> bool:
@@ -167,17 +171,17 @@ class Scope:
             yield from group.watchers.values()
 
     @property
-    def everybody(self) -> int:
+    def unindexed_watchers(self) -> int:
         """The number of watchers that check every change, regardless of facts."""
-        return sum(len(group.watchers) for group in self._others.values())
+        return sum(len(group.watchers) for group in self._unindexed.values())
 
     def add(self, watcher: Watcher) -> None:
         rules = watcher.selection.rules
         group = self._groups.get(rules)
         if group is None:
             group = self._groups[rules] = Group(watcher.selection)
-            for place in self._places(watcher.selection):
-                place[rules] = group
+            for table in self._tables(watcher.selection):
+                table[rules] = group
         group.watchers[id(watcher)] = watcher
 
     def remove(self, watcher: Watcher) -> None:
@@ -188,40 +192,44 @@ class Scope:
         group.watchers.pop(id(watcher), None)
         if not group.watchers:
             del self._groups[rules]
-            for place in self._places(watcher.selection):
-                del place[rules]
-            self._clear_places(watcher.selection)
+            for table in self._tables(watcher.selection):
+                del table[rules]
+            self._drop_empty_tables(watcher.selection)
 
-    def tell(self, change: Change, alone: bool) -> None:
-        if self._others:
-            for group in tuple(self._others.values()):
-                group.tell(change, alone)
+    def notify(self, change: Change, alone: bool) -> None:
+        if self._unindexed:
+            for group in tuple(self._unindexed.values()):
+                group.notify(change, alone)
         if self._by_fact:
-            for group in self._concerned(change):
-                group.tell(change, alone)
+            for group in self._matching_groups(change):
+                group.notify(change, alone)
 
-    def _places(self, selection: Selection) -> list[dict[Rules, Group]]:
+    def _tables(self, selection: Selection) -> list[dict[Rules, Group]]:
         """Return the lookup tables that hold a group with this selection."""
-        for fact, values in selection.clues:
+        for fact, values in selection.hints:
             if values is None or len(values) <= _MAX_VALUES:
                 by_value = self._by_fact.setdefault(fact, {})
                 return [by_value.setdefault(value, {}) for value in values or (_ANY,)]
-        return [self._others]
+        return [self._unindexed]
 
-    def _clear_places(self, selection: Selection) -> None:
-        for clue in selection.clues:
-            by_value = self._by_fact.get(clue.fact, {})
-            for value in clue.values or (_ANY,):
+    def _drop_empty_tables(self, selection: Selection) -> None:
+        for hint in selection.hints:
+            by_value = self._by_fact.get(hint.fact, {})
+            for value in hint.values or (_ANY,):
                 if value in by_value and not by_value[value]:
                     del by_value[value]
             if not by_value:
-                self._by_fact.pop(clue.fact, None)
+                self._by_fact.pop(hint.fact, None)
 
-    def _concerned(self, change: Change) -> Iterable[Group]:
-        found: dict[Rules, Group] = {}
+    def _matching_groups(self, change: Change) -> Iterable[Group]:
+        groups: dict[Rules, Group] = {}
         for fact, by_value in self._by_fact.items():
             try:
-                values = {fact.of(one) for one in (change.before, change.after) if one is not None}
+                values = {
+                    fact.of(version)
+                    for version in (change.before, change.after)
+                    if version is not None
+                }
             except Exception:  # each group hits the exception itself and fails its watchers
                 values = set(by_value)
             values.discard(None)
@@ -229,8 +237,8 @@ class Scope:
                 values.add(_ANY)
             for value in values:
                 if value in by_value:
-                    found.update(by_value[value])
-        return found.values()
+                    groups.update(by_value[value])
+        return groups.values()
 
 
 class Audience:
@@ -262,19 +270,19 @@ class Audience:
         """Estimate how many watchers receive a change of a key. Watchers found by facts are not
         counted: they are few for each change."""
         return sum(
-            scope.everybody
-            for name in _concerned_by(key)
+            scope.unindexed_watchers
+            for name in _scopes_of(key)
             if (scope := self._scopes.get(name)) is not None
         )
 
-    def tell(self, change: Change, alone: bool) -> None:
-        for name in _concerned_by(change.key):
+    def notify(self, change: Change, alone: bool) -> None:
+        for name in _scopes_of(change.key):
             scope = self._scopes.get(name)
             if scope is not None:
-                scope.tell(change, alone)
+                scope.notify(change, alone)
 
 
-def _concerned_by(key: str) -> tuple[str, str, str]:
+def _scopes_of(key: str) -> tuple[str, str, str]:
     """Return the names of the scopes that contain a key."""
     return "", key.rpartition("/")[0] + "/", key
 
@@ -396,5 +404,5 @@ class Watcher:
 
     def take(self) -> list[Event]:
         """Return and clear the pending events."""
-        taken, self.pending = self.pending, []
-        return taken
+        events, self.pending = self.pending, []
+        return events

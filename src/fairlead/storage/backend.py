@@ -57,21 +57,21 @@ class Precondition(NamedTuple):
     key: str
     revision: int | Write | None = None
 
-    def wanted(self) -> int | None:
+    def required_revision(self) -> int | None:
         """Return the revision the key must have; None accepts any."""
         if not isinstance(self.revision, Write):
             return self.revision
-        given = self.revision.revision
-        if given is None:
+        revision = self.revision.revision
+        if revision is None:
             return _NEVER
-        return given if self.revision.value is not None else 0  # deleted: no key
+        return revision if self.revision.value is not None else 0  # deleted: no key
 
     def holds(self, revision: int) -> bool:
         """Whether the condition holds if the key has this revision; 0 means it does not exist."""
-        wanted = self.revision
-        if wanted.__class__ is not int:
-            wanted = self.wanted()
-        return revision != 0 if wanted is None else revision == wanted
+        required = self.revision
+        if required.__class__ is not int:
+            required = self.required_revision()
+        return revision != 0 if required is None else revision == required
 
 
 class ConditionFailed(Exception):

@@ -14,15 +14,15 @@ import orjson
 _OPENING = b'"metadata":'
 METADATA_START = len(_OPENING)
 
-_TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _NUMBER = rb"[0-9]++"
-_TEXTS = rb"\{(?:%b:%b,?+)*+\}" % (_TEXT, _TEXT)
-_LIST = rb'\[(?:[^]"]++|%b)*+\]' % _TEXT
+_STRING_MAP = rb"\{(?:%b:%b,?+)*+\}" % (_STRING, _STRING)
+_LIST = rb'\[(?:[^]"]++|%b)*+\]' % _STRING
 _FIELDS_BEFORE_LISTS = (
-    *((name, _TEXT) for name in (b"name", b"generateName", b"namespace", b"uid")),
-    *((b"resourceVersion", _TEXT), (b"generation", _NUMBER), (b"creationTimestamp", _TEXT)),
-    *((b"deletionTimestamp", _TEXT), (b"deletionGracePeriodSeconds", _NUMBER)),
-    *((b"labels", _TEXTS), (b"annotations", _TEXTS)),
+    *((name, _STRING) for name in (b"name", b"generateName", b"namespace", b"uid")),
+    *((b"resourceVersion", _STRING), (b"generation", _NUMBER), (b"creationTimestamp", _STRING)),
+    *((b"deletionTimestamp", _STRING), (b"deletionGracePeriodSeconds", _NUMBER)),
+    *((b"labels", _STRING_MAP), (b"annotations", _STRING_MAP)),
 )
 _BEFORE_LISTS = rb'"metadata":\{' + b"".join(
     rb'(?:"%b":%b,?+)?+' % field for field in _FIELDS_BEFORE_LISTS
@@ -35,22 +35,22 @@ _BEGINNING = re.compile(
     + rb'(?:"ownerReferences":(%b),?)?(?:"finalizers":(%b),?)?' % (_LIST, _LIST)
     + rb"(?:\}|%b)" % re.escape(_MANAGED)
 )
-_BEHIND_A_TEXT, _BRACE = b",:]}", b"}"[0]
+_AFTER_STRING, _BRACE = b",:]}", b"}"[0]
 # Around the set of an entry of managedFields, which is always encoded in the same order of fields.
 _SET = b',"fieldsType":"FieldsV1","fieldsV1":'
 _NEXT, _SUBRESOURCE = b'},{"manager":"', b',"subresource":"'
-_HOLE = b"null"
-MIN_CUT = 1024  # bytes of managedFields; parsing fewer is faster than cutting them
+_NULL = b"null"
+MIN_CUT_BYTES = 1024  # bytes of managedFields; parsing fewer is faster than cutting them
 
 
 def metadata_end(body: bytes) -> int:
     """Return the offset where the metadata ends; it begins at METADATA_START."""
-    return _ends(body)[1]
+    return _bounds(body)[1]
 
 
 def without_managed_fields(body: bytes) -> tuple[bytes, int]:
     """Return a body without managedFields, often half of it, and the end of its metadata."""
-    managed, end = _ends(body)
+    managed, end = _bounds(body)
     if managed == end:
         return body, end
     return b"%b}%b" % (body[:managed].removesuffix(b","), body[end:]), end
@@ -60,29 +60,29 @@ def without_field_sets(body: bytes) -> tuple[bytes, list[bytes]]:
     """Return a body with null in place of the set of each entry of managedFields, and the sets.
     There are none if managedFields are short. The caller must check that the parsed entries have as
     many nulls: a name in a set may look like the text around it."""
-    found = body.find(_MANAGED)
-    if found < 0 or body.find(b"]", found) - found < MIN_CUT:
+    position = body.find(_MANAGED)
+    if position < 0 or body.find(b"]", position) - position < MIN_CUT_BYTES:
         return body, []
-    managed, end = _ends(body)
+    managed, end = _bounds(body)
     if managed == end:
         return body, []
     end -= 2  # before the end of the list and of the metadata
     parts: list[bytes] = []
     sets: list[bytes] = []
-    done = 0
-    found = body.find(_SET, managed, end)
-    while found >= 0:
-        start = found + len(_SET)
-        found = body.find(_SET, start, end)
-        stop = body.rfind(_NEXT, start, found) if found >= 0 else end - 1
+    copied = 0
+    position = body.find(_SET, managed, end)
+    while position >= 0:
+        start = position + len(_SET)
+        position = body.find(_SET, start, end)
+        stop = body.rfind(_NEXT, start, position) if position >= 0 else end - 1
         if stop >= 0 and body[stop - 1] != _BRACE:
             stop = body.rfind(_SUBRESOURCE, start, stop)
         if stop < 0:
             return body, []
-        parts += (body[done:start], _HOLE)
+        parts += (body[copied:start], _NULL)
         sets.append(body[start:stop])
-        done = stop
-    return b"".join((*parts, body[done:])), sets
+        copied = stop
+    return b"".join((*parts, body[copied:])), sets
 
 
 def owner_references(body: bytes) -> list[dict[str, Any]]:
@@ -102,24 +102,28 @@ def _list(body: bytes, name: str, group: int) -> list[Any]:
     return orjson.loads(encoded) if encoded is not None else []
 
 
-def _ends(body: bytes) -> tuple[int, int]:
+def _bounds(body: bytes) -> tuple[int, int]:
     """Return the offsets of managedFields and of the end of the metadata; both are the end if there
     are no managedFields."""
     beginning = _BEGINNING.match(body)
     if beginning is None:
-        end = _end_by_reading(body)
+        end = _end_by_parsing(body)
         return end, end
-    at = beginning.end()
-    if not body.endswith(_MANAGED, 0, at):
-        return at, at
-    managed, end = at - len(_MANAGED), body.find(b"]", at) + 2
+    end_of_match = beginning.end()
+    if not body.endswith(_MANAGED, 0, end_of_match):
+        return end_of_match, end_of_match
+    managed, end = end_of_match - len(_MANAGED), body.find(b"]", end_of_match) + 2
     # The first "]" ends the list unless the list contains lists, or the "]" is inside a string. In
     # a string, the next quote would close it, and no key could follow.
-    ends = body.startswith(b',"', end) and body[end + 2] not in _BEHIND_A_TEXT
-    if (ends or end + 1 == len(body)) and body[end - 1] == _BRACE and b"[" not in body[at:end]:
+    ends = body.startswith(b',"', end) and body[end + 2] not in _AFTER_STRING
+    if (
+        (ends or end + 1 == len(body))
+        and body[end - 1] == _BRACE
+        and b"[" not in body[end_of_match:end]
+    ):
         return managed, end
-    return managed, _end_by_reading(body)
+    return managed, _end_by_parsing(body)
 
 
-def _end_by_reading(body: bytes) -> int:
+def _end_by_parsing(body: bytes) -> int:
     return METADATA_START + len(orjson.dumps(orjson.loads(b"{" + body)["metadata"]))

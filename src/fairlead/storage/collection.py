@@ -60,14 +60,14 @@ class Collection:
         self.followers = Followers(resource)
         self.heads: dict[str, Version] = {}
         self.keys: SortedList[str] = SortedList()
-        self._graves = 0
+        self._tombstones = 0
         self._history: list[Change] = []
         self._older: dict[str, list[Version]] = {}  # superseded versions after the floor, by key
         self.audience = Audience()
         self.indexes = Indexes()
 
     def __len__(self) -> int:
-        return len(self.heads) - self._graves
+        return len(self.heads) - self._tombstones
 
     @property
     def bytes(self) -> int:
@@ -108,11 +108,11 @@ class Collection:
             else:
                 older.append(before)
             if before.body is None:
-                self._graves -= 1
+                self._tombstones -= 1
                 before = None
         after: Version | None = version
         if version.body is None:
-            self._graves += 1
+            self._tombstones += 1
             after = None
         self.heads[key] = version
         if self.indexes:
@@ -126,19 +126,19 @@ class Collection:
         """Replace the state by a snapshot at a revision; the changes in between are unknown.
         Returns the difference; watchers expire."""
         old = {key: head for key, head in self.heads.items() if head.body is not None}
-        self.heads, self._history, self._older, self._graves = {}, [], {}, 0
+        self.heads, self._history, self._older, self._tombstones = {}, [], {}, 0
         self.indexes.clear()
         self.load(versions)
         self.floor = self.last_revision = revision
         for watcher in list(self.audience):
             watcher.expire(Compacted(revision))
-        made = []
+        changes = []
         for version in versions:
             before = old.pop(version.key, None)
             if before is None or before.revision != version.revision:
-                made.append(self._change(version.key, version.revision, before, version))
-        made += (self._change(key, revision, before, None) for key, before in old.items())
-        return made
+                changes.append(self._change(version.key, version.revision, before, version))
+        changes += (self._change(key, revision, before, None) for key, before in old.items())
+        return changes
 
     def _change(
         self, key: str, revision: int, before: Version | None, after: Version | None
@@ -150,9 +150,9 @@ class Collection:
     def publish(self, change: Change, *, alone: bool = False) -> None:
         """Notify non-essential followers and watchers; their exceptions are not raised here.
         `alone`: no other change is queued that a watcher could send in the same batch."""
-        self.followers.tell(change)
+        self.followers.notify(change)
         if self.audience:
-            self.audience.tell(change, alone)
+            self.audience.notify(change, alone)
 
     def events_after(self, revision: int) -> list[Change]:
         return self._history[bisect_right(self._history, revision, key=_revision) :]
@@ -162,15 +162,15 @@ class Collection:
         head = self.heads.get(key)
         if head is None:
             return []
-        found: list[Change] = []
+        changes: list[Change] = []
         before: Version | None = None
         for version in (*self._older.get(key, ()), head):
             after = version if version.body is not None else None
             if version.revision > self.floor:
                 revision, api_version = version.revision, version.api_version
-                found.append(Change(self.resource, key, revision, api_version, before, after))
+                changes.append(Change(self.resource, key, revision, api_version, before, after))
             before = after
-        return found
+        return changes
 
     def version_at(self, key: str, revision: int) -> Version | None:
         """Return the version of a key at a revision, which must not be below the floor."""
@@ -186,30 +186,30 @@ class Collection:
         """Return all live versions of a namespace (empty: all namespaces) in key order."""
         within = namespace or selection.namespace or ""
         if within and selection.name is not None:
-            found = self.get(f"{within}/{selection.name}")
-            return [found] if found is not None and selection.matches(found) else []
+            named = self.get(f"{within}/{selection.name}")
+            return [named] if named is not None and selection.matches(named) else []
         versions = self.candidates(within, selection)
         if selection:
             return [version for version in versions if selection.matches(version)]
-        if self._graves:
+        if self._tombstones:
             return [version for version in versions if version.body is not None]
         return versions
 
     def candidates(self, namespace: str, selection: Selection) -> list[Version]:
         """Return a superset of the selected heads, from an index if that is smaller."""
-        keys = self._indexed(namespace, selection)
+        keys = self._keys_from_index(namespace, selection)
         heads = self.heads
         return [heads[key] for key in (self._range(namespace) if keys is None else sorted(keys))]
 
-    def _indexed(self, namespace: str, selection: Selection) -> list[str] | None:
+    def _keys_from_index(self, namespace: str, selection: Selection) -> list[str] | None:
         """Return the keys an index finds; None if there is no index or it saves nothing."""
         best = self.indexes.best(selection) if self.indexes and selection else None
         if best is None:
             return None
-        index, clue = best
-        if index.count(clue.values) >= self.count_in(namespace):
+        index, hint = best
+        if index.count(hint.values) >= self.count_in(namespace):
             return None
-        keys = index.keys(clue.values)
+        keys = index.keys(hint.values)
         if not namespace:
             return keys
         start = f"{namespace}/"
@@ -226,24 +226,24 @@ class Collection:
         """Return all live versions of a namespace, pending ones included."""
         if not self.pending:
             return self.current(namespace)
-        found = {version.key: version for version in self.current(namespace)}
+        versions = {version.key: version for version in self.current(namespace)}
         for key, version in self.pending.items():
             if version.namespace == namespace:
-                found[key] = version
-        return [version for version in found.values() if version.body is not None]
+                versions[key] = version
+        return [version for version in versions.values() if version.body is not None]
 
     def keys_at(
         self, namespace: str, selection: Selection, revision: int, after: str | None
     ) -> Iterable[str]:
         """Return the keys above `after` whose objects may be selected at a revision."""
-        indexed = self._indexed(namespace, selection)
+        indexed = self._keys_from_index(namespace, selection)
         if indexed is None:
             return self._range(namespace, after)
         low, high = key_range(namespace)
-        found = {*indexed, *(change.key for change in self.events_after(revision))}
+        keys = {*indexed, *(change.key for change in self.events_after(revision))}
         return sorted(
             key
-            for key in found
+            for key in keys
             if key >= low and (high is None or key < high) and (after is None or key > after)
         )
 
@@ -258,8 +258,8 @@ class Collection:
 
     def _older_at(self, key: str, revision: int) -> Version | None:
         older = self._older.get(key, [])
-        at = bisect_right(older, revision, key=_revision)
-        return older[at - 1] if at else None
+        index = bisect_right(older, revision, key=_revision)
+        return older[index - 1] if index else None
 
     def count_after(self, namespace: str, key: str, revision: int) -> int:
         """Count the objects of the state at `revision` with keys above `key`: today's count
@@ -267,14 +267,14 @@ class Collection:
         high = self.keys.bisect_left(f"{namespace}{_AFTER_SLASH}") if namespace else None
         low = self.keys.bisect_right(key)
         count = (high if high is not None else len(self.keys)) - low
-        if self._graves:
+        if self._tombstones:
             heads = self.heads
-            count -= sum(heads[found].body is None for found in self._range(namespace, key))
+            count -= sum(heads[other].body is None for other in self._range(namespace, key))
         changed = {change.key for change in self.events_after(revision)}
-        for found in changed:
-            if found > key and (not namespace or found.startswith(f"{namespace}/")):
-                then = next(self.state_at([found], revision), None)
-                count += (then is not None) - (self.get(found) is not None)
+        for changed_key in changed:
+            if changed_key > key and (not namespace or changed_key.startswith(f"{namespace}/")):
+                past = next(self.state_at([changed_key], revision), None)
+                count += (past is not None) - (self.get(changed_key) is not None)
         return count
 
     def forget(self, floor: int) -> None:
@@ -295,7 +295,7 @@ class Collection:
             if head.body is None:
                 del self.heads[key]
                 self.keys.remove(key)
-                self._graves -= 1
+                self._tombstones -= 1
             return
         older = self._older[key]
         # The newest version at or below the floor belongs to the state at the floor.
@@ -339,24 +339,24 @@ class Index:
         value = self.fact.of(version)
         if value is None:
             return
-        known = self._by_value.get(value)
-        if known is None:
+        indexed = self._by_value.get(value)
+        if indexed is None:
             self._by_value[value] = version.key
-        elif version.key in self._of(value):
+        elif version.key in self._keys_of(value):
             return
-        elif isinstance(known, set):
-            known.add(version.key)
+        elif isinstance(indexed, set):
+            indexed.add(version.key)
         else:
-            self._by_value[value] = {known, version.key}
+            self._by_value[value] = {indexed, version.key}
         self._size += 1
 
     def drop(self, version: Version) -> None:
         value = self.fact.of(version)
-        if value is None or version.key not in self._of(value):
+        if value is None or version.key not in self._keys_of(value):
             return
-        known = self._by_value[value]
-        if isinstance(known, set) and len(known) > 1:
-            known.remove(version.key)
+        indexed = self._by_value[value]
+        if isinstance(indexed, set) and len(indexed) > 1:
+            indexed.remove(version.key)
         else:
             del self._by_value[value]
         self._size -= 1
@@ -364,15 +364,15 @@ class Index:
     def count(self, values: Iterable[str] | None) -> int:
         if values is None:
             return self._size
-        return sum(len(self._of(value)) for value in values)
+        return sum(len(self._keys_of(value)) for value in values)
 
     def keys(self, values: Iterable[str] | None) -> list[str]:
-        wanted = self._by_value if values is None else values
-        return [key for value in wanted for key in self._of(value)]
+        chosen = self._by_value if values is None else values
+        return [key for value in chosen for key in self._keys_of(value)]
 
-    def _of(self, value: str) -> Keys[str]:
-        known = self._by_value.get(value, ())
-        return (known,) if isinstance(known, str) else known
+    def _keys_of(self, value: str) -> Keys[str]:
+        indexed = self._by_value.get(value, ())
+        return (indexed,) if isinstance(indexed, str) else indexed
 
 
 class Indexes:
@@ -401,16 +401,16 @@ class Indexes:
 
     def best(self, selection: Selection) -> tuple[Index, IndexHint] | None:
         """Return the index with the fewest candidates for a selection, None if there is none."""
-        made = self.built
-        usable = [(made[clue.fact], clue) for clue in selection.clues if clue.fact in made]
+        built = self.built
+        usable = [(built[hint.fact], hint) for hint in selection.hints if hint.fact in built]
         if not usable:
             return None
-        index, clue = min(usable, key=lambda one: one[0].count(one[1].values))
+        index, hint = min(usable, key=lambda candidate: candidate[0].count(candidate[1].values))
         self.built.move_to_end(index.fact)
-        return index, clue
+        return index, hint
 
     def begin(self, fact: Fact) -> Index:
-        """Start an index that `build_index` fills; changes are added to it from now on."""
+        """Start an index that `prepare_index` fills; changes are added to it from now on."""
         index = self.building[fact] = Index(fact)
         return index
 

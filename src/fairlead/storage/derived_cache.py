@@ -24,15 +24,15 @@ _LARGEST_SHARE = 8  # larger than limit / 8: not kept
 class Forms(dict[Hashable, Any]):
     """The derived values of one version, by form key."""
 
-    __slots__ = ("__weakref__", "_keeper", "generation", "size")
+    __slots__ = ("__weakref__", "_cache", "generation", "size")
 
-    def __init__(self, keeper: DerivedCache) -> None:
-        self._keeper = keeper
+    def __init__(self, cache: DerivedCache) -> None:
+        self._cache = cache
         self.generation = 0
         self.size = 0
 
     def __del__(self) -> None:
-        self._keeper.let_go(self)
+        self._cache.release(self)
 
 
 class DerivedCache:
@@ -41,16 +41,16 @@ class DerivedCache:
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
         self._bytes = 0
-        self._gone: list[int] = []  # sizes freed with their version and not yet subtracted
+        self._freed_sizes: list[int] = []  # sizes freed with their version and not yet subtracted
         self._generation = 1
         self._young: dict[int, ref[Forms]] = {}
         self._old: dict[int, ref[Forms]] = {}
 
     @property
     def bytes(self) -> int:
-        gone = self._gone
-        while gone:
-            self._bytes -= gone.pop()
+        freed = self._freed_sizes
+        while freed:
+            self._bytes -= freed.pop()
         return self._bytes
 
     def get(self, version: Version, form: Hashable) -> Any:
@@ -92,7 +92,7 @@ class DerivedCache:
         self._bytes += size
         FORMS_MADE.add()
         if self._bytes > self.limit:
-            self._make_room()
+            self._evict()
 
     def _renew(self, forms: Forms) -> None:
         """Move forms to the young generation."""
@@ -100,7 +100,7 @@ class DerivedCache:
         self._young[id(forms)] = ref(forms)
         forms.generation = self._generation
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         while self.bytes > self.limit:
             if not self._old:
                 if not self._young:
@@ -114,13 +114,13 @@ class DerivedCache:
                 forms.clear()
                 forms.size = forms.generation = 0
 
-    def let_go(self, forms: Forms) -> None:
+    def release(self, forms: Forms) -> None:
         """Account for forms whose version was freed. Called from `__del__`: in any thread, at any
         point of the program."""
         self._old.pop(id(forms), None)
         self._young.pop(id(forms), None)
         if forms.size:
-            self._gone.append(forms.size)
+            self._freed_sizes.append(forms.size)
 
 
 FORMS = DerivedCache()

@@ -35,15 +35,15 @@ _SIZE_EVERY = 30.0
 
 
 class _Group:
-    """Writes of one commit, and the groups that build on them and wait."""
+    """Writes of one commit, and the groups that build on them (`dependents`)."""
 
-    __slots__ = ("behind", "ended", "pending", "waits_for")
+    __slots__ = ("dependencies", "dependents", "failed", "pending")
 
     def __init__(self, pending: Sequence[Pending]) -> None:
         self.pending = pending
-        self.behind: list[_Group] = []
-        self.waits_for = 0
-        self.ended = False
+        self.dependents: list[_Group] = []
+        self.dependencies = 0  # groups that must be committed before this one is sent
+        self.failed = False
 
 
 class FollowedLog:
@@ -65,9 +65,9 @@ class FollowedLog:
         self._measuring: asyncio.Task[None] | None = None
         self._groups: dict[Write, _Group] = {}  # by write, while its outcome is unknown
         self._writing: set[asyncio.Task[None]] = set()
-        self._asking: asyncio.Task[None] | None = None
-        self._curious: list[asyncio.Future[int]] = []  # readers that need the next request
-        self._unseen = Unseen(_LONGEST_WAIT, self._give_up)
+        self._fetching: asyncio.Task[None] | None = None
+        self._readers: list[asyncio.Future[int]] = []  # wait for the answer to the next request
+        self._unseen = Unseen(_LONGEST_WAIT, self._fail_unseen)
         self._closed = False
         self._size = 0
 
@@ -95,18 +95,18 @@ class FollowedLog:
     async def _follow(self) -> None:
         pause = _FIRST_PAUSE
         while True:
-            begun = self._cache.revision
+            start = self._cache.revision
             try:
-                await self._take_feed()
+                await self._read_feed()
             except Compacted:
                 await self._rebuild()
             except Exception as raised:
                 self._lost(storage_error(raised))
             FEED_RESTARTS.add()
-            pause = _FIRST_PAUSE if self._cache.revision > begun else min(pause * 2, _LONGEST_PAUSE)
+            pause = _FIRST_PAUSE if self._cache.revision > start else min(pause * 2, _LONGEST_PAUSE)
             await asyncio.sleep(pause * (0.5 + random.random()))
 
-    async def _take_feed(self) -> None:
+    async def _read_feed(self) -> None:
         async for revision, rows in self._source.feed(self._cache.revision):
             if not self.healthy:
                 logger.warning("the feed of the store works again, at revision %d", revision)
@@ -138,16 +138,16 @@ class FollowedLog:
     def write_together(self, group: Sequence[Pending]) -> None:
         if self._closed:
             raise StorageError("the server is shutting down", Fault.PASSING)
-        made = _Group(group)
-        for earlier in _earlier([pending.write for pending in group]):
-            found = self._groups.get(earlier)
-            if found is not None:
-                found.behind.append(made)
-                made.waits_for += 1
+        new_group = _Group(group)
+        for earlier in _dependencies_of([pending.write for pending in group]):
+            earlier_group = self._groups.get(earlier)
+            if earlier_group is not None:
+                earlier_group.dependents.append(new_group)
+                new_group.dependencies += 1
         for pending in group:
-            self._groups[pending.write] = made
-        if not made.waits_for:
-            self._send(made)
+            self._groups[pending.write] = new_group
+        if not new_group.dependencies:
+            self._send(new_group)
 
     def _send(self, group: _Group) -> None:
         task = asyncio.get_running_loop().create_task(self._write(group))
@@ -158,14 +158,16 @@ class FollowedLog:
         writes = [pending.write for pending in group.pending]
         try:
             if None in map(Write.expected_revision, writes):
-                raise _refusal(writes, {one for one in _earlier(writes) if one.revision is None})
+                raise _refusal(
+                    writes, {write for write in _dependencies_of(writes) if write.revision is None}
+                )
             revisions = await self._source.write(writes)
         except (Conflict, ConditionFailed) as refusal:
             await self._refuse(group, refusal)
         except Exception as raised:
             self._end(group, storage_error(raised))
         else:
-            self._given(group, revisions)
+            self._record_revisions(group, revisions)
             self._unseen.add(group.pending, revisions)
             self._answer_seen()
 
@@ -174,19 +176,19 @@ class FollowedLog:
         for group, revisions in self._unseen.take(self._cache.revision):
             self._cache.answered(group, revisions)
 
-    def _give_up(self, group: Sequence[Pending]) -> None:
+    def _fail_unseen(self, group: Sequence[Pending]) -> None:
         self._cache.refused(group, Unanswered(_UNFOLLOWED, Fault.PASSING))
 
-    def _given(self, group: _Group, revisions: Sequence[int]) -> None:
+    def _record_revisions(self, group: _Group, revisions: Sequence[int]) -> None:
         """Record the revisions of a group and send the groups that build on it."""
         for pending, revision in zip(group.pending, revisions, strict=True):
             pending.write.revision = revision
             del self._groups[pending.write]
-        behind, group.behind = group.behind, []
-        for one in behind:
-            one.waits_for -= 1
-            if not one.waits_for and not one.ended:
-                self._send(one)
+        dependents, group.dependents = group.dependents, []
+        for dependent in dependents:
+            dependent.dependencies -= 1
+            if not dependent.dependencies and not dependent.failed:
+                self._send(dependent)
 
     async def _refuse(self, group: _Group, refusal: Conflict | ConditionFailed) -> None:
         """Fail a group once the cache shows the reason: a retry must see it."""
@@ -200,27 +202,29 @@ class FollowedLog:
     def _end(self, group: _Group, error: Exception) -> None:
         """Fail a group and all groups that build on it in one step: a retry in between would build
         on lost writes."""
-        ended = [group]
-        for one in ended:
-            one.ended = True
-            ended += (each for each in one.behind if each not in ended)
-            for pending in one.pending:
+        failed = [group]
+        for failed_group in failed:
+            failed_group.failed = True
+            failed += (
+                dependent for dependent in failed_group.dependents if dependent not in failed
+            )
+            for pending in failed_group.pending:
                 self._groups.pop(pending.write, None)
-        lost = {pending.write for one in ended for pending in one.pending}
+        lost = {pending.write for failed_group in failed for pending in failed_group.pending}
         errors = [error]
-        if isinstance(error, Unanswered):  # the groups behind it were never sent
+        if isinstance(error, Unanswered):  # its dependents were never sent
             error = StorageError(str(error), error.fault)
-        for one in ended[1:]:
-            writes = [pending.write for pending in one.pending]
+        for failed_group in failed[1:]:
+            writes = [pending.write for pending in failed_group.pending]
             errors.append(error if isinstance(error, StorageError) else _refusal(writes, lost))
-        for one, why in reversed(list(zip(ended, errors, strict=True))):
-            self._cache.refused(one.pending, why)
+        for failed_group, reason in reversed(list(zip(failed, errors, strict=True))):
+            self._cache.refused(failed_group.pending, reason)
 
     async def _reach(self, revision: int) -> None:
         if revision > self._cache.revision and not await self._cache.wait_for(
             revision, _LONGEST_WAIT
         ):
-            raise _unfollowed()
+            raise _not_followed()
 
     def is_current(self) -> bool:
         newest = self._source.newest()
@@ -231,38 +235,38 @@ class FollowedLog:
         if newest is None:
             loop = asyncio.get_running_loop()
             answer: asyncio.Future[int] = loop.create_future()
-            self._curious.append(answer)
-            if self._asking is None:
-                self._asking = loop.create_task(self._ask())
+            self._readers.append(answer)
+            if self._fetching is None:
+                self._fetching = loop.create_task(self._fetch_newest())
             newest = await answer
         if newest > self._cache.revision:
             await self._reach(newest)
 
-    async def _ask(self) -> None:
+    async def _fetch_newest(self) -> None:
         """Request the newest revision for all waiting readers. A reader that arrives during a
         request waits for the next one, since the running answer may be older than its call."""
-        while self._curious:
-            await self._gather()
-            asking, self._curious = self._curious, []
+        while self._readers:
+            await self._await_more_readers()
+            waiting, self._readers = self._readers, []
             try:
                 newest = await self._source.ask_newest()
             except Exception as raised:
-                for answer in asking:
+                for answer in waiting:
                     if not answer.done():
                         answer.set_exception(storage_error(raised))
             else:
-                for answer in asking:
+                for answer in waiting:
                     if not answer.done():
                         answer.set_result(newest)
-        self._asking = None
+        self._fetching = None
 
-    async def _gather(self) -> None:
+    async def _await_more_readers(self) -> None:
         """Let more readers join, for up to 2 ms, as long as each iteration of the event loop brings
         some: the request costs about as much as the rest of a read."""
         loop = asyncio.get_running_loop()
-        ends, known = loop.time() + _LONGEST_GATHERING, 0
-        while known < len(self._curious) and loop.time() < ends:
-            known = len(self._curious)
+        deadline, count = loop.time() + _LONGEST_GATHERING, 0
+        while count < len(self._readers) and loop.time() < deadline:
+            count = len(self._readers)
             await asyncio.sleep(0)
 
     async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
@@ -309,16 +313,16 @@ class FollowedLog:
         await self._source.close()
 
 
-def _unfollowed() -> StorageError:
+def _not_followed() -> StorageError:
     return StorageError(_UNFOLLOWED, Fault.PASSING)
 
 
-def _earlier(writes: Sequence[Write]) -> Iterator[Write]:
+def _dependencies_of(writes: Sequence[Write]) -> Iterator[Write]:
     """Yield the pending writes whose revisions these writes need."""
     for write in writes:
-        for found in (write.expected, *(one.revision for one in write.requires)):
-            if isinstance(found, Write):
-                yield found
+        for expected in (write.expected, *(condition.revision for condition in write.requires)):
+            if isinstance(expected, Write):
+                yield expected
 
 
 def _refusal(writes: Sequence[Write], lost: AbstractSet[object]) -> Conflict | ConditionFailed:
@@ -327,9 +331,9 @@ def _refusal(writes: Sequence[Write], lost: AbstractSet[object]) -> Conflict | C
     first, *others = writes
     if first.expected in lost:
         return Conflict(first.key)
-    for one in others:
-        if one.expected in lost:
-            return ConditionFailed(Precondition(one.resource, one.key, one.expected))
+    for write in others:
+        if write.expected in lost:
+            return ConditionFailed(Precondition(write.resource, write.key, write.expected))
     for condition in first.requires:
         if condition.revision in lost:
             return ConditionFailed(condition)
@@ -342,11 +346,11 @@ Group = Sequence[Pending]
 
 
 class Unseen:
-    """Groups by revision. `on_late` gets the groups that the feed does not deliver within `longest`
+    """Groups by revision. `on_late` gets the groups that the feed does not deliver within `timeout`
     seconds; all share one timer."""
 
-    def __init__(self, longest: float, on_late: Callable[[Group], None]) -> None:
-        self._longest = longest
+    def __init__(self, timeout: float, on_late: Callable[[Group], None]) -> None:
+        self._timeout = timeout
         self._on_late = on_late
         self._waiting: list[tuple[int, int, float, Group, Sequence[int]]] = []  # a heap
         self._count = 0  # tie-breaker for equal revisions
@@ -358,14 +362,14 @@ class Unseen:
     @property
     def last(self) -> int:
         """The newest revision waited for."""
-        return max((one[0] for one in self._waiting), default=0)
+        return max((entry[0] for entry in self._waiting), default=0)
 
     def add(self, group: Group, revisions: Sequence[int]) -> None:
         loop = asyncio.get_running_loop()
         self._count += 1
         heappush(self._waiting, (max(revisions), self._count, loop.time(), group, revisions))
         if self._timer is None:
-            self._timer = loop.call_later(self._longest, self._look)
+            self._timer = loop.call_later(self._timeout, self._expire)
 
     def take(self, revision: int) -> Iterator[tuple[Group, Sequence[int]]]:
         """Remove and yield the groups up to a revision, in order."""
@@ -373,17 +377,17 @@ class Unseen:
             *_, group, revisions = heappop(self._waiting)
             yield group, revisions
 
-    def _look(self) -> None:
+    def _expire(self) -> None:
         loop = asyncio.get_running_loop()
         self._timer = None
-        oldest = loop.time() - self._longest
-        late = [one for one in self._waiting if one[2] <= oldest]
-        self._waiting = sorted(one for one in self._waiting if one[2] > oldest)
+        oldest = loop.time() - self._timeout
+        late = [entry for entry in self._waiting if entry[2] <= oldest]
+        self._waiting = sorted(entry for entry in self._waiting if entry[2] > oldest)
         if self._waiting:
-            next_one = min(one[2] for one in self._waiting)
-            self._timer = loop.call_at(next_one + self._longest, self._look)
-        for one in late:
-            self._on_late(one[3])
+            oldest_left = min(entry[2] for entry in self._waiting)
+            self._timer = loop.call_at(oldest_left + self._timeout, self._expire)
+        for entry in late:
+            self._on_late(entry[3])
 
     def close(self) -> None:
         if self._timer is not None:

@@ -26,15 +26,15 @@ async def in_batches(versions: Sequence[Version]) -> AsyncIterator[Sequence[Vers
 
 
 async def filter_versions(
-    versions: Sequence[Version], selection: Selection, most: int = 0
+    versions: Sequence[Version], selection: Selection, limit: int = 0
 ) -> list[Version]:
-    """Return the selected versions in their order, at most `most` (0: all)."""
-    found: list[Version] = []
-    async for some in in_batches(versions):
-        found += filter(selection.matches, some)
-        if most and len(found) >= most:
-            return found[:most]
-    return found
+    """Return the selected versions in their order, at most `limit` (0: all)."""
+    selected: list[Version] = []
+    async for batch in in_batches(versions):
+        selected += filter(selection.matches, batch)
+        if limit and len(selected) >= limit:
+            return selected[:limit]
+    return selected
 
 
 async def select(collection: Collection, namespace: str, selection: Selection) -> list[Version]:
@@ -77,9 +77,9 @@ async def prepare_index(collection: Collection, namespace: str, selection: Selec
     is_named = bool(within) and selection.name is not None
     if not selection or is_named or collection.count_in(within) <= FEW:
         return
-    indexes, clues = collection.indexes, selection.clues
-    while clues and not any(clue.fact in indexes.built for clue in clues):
-        fact = clues[0].fact
+    indexes, hints = collection.indexes, selection.hints
+    while hints and not any(hint.fact in indexes.built for hint in hints):
+        fact = hints[0].fact
         if fact in indexes.building:
             await indexes.building[fact].ready.wait()
         else:
@@ -101,7 +101,7 @@ async def _build_index(indexes: Indexes, fact: Fact, heads: Mapping[str, Version
         indexes.end(index, complete=complete)
 
 
-class Past:
+class HistoryReader:
     """Reads older states and changes from the log."""
 
     def __init__(self, log: Log) -> None:
@@ -130,24 +130,26 @@ class Past:
         limit: int,
         after: str | None,
     ) -> Page:
-        """As `Collection.page`."""
+        """As `read_page`."""
         low, below = key_range(namespace)
-        at = after if after is not None else low
-        found: list[Version] = []
+        last_key = after if after is not None else low
+        selected: list[Version] = []
         while True:
-            wanted = limit + 1 - len(found) if limit and not selection else 0
-            rows, more = await self._log.state(collection.resource, revision, at, below, wanted)
+            wanted = limit + 1 - len(selected) if limit and not selection else 0
+            rows, more = await self._log.state(
+                collection.resource, revision, last_key, below, wanted
+            )
             versions = [version_of(collection, row) for row in rows]
-            found += [
+            selected += [
                 version for version in versions if not selection or selection.matches(version)
             ]
-            if not rows or not more or (limit and len(found) > limit):
+            if not rows or not more or (limit and len(selected) > limit):
                 break
-            at = rows[-1].key
-        if not limit or len(found) <= limit:
-            return Page(found, None, None)
-        remaining = None if selection else more + len(found) - limit
-        return Page(found[:limit], found[limit - 1].key, remaining)
+            last_key = rows[-1].key
+        if not limit or len(selected) <= limit:
+            return Page(selected, None, None)
+        remaining = None if selection else more + len(selected) - limit
+        return Page(selected[:limit], selected[limit - 1].key, remaining)
 
 
 def version_of(collection: Collection, row: Row) -> Version:

@@ -61,17 +61,19 @@ def folded(rules: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
     """Merge conditions so that each key has at most one per operator."""
     if len(rules) < 2:
         return rules
-    alike: dict[tuple[str, str], list[frozenset[str]]] = {}
+    by_operator: dict[tuple[str, str], list[frozenset[str]]] = {}
     for rule in rules:
-        alike.setdefault((rule.key, rule.operator), []).append(rule.values)
+        by_operator.setdefault((rule.key, rule.operator), []).append(rule.values)
     return tuple(
         Requirement(key, operator, _FOLDS[operator](values) if len(values) > 1 else values[0])
-        for (key, operator), values in alike.items()
+        for (key, operator), values in by_operator.items()
     )
 
 
 def _strictest(choose: Callable[..., int]) -> Callable[[list[frozenset[str]]], frozenset[str]]:
-    return lambda values: frozenset([str(choose(int(text) for one in values for text in one))])
+    return lambda values: frozenset(
+        [str(choose(int(text) for value_set in values for text in value_set))]
+    )
 
 
 _FOLDS: dict[str, Callable[[list[frozenset[str]]], frozenset[str]]] = {
@@ -111,26 +113,26 @@ class _LabelParser:
 
     def __init__(self, text: str) -> None:
         self.tokens = list(_label_tokens(text))
-        self.at = 0
+        self.position = 0
         self.terms = 0
 
     def peek(self) -> str:
-        return self.tokens[self.at]
+        return self.tokens[self.position]
 
     def take(self) -> str:
-        token = self.tokens[self.at]
+        token = self.tokens[self.position]
         if token != _END:
-            self.at += 1
+            self.position += 1
         return token
 
     def parse(self) -> list[Requirement]:
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         while (token := self.peek()) != _END:
             if token != "!" and not _is_word(token):
-                wanted = "!, identifier, or 'end of string'"
-                raise SelectorError(f"found '{token}', expected: {wanted}")
+                expected = "!, identifier, or 'end of string'"
+                raise SelectorError(f"found '{token}', expected: {expected}")
             try:
-                found.append(self.requirement())
+                requirements.append(self.requirement())
             except SelectorError as error:
                 raise SelectorError(f"unable to parse requirement: {error}") from None
             separator = self.take()
@@ -139,7 +141,7 @@ class _LabelParser:
             following = self.peek()
             if separator and following != "!" and not _is_word(following):
                 raise SelectorError(f"found '{following}', expected: identifier after ','")
-        return found
+        return requirements
 
     def count(self) -> None:
         self.terms += 1
@@ -158,11 +160,11 @@ class _LabelParser:
             return Requirement(key, "!")
         if self.peek() in (_END, ","):
             return Requirement(key, "exists")
-        written = self.take()
-        operator = _OPERATORS.get(written)
+        symbol = self.take()
+        operator = _OPERATORS.get(symbol)
         if operator is None:
-            raise SelectorError(f"found '{written}', expected: {_BINARY}")
-        values = self.values() if written in ("in", "notin") else {self.value()}
+            raise SelectorError(f"found '{symbol}', expected: {_BINARY}")
+        values = self.values() if symbol in ("in", "notin") else {self.value()}
         _check_values(key, operator, sorted(values))
         return Requirement(key, operator, frozenset(values))
 
@@ -180,22 +182,22 @@ class _LabelParser:
             raise SelectorError(f"found '{opening}' expected: '('")
         if self.peek() != "," and self.peek() != ")" and not _is_word(self.peek()):
             raise SelectorError(f"found '{self.peek()}', expected: ',', ')' or identifier")
-        found: set[str] = set()
+        values: set[str] = set()
         is_empty = True  # nothing since the last comma
         while (token := self.take()) != ")":
             if token == ",":
                 if is_empty:
-                    found.add("")
+                    values.add("")
                 is_empty = True
             elif not _is_word(token):
                 raise SelectorError(f"found '{token}', expected: ',', or identifier")
             else:
                 self.count()
-                found.add(token)
+                values.add(token)
                 is_empty = False
                 if self.peek() not in (",", ")"):
                     raise SelectorError(f"found '{self.peek()}', expected: ',' or ')'")
-        return found | {""} if is_empty else found
+        return values | {""} if is_empty else values
 
 
 def _is_word(token: str) -> bool:
@@ -208,39 +210,39 @@ def check_terms(count: int) -> None:
 
 
 def check_label_key(key: str) -> None:
-    if wrong := qualified_name(key):
-        raise SelectorError(f'<nil>: Invalid value: "{key}": {"; ".join(wrong)}')
+    if errors := qualified_name(key):
+        raise SelectorError(f'<nil>: Invalid value: "{key}": {"; ".join(errors)}')
 
 
 def _check_values(key: str, operator: str, values: list[str]) -> None:
-    wrong = []
+    errors = []
     if operator in ("gt", "lt"):
         detail = "for 'Gt', 'Lt' operators, the value must be an integer"
-        wrong += [
+        errors += [
             f'values[{index}]: Invalid value: "{value}": {detail}'
             for index, value in enumerate(values)
             if not (_INTEGER.fullmatch(value) and -(2**63) <= int(value) < 2**63)
         ]
     for index, value in enumerate(values):
         if details := label_value(value):
-            shown = "; ".join(details)
-            wrong.append(f'values[{index}][{key}]: Invalid value: "{value}": {shown}')
-    if wrong:
-        raise SelectorError(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
+            reasons = "; ".join(details)
+            errors.append(f'values[{index}][{key}]: Invalid value: "{value}": {reasons}')
+    if errors:
+        raise SelectorError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 
 
 @memoized(longest=512, per_byte=200)
 def parse_labels(text: str) -> tuple[Requirement, ...]:
-    found = tuple(_LabelParser(text).parse())
-    if len({rule.key for rule in found}) > MAX_KEYS:
+    requirements = tuple(_LabelParser(text).parse())
+    if len({rule.key for rule in requirements}) > MAX_KEYS:
         raise SelectorError(f"a selector may have conditions on {MAX_KEYS} keys at most")
-    return found
+    return requirements
 
 
 @memoized(longest=512, per_byte=200)
 def parse_fields(text: str) -> tuple[Requirement, ...]:
     """Parse a field selector, which has only equality: `a=b`, `a==b`, `a!=b`, joined by commas."""
-    found: list[Requirement] = []
+    requirements: list[Requirement] = []
     for count, term in enumerate(_split_terms(text), 1):
         check_terms(count)
         match = re.match(r"^((?:[^!=]|!(?!=))*)(!=|==|=)(.*)$", term, re.DOTALL)
@@ -249,8 +251,8 @@ def parse_fields(text: str) -> tuple[Requirement, ...]:
         operator = "notin" if match[2] == "!=" else "in"
         value = _unescape(match[3])
         if match[1] or value:  # a bare operator is no condition
-            found.append(Requirement(match[1], operator, frozenset([value])))
-    return tuple(found)
+            requirements.append(Requirement(match[1], operator, frozenset([value])))
+    return tuple(requirements)
 
 
 def _split_terms(text: str) -> list[str]:
@@ -270,7 +272,7 @@ def _unescape(text: str) -> str:
     return re.sub(r"\\.?|[,=]", letter, text, flags=re.DOTALL)
 
 
-def _single(fields: tuple[Requirement, ...], key: str) -> str | None:
+def _required_value(fields: tuple[Requirement, ...], key: str) -> str | None:
     """Return the value that a field must equal, None if the selector does not fix it."""
     for rule in fields:
         if rule.key == key and rule.operator == "in":
@@ -288,8 +290,8 @@ class Fact(NamedTuple):
         """Return its value in a version; a missing field is empty, a missing label None."""
         if self.is_label:
             return version.labels.get(self.name)
-        known = _KEY_FIELDS.get(self.name)
-        return known(version) if known else version.fields.get(self.name, "")
+        getter = _KEY_FIELDS.get(self.name)
+        return getter(version) if getter else version.fields.get(self.name, "")
 
 
 class IndexHint(NamedTuple):
@@ -304,7 +306,7 @@ class Selection:
     """The label and field selector of a request. Matching parses no object whose facts are
     cached."""
 
-    __slots__ = ("_clues", "fields", "labels", "name", "namespace")
+    __slots__ = ("_hints", "fields", "labels", "name", "namespace")
 
     def __init__(
         self,
@@ -313,9 +315,9 @@ class Selection:
     ) -> None:
         self.labels = folded(labels)
         self.fields = folded(fields)
-        self.name = _single(fields, "metadata.name")
-        self.namespace = _single(fields, "metadata.namespace")
-        self._clues: tuple[IndexHint, ...] | None = None
+        self.name = _required_value(fields, "metadata.name")
+        self.namespace = _required_value(fields, "metadata.namespace")
+        self._hints: tuple[IndexHint, ...] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.labels or self.fields)
@@ -326,19 +328,21 @@ class Selection:
         return self.labels, self.fields
 
     @property
-    def clues(self) -> tuple[IndexHint, ...]:
+    def hints(self) -> tuple[IndexHint, ...]:
         """The facts by which selected objects can be looked up: fields first, then labels, then
         labels that only have to exist."""
-        if self._clues is None:
+        if self._hints is None:
             rules = [(False, rule) for rule in self.fields] + [(True, rule) for rule in self.labels]
             equal = [
                 IndexHint(Fact(is_label, rule.key), rule.values)
                 for is_label, rule in rules
                 if rule.operator == "in"
             ]
-            there = [IndexHint(Fact(True, one.key), None) for one in self.labels if one.is_positive]
-            self._clues = (*equal, *there)
-        return self._clues
+            present = [
+                IndexHint(Fact(True, label.key), None) for label in self.labels if label.is_positive
+            ]
+            self._hints = (*equal, *present)
+        return self._hints
 
     def matches(self, version: Version) -> bool:
         """Whether this version is selected; a deletion never is."""

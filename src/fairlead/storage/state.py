@@ -28,10 +28,10 @@ class State:
         self._next_revision = 1
 
     def collection(self, resource: str) -> Collection:
-        found = self.collections.get(resource)
-        if found is None:
-            found = self.collections[resource] = Collection(resource, self.history.floor)
-        return found
+        collection = self.collections.get(resource)
+        if collection is None:
+            collection = self.collections[resource] = Collection(resource, self.history.floor)
+        return collection
 
     def begin(self, revision: int, floor: int) -> None:
         """Start from a loaded state."""
@@ -69,25 +69,27 @@ class State:
 
 # Bounds on the kept history: age, bytes in memory and bytes on disk.
 
-_A_CHANGE = 600  # bytes a change takes beside its bodies
+_CHANGE_BYTES = 600  # bytes a change takes beside its bodies
 _LONGEST_INTERVAL = 10.0
 _KEPT_SHARE = 63 / 64  # of the memory limit, after it was exceeded
-_CHANGES_A_STEP = 1000
+_CHANGES_PER_STEP = 1000
 
 
 class History:
     """Accounts for the history's size and decides up to which revision it is dropped. `floor` is
     the oldest revision whose state can be read from memory."""
 
-    def __init__(self, retention: float, most_memory: int, most_bytes: int) -> None:
+    def __init__(self, retention: float, max_memory: int, max_bytes: int) -> None:
         self._retention = retention
-        self._most_memory = most_memory
-        self._most_bytes = most_bytes
+        self._max_memory = max_memory
+        self._max_bytes = max_bytes
         self._costs: deque[tuple[int, int]] = deque()  # revision and bytes of changes in memory
         self._memory = 0
         self._written = 0  # bytes appended: an upper bound of the superseded bytes
-        self._marks: deque[tuple[float, int, int]] = deque()  # time, revision, `_written` then
-        self._forgotten = 0  # `_written` at the revision up to which history was dropped
+        self._checkpoints: deque[tuple[float, int, int]] = (
+            deque()
+        )  # time, revision, `_written` then
+        self._dropped_bytes = 0  # `_written` at the revision up to which history was dropped
         self.floor = 0
 
     @property
@@ -98,34 +100,34 @@ class History:
     def begin(self, revision: int, superseded: int) -> None:
         """Start with the history of an earlier process: `superseded` bytes up to a revision."""
         self._written = max(superseded, 0)
-        self._marks.append((asyncio.get_running_loop().time(), revision, self._written))
+        self._checkpoints.append((asyncio.get_running_loop().time(), revision, self._written))
         self.floor = revision
 
     def note(self, change: Change, written: int, *, framed: bool) -> None:
         """Account for a new change: it holds the previous version and, with watchers (`framed`),
         its encoded frame."""
-        cost = _A_CHANGE
+        cost = _CHANGE_BYTES
         if change.before is not None and change.before.body is not None:
             cost += len(change.before.body)
         if framed:
             cost += written
         self._costs.append((change.revision, cost))
         self._memory += cost
-        self._written += written + _A_CHANGE // 4
+        self._written += written + _CHANGE_BYTES // 4
 
     @property
     def is_too_large(self) -> bool:
-        return self._memory > self._most_memory
+        return self._memory > self._max_memory
 
     def shrink(self) -> int:
         """Return the revision up to which memory drops its history: enough that it does not happen
         on every commit, little enough that it does not block the event loop for long."""
-        enough = self._most_memory * _KEPT_SHARE
+        enough = self._max_memory * _KEPT_SHARE
         return self._drop(lambda: self._memory > enough)
 
-    def _drop(self, goes_on: Callable[[], bool]) -> int:
+    def _drop(self, must_drop: Callable[[], bool]) -> int:
         floor = self.floor
-        while self._costs and goes_on():
+        while self._costs and must_drop():
             floor, cost = self._costs.popleft()
             self._memory -= cost
         HISTORY_BYTES.set(self._memory)
@@ -137,21 +139,21 @@ class History:
 
     def step_to(self, floor: int) -> int:
         """Return the next revision on the way to `floor`, at most 1,000 changes ahead."""
-        if len(self._costs) <= _CHANGES_A_STEP:
+        if len(self._costs) <= _CHANGES_PER_STEP:
             return floor
-        return min(self._costs[_CHANGES_A_STEP][0], floor)
+        return min(self._costs[_CHANGES_PER_STEP][0], floor)
 
     def due(self, revision: int) -> int:
         """Return the revision up to which history may be dropped now, in memory and on disk."""
         now = asyncio.get_running_loop().time()
-        marks = self._marks
-        if not marks or marks[-1][1] != revision:
-            marks.append((now, revision, self._written))
+        checkpoints = self._checkpoints
+        if not checkpoints or checkpoints[-1][1] != revision:
+            checkpoints.append((now, revision, self._written))
         floor = 0
-        while marks and (
-            marks[0][0] <= now - self._retention
-            or self._written - self._forgotten > self._most_bytes
+        while checkpoints and (
+            checkpoints[0][0] <= now - self._retention
+            or self._written - self._dropped_bytes > self._max_bytes
         ):
-            _, floor, self._forgotten = marks.popleft()
+            _, floor, self._dropped_bytes = checkpoints.popleft()
         HISTORY_BYTES.set(self._memory)
         return floor

@@ -13,7 +13,7 @@ from fairlead.storage.backend import Compacted, EpochMoved, Precondition, Storag
 from fairlead.storage.collection import Collection, Page
 from fairlead.storage.delivery import Delivery, Intake
 from fairlead.storage.log import Log
-from fairlead.storage.reads import Past, read_page
+from fairlead.storage.reads import HistoryReader, read_page
 from fairlead.storage.selection import Selection
 from fairlead.storage.state import History, State
 from fairlead.storage.version import Change, Version, existing
@@ -43,7 +43,7 @@ class Store:
         self._intake = Intake(self._state, log, self._delivery)
         self._writes = Writes(self._state, log)
         self._compaction = Compaction(self._state, log)
-        self._past = Past(log)
+        self._history_reader = HistoryReader(log)
         self._is_ending = False
 
     @property
@@ -74,7 +74,7 @@ class Store:
     @property
     def told(self) -> int:
         """The revision up to which watchers have received all changes."""
-        return self._delivery.told(self._state.revision)
+        return self._delivery.delivered_revision(self._state.revision)
 
     def collection(self, resource: str) -> Collection:
         return self._state.collection(resource)
@@ -88,7 +88,7 @@ class Store:
         collection = self._state.collections.get(resource)
         if collection is None:
             return
-        self._delivery.all()
+        self._delivery.deliver_all()
         collection.forget_readers()
         if not len(collection) and not collection.pending:
             del self._state.collections[resource]
@@ -100,17 +100,17 @@ class Store:
     def end_watches(self) -> None:
         """Close all watchers, present and future; they still send their pending events."""
         self._is_ending = True
-        self._delivery.all()
+        self._delivery.deliver_all()
         for collection in self.collections():
             for watcher in list(collection.audience):
                 watcher.close()
-        for watcher in tuple(self._delivery.everywhere):
+        for watcher in tuple(self._delivery.global_watchers):
             watcher.close()
 
     async def close(self) -> None:
         self.end_watches()
         await self.log.flush()
-        self._delivery.all()
+        self._delivery.deliver_all()
         await self.log.close()
 
     async def catch_up(self) -> None:
@@ -153,10 +153,10 @@ class Store:
         """Commit writes that another process prepared, all or none; returns their revisions. Raises
         Conflict, ConditionFailed, StorageError."""
         for write in group:
-            under_way = self._state.collection(write.resource).pending.get(write.key)
-            if under_way is not None and under_way.commit is not None:
+            earlier = self._state.collection(write.resource).pending.get(write.key)
+            if earlier is not None and earlier.commit is not None:
                 with suppress(Exception):
-                    await under_way.commit.outcome()
+                    await earlier.commit.outcome()
         sent = self._writes.append(group)
         await asyncio.gather(*(pending.outcome() for pending in sent))
         return [write.revision or 0 for write in group]
@@ -167,10 +167,10 @@ class Store:
         The caller derived them from committed state in this iteration of the event loop, with no
         write pending and no other writer. Raises StorageError.
         """
-        sent = self._writes.append_unopposed(writes)
-        if sent:
-            await sent[-1].outcome()
-        return [pending.version for pending in sent]
+        prepared = self._writes.append_unopposed(writes)
+        if prepared:
+            await prepared[-1].outcome()
+        return [pending.version for pending in prepared]
 
     async def settled(self, version: Version) -> None:
         """Wait until a version returned by `latest` is committed; raises StorageError if that
@@ -180,9 +180,9 @@ class Store:
 
     async def all_settled(self) -> None:
         """Wait until no write is pending."""
-        while under_way := [one for one in self.collections() if one.pending]:
+        while busy := [collection for collection in self.collections() if collection.pending]:
             with suppress(Exception):
-                await self.settled(next(iter(under_way[0].pending.values())))
+                await self.settled(next(iter(busy[0].pending.values())))
 
     async def is_stale(self, collection: Collection, version: Version) -> bool:
         """Whether a write without changes would store the version differently, under another
@@ -214,7 +214,9 @@ class Store:
         self.check_kept(revision)
         if revision >= collection.floor:
             return await read_page(collection, namespace, selection, revision, limit, after)
-        return await self._past.page(collection, namespace, selection, revision, limit, after)
+        return await self._history_reader.page(
+            collection, namespace, selection, revision, limit, after
+        )
 
     def follow(
         self,
@@ -250,24 +252,24 @@ class Store:
         collection.audience.add(watcher)
         if self._is_ending:
             watcher.close()
-        return self._past.replay(collection, after, collection.floor, recent)
+        return self._history_reader.replay(collection, after, collection.floor, recent)
 
     def watch_all(self, watcher: Watcher) -> None:
         """Deliver the changes of all resources to a watcher from now on, until `unwatch_all`.
         Ignores its scope and selection. Raises Compacted if changes after its revision are gone."""
         self.check_kept(watcher.after)
         watcher.after = max(watcher.after, self._state.revision)
-        self._delivery.everywhere.append(watcher)
+        self._delivery.global_watchers.append(watcher)
         if self._is_ending:
             watcher.close()
 
     def unwatch_all(self, watcher: Watcher) -> None:
-        if watcher in self._delivery.everywhere:
-            self._delivery.everywhere.remove(watcher)
+        if watcher in self._delivery.global_watchers:
+            self._delivery.global_watchers.remove(watcher)
 
     async def keep_compacting(self) -> None:
         """Compact history older than the retention, periodically and forever."""
-        await self._compaction.keep_up()
+        await self._compaction.run()
 
     async def compact(self, floor: int) -> None:
         """Drop history up to a revision in small steps; on disk they run between commits."""
@@ -306,15 +308,15 @@ class Compaction:
         self._state = state
         self._history = state.history
         self._log = log
-        self._unswept = False  # dropped history is still on disk
+        self._disk_is_behind = False  # dropped history is still on disk
 
-    async def keep_up(self) -> None:
+    async def run(self) -> None:
         """Compact history older than the retention, periodically and forever."""
         state = self._state
         while True:
             await asyncio.sleep(self._history.interval)
             floor = self._history.due(state.revision)
-            if floor > state.floor or self._unswept:
+            if floor > state.floor or self._disk_is_behind:
                 try:
                     await self.compact(max(floor, state.floor))
                 except StorageError as error:
@@ -324,18 +326,18 @@ class Compaction:
         """As `Store.compact`."""
         self._state.floor = floor
         while (step := self._history.step_to(floor)) < floor:
-            self._let_go(step)
+            self._drop_from_memory(step)
             await asyncio.sleep(0)
         self.tell_no_more(floor)
         await self._log.compact(floor)
-        self._unswept = False
+        self._disk_is_behind = False
 
     def tell_no_more(self, floor: int) -> None:
         """As `Store.tell_no_more`."""
         self._state.floor = max(floor, self._state.floor)
-        self._let_go(floor)
-        self._unswept = True
+        self._drop_from_memory(floor)
+        self._disk_is_behind = True
 
-    def _let_go(self, floor: int) -> None:
+    def _drop_from_memory(self, floor: int) -> None:
         self._history.compacted(floor)
         self._state.forget_in_memory(max(floor, self._history.floor))

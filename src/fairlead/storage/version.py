@@ -92,7 +92,7 @@ class Version:
     def fields(self) -> Mapping[str, str]:
         """The selectable fields of the kind, except name and namespace."""
         if self._fields is None:
-            self.know(self.object())
+            self.set_facts(self.object())
         assert self._fields is not None
         return self._fields
 
@@ -184,11 +184,11 @@ class Version:
         """Return a fresh copy of the object without kind, apiVersion and managedFields, which is
         faster to parse."""
         assert self.body is not None
-        read, self._metadata_end = without_managed_fields(self.body)
-        parsed: dict[str, Any] = orjson.loads(b"{" + read)
+        body, self._metadata_end = without_managed_fields(self.body)
+        parsed: dict[str, Any] = orjson.loads(b"{" + body)
         return parsed
 
-    def know(self, value: dict[str, Any]) -> None:
+    def set_facts(self, value: dict[str, Any]) -> None:
         """Take labels, fields and hints from the parsed object, which saves parsing the body
         later."""
         metadata = value["metadata"]
@@ -201,7 +201,7 @@ class Version:
         self._labels = self._fields = None
         self.forms = None
 
-    def settle_at(self, revision: int) -> None:
+    def set_revision(self, revision: int) -> None:
         """Set the revision assigned by the backend, which differs from the predicted one."""
         self.revision = revision
         self.forms = None
@@ -209,7 +209,7 @@ class Version:
         if self.body is not None:
             self.body = at_revision(self.body, revision)
 
-    def copy_at(self, revision: int) -> Version:
+    def with_revision(self, revision: int) -> Version:
         """Return a copy at another revision."""
         body = at_revision(self.body, revision) if self.body is not None else None
         return Version(self.key, revision, self.api_version, body, self._select)
@@ -229,12 +229,12 @@ _LABELS = b',"labels"'
 
 def _labels_in(body: bytes) -> Mapping[str, str]:
     """Return the labels of a body, parsing only them if the metadata has the usual form."""
-    found = _UP_TO_LABELS.match(body)
-    if found is not None:
-        if found[1] is not None:
-            read: Mapping[str, str] = orjson.loads(found[1])
-            return read
-        if not body.startswith(_LABELS, found.end()):
+    match = _UP_TO_LABELS.match(body)
+    if match is not None:
+        if match[1] is not None:
+            labels: Mapping[str, str] = orjson.loads(match[1])
+            return labels
+        if not body.startswith(_LABELS, match.end()):
             return _NO_FACTS
     return orjson.loads(b"{" + body)["metadata"].get("labels") or _NO_FACTS
 
@@ -259,8 +259,11 @@ _METADATA_ORDER = (
 
 def ordered(value: dict[str, Any]) -> dict[str, Any]:
     """Return the object with its metadata first, sorted, and without fields that are not stored."""
-    sent = value.pop("metadata")
-    return {"metadata": {name: sent[name] for name in _METADATA_ORDER if name in sent}, **value}
+    metadata = value.pop("metadata")
+    return {
+        "metadata": {name: metadata[name] for name in _METADATA_ORDER if name in metadata},
+        **value,
+    }
 
 
 def encode(value: dict[str, Any]) -> bytes:
@@ -283,8 +286,8 @@ _IDENTITY = re.compile(
 def body_of(encoded: bytes, revision: int) -> bytes:
     """Convert encoded bytes from the disk to the body of a version."""
     identity = _IDENTITY.match(encoded)
-    at = identity.end() if identity is not None else len(_DISK_HEAD)
-    return b'%b"resourceVersion":"%d",%b' % (encoded[1:at], revision, encoded[at:])
+    insertion = identity.end() if identity is not None else len(_DISK_HEAD)
+    return b'%b"resourceVersion":"%d",%b' % (encoded[1:insertion], revision, encoded[insertion:])
 
 
 def encoded_of(body: bytes) -> bytes:

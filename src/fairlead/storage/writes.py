@@ -89,7 +89,7 @@ class Writes:
         """Send a write to the log; see `Store.put`."""
         expected = self._expected(collection, key, over, requires)
         if requires and not self._state.foresees:
-            requires = self._resolved(requires)
+            requires = self._resolve(requires)
         encoded = encode(value)
         if not alongside:
             version = self._next_version(collection, key, value, encoded)
@@ -97,13 +97,15 @@ class Writes:
             self._send(pending)
             return pending
         group = [(collection, key, value, encoded, expected)]
-        for one in alongside:
-            content, over_write = encode(one.value), self._companion(one)
-            group.append((one.collection, one.key, one.value, content, over_write))
-        written = self._write_together(group, requires)
-        for one, pending in zip(alongside, written[1:], strict=True):
-            one.version = pending.version
-        return written[0]
+        for companion in alongside:
+            content, over_write = encode(companion.value), self._expected_of_companion(companion)
+            group.append(
+                (companion.collection, companion.key, companion.value, content, over_write)
+            )
+        prepared = self._write_together(group, requires)
+        for companion, pending in zip(alongside, prepared[1:], strict=True):
+            companion.version = pending.version
+        return prepared[0]
 
     def _write_together(
         self,
@@ -111,20 +113,20 @@ class Writes:
         requires: Sequence[Precondition],
     ) -> list[Pending]:
         """Queue writes for one commit; the preconditions are attached to the first."""
-        written: list[Pending] = []
+        prepared: list[Pending] = []
         for collection, key, value, encoded, expected in group:
             version = self._next_version(collection, key, value, encoded)
-            wanted = requires if not written else ()
-            written.append(_pending(collection, version, encoded, expected, wanted))
-        self._send_together(written)
-        return written
+            preconditions = requires if not prepared else ()
+            prepared.append(_pending(collection, version, encoded, expected, preconditions))
+        self._send_together(prepared)
+        return prepared
 
-    def _companion(self, one: Companion) -> int | Write:
+    def _expected_of_companion(self, companion: Companion) -> int | Write:
         try:
-            return self._expected(one.collection, one.key, one.over, ())
+            return self._expected(companion.collection, companion.key, companion.over, ())
         except Conflict:
-            revision = one.over.revision if one.over is not None else 0
-            condition = Precondition(one.collection.resource, one.key, revision)
+            revision = companion.over.revision if companion.over is not None else 0
+            condition = Precondition(companion.collection.resource, companion.key, revision)
             raise ConditionFailed(condition) from None
 
     def _next_version(
@@ -133,7 +135,7 @@ class Writes:
         revision = self._state.predict_revision()
         body = body_of(encoded, revision)
         version = Version(key, revision, collection.api_version, body, collection.fields_of)
-        version.know(value)
+        version.set_facts(value)
         return version
 
     def delete(
@@ -143,25 +145,25 @@ class Writes:
         expected = self._expected(collection, key, over, requires)
         version = Version(key, self._state.predict_revision(), collection.api_version, None)
         if requires and not self._state.foresees:
-            requires = self._resolved(requires)
+            requires = self._resolve(requires)
         pending = _pending(collection, version, None, expected, requires)
         self._send(pending)
         return pending
 
     def append(self, group: Sequence[Write]) -> list[Pending]:
         """Send writes to the log that are committed all or none; see `Store.append`."""
-        prepared = [self._prepared(write) for write in group]
+        prepared = [self._prepare(write) for write in group]
         self._send_together(prepared)
         return prepared
 
     def append_unopposed(self, writes: Sequence[Write]) -> list[Pending]:
         """Send writes to the log one after the other; see `Store.append_unopposed`."""
-        prepared = [self._prepared(write) for write in writes]
+        prepared = [self._prepare(write) for write in writes]
         for pending in prepared:
             self._send(pending)
         return prepared
 
-    def _prepared(self, write: Write) -> Pending:
+    def _prepare(self, write: Write) -> Pending:
         collection, revision = (
             self._state.collection(write.resource),
             self._state.predict_revision(),
@@ -186,24 +188,24 @@ class Writes:
             REFUSED.add(of=("conflict",))
             raise Conflict(key)
         for condition in requires:
-            found = self._state.collection(condition.resource).latest(condition.key)
-            if not condition.holds(found.revision if found is not None else 0):
+            version = self._state.collection(condition.resource).latest(condition.key)
+            if not condition.holds(version.revision if version is not None else 0):
                 REFUSED.add(of=("condition",))
                 raise ConditionFailed(condition)
         if current is None:
             return 0
         return current.commit.write if current.commit is not None else current.revision
 
-    def _resolved(self, requires: Sequence[Precondition]) -> list[Precondition]:
+    def _resolve(self, requires: Sequence[Precondition]) -> list[Precondition]:
         """Replace revisions in preconditions by the pending writes that will get them, for logs
         whose revisions cannot be predicted."""
-        found = []
+        resolved = []
         for condition in requires:
             version = self._state.collection(condition.resource).latest(condition.key)
             if version is not None and version.commit is not None and condition.revision:
                 condition = condition._replace(revision=version.commit.write)
-            found.append(condition)
-        return found
+            resolved.append(condition)
+        return resolved
 
     def _send(self, pending: Pending) -> None:
         self._log.write(pending)
@@ -301,7 +303,9 @@ class Writer:
         self._backend = backend
         self._listener = listener
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._committer = threading.Thread(target=self._work, name="fairlead-writer", daemon=True)
+        self._committer = threading.Thread(
+            target=self._run_jobs, name="fairlead-writer", daemon=True
+        )
         self._waiting: list[Pending] = []
         self._busy = False
         self._scheduled = False
@@ -322,7 +326,7 @@ class Writer:
         if not self._busy and not self._scheduled:
             assert self._loop is not None
             self._scheduled = True
-            self._loop.call_soon(self._hand_over)
+            self._loop.call_soon(self._start_commit)
 
     def hold(self) -> None:
         """Stop passing batches to the backend until `release`."""
@@ -336,7 +340,7 @@ class Writer:
 
     def release(self) -> None:
         self._held, self._refusal = False, None
-        self._hand_over()
+        self._start_commit()
 
     def run(self, call: Callable[[], Result]) -> asyncio.Future[Result]:
         """Run a call on the backend in its thread, between two batches. Its exceptions are raised
@@ -345,7 +349,7 @@ class Writer:
         loop: asyncio.AbstractEventLoop = self._loop
         future: asyncio.Future[Result] = loop.create_future()
 
-        def settle(result: Any, error: StorageError | None) -> None:
+        def complete(result: Any, error: StorageError | None) -> None:
             if not future.done():
                 future.set_result(result) if error is None else future.set_exception(error)
 
@@ -355,7 +359,7 @@ class Writer:
                 result = call()
             except BaseException as raised:
                 error = storage_error(raised)
-            loop.call_soon_threadsafe(settle, result, error)
+            loop.call_soon_threadsafe(complete, result, error)
 
         self._jobs.put(job)
         return future
@@ -375,7 +379,7 @@ class Writer:
         self._jobs.put(None)
         return asyncio.get_running_loop().run_in_executor(None, self._committer.join)
 
-    def _hand_over(self) -> None:
+    def _start_commit(self) -> None:
         self._scheduled = False
         if self._busy or self._held or not self._waiting:
             self._idle.set()
@@ -413,13 +417,13 @@ class Writer:
             COMMIT_SECONDS.observe(seconds)
             BATCH_SIZES.observe(len(batch))
             self._listener.committed(batch, outcomes)
-        self._hand_over()
+        self._start_commit()
 
     def _fail(self, batch: list[Pending], error: StorageError) -> None:
         waiting, self._waiting = self._waiting, []
         self._listener.failed(batch + waiting, error)
         self._idle.set()
 
-    def _work(self) -> None:
+    def _run_jobs(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()

@@ -124,7 +124,7 @@ def read_without_catching_up() -> None:
             log._answer_seen()
 
     _put(FollowedLog, "catch_up", nothing)
-    _put(FollowedLog, "_take_feed", late)
+    _put(FollowedLog, "_read_feed", late)
 
 
 def mark_too_far() -> None:

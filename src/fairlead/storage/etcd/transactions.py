@@ -73,7 +73,7 @@ def request_of(puts: Sequence[Put], epoch: Epoch | None = None, *, moves: bool =
         operations.append(delimited(_SUCCESS, _operation(put, key)))
         for condition, named in put.requires:
             key = varint(len(named)) + named
-            compares.append(_compare(key, condition.wanted()))
+            compares.append(_compare(key, condition.required_revision()))
             looks.append(_look(key))
     if epoch is not None:
         if since := puts[0].write.since:

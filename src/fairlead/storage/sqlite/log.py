@@ -45,8 +45,8 @@ class Health:
         self._writer = writer
         self._doubtful = False
         self._gave_up = False
-        self._said = ""
-        self._mending: asyncio.Task[None] | None = None
+        self._last_logged = ""
+        self._recovery: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
         """Probe the store; a PASSING failure only marks it unhealthy, others raise StorageError."""
@@ -60,19 +60,19 @@ class Health:
             self.failed(error)
 
     def stop(self) -> None:
-        if self._mending is not None:
-            self._mending.cancel()
+        if self._recovery is not None:
+            self._recovery.cancel()
 
     def worked(self) -> None:
         """A write reached the disk."""
         if not self.healthy and not self._doubtful and not self._gave_up:
             self.healthy = True
-            self._said = ""
+            self._last_logged = ""
             logger.warning("the store can be written again")
 
     def failed(self, error: StorageError) -> None:
-        if str(error) != self._said:  # log it once, not for every refused write
-            self._said = str(error)
+        if str(error) != self._last_logged:  # log it once, not for every refused write
+            self._last_logged = str(error)
             logger.error("%s", error)
         self.healthy = False
         if error.fault is Fault.FATAL:
@@ -82,8 +82,8 @@ class Health:
         if error.fault is Fault.DOUBTFUL and not self._doubtful:
             self._doubtful = True
             self._writer.hold()
-        if self._mending is None or self._mending.done():
-            self._mending = asyncio.get_running_loop().create_task(self._mend())
+        if self._recovery is None or self._recovery.done():
+            self._recovery = asyncio.get_running_loop().create_task(self._recover())
 
     def give_up(self, message: str) -> None:
         """Refuse all writes and report the failure as fatal."""
@@ -93,7 +93,7 @@ class Health:
             self._writer.refuse(StorageError(message, Fault.FATAL))
             self.on_fatal(message)
 
-    async def _mend(self) -> None:
+    async def _recover(self) -> None:
         while not self.healthy and not self._gave_up:
             if not self._doubtful:
                 await asyncio.sleep(PROBE_EVERY)
@@ -104,13 +104,13 @@ class Health:
                     self._backend.recover if self._doubtful else self._backend.probe
                 )
             except StorageError as error:
-                await self._still_failing(error)
+                await self._retry_failed(error)
             else:
                 self._doubtful = False
                 self.worked()
                 self._writer.release()
 
-    async def _still_failing(self, error: StorageError) -> None:
+    async def _retry_failed(self, error: StorageError) -> None:
         if error.fault is Fault.FATAL or (self._doubtful and error.fault is Fault.DOUBTFUL):
             self.give_up(str(error))
         elif error.fault is Fault.DOUBTFUL:
@@ -241,12 +241,18 @@ class EmbeddedLog:
         steps = await self._read(lambda: self._backend.changes(resource, after, upto, key))
         if self._sealing is None:
             return steps
-        rows = iter(self._past((row for step in steps for row in step if row is not None), after))
+        rows = iter(
+            self._readable_history(
+                (row for step in steps for row in step if row is not None), after
+            )
+        )
         return [Step(next(rows), next(rows) if before is not None else None) for _, before in steps]
 
     async def feed(self, after: int, upto: int) -> list[Row]:
         """As `Backend.feed`, for the processes that share this log."""
-        return self._past(await self._read(lambda: self._backend.feed(after, upto)), after)
+        return self._readable_history(
+            await self._read(lambda: self._backend.feed(after, upto)), after
+        )
 
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
@@ -254,9 +260,9 @@ class EmbeddedLog:
         rows, more = await self._read(
             lambda: self._backend.state(resource, revision, after, below, limit)
         )
-        return Slice(self._past(rows, revision), more)
+        return Slice(self._readable_history(rows, revision), more)
 
-    def _past(self, rows: Iterable[Row], revision: int) -> list[Row]:
+    def _readable_history(self, rows: Iterable[Row], revision: int) -> list[Row]:
         """Decrypt rows that may be superseded; raises Compacted if some are encrypted with a key
         that has been removed since."""
         try:
@@ -294,9 +300,9 @@ class EmbeddedLog:
         WAL."""
         if self._checking is not None:
             self._checking.cancel()
-        await asyncio.get_running_loop().run_in_executor(None, self._let_go)
+        await asyncio.get_running_loop().run_in_executor(None, self._close_files)
 
-    def _let_go(self) -> None:
+    def _close_files(self) -> None:
         self._backend.stop_check()
         self._reader.shutdown(cancel_futures=True)
         self._backend.close()
@@ -314,8 +320,8 @@ class EmbeddedLog:
         if row.value is None or self._sealing is None:
             return row
         if self._sealing.is_stale(row.resource, row.value):
-            place = row.resource, row.key
-            self._stale[place] = max(row.revision, self._stale.get(place, 0))
+            location = row.resource, row.key
+            self._stale[location] = max(row.revision, self._stale.get(location, 0))
         return row._replace(value=self._sealing.unseal(row.resource, row.key, row.value))
 
     @property
@@ -339,6 +345,6 @@ def _checked(row: Row) -> Row:
 def _rows(batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> list[Row]:
     return [
         Row(outcome, write.resource, write.key, 0, write.api_version, write.value)
-        for write, outcome in zip((one.write for one in batch), outcomes, strict=True)
+        for write, outcome in zip((pending.write for pending in batch), outcomes, strict=True)
         if isinstance(outcome, int)
     ]

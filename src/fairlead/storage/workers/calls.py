@@ -184,7 +184,13 @@ def _described(error: Exception) -> Message:
         return "conflict", str(error), error.at
     if isinstance(error, ConditionFailed):
         condition = error.condition
-        return "condition", condition.resource, condition.key, condition.wanted(), error.at
+        return (
+            "condition",
+            condition.resource,
+            condition.key,
+            condition.required_revision(),
+            error.at,
+        )
     if isinstance(error, Compacted):
         return "compacted", error.args[0] if error.args else 0
     if not isinstance(error, StorageError):

@@ -129,7 +129,7 @@ class SharedSource:
                 write.api_version,
                 write.value,
                 write.expected_revision(),
-                [(one.resource, one.key, one.wanted()) for one in write.requires],
+                [(one.resource, one.key, one.required_revision()) for one in write.requires],
             )
             for write in group
         ]
