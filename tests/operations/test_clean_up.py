@@ -189,7 +189,7 @@ def test_reservations_of_a_cancelled_write_are_held_until_its_commit_is_known(
         assert making.cancelled()
         assert not await is_free(api)
         disk.let_go(failure)
-        await api.store.all_settled()
+        await api.store.wait_all_committed()
         await asyncio.sleep(0)
         disk.failure = None
         collection = api.collection(api.resources.named(SERVICES))

@@ -242,7 +242,7 @@ def test_delivered_revision_never_runs_ahead_of_watchers() -> None:
 
         async def look() -> None:
             while heard[-1] < 1200:
-                watched.append((store.told, heard[-1], store.revision))
+                watched.append((store.delivered_revision, heard[-1], store.revision))
                 await asyncio.sleep(0)
 
         store.follow(things, lambda change: heard.append(change.revision), essential=False)
@@ -250,7 +250,7 @@ def test_delivered_revision_never_runs_ahead_of_watchers() -> None:
         await asyncio.gather(look(), *writes)
         assert all(told == last for told, last, _ in watched)
         assert any(told < revision for told, _, revision in watched)
-        assert store.told == store.revision == 1200
+        assert store.delivered_revision == store.revision == 1200
 
     run(test)
 
@@ -312,10 +312,10 @@ def test_after_a_change_that_cannot_be_told_its_watchers_are_ended_and_delivery_
 ) -> None:
     publish = Collection.publish
 
-    def failing(self: Collection, change: Change, *, alone: bool = False) -> None:
+    def failing(self: Collection, change: Change, *, unbatched: bool = False) -> None:
         if change.key == "bad":
             raise KeyError("no such field")
-        publish(self, change, alone=alone)
+        publish(self, change, unbatched=unbatched)
 
     monkeypatch.setattr(Collection, "publish", failing)
 

@@ -410,7 +410,7 @@ def test_write_cancelled_during_its_commit_still_settles_for_others() -> None:
         await entered(backend)
         pending = store.latest(things, "a")
         assert pending is not None
-        other = asyncio.create_task(store.settled(pending))
+        other = asyncio.create_task(store.wait_committed(pending))
         await asyncio.sleep(0)
         writer.cancel()
         await asyncio.sleep(0)
@@ -551,7 +551,7 @@ def test_write_cancelled_before_its_commit_still_settles_for_others() -> None:
         await asyncio.sleep(0)
         version = store.latest(things, "a")
         assert version is not None
-        other = asyncio.create_task(store.settled(version))
+        other = asyncio.create_task(store.wait_committed(version))
         await asyncio.sleep(0)
         first.cancel()
         await asyncio.wait([first])
@@ -566,8 +566,8 @@ def test_settled_ends_at_once_for_a_write_that_is_on_disk() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         made = await store.put(things, "a", thing(), None)
-        await asyncio.wait_for(store.settled(made), 5)
-        await asyncio.wait_for(store.all_settled(), 5)
+        await asyncio.wait_for(store.wait_committed(made), 5)
+        await asyncio.wait_for(store.wait_all_committed(), 5)
         assert things.pending == {}
 
     run(test)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.storage.version import (
-    GOING,
-    HELD,
-    OWNED,
+    HAS_FINALIZERS,
+    HAS_OWNERS,
+    TERMINATING,
     Version,
     body_of,
     encode,
@@ -47,9 +47,12 @@ def test_version_body_gives_back_the_revision_that_was_put_in(
     [
         ({"name": "a"}, 0),
         ({"name": "a", "annotations": {"a": '"finalizers":["x"]'}}, 0),
-        ({"name": "a", "deletionTimestamp": "2024-01-01T00:00:00Z"}, GOING),
-        ({"name": "a", "ownerReferences": [{"uid": UID}], "finalizers": ["x"]}, OWNED | HELD),
-        ({"name": "a", "finalizers": ["x"], "managedFields": [{"manager": "m"}]}, HELD),
+        ({"name": "a", "deletionTimestamp": "2024-01-01T00:00:00Z"}, TERMINATING),
+        (
+            {"name": "a", "ownerReferences": [{"uid": UID}], "finalizers": ["x"]},
+            HAS_OWNERS | HAS_FINALIZERS,
+        ),
+        ({"name": "a", "finalizers": ["x"], "managedFields": [{"manager": "m"}]}, HAS_FINALIZERS),
         ({"name": "a", "managedFields": [{"fieldsV1": {"f:x": {"finalizers": {}}}}]}, 0),
     ],
 )

@@ -29,18 +29,18 @@ class Feed:
         self.collection = Collection("core/things")
         self.revision = 0
 
-    def put(self, key: str, *, alone: bool = False, **labels: str) -> None:
+    def put(self, key: str, *, unbatched: bool = False, **labels: str) -> None:
         self.revision += 1
         value = {"metadata": {"name": key.rpartition("/")[2], "labels": labels}}
         body = body_of(encode(value), self.revision)
-        self._publish(Version(key, self.revision, "v1", body), alone=alone)
+        self._publish(Version(key, self.revision, "v1", body), unbatched=unbatched)
 
     def delete(self, key: str) -> None:
         self.revision += 1
         self._publish(Version(key, self.revision, "v1", None))
 
-    def _publish(self, version: Version, *, alone: bool = False) -> None:
-        self.collection.publish(self.collection.add(version), alone=alone)
+    def _publish(self, version: Version, *, unbatched: bool = False) -> None:
+        self.collection.publish(self.collection.add(version), unbatched=unbatched)
 
 
 class Telling:
@@ -245,7 +245,7 @@ def test_watcher_passes_a_single_event_on_without_queueing_it(feed: Feed) -> Non
     watcher = watching()
     told = Telling(watcher, passes_on=True).told
     feed.collection.audience.add(watcher)
-    feed.put("a/x", alone=True)
+    feed.put("a/x", unbatched=True)
     assert (told, watcher.pending) == (["ADDED a/x"], [])
     feed.put("a/x")
     assert (told[1:], shown(watcher.pending)) == (["wake"], ["MODIFIED a/x@2"])
@@ -256,9 +256,9 @@ def test_watcher_passes_nothing_on_before_queued_events(feed: Feed) -> None:
     told = Telling(watcher, passes_on=True).told
     feed.collection.audience.add(watcher)
     feed.put("a/x")
-    feed.put("a/y", alone=True)
+    feed.put("a/y", unbatched=True)
     assert (told, shown(watcher.take())) == (["wake"], ["ADDED a/x@1", "ADDED a/y@2"])
-    feed.put("a/z", alone=True)
+    feed.put("a/z", unbatched=True)
     assert told == ["wake", "ADDED a/z"]
 
 
@@ -267,7 +267,7 @@ def test_a_watcher_that_cannot_pass_an_event_on_ends_and_the_others_go_on(feed: 
     told = Telling(broken, failure=OSError("no connection")).told
     for watcher in (broken, sound):
         feed.collection.audience.add(watcher)
-    feed.put("a/x", alone=True)
+    feed.put("a/x", unbatched=True)
     assert broken.closed
     assert (told, broken.pending) == (["closed"], [])
     assert isinstance(broken.failure, OSError)

@@ -79,7 +79,7 @@ class Application:
         self._most = (most_reading, most_writing)
         self._taken: list[int] | memoryview = [0, 0] if slot is None else slot.counts
         self._page = slot.page if slot is not None else None
-        self._shares_store = not self.store.log.foresees
+        self._shares_store = not self.store.log.predicts_revisions
         self._has_epoch = self.store.log.has_epoch
         self._is_current = self.store.log.is_current
         self._bad_request_if_unknown = handler.api.dialect.unknown_and_invalid_bad_request

@@ -23,7 +23,7 @@ from fairlead.base.errors import (
     too_many_requests,
 )
 from fairlead.storage.backend import StorageError
-from fairlead.storage.writes import Basis, Outdated
+from fairlead.storage.writes import OptimisticWrites, Outdated
 from fairlead.wire.incoming.exchange import (
     SWITCHING_PROTOCOLS,
     BodyTooLarge,
@@ -123,14 +123,14 @@ async def _try_optimistically(app: Application, request: Request, since: int) ->
     request runs again from the start."""
     answer: Answer | None = None
     refusal: StatusError | None = None
-    with Basis(since) as basis:
+    with OptimisticWrites(since) as writes:
         try:
             answer = await _handle(app, request, is_optimistic=True)
         except StatusError as error:
             refusal = error
         except Outdated:
             pass
-    if not basis.wrote and not _is_overload(request, refusal):
+    if not writes.wrote and not _is_overload(request, refusal):
         await app.store.log.catch_up()
         if app.store.revision > since:
             answer = refusal = None

@@ -234,7 +234,7 @@ class WatchStream(Answer):
     def due_bookmark(self, now: float) -> bytes:
         """The bookmark to send now; empty while this server lags behind the revision that the
         client already has."""
-        revision = self.store.told
+        revision = self.store.delivered_revision
         if revision < self.watcher.after:
             self.next_bookmark = now + _BOOKMARK_AGAIN
             return b""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairlead.storage.version import GOING, HELD, Version
+from fairlead.storage.version import HAS_FINALIZERS, TERMINATING, Version
 
 
 def may_be_terminating(version: Version) -> bool:
     """False if the object is not being deleted; True may be wrong in rare cases."""
-    return version.hints & GOING != 0
+    return version.hints & TERMINATING != 0
 
 
 def is_going(version: Version) -> bool:
@@ -19,4 +19,4 @@ def is_going(version: Version) -> bool:
 
 def may_have_finalizers(version: Version) -> bool:
     """False if the object has no finalizers; True may be wrong in rare cases."""
-    return version.hints & HELD != 0
+    return version.hints & HAS_FINALIZERS != 0

@@ -75,7 +75,7 @@ class KnownApplies:
         if cached is None or cached[:2] != (current.revision, _namespace(api, operation)):
             return None
         operation.annotations.update(cached.annotations)
-        await api.store.settled(current)
+        await api.store.wait_committed(current)
         operation.result = current
         return current
 

@@ -44,7 +44,7 @@ def create(
 ) -> Coroutine[Any, Any, Version]:
     """Run a new object, in the stored version, through defaulting, admission and validation, and
     store it. `entries` are its managedFields if the caller has computed them already."""
-    if api.store.alone or not api.behaviour(operation.resource).claims_values:
+    if api.store.is_sole_writer or not api.behaviour(operation.resource).claims_values:
         return _create(api, operation, value, options, entries)
     return _create_claiming(api, operation, value, options, entries)
 

@@ -108,7 +108,7 @@ async def _store(
             await remove(api, operation, collection, current)
         return new
     if new == old or options.dry_run:
-        await api.store.settled(current)
+        await api.store.wait_committed(current)
         return new
     stored = await kept(operation.resource, write_pipeline.ordered(copied(new)))
     version = await put(api, operation, collection, current.key, stored, current)

@@ -165,7 +165,7 @@ async def _store_over(
             and not await api.store.is_stale(collection, current)
         ):
             context.roll_back()
-            await api.store.settled(current)
+            await api.store.wait_committed(current)
             if shown_as_before:
                 return _Written(current)
         elif write_pipeline.is_finished(api, resource, new):

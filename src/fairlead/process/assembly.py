@@ -162,7 +162,7 @@ class Assembly:
             raise StartError(f"--service-node-port-range: {error}") from None
         band = self.api.gates["ServiceIPStaticSubrange"]
         store = self.api.store
-        claims = Claims(store) if not store.alone else None
+        claims = Claims(store) if not store.is_sole_writer else None
         allocators = ServiceAllocators(networks, ports, static_band=band, claims=claims)
 
         def changed(change: Change) -> None:

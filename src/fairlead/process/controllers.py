@@ -58,7 +58,7 @@ _STOP_TIMEOUT = 2.0  # seconds
 def shares_store(api: Api) -> bool:
     """Return whether other servers write to the store. Workers of the same server do not count:
     they write through the process that owns the log."""
-    return not api.store.log.foresees
+    return not api.store.log.predicts_revisions
 
 
 class ControllerManager:

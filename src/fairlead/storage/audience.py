@@ -138,7 +138,7 @@ class Group:
         self._selection = selection
         self.watchers: dict[int, Watcher] = {}
 
-    def notify(self, change: Change, alone: bool) -> None:
+    def notify(self, change: Change, unbatched: bool) -> None:
         watchers = tuple(self.watchers.values())
         try:
             kind = event_type(change, self._selection)
@@ -148,7 +148,7 @@ class Group:
             return
         if kind is not None:
             for watcher in watchers:
-                watcher.deliver(kind, change, alone)
+                watcher.deliver(kind, change, unbatched)
 
 
 class Scope:
@@ -196,13 +196,13 @@ class Scope:
                 del table[rules]
             self._drop_empty_tables(watcher.selection)
 
-    def notify(self, change: Change, alone: bool) -> None:
+    def notify(self, change: Change, unbatched: bool) -> None:
         if self._unindexed:
             for group in tuple(self._unindexed.values()):
-                group.notify(change, alone)
+                group.notify(change, unbatched)
         if self._by_fact:
             for group in self._matching_groups(change):
-                group.notify(change, alone)
+                group.notify(change, unbatched)
 
     def _tables(self, selection: Selection) -> list[dict[Rules, Group]]:
         """Return the lookup tables that hold a group with this selection."""
@@ -275,11 +275,11 @@ class Audience:
             if (scope := self._scopes.get(name)) is not None
         )
 
-    def notify(self, change: Change, alone: bool) -> None:
+    def notify(self, change: Change, unbatched: bool) -> None:
         for name in _scopes_of(change.key):
             scope = self._scopes.get(name)
             if scope is not None:
-                scope.notify(change, alone)
+                scope.notify(change, unbatched)
 
 
 def _scopes_of(key: str) -> tuple[str, str, str]:
@@ -352,9 +352,9 @@ class Watcher:
         self.listener: Listener | None = None
         self.size = 0  # bytes of the pending events
 
-    def deliver(self, kind: str, change: Change, alone: bool = False) -> None:
-        """Queue a change. With `alone`, no other change follows at once, so the listener may send
-        it without queueing."""
+    def deliver(self, kind: str, change: Change, unbatched: bool = False) -> None:
+        """Queue a change. With `unbatched`, no other change follows at once, so the listener may
+        send it without queueing."""
         if change.revision <= self.after or self.closed:
             return
         pending = self.pending
@@ -369,7 +369,7 @@ class Watcher:
             return
         listener = self.listener
         try:
-            if alone and listener is not None and listener.pass_on(kind, change):
+            if unbatched and listener is not None and listener.pass_on(kind, change):
                 return
             pending.append((kind, change))
             self.size = change.size

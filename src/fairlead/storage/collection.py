@@ -147,12 +147,12 @@ class Collection:
         assert content is not None
         return Change(self.resource, key, revision, content.api_version, before, after)
 
-    def publish(self, change: Change, *, alone: bool = False) -> None:
+    def publish(self, change: Change, *, unbatched: bool = False) -> None:
         """Notify non-essential followers and watchers; their exceptions are not raised here.
-        `alone`: no other change is queued that a watcher could send in the same batch."""
+        `unbatched`: no other change is queued that a watcher could send in the same batch."""
         self.followers.notify(change)
         if self.audience:
-            self.audience.notify(change, alone)
+            self.audience.notify(change, unbatched)
 
     def events_after(self, revision: int) -> list[Change]:
         return self._history[bisect_right(self._history, revision, key=_revision) :]

@@ -66,10 +66,10 @@ class Delivery:
                 loop.call_soon(self._deliver)
 
     def _publish(self, batch: list[CollectionChange]) -> None:
-        alone = len(batch) == 1
+        unbatched = len(batch) == 1
         for collection, change in batch:
             try:
-                collection.publish(change, alone=alone)
+                collection.publish(change, unbatched=unbatched)
             except Exception as error:
                 logger.exception("cannot deliver the change of %s %s", change.resource, change.key)
                 for watcher in tuple(collection.audience):  # some missed the change
@@ -118,12 +118,12 @@ def _resolve(future: asyncio.Future[bool], answer: bool) -> None:
         future.set_result(answer)
 
 
-# Intake: applies the log's commits and notifies writers, followers and watchers.
+# Application of commits.
 
 _ROW_FIELDS = attrgetter("resource", "key", "revision", "api_version", "value")
 
 
-class Intake:
+class CommitApplier:
     """The cache side of a log (see `log.Cache`): advances the state of a store and acknowledges
     writers."""
 
@@ -157,7 +157,7 @@ class Intake:
             versions[collection].append(version)
         return versions
 
-    def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
+    def apply_batch(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
         """Update the cache, then notify essential followers, then writers; schedule the others."""
         changes: list[CollectionChange] = []
         for pending, outcome in zip(batch, outcomes, strict=True):
@@ -196,7 +196,7 @@ class Intake:
         if self._waiters.waiting:
             self._waiters.announce(self._state.revision)
 
-    def followed(self, rows: Sequence[Row], revision: int) -> None:
+    def apply_feed(self, rows: Sequence[Row], revision: int) -> None:
         state = self._state
         changes: list[CollectionChange] = []
         for row in rows:
@@ -218,7 +218,7 @@ class Intake:
         self._notify_essential(changes)
         self._notify_others(changes)
 
-    def answered(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
+    def acknowledge(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
         for pending, revision in zip(group, revisions, strict=True):
             _release(pending)
             version = pending.version
@@ -228,7 +228,7 @@ class Intake:
                 pending.version = version.with_revision(revision)
             pending.answer(None)
 
-    def refused(self, group: Sequence[Pending], error: Exception) -> None:
+    def fail(self, group: Sequence[Pending], error: Exception) -> None:
         for pending in group:
             _release(pending)
             pending.answer(error)

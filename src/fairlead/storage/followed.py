@@ -53,8 +53,8 @@ class FollowedLog:
     commits.
     """
 
-    alone = False
-    foresees = False
+    is_sole_writer = False
+    predicts_revisions = False
 
     def __init__(self, source: Source) -> None:
         self.on_fatal: Callable[[str], None] = log_fatal
@@ -111,7 +111,7 @@ class FollowedLog:
             if not self.healthy:
                 logger.warning("the feed of the store works again, at revision %d", revision)
                 self.healthy = True
-            self._cache.followed(rows, revision)
+            self._cache.apply_feed(rows, revision)
             if self._unseen:
                 self._answer_seen()
 
@@ -174,10 +174,10 @@ class FollowedLog:
     def _answer_seen(self) -> None:
         """Acknowledge writers whose writes the cache has."""
         for group, revisions in self._unseen.take(self._cache.revision):
-            self._cache.answered(group, revisions)
+            self._cache.acknowledge(group, revisions)
 
     def _fail_unseen(self, group: Sequence[Pending]) -> None:
-        self._cache.refused(group, Unanswered(_UNFOLLOWED, Fault.PASSING))
+        self._cache.fail(group, Unanswered(_UNFOLLOWED, Fault.PASSING))
 
     def _record_revisions(self, group: _Group, revisions: Sequence[int]) -> None:
         """Record the revisions of a group and send the groups that build on it."""
@@ -218,7 +218,7 @@ class FollowedLog:
             writes = [pending.write for pending in failed_group.pending]
             errors.append(error if isinstance(error, StorageError) else _refusal(writes, lost))
         for failed_group, reason in reversed(list(zip(failed, errors, strict=True))):
-            self._cache.refused(failed_group.pending, reason)
+            self._cache.fail(failed_group.pending, reason)
 
     async def _reach(self, revision: int) -> None:
         if revision > self._cache.revision and not await self._cache.wait_for(

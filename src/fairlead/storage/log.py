@@ -19,7 +19,8 @@ logger = logging.getLogger("fairlead.storage")
 
 
 class Cache(Protocol):
-    """Receives commits from the log on the event loop, in the order of revisions."""
+    """Receives commits from the log on the event loop, in the order of revisions. Implemented by
+    `delivery.CommitApplier`."""
 
     @property
     def revision(self) -> int:
@@ -28,16 +29,17 @@ class Cache(Protocol):
     def load(self, rows: Iterable[Row], revision: int, floor: int) -> None:
         """Load the complete state at a revision. Called once, before all other methods."""
 
-    def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
+    def apply_batch(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
         """Apply the outcomes of a batch of this process; no other commit lies between."""
 
-    def followed(self, rows: Sequence[Row], revision: int) -> None:
+    def apply_feed(self, rows: Sequence[Row], revision: int) -> None:
         """Apply rows of any writer: these are all commits up to a revision."""
 
-    def answered(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
-        """Acknowledge writes of this process whose revisions were already applied by `followed`."""
+    def acknowledge(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
+        """Acknowledge writes of this process whose revisions were already applied by
+        `apply_feed`."""
 
-    def refused(self, group: Sequence[Pending], error: Exception) -> None:
+    def fail(self, group: Sequence[Pending], error: Exception) -> None:
         """Fail writes of this process: they were not committed, or their outcome is unknown."""
 
     def rebuild(self, rows: Iterable[Row], revision: int) -> None:
@@ -50,18 +52,18 @@ class Cache(Protocol):
 class Log(Protocol):
     """Compares, swaps and orders writes.
 
-    `alone`: this process is the only writer. `foresees`: revisions are assigned in this process,
-    consecutively, so the cache can predict them.
+    `is_sole_writer`: this process is the only writer. `predicts_revisions`: revisions are assigned
+    in this process, consecutively, so the cache can predict them.
     """
 
-    foresees: bool
+    predicts_revisions: bool
 
     @property
     def has_epoch(self) -> bool:
         """Whether writes may rely on the cached state (`Write.since`) despite other writers."""
 
     @property
-    def alone(self) -> bool: ...
+    def is_sole_writer(self) -> bool: ...
 
     @property
     def floor(self) -> int:

@@ -16,12 +16,12 @@ PLACEHOLDER_REVISION: Final = 1 << 62
 
 
 class State:
-    """All collections at one revision. `foresees` as in `Log`; `floor` is the oldest revision whose
-    state can be read, from the log if not from memory."""
+    """All collections at one revision. `predicts_revisions` as in `Log`; `floor` is the oldest
+    revision whose state can be read, from the log if not from memory."""
 
-    def __init__(self, history: History, *, foresees: bool) -> None:
+    def __init__(self, history: History, *, predicts_revisions: bool) -> None:
         self.history = history
-        self.foresees = foresees
+        self.predicts_revisions = predicts_revisions
         self.collections: dict[str, Collection] = {}
         self.revision = 0
         self.floor = 0
@@ -36,13 +36,13 @@ class State:
     def begin(self, revision: int, floor: int) -> None:
         """Start from a loaded state."""
         self.revision, self.floor = revision, floor
-        self._next_revision = revision + 1 if self.foresees else PLACEHOLDER_REVISION
+        self._next_revision = revision + 1 if self.predicts_revisions else PLACEHOLDER_REVISION
 
     @property
     def next_revision(self) -> int:
-        """The predicted revision of the next write. With a log that foresees, all pending writes
-        have lower ones."""
-        return self._next_revision if self.foresees else self.revision + 1
+        """The predicted revision of the next write. If the log predicts revisions, all pending
+        writes have lower ones."""
+        return self._next_revision if self.predicts_revisions else self.revision + 1
 
     def predict_revision(self) -> int:
         """Return the predicted revision of a write that goes to the log now."""
@@ -57,7 +57,7 @@ class State:
 
     def reset_prediction(self) -> None:
         """Reuse the revisions predicted for writes that failed."""
-        if self.foresees:
+        if self.predicts_revisions:
             self._next_revision = self.revision + 1
 
     def forget_in_memory(self, floor: int) -> None:

@@ -11,21 +11,21 @@ from typing import Any
 from fairlead.storage.audience import Follower, Watcher
 from fairlead.storage.backend import Compacted, EpochMoved, Precondition, StorageError, Write
 from fairlead.storage.collection import Collection, Page
-from fairlead.storage.delivery import Delivery, Intake
+from fairlead.storage.delivery import CommitApplier, Delivery
 from fairlead.storage.log import Log
 from fairlead.storage.reads import HistoryReader, read_page
 from fairlead.storage.selection import Selection
 from fairlead.storage.state import History, State
 from fairlead.storage.version import Change, Version, existing
-from fairlead.storage.writes import Companion, Outdated, Pending, Writes, basis
+from fairlead.storage.writes import Companion, Outdated, Pending, Writes, optimistic_writes
 
 
 class Store:
     """All collections at one revision: the cache over one log. Used on the event loop only.
 
-    `Writes` checks each write against the newest version of its key, committed or pending; `Intake`
-    applies commits; `Compaction` drops history. Reads see commits only. The revision of a pending
-    version is predicted here and assigned by the log.
+    `Writes` checks each write against the newest version of its key, committed or pending;
+    `CommitApplier` applies commits; `Compaction` drops history. Reads see commits only. The
+    revision of a pending version is predicted here and assigned by the log.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class Store:
     ) -> None:
         self.log = log
         history = History(retention, history_memory, history_bytes)
-        self._state = State(history, foresees=log.foresees)
+        self._state = State(history, predicts_revisions=log.predicts_revisions)
         self._delivery = Delivery()
-        self._intake = Intake(self._state, log, self._delivery)
+        self._applier = CommitApplier(self._state, log, self._delivery)
         self._writes = Writes(self._state, log)
         self._compaction = Compaction(self._state, log)
         self._history_reader = HistoryReader(log)
@@ -58,8 +58,8 @@ class Store:
 
     @property
     def next_revision(self) -> int:
-        """The predicted revision of the next write. With a log that foresees, all pending writes
-        have lower ones."""
+        """The predicted revision of the next write. If the log predicts revisions, all pending
+        writes have lower ones."""
         return self._state.next_revision
 
     @property
@@ -67,12 +67,12 @@ class Store:
         return self.log.healthy
 
     @property
-    def alone(self) -> bool:
+    def is_sole_writer(self) -> bool:
         """Whether this process is the only writer."""
-        return self.log.alone
+        return self.log.is_sole_writer
 
     @property
-    def told(self) -> int:
+    def delivered_revision(self) -> int:
         """The revision up to which watchers have received all changes."""
         return self._delivery.delivered_revision(self._state.revision)
 
@@ -95,7 +95,7 @@ class Store:
 
     async def open(self) -> None:
         """Load the cache from the log and accept writes; raises StorageError."""
-        await self.log.open(self._intake)
+        await self.log.open(self._applier)
 
     def end_watches(self) -> None:
         """Close all watchers, present and future; they still send their pending events."""
@@ -161,28 +161,28 @@ class Store:
         await asyncio.gather(*(pending.outcome() for pending in sent))
         return [write.revision or 0 for write in group]
 
-    async def append_unopposed(self, writes: Sequence[Write]) -> list[Version]:
+    async def append_unchecked(self, writes: Sequence[Write]) -> list[Version]:
         """Commit writes that cannot be refused, all together; returns their versions.
 
         The caller derived them from committed state in this iteration of the event loop, with no
         write pending and no other writer. Raises StorageError.
         """
-        prepared = self._writes.append_unopposed(writes)
+        prepared = self._writes.append_unchecked(writes)
         if prepared:
             await prepared[-1].outcome()
         return [pending.version for pending in prepared]
 
-    async def settled(self, version: Version) -> None:
+    async def wait_committed(self, version: Version) -> None:
         """Wait until a version returned by `latest` is committed; raises StorageError if that
         fails. Required before a client is sent that version."""
         if version.commit is not None:
             await version.commit.outcome()
 
-    async def all_settled(self) -> None:
+    async def wait_all_committed(self) -> None:
         """Wait until no write is pending."""
         while busy := [collection for collection in self.collections() if collection.pending]:
             with suppress(Exception):
-                await self.settled(next(iter(busy[0].pending.values())))
+                await self.wait_committed(next(iter(busy[0].pending.values())))
 
     async def is_stale(self, collection: Collection, version: Version) -> bool:
         """Whether a write without changes would store the version differently, under another
@@ -193,7 +193,7 @@ class Store:
 
     async def wait_for(self, revision: int, timeout: float) -> bool:
         """Wait until the cache is at least at this revision; False on timeout."""
-        return await self._intake.wait_for(revision, timeout)
+        return await self._applier.wait_for(revision, timeout)
 
     def check_kept(self, revision: int) -> None:
         """Raise Compacted if the state at a revision can no longer be read."""
@@ -275,9 +275,9 @@ class Store:
         """Drop history up to a revision in small steps; on disk they run between commits."""
         await self._compaction.compact(floor)
 
-    def tell_no_more(self, floor: int) -> None:
+    def drop_history(self, floor: int) -> None:
         """Drop history up to a revision in memory; the next compaction deletes it on disk."""
-        self._compaction.tell_no_more(floor)
+        self._compaction.drop_history(floor)
 
     def size(self) -> int:
         return self.log.size()
@@ -290,9 +290,9 @@ async def _committed(pending: Pending) -> Version:
         await pending.outcome()
     except EpochMoved:
         raise Outdated from None
-    rests_on = basis()
-    if rests_on is not None:
-        rests_on.wrote = True
+    optimistic = optimistic_writes()
+    if optimistic is not None:
+        optimistic.wrote = True
     return pending.version
 
 
@@ -328,12 +328,12 @@ class Compaction:
         while (step := self._history.step_to(floor)) < floor:
             self._drop_from_memory(step)
             await asyncio.sleep(0)
-        self.tell_no_more(floor)
+        self.drop_history(floor)
         await self._log.compact(floor)
         self._disk_is_behind = False
 
-    def tell_no_more(self, floor: int) -> None:
-        """As `Store.tell_no_more`."""
+    def drop_history(self, floor: int) -> None:
+        """As `Store.drop_history`."""
         self._state.floor = max(floor, self._state.floor)
         self._drop_from_memory(floor)
         self._disk_is_behind = True

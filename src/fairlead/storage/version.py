@@ -29,8 +29,12 @@ _NO_FACTS: Mapping[str, str] = {}
 
 # Metadata fields an object may have, as bits. Most objects have none, which is known without
 # parsing.
-GOING, OWNED, HELD = 1, 2, 4
-_HINTS = (("deletionTimestamp", GOING), ("ownerReferences", OWNED), ("finalizers", HELD))
+TERMINATING, HAS_OWNERS, HAS_FINALIZERS = 1, 2, 4
+_HINTS = (
+    ("deletionTimestamp", TERMINATING),
+    ("ownerReferences", HAS_OWNERS),
+    ("finalizers", HAS_FINALIZERS),
+)
 _HINTS_IN_BODIES = tuple((f'"{name}":'.encode(), bit) for name, bit in _HINTS)
 _MANAGERS = b'"managedFields":['
 
@@ -103,7 +107,8 @@ class Version:
 
     @property
     def hints(self) -> int:
-        """The bits of GOING, OWNED and HELD that may apply; an absent bit certainly does not."""
+        """The bits of TERMINATING, HAS_OWNERS and HAS_FINALIZERS that may apply; an absent bit
+        certainly does not."""
         if self._hints < 0:
             body = self.body or b""
             end = body.find(_MANAGERS)
@@ -130,11 +135,11 @@ class Version:
     def owner_references(self) -> list[dict[str, Any]]:
         """Return a fresh copy of metadata.ownerReferences; parses only them. Empty for a
         deletion."""
-        return owner_references(self.body) if self.body and self.hints & OWNED else []
+        return owner_references(self.body) if self.body and self.hints & HAS_OWNERS else []
 
     def finalizers(self) -> list[str]:
         """Return a fresh copy of metadata.finalizers; parses only them. Empty for a deletion."""
-        return finalizers(self.body) if self.body and self.hints & HELD else []
+        return finalizers(self.body) if self.body and self.hints & HAS_FINALIZERS else []
 
     def mentions(self, field: str, text: str | None = None) -> bool:
         """Return False if the object certainly has no field of this name, at any depth; if `text`

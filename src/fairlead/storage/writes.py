@@ -88,7 +88,7 @@ class Writes:
     ) -> Pending:
         """Send a write to the log; see `Store.put`."""
         expected = self._expected(collection, key, over, requires)
-        if requires and not self._state.foresees:
+        if requires and not self._state.predicts_revisions:
             requires = self._resolve(requires)
         encoded = encode(value)
         if not alongside:
@@ -144,7 +144,7 @@ class Writes:
         """Send a deletion to the log; see `Store.delete`."""
         expected = self._expected(collection, key, over, requires)
         version = Version(key, self._state.predict_revision(), collection.api_version, None)
-        if requires and not self._state.foresees:
+        if requires and not self._state.predicts_revisions:
             requires = self._resolve(requires)
         pending = _pending(collection, version, None, expected, requires)
         self._send(pending)
@@ -156,8 +156,8 @@ class Writes:
         self._send_together(prepared)
         return prepared
 
-    def append_unopposed(self, writes: Sequence[Write]) -> list[Pending]:
-        """Send writes to the log one after the other; see `Store.append_unopposed`."""
+    def append_unchecked(self, writes: Sequence[Write]) -> list[Pending]:
+        """Send writes to the log one after the other; see `Store.append_unchecked`."""
         prepared = [self._prepare(write) for write in writes]
         for pending in prepared:
             self._send(pending)
@@ -227,9 +227,9 @@ def _pending(
     write = Write(
         collection.resource, version.key, version.api_version, encoded, expected, requires
     )
-    rests_on = basis()
-    if rests_on is not None:
-        write.since = rests_on.revision
+    optimistic = optimistic_writes()
+    if optimistic is not None:
+        write.since = optimistic.revision
     return Pending(collection, version, write)
 
 
@@ -246,11 +246,11 @@ def _await_commit(pending: Pending) -> None:
 
 
 class Outdated(Exception):
-    """The epoch moved after the request's basis: nothing was written, and the cache has caught
-    up."""
+    """The epoch moved after the revision that the request read: nothing was written, and the cache
+    has caught up."""
 
 
-class Basis:
+class OptimisticWrites:
     """Context manager: writes inside it, including those of tasks started there, rely on the state
     at `revision` and raise Outdated if the epoch moved since.
 
@@ -259,13 +259,13 @@ class Basis:
 
     __slots__ = ("_token", "revision", "wrote")
 
-    _token: Token[Basis | None]
+    _token: Token[OptimisticWrites | None]
 
     def __init__(self, revision: int) -> None:
         self.revision = revision
         self.wrote = False
 
-    def __enter__(self) -> Basis:
+    def __enter__(self) -> OptimisticWrites:
         self._token = _current.set(self)
         return self
 
@@ -274,9 +274,9 @@ class Basis:
         _current.reset(self._token)
 
 
-_current: ContextVar[Basis | None] = ContextVar("basis", default=None)
+_current: ContextVar[OptimisticWrites | None] = ContextVar("optimistic_writes", default=None)
 
-basis = _current.get
+optimistic_writes = _current.get
 
 
 # Group commit: writes that arrive during a commit go into the next one together.

@@ -12,7 +12,7 @@ from typing import Any, cast
 from fairlead.operations import update
 from fairlead.storage.audience import Watcher
 from fairlead.storage.collection import Collection
-from fairlead.storage.delivery import Intake
+from fairlead.storage.delivery import CommitApplier
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.selection import EVERYTHING, Selection
 from fairlead.storage.sqlite.log import EmbeddedLog
@@ -81,9 +81,9 @@ def swap_without_comparing() -> None:
 def drop_an_event() -> None:
     deliver, now = Watcher.deliver, _seldom(30)
 
-    def mostly(watcher: Watcher, kind: str, change: Change, alone: bool = False) -> None:
+    def mostly(watcher: Watcher, kind: str, change: Change, unbatched: bool = False) -> None:
         if change.resource != _RESOURCE or not next(now):
-            deliver(watcher, kind, change, alone)
+            deliver(watcher, kind, change, unbatched)
 
     _put(Watcher, "deliver", mostly)
 
@@ -91,8 +91,8 @@ def drop_an_event() -> None:
 def tell_an_event_twice() -> None:
     deliver, now = Watcher.deliver, _seldom(30)
 
-    def more(watcher: Watcher, kind: str, change: Change, alone: bool = False) -> None:
-        deliver(watcher, kind, change, alone)
+    def more(watcher: Watcher, kind: str, change: Change, unbatched: bool = False) -> None:
+        deliver(watcher, kind, change, unbatched)
         if change.resource == _RESOURCE and next(now):
             deliver(watcher, kind, change)
 
@@ -112,7 +112,7 @@ def leave_out_of_lists() -> None:
 
 
 def read_without_catching_up() -> None:
-    followed = Intake.followed
+    apply_feed = CommitApplier.apply_feed
 
     async def nothing(log: FollowedLog) -> None:
         pass
@@ -120,7 +120,7 @@ def read_without_catching_up() -> None:
     async def late(log: FollowedLog) -> None:
         async for revision, rows in log._source.feed(log._cache.revision):
             await asyncio.sleep(0.03)
-            followed(cast(Intake, log._cache), rows, revision)
+            apply_feed(cast(CommitApplier, log._cache), rows, revision)
             log._answer_seen()
 
     _put(FollowedLog, "catch_up", nothing)
@@ -128,4 +128,4 @@ def read_without_catching_up() -> None:
 
 
 def mark_too_far() -> None:
-    _put(Store, "told", property(lambda store: store.revision + 20))
+    _put(Store, "delivered_revision", property(lambda store: store.revision + 20))

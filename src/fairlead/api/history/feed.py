@@ -39,9 +39,9 @@ class _FeedWatcher(Watcher):
             return None
         return collection
 
-    def deliver(self, kind: str, change: Change, alone: bool = False) -> None:
+    def deliver(self, kind: str, change: Change, unbatched: bool = False) -> None:
         if self.collection_of(change) is not None:
-            super().deliver(kind, change, alone)
+            super().deliver(kind, change, unbatched)
 
 
 class Lines:
@@ -130,7 +130,7 @@ class Feed:
         return False
 
     async def prepare(self, events: Sequence[Event]) -> Sequence[Event]:
-        if not self._store.log.foresees:
+        if not self._store.log.predicts_revisions:
             await asyncio.sleep(_UNTIL_KNOWN)
         prepared: list[Event] = []
         for kind, change in events:

@@ -39,16 +39,16 @@ class Snapshot:
         """Restore the state in one commit; returns the number of objects that changed. Raises
         StorageError."""
         store = self._store
-        await store.all_settled()
+        await store.wait_all_committed()
         self._end_watches()
         writes = [
             write for collection in store.collections() for write in self._writes_of(collection)
         ]
-        versions = await store.append_unopposed(writes)
+        versions = await store.append_unchecked(writes)
         for write, version in zip(writes, versions, strict=True):
             if write.value is not None:  # the same object under its new revision
                 self._state[write.resource][write.key] = version
-        store.tell_no_more(store.revision)
+        store.drop_history(store.revision)
         return len(writes)
 
     def _end_watches(self) -> None:

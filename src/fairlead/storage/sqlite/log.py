@@ -143,7 +143,7 @@ class EmbeddedLog:
     """Commits in batches from one thread, reads history in another, and recovers from failures with
     `Health`."""
 
-    foresees = True
+    predicts_revisions = True
     has_epoch = False
 
     def __init__(self, backend: Backend, sealing: Sealing | None = None) -> None:
@@ -158,7 +158,7 @@ class EmbeddedLog:
         self.sharing: Sharing | None = None
 
     @property
-    def alone(self) -> bool:
+    def is_sole_writer(self) -> bool:
         return self.sharing is None
 
     @property
@@ -224,11 +224,11 @@ class EmbeddedLog:
             if self._sealing is not None:
                 rows = [self._unsealed(row) for row in rows]
             self.sharing.committed(rows)
-        self._cache.committed(batch, outcomes)
+        self._cache.apply_batch(batch, outcomes)
 
     def failed(self, batch: Sequence[Pending], error: StorageError) -> None:
         """A batch failed, and with it all writes queued behind it."""
-        self._cache.refused(batch, error)
+        self._cache.fail(batch, error)
         self._health.failed(error)
 
     def is_current(self) -> bool:
