@@ -26,7 +26,7 @@ from fairlead.storage.store import Store
 
 if TYPE_CHECKING:
     from fairlead.storage.encryption.keyring import Sealing as Keys
-    from fairlead.storage.etcd.codec import Codec
+    from fairlead.storage.etcd.rows import Codec
     from fairlead.storage.log import Source
 
 _EVENTS = "core/v1/events"

@@ -16,7 +16,7 @@ from fairlead.process.backup import UNFINISHED
 from fairlead.process.backup.archive import BackupError, Header
 from fairlead.process.backup.progress import Progress
 from fairlead.storage.backend import ConditionFailed, Conflict, Row, StorageError, Write
-from fairlead.storage.etcd.codec import Codec
+from fairlead.storage.etcd.rows import Codec
 from fairlead.storage.log import Snapshot, Source
 
 MAX_RAISED = 1_000_000  # revisions: takes some minutes of commits

@@ -9,14 +9,22 @@ from contextlib import suppress
 from random import uniform
 from typing import NamedTuple
 
+from fairlead.base.metrics import REGISTRY
 from fairlead.storage.backend import Fault, StorageError
 from fairlead.storage.etcd.calls import Stream
-from fairlead.storage.etcd.counts import FAILURES, REQUEST_SECONDS, SWITCHES
 from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.members import Member, Trust
 from fairlead.storage.etcd.messages import RANGE, RangeRequest, encode, read_header, read_revision
 
 logger = logging.getLogger("fairlead.storage.etcd")
+
+REQUEST_SECONDS = REGISTRY.histogram(
+    "fairlead_etcd_request_duration_seconds", "Duration of a call to etcd.", labels=("method",)
+)
+FAILURES = REGISTRY.counter(
+    "fairlead_etcd_request_failures", "Failed calls to etcd, by status code.", ("code",)
+)
+SWITCHES = REGISTRY.counter("fairlead_etcd_member_switches", "Switches to another etcd member.")
 
 
 class Timing(NamedTuple):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fairlead.storage.etcd import client, members, source
 
 if TYPE_CHECKING:
-    from fairlead.storage.etcd.codec import Codec
+    from fairlead.storage.etcd.rows import Codec
 
 Reads = Callable[[str], Any]
 

@@ -4,17 +4,44 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Protocol
 
 from fairlead.base.logs import Tally, quoted
+from fairlead.base.metrics import REGISTRY
 from fairlead.storage.backend import Fault, Row, StorageError, Write
 from fairlead.storage.encryption.keyring import Sealed
-from fairlead.storage.etcd.codec import Codec
-from fairlead.storage.etcd.counts import UNREADABLE
 from fairlead.storage.etcd.messages import Event, KeyValue
 
 logger = logging.getLogger("fairlead.storage.etcd")
 
+UNREADABLE = REGISTRY.counter(
+    "fairlead_etcd_unreadable_values",
+    "Values in etcd that could not be decoded, by resource.",
+    ("resource",),
+)
+
 _MAX_OWN = 4096
+
+
+class Codec(Protocol):
+    """Maps keys of rows to paths in etcd, and encodes values.
+
+    Paths begin with a slash and follow the prefix. The path of a key is the path of the empty
+    key followed by the key, so the keys of a resource form one range, in order."""
+
+    def path(self, resource: str, key: str) -> str: ...
+
+    def place(self, path: str) -> tuple[str, str] | None:
+        """Return the resource and key at a path; None if the resource is not served."""
+
+    def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes: ...
+
+    def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
+        """Return the apiVersion and the row's value. Raises any exception if the value is
+        unreadable, Sealed if a key for it is missing."""
+
+    def is_stale(self, resource: str, raw: bytes) -> bool:
+        """Whether the value would be stored differently today."""
 
 
 class Rows:

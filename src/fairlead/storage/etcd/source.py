@@ -4,31 +4,46 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
+from fairlead.base.metrics import REGISTRY
 from fairlead.storage.backend import Compacted, Fault, Slice, Step, StorageError, Write
 from fairlead.storage.etcd.client import USUAL, Client, Timing
-from fairlead.storage.etcd.codec import Codec
-from fairlead.storage.etcd.compaction import KEY as COMPACTION_KEY
-from fairlead.storage.etcd.compaction import Compaction
-from fairlead.storage.etcd.counts import DATABASE_BYTES
 from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.feed import Feed
 from fairlead.storage.etcd.history import History
 from fairlead.storage.etcd.members import Trust
 from fairlead.storage.etcd.messages import (
+    COMPACT,
+    EQUAL,
     GRANT,
+    RANGE,
     STATUS,
     TXN,
+    VERSION,
+    CompactRequest,
+    Compare,
     GrantRequest,
+    KeyValue,
+    Operation,
+    PutRequest,
+    RangeRequest,
+    TxnRequest,
     encode,
+    read_answer,
     read_database_size,
     read_lease,
+    read_range,
     read_txn,
 )
-from fairlead.storage.etcd.rows import Rows
+from fairlead.storage.etcd.rows import Codec, Rows
 from fairlead.storage.etcd.transactions import Epoch, Put, refusal, request_of
 from fairlead.storage.log import Reached, Snapshot
+
+DATABASE_BYTES = REGISTRY.gauge(
+    "etcd_db_total_size_in_bytes", "Size of etcd's database file.", ("endpoint",)
+)
 
 # Lifetime in seconds of an object by resource and key; None: unlimited.
 Ttl = Callable[[str, str], int | None]
@@ -271,3 +286,63 @@ class Leases:
         for ttl, lease in list(self._current.items()):
             if lease.number == number:
                 del self._current[ttl]
+
+
+# Compaction by one server at a time, with the protocol of the reference.
+
+# The reference's own key, so that its servers and ours do not compact twice. Its value is the
+# compacted revision, its version counts the compactions.
+COMPACTION_KEY = b"compact_rev_key"
+
+
+class Compaction:
+    """Compacts etcd. `floor` is the oldest revision known to be kept."""
+
+    def __init__(self, client: Client) -> None:
+        self.floor = 0
+        self._client = client
+        self._times: int | None = None
+
+    def raise_floor(self, revision: int) -> None:
+        self.floor = max(self.floor, revision)
+
+    async def look(self) -> None:
+        """Read the floor that other servers set; raises CallFailed."""
+        found = read_range(await self._client.call(RANGE, encode(RangeRequest, key=COMPACTION_KEY)))
+        self._learn(found.entries)
+
+    def _learn(self, entries: list[KeyValue]) -> None:
+        self._times = entries[0].version if entries else 0
+        for entry in entries:
+            with suppress(ValueError):
+                self.raise_floor(int(entry.value))
+
+    async def compact(self, floor: int) -> None:
+        """Compact up to `floor`, unless another server has compacted since the last call. Raises
+        CallFailed."""
+        if floor <= self.floor:
+            return
+        if self._times is None:
+            await self.look()
+            return
+        request = encode(
+            TxnRequest,
+            compare=encode(
+                Compare, result=EQUAL, target=VERSION, key=COMPACTION_KEY, version=self._times
+            ),
+            success=encode(
+                Operation, put=encode(PutRequest, key=COMPACTION_KEY, value=b"%d" % floor)
+            ),
+            failure=encode(Operation, range=encode(RangeRequest, key=COMPACTION_KEY)),
+        )
+        outcome = read_txn(await self._client.call(TXN, request, is_repeatable=False))
+        if not outcome.succeeded:
+            self._learn(read_range(read_answer(outcome.answers[0])).entries)
+            return
+        self._times += 1
+        try:
+            await self._client.call(COMPACT, encode(CompactRequest, revision=floor))
+        except CallFailed as error:
+            if not error.is_compacted:
+                raise
+        self.raise_floor(floor)
