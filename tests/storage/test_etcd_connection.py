@@ -15,10 +15,10 @@ from hpack import Encoder
 
 from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.http2 import (
+    CONTINUATION,
     DATA,
     GOAWAY,
     HEADERS,
-    MORE,
     PUSH,
     RESET,
     SETTINGS,
@@ -250,7 +250,7 @@ def test_http2_continuation_padding_and_unknown_frames_are_understood() -> None:
             HELLO,
             frame(0xBB, 0xFF, 1, b"whatever"),
             frame(HEADERS, 0, 1, BEGIN[:4]),
-            frame(MORE, 0x4, 1, BEGIN[4:]),
+            frame(CONTINUATION, 0x4, 1, BEGIN[4:]),
             frame(DATA, 0x8, 1, padded),
             frame(HEADERS, 0x4 | 0x1 | 0x20, 1, b"\0\0\0\0\0" + GOOD),
         ) as member:

@@ -9,7 +9,7 @@ class PlainCodec:
     def path(self, resource: str, key: str) -> str:
         return f"/{resource}/{key}"
 
-    def place(self, path: str) -> tuple[str, str] | None:
+    def location(self, path: str) -> tuple[str, str] | None:
         group, _, rest = path[1:].partition("/")
         name, _, key = rest.partition("/")
         return (f"{group}/{name}", key) if key else None

@@ -88,7 +88,7 @@ def test_the_list_names_every_built_in_resource() -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_and_its_place_say_the_same(path: str) -> None:
-    assert CODEC.place(path) == PATHS[path]
+    assert CODEC.location(path) == PATHS[path]
     assert CODEC.path(*PATHS[path]) == path
 
 
@@ -123,13 +123,13 @@ def test_the_keys_of_a_resource_lie_behind_one_another(path: str) -> None:
     ],
 )
 def test_what_is_no_object_that_is_served_has_no_place(path: str) -> None:
-    assert CODEC.place(path) is None
+    assert CODEC.location(path) is None
 
 
 def test_what_only_our_servers_share_lies_aside() -> None:
     assert CODEC.path("fairlead/serviceclaims", "port/80") == "/fairlead/serviceclaims/port/80"
     place = ("fairlead/serviceclaims", "port/80")
-    assert CODEC.place("/fairlead/serviceclaims/port/80") == place
+    assert CODEC.location("/fairlead/serviceclaims/port/80") == place
     row = b'{"metadata":{"name":"80"}}'
     assert CODEC.decode(*place, CODEC.encode(*place, "", row)) == ("", row)
 

@@ -210,7 +210,7 @@ class ReportingCodec:
 
     def __init__(self, codec: Codec, unread: Callable[[str], None]) -> None:
         self.path = codec.path
-        self.place = codec.place
+        self.location = codec.location
         self.encode = codec.encode
         self.is_stale = codec.is_stale
         self._codec = codec

@@ -118,10 +118,10 @@ class ReferenceCodec:
         resource."""
         return self._layout.path(resource, key)
 
-    def place(self, path: str) -> tuple[str, str] | None:
+    def location(self, path: str) -> tuple[str, str] | None:
         """The resource and key of a path; None if the path is not of an object that can be
         served."""
-        return self._layout.place(path)
+        return self._layout.location(path)
 
     def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes:
         """The reference's value for a row; raises InterchangeError."""
@@ -250,7 +250,7 @@ class Layout:
     def path(self, resource: str, key: str) -> str:
         return f"/{self._prefixes.get(resource, resource)}/{key}"
 
-    def place(self, path: str) -> tuple[str, str] | None:
+    def location(self, path: str) -> tuple[str, str] | None:
         """The resource and key of a path; None if the path is not of an object that can be
         served."""
         if not path.startswith("/"):

@@ -14,7 +14,7 @@ class EncryptedCodec:
 
     def __init__(self, codec: ReferenceCodec, sealing: Sealing, prefix: str) -> None:
         self.path = codec.path
-        self.place = codec.place
+        self.location = codec.location
         self._codec = codec
         self._sealing = sealing
         self._prefix = prefix

@@ -52,55 +52,59 @@ class Exchange:
         self.is_last = False
         self.connection = connection
         self._parts: list[bytes] = []
-        self._held = 0
-        self._needed = _PREFIX.size
+        self._buffered = 0
+        self._expected = _PREFIX.size
 
-    def take(self, body: bytes, size: int) -> None:
+    def receive(self, body: bytes, size: int) -> None:
         """Add a DATA frame; `size` counts for flow control. Most frames are exactly one message."""
-        if not self._held and len(body) >= _PREFIX.size:
+        if not self._buffered and len(body) >= _PREFIX.size:
             is_compressed, length = _PREFIX.unpack_from(body)
             if not is_compressed and len(body) == _PREFIX.size + length:
-                self.message(body[_PREFIX.size :])
+                self.receive_message(body[_PREFIX.size :])
                 return
         self._parts.append(body)
-        self._held += len(body)
-        while self._held >= self._needed:
+        self._buffered += len(body)
+        while self._buffered >= self._expected:
             data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
             is_compressed, length = _PREFIX.unpack_from(data)
             if is_compressed:
                 raise ValueError("a compressed message")
-            self._needed = end = _PREFIX.size + length
+            self._expected = end = _PREFIX.size + length
             if len(data) < end:
                 self._parts = [data]
                 return
-            self._parts, self._held, self._needed = [data[end:]], len(data) - end, _PREFIX.size
-            self.message(data[_PREFIX.size : end])
+            self._parts, self._buffered, self._expected = (
+                [data[end:]],
+                len(data) - end,
+                _PREFIX.size,
+            )
+            self.receive_message(data[_PREFIX.size : end])
 
-    def message(self, message: bytes) -> None:
+    def receive_message(self, message: bytes) -> None:
         raise NotImplementedError
 
-    def failed(self, failure: CallFailed) -> None:
+    def fail(self, failure: CallFailed) -> None:
         raise NotImplementedError
 
     def expire(self) -> None:
         """The deadline has passed."""
         raise NotImplementedError
 
-    def ended(self, trailers: Trailers) -> None:
+    def finish(self, trailers: Trailers) -> None:
         raise NotImplementedError
 
-    def lost(self, why: str) -> None:
-        self.failed(CallFailed("UNAVAILABLE", why))
+    def connection_lost(self, why: str) -> None:
+        self.fail(CallFailed("UNAVAILABLE", why))
 
-    def refused(self, *, is_unsent: bool) -> None:
-        self.failed(CallFailed("UNAVAILABLE", "the call was refused", is_unsent=is_unsent))
+    def refuse(self, *, is_unsent: bool) -> None:
+        self.fail(CallFailed("UNAVAILABLE", "the call was refused", is_unsent=is_unsent))
 
 
 def _failure(trailers: Trailers) -> CallFailed:
     number = trailers.get("grpc-status", "")
-    known = number.isascii() and number.isdigit() and int(number) < len(STATUSES)
+    is_known = number.isascii() and number.isdigit() and int(number) < len(STATUSES)
     return CallFailed(
-        STATUSES[int(number)] if known else "UNAVAILABLE",
+        STATUSES[int(number)] if is_known else "UNAVAILABLE",
         trailers.get("grpc-message", "") or "the call was ended without a word",
     )
 
@@ -116,30 +120,30 @@ class Call(Exchange):
         self._message: bytes | None = None
         self._ungranted = 0
 
-    def take(self, body: bytes, size: int) -> None:
+    def receive(self, body: bytes, size: int) -> None:
         self._ungranted += size
         if self._ungranted > _MAX_UNGRANTED:
             self.connection.grant(self, self._ungranted)
             self._ungranted = 0
-        super().take(body, size)
+        super().receive(body, size)
 
-    def message(self, message: bytes) -> None:
+    def receive_message(self, message: bytes) -> None:
         self._message = message
 
-    def ended(self, trailers: Trailers) -> None:
+    def finish(self, trailers: Trailers) -> None:
         if trailers.get("grpc-status") != "0" or self._message is None:
-            self.failed(_failure(trailers))
+            self.fail(_failure(trailers))
             return
         if not self.answer.done():
             self.answer.set_result(self._message)
 
-    def failed(self, failure: CallFailed) -> None:
+    def fail(self, failure: CallFailed) -> None:
         if not self.answer.done():
             self.answer.set_exception(failure)
 
     def expire(self) -> None:
         self.connection.reset(self)
-        self.failed(CallFailed("DEADLINE_EXCEEDED", "no answer in time"))
+        self.fail(CallFailed("DEADLINE_EXCEEDED", "no answer in time"))
 
     def cancel(self) -> None:
         self.connection.reset(self)
@@ -172,18 +176,18 @@ class Stream(Exchange):
 
     def cancel(self) -> None:
         self.connection.reset(self)
-        self.failed(CallFailed("CANCELLED", "the watch was abandoned"))
+        self.fail(CallFailed("CANCELLED", "the watch was abandoned"))
 
-    def message(self, message: bytes) -> None:
+    def receive_message(self, message: bytes) -> None:
         self._messages.append(message)
         self._wake()
 
-    def failed(self, failure: CallFailed) -> None:
+    def fail(self, failure: CallFailed) -> None:
         self._failure = self._failure or failure
         self._wake()
 
-    def ended(self, trailers: Trailers) -> None:
-        self.failed(_failure(trailers))
+    def finish(self, trailers: Trailers) -> None:
+        self.fail(_failure(trailers))
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

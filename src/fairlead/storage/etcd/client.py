@@ -63,21 +63,21 @@ class Client:
         self._cluster = 0
         self._search: asyncio.Task[None] | None = None
         self._watchdog: asyncio.Task[None] | None = None
-        self._under_way: dict[int, float] = {}  # start times of calls, oldest first
+        self._calls: dict[int, float] = {}  # start times of calls, oldest first
         self._count = 0
         self._is_closed = False
 
     async def open(self) -> None:
         """Find a member; raises StorageError."""
         loop = asyncio.get_running_loop()
-        ends = loop.time() + self.timing.open
+        deadline = loop.time() + self.timing.open
         self._is_closed = False
         try:
-            await self._await_member(ends, patient=False)
+            await self._await_member(deadline, keep_trying=False)
         except CallFailed as error:
             await self.close()
             raise StorageError(f"no member of etcd answers: {error}", Fault.DOUBTFUL) from None
-        self._watchdog = loop.create_task(self._watch_over())
+        self._watchdog = loop.create_task(self._run_watchdog())
 
     async def close(self) -> None:
         """Fail the calls in progress and stop searching for members."""
@@ -103,29 +103,29 @@ class Client:
         only if it certainly had no effect."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        ends = began + (timeout or self.timing.request)
+        deadline = began + (timeout or self.timing.request)
         while True:
-            member = self._member or await self._await_member(ends)
+            member = self._member or await self._await_member(deadline)
             self._count = number = self._count + 1
-            self._under_way[number] = now = loop.time()
+            self._calls[number] = now = loop.time()
             try:
-                answer = await member.call(method, request, max(ends - now, 0.001))
+                answer = await member.call(method, request, max(deadline - now, 0.001))
             except CallFailed as error:
                 FAILURES.add(of=(error.code,))
                 if error.is_away and not (timeout and error.is_late):
                     self.lost(member, error)  # a short timeout says nothing about the member
                 if not error.is_away or not (is_repeatable or error.is_unsent):
                     raise
-                if loop.time() >= ends or self._is_closed:
+                if loop.time() >= deadline or self._is_closed:
                     raise
                 await asyncio.sleep(uniform(0, self.timing.pause))
             else:
                 REQUEST_SECONDS.observe(loop.time() - began, (method,))
                 if self.error:
-                    self._well(member)
+                    self._recovered(member)
                 return answer
             finally:
-                del self._under_way[number]
+                del self._calls[number]
 
     async def ask_newest(self, timeout: float = 0.0) -> int:
         """Return the current revision by a linearizable read; raises CallFailed."""
@@ -140,86 +140,90 @@ class Client:
     async def watch(self, request: bytes) -> tuple[Member, Stream]:
         """Start a watch; returns the member and the stream. Raises CallFailed."""
         loop = asyncio.get_running_loop()
-        ends = loop.time() + self.timing.request
-        member = self._member or await self._await_member(ends)
-        return member, await member.watch(request, max(ends - loop.time(), 0.001))
+        deadline = loop.time() + self.timing.request
+        member = self._member or await self._await_member(deadline)
+        return member, await member.watch(request, max(deadline - loop.time(), 0.001))
 
     def lost(self, member: Member, error: CallFailed) -> None:
         """Search for another member after a failure of this one."""
         if self._member is member:
-            self._say(f"{member.url}: {error}")
+            self._report(f"{member.url}: {error}")
             self._member, self._former = None, member
-            self._look()
+            self._start_search()
 
-    def _say(self, error: str) -> None:
+    def _report(self, error: str) -> None:
         if not self.error:
             logger.warning("etcd: %s", error)
         self.error = error
 
-    def _well(self, member: Member) -> None:
+    def _recovered(self, member: Member) -> None:
         if member is self._member:
             self.error = ""
             logger.warning("etcd: %s answers", member.url)
 
-    def _look(self) -> asyncio.Task[None]:
+    def _start_search(self) -> asyncio.Task[None]:
         if self._search is None or self._search.done():
-            self._search = asyncio.get_running_loop().create_task(self._find())
+            self._search = asyncio.get_running_loop().create_task(self._search_member())
         return self._search
 
-    async def _await_member(self, ends: float, *, patient: bool = True) -> Member:
+    async def _await_member(self, deadline: float, *, keep_trying: bool = True) -> Member:
         loop = asyncio.get_running_loop()
         while self._member is None:
             if self._is_closed:
                 raise CallFailed("CANCELLED", "the client is closed", is_unsent=True)
-            search = self._look()
-            patience = max(ends - loop.time(), 0.0)
-            await asyncio.wait({search}, timeout=patience if patient else min(patience, 0.1))
+            search = self._start_search()
+            seconds_left = max(deadline - loop.time(), 0.0)
+            await asyncio.wait(
+                {search}, timeout=seconds_left if keep_trying else min(seconds_left, 0.1)
+            )
             if self._member is None and (
-                loop.time() >= ends or (not patient and self._is_hopeless())
+                loop.time() >= deadline or (not keep_trying and self._all_mistrusted())
             ):
                 raise CallFailed("UNAVAILABLE", self.error)
         return self._member
 
-    def _is_hopeless(self) -> bool:
+    def _all_mistrusted(self) -> bool:
         return all(member.is_mistrusted for member in self._members)
 
-    async def _find(self) -> None:
+    async def _search_member(self) -> None:
         pause = self.timing.pause
         while True:
-            found = await self._first_answer(self._members)
-            if found is not None:
-                self._take(found)
+            member = await self._first_answer(self._members)
+            if member is not None:
+                self._switch_to(member)
                 return
             await asyncio.sleep(pause * uniform(0.5, 1.5))
             pause = min(pause * 2, self.timing.longest_pause)
 
-    def _take(self, member: Member) -> None:
-        left = self._member or self._former
+    def _switch_to(self, member: Member) -> None:
+        previous = self._member or self._former
         self._member, self._former = member, None
-        if left is not None and left is not member:
+        if previous is not None and previous is not member:
             SWITCHES.add()
-            left.drop()
+            previous.drop()
         self.error = ""
-        if left is not None:
+        if previous is not None:
             logger.warning("etcd: switched to %s", member.url)
 
     async def _first_answer(self, members: Sequence[Member]) -> Member | None:
         """Return the first member that answers a linearizable read, None if none does."""
         loop = asyncio.get_running_loop()
-        asked = {loop.create_task(self._works(member)): member for member in members}
-        pending = set(asked)
+        members_by_task = {
+            loop.create_task(self._probe_member(member)): member for member in members
+        }
+        pending = set(members_by_task)
         try:
             while pending:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     if task.result():
-                        return asked[task]
+                        return members_by_task[task]
             return None
         finally:
             for task in pending:
                 task.cancel()
 
-    async def _works(self, member: Member) -> bool:
+    async def _probe_member(self, member: Member) -> bool:
         try:
             header = read_header(await member.call(RANGE, self._probe, timeout=self.timing.probe))
         except CallFailed as error:
@@ -227,26 +231,28 @@ class Client:
             if error.is_late and member is not self._member:
                 member.drop()  # the connection may be dead
             if self._member is None:
-                self._say(f"{member.url}: {error}")
+                self._report(f"{member.url}: {error}")
             return False
         if self._cluster not in (0, header.cluster):
-            self._say(f"{member.url} has become a member of another cluster")
+            self._report(f"{member.url} has become a member of another cluster")
             return False
         self._cluster = header.cluster
         return True
 
-    async def _watch_over(self) -> None:
+    async def _run_watchdog(self) -> None:
         """Replace a member that stalls while another one answers."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self.timing.stalled / 2)
-            oldest = next(iter(self._under_way), None)
-            used = self._member
-            if oldest is None or used is None:
+            oldest = next(iter(self._calls), None)
+            current = self._member
+            if oldest is None or current is None:
                 continue
-            if loop.time() - self._under_way[oldest] < self.timing.stalled:
+            if loop.time() - self._calls[oldest] < self.timing.stalled:
                 continue
-            found = await self._first_answer([one for one in self._members if one is not used])
-            if found is not None and oldest in self._under_way and self._member is used:
-                self._say(f"{used.url}: does not answer")
-                self._take(found)
+            replacement = await self._first_answer(
+                [member for member in self._members if member is not current]
+            )
+            if replacement is not None and oldest in self._calls and self._member is current:
+                self._report(f"{current.url}: does not answer")
+                self._switch_to(replacement)

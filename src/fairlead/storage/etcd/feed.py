@@ -18,14 +18,14 @@ from fairlead.storage.etcd.messages import (
     RANGE,
     TXN,
     Event,
-    Found,
     Operation,
     PutRequest,
     RangeRequest,
-    Told,
+    RangeResponse,
     TxnRequest,
     WatchCreate,
     WatchRequest,
+    WatchResponse,
     encode,
     end_of,
     read_range,
@@ -36,7 +36,7 @@ from fairlead.storage.log import Reached
 
 _DENIED = "permission denied"
 _MARK = b"/\0mark"
-_LOOK_AGAIN = 0.02  # seconds
+_POLL_SECONDS = 0.02  # seconds
 
 
 class Denied(Exception):
@@ -52,16 +52,16 @@ class Watch:
     a mark written below it shows the progress.
     """
 
-    def __init__(self, client: Client, prefix: bytes, *, is_whole: bool = True) -> None:
+    def __init__(self, client: Client, prefix: bytes, *, all_keys: bool = True) -> None:
         self._client = client
         self._prefix = prefix
-        self._is_whole = is_whole
+        self._all_keys = all_keys
         self._member: Member | None = None
         self._stream: Stream | None = None
 
     async def open(self, start: int, *, with_former: bool = False) -> None:
         """Start the watch; raises CallFailed."""
-        key, end = (ALL_KEYS, ALL_KEYS) if self._is_whole else _range(self._prefix)
+        key, end = (ALL_KEYS, ALL_KEYS) if self._all_keys else _range(self._prefix)
         request = encode(
             WatchCreate, key=key, range_end=end, start_revision=start, prev_kv=with_former,
             fragment=1,
@@ -72,7 +72,7 @@ class Watch:
         if self._stream is not None:
             self._stream.cancel()
 
-    async def read(self) -> Told:
+    async def read(self) -> WatchResponse:
         """Return the next events, with complete revisions; no events when the watch has started.
         Raises CallFailed, Compacted with the revision, Denied."""
         assert self._stream is not None
@@ -80,18 +80,18 @@ class Watch:
         fragments: list[Event] = []
         while True:
             try:
-                told = read_watch(await self._stream.read())
+                response = read_watch(await self._stream.read())
             except CallFailed as error:
                 if error.is_away:
                     self._client.lost(self._member, error)
                 raise
-            if told.is_cancelled:
-                raise _ended(told)
-            if told.is_fragment or fragments:
-                fragments += told.events
-            if told.is_fragment:
+            if response.is_cancelled:
+                raise _cancellation(response)
+            if response.is_fragment or fragments:
+                fragments += response.events
+            if response.is_fragment:
                 continue
-            return told._replace(events=fragments) if fragments else told
+            return response._replace(events=fragments) if fragments else response
 
 
 async def mark(client: Client, prefix: bytes) -> None:
@@ -106,12 +106,12 @@ def _range(prefix: bytes) -> tuple[bytes, bytes]:
     return below, end_of(below)
 
 
-def _ended(told: Told) -> Exception:
-    if told.compacted:
-        return Compacted(told.compacted)
-    if _DENIED in told.reason.lower() or "PermissionDenied" in told.reason:
+def _cancellation(response: WatchResponse) -> Exception:
+    if response.compacted:
+        return Compacted(response.compacted)
+    if _DENIED in response.reason.lower() or "PermissionDenied" in response.reason:
         return Denied()
-    return CallFailed("UNAVAILABLE", told.reason or "the watch was cancelled")
+    return CallFailed("UNAVAILABLE", response.reason or "the watch was cancelled")
 
 
 class IdleCheck:
@@ -122,20 +122,20 @@ class IdleCheck:
         self._below = dict(zip(("key", "range_end"), _range(prefix), strict=True))
         self._revision = self._reached = 0  # nothing changed between `_reached` and `_revision`
 
-    async def settled(self, reached: Callable[[], int], revision: int) -> int:
+    async def wait_until_idle(self, reached: Callable[[], int], revision: int) -> int:
         """Wait until the watch reaches `revision`, or nothing has changed between the reached
         revision and `revision`; gives up after the request timeout. Returns the revision that the
         feed shows then. Raises CallFailed."""
         loop = asyncio.get_running_loop()
-        ends = loop.time() + self._client.timing.request
-        while (found := reached()) < revision and loop.time() < ends:
+        deadline = loop.time() + self._client.timing.request
+        while (position := reached()) < revision and loop.time() < deadline:
             if revision <= self._revision:
                 return self._reached
-            at = await self._unchanged_since(found)
-            if at:
-                self._revision, self._reached = at, found
+            unchanged_until = await self._unchanged_since(position)
+            if unchanged_until:
+                self._revision, self._reached = unchanged_until, position
             else:
-                await asyncio.sleep(_LOOK_AGAIN)
+                await asyncio.sleep(_POLL_SECONDS)
         return revision
 
     async def _unchanged_since(self, revision: int) -> int:
@@ -156,8 +156,8 @@ class IdleCheck:
                 return 0
         return newest.revision
 
-    async def _range(self, **given: int) -> Found:
-        request = encode(RangeRequest, **self._below, **given)
+    async def _range(self, **options: int) -> RangeResponse:
+        request = encode(RangeRequest, **self._below, **options)
         return read_range(await self._client.call(RANGE, request))
 
 
@@ -179,15 +179,15 @@ class Feed:
         self._rows = rows
         self._compaction_key = compaction_key
         self._on_floor = on_floor
-        self._is_whole = True
-        self._quiet = None if may_write else IdleCheck(client, prefix)
+        self._all_keys = True
+        self._idle_check = None if may_write else IdleCheck(client, prefix)
         self._marking: asyncio.Task[None] | None = None
         self._reached = 0
         self._reads_since: float | None = None  # start of the current wait for events
 
-    def know_limited(self) -> None:
+    def watch_prefix_only(self) -> None:
         """Watch only the prefix: not all keys may be read."""
-        self._is_whole = False
+        self._all_keys = False
 
     async def follow(self, after: int) -> AsyncIterator[Reached]:
         """As `Source.feed`."""
@@ -199,9 +199,9 @@ class Feed:
                     async for reached in self._follow(after):
                         yield reached
                 except Denied:
-                    if not self._is_whole:
+                    if not self._all_keys:
                         raise StorageError("etcd: the prefix may not be watched") from None
-                    self._is_whole = False
+                    self._all_keys = False
         except CallFailed as error:
             raise error.storage_error() from None
 
@@ -221,73 +221,77 @@ class Feed:
 
     async def _follow(self, after: int) -> AsyncIterator[Reached]:
         self._reached = after
-        watch = Watch(self._client, self._prefix, is_whole=self._is_whole)
-        beating = asyncio.get_running_loop().create_task(self._beat(watch))
+        watch = Watch(self._client, self._prefix, all_keys=self._all_keys)
+        heartbeat = asyncio.get_running_loop().create_task(self._check_progress(watch))
         try:
             await watch.open(after + 1)
             while True:
                 try:
                     self._reads_since = asyncio.get_running_loop().time()
-                    told = await watch.read()
+                    response = await watch.read()
                 except Compacted as error:
                     self._on_floor(error.args[0])
                     raise Compacted(after) from None
                 finally:
                     self._reads_since = None
-                yield self._take(told)
+                yield self._apply(response)
         finally:
-            beating.cancel()
+            heartbeat.cancel()
             watch.close()
             with suppress(asyncio.CancelledError):
-                await beating
+                await heartbeat
 
-    def _take(self, told: Told) -> Reached:
-        if not told.events:
+    def _apply(self, response: WatchResponse) -> Reached:
+        if not response.events:
             return Reached(self._reached, ())
         rows = []
-        for event in told.events:
+        for event in response.events:
             row = self._rows.step(event)
             if row is not None:
                 rows.append(row)
             elif event.entry.key == self._compaction_key:
                 with suppress(ValueError):
                     self._on_floor(int(event.entry.value))
-        self._reached = told.events[-1].entry.revision
+        self._reached = response.events[-1].entry.revision
         return Reached(self._reached, rows)
 
-    async def show(self, revision: int) -> int:
+    async def show_progress(self, revision: int) -> int:
         """Make a watch of the prefix show that it has reached a revision, with one mark for all
         waiting callers; raises CallFailed. Returns the revision the feed will reach."""
-        while not self._is_whole and self._reached < revision:
-            if self._quiet is not None:
-                return await self._quiet.settled(lambda: self._reached, revision)
+        while not self._all_keys and self._reached < revision:
+            if self._idle_check is not None:
+                return await self._idle_check.wait_until_idle(lambda: self._reached, revision)
             if self._marking is None:
                 self._marking = asyncio.create_task(mark(self._client, self._prefix))
-                self._marking.add_done_callback(self._marked)
+                self._marking.add_done_callback(self._mark_done)
                 await asyncio.shield(self._marking)
                 break
             await asyncio.wait([self._marking])
         return revision
 
-    def _marked(self, task: asyncio.Task[None]) -> None:
+    def _mark_done(self, task: asyncio.Task[None]) -> None:
         self._marking = None
 
-    async def _beat(self, watch: Watch) -> None:
+    async def _check_progress(self, watch: Watch) -> None:
         """Close a watch that lags behind the newest revision, or when that revision cannot be
         fetched."""
         loop, timing = asyncio.get_running_loop(), self._client.timing
         while True:
             await asyncio.sleep(timing.heartbeat)
-            asked = loop.time()
+            start = loop.time()
             try:
-                newest = await self.show(await self._client.ask_newest(timing.answer))
+                newest = await self.show_progress(await self._client.ask_newest(timing.answer))
             except CallFailed:
                 watch.close()
                 return
             if newest <= self._reached:
                 continue
             await asyncio.sleep(timing.answer)
-            waits = self._reads_since
-            if self._reached < newest and waits is not None and waits <= asked + timing.answer / 2:
+            waiting_since = self._reads_since
+            if (
+                self._reached < newest
+                and waiting_since is not None
+                and waiting_since <= start + timing.answer / 2
+            ):
                 watch.close()
                 return

@@ -11,9 +11,9 @@ from fairlead.storage.etcd.feed import Denied, Watch, mark
 from fairlead.storage.etcd.messages import (
     RANGE,
     Event,
-    Found,
     KeyValue,
     RangeRequest,
+    RangeResponse,
     encode,
     end_of,
     read_range,
@@ -21,11 +21,11 @@ from fairlead.storage.etcd.messages import (
 from fairlead.storage.etcd.rows import Rows
 from fairlead.storage.log import Snapshot
 
-_ROWS_A_PIECE = 500
-_BYTES_A_PIECE = 4 << 20
+_ROWS_PER_PAGE = 500
+_BYTES_PER_PAGE = 4 << 20
 _MAX_KEYS = 5_000  # per page of a snapshot
-_FEWEST_KEYS = 50
-_ROWS_A_TURN = 100  # decoded before yielding to the event loop
+_MIN_KEYS = 50
+_ROWS_PER_SLICE = 100  # decoded before yielding to the event loop
 _MAX_SNAPSHOTS = 5
 
 
@@ -40,8 +40,8 @@ class History:
         self._rows = rows
         self._may_write = may_write
 
-    async def _range(self, **given: int | bytes) -> Found:
-        return read_range(await self._client.call(RANGE, encode(RangeRequest, **given)))
+    async def _range(self, **options: int | bytes) -> RangeResponse:
+        return read_range(await self._client.call(RANGE, encode(RangeRequest, **options)))
 
     async def snapshot(self) -> Snapshot:
         """Return every live row at one revision. Starts again if its revision is compacted between
@@ -56,35 +56,35 @@ class History:
     async def _snapshot(self) -> Snapshot:
         rows: list[Row] = []
         revision = 0
-        async for found in self._pages():
-            revision = revision or found.revision
-            for at, entry in enumerate(found.entries):
-                if at % _ROWS_A_TURN == _ROWS_A_TURN - 1:
+        async for page in self._pages():
+            revision = revision or page.revision
+            for index, entry in enumerate(page.entries):
+                if index % _ROWS_PER_SLICE == _ROWS_PER_SLICE - 1:
                     await asyncio.sleep(0)
                 row = self._rows.row(entry)
                 if row is not None:
                     rows.append(row)
         return Snapshot(revision, rows)
 
-    async def _pages(self) -> AsyncIterator[Found]:
+    async def _pages(self) -> AsyncIterator[RangeResponse]:
         """Yield pages; fetches the next one while the caller processes one."""
         start, end = self._prefix + b"/", end_of(self._prefix + b"/")
-        limit = _ROWS_A_PIECE
-        found = await self._range(key=start, range_end=end, limit=limit)
-        revision = found.revision
-        while found.total > len(found.entries):
-            start = found.entries[-1].key + b"\0"
-            size = sum(len(entry.value) for entry in found.entries)
-            limit = min(max(limit * _BYTES_A_PIECE // (size or 1), _FEWEST_KEYS), _MAX_KEYS)
-            coming = asyncio.get_running_loop().create_task(
+        limit = _ROWS_PER_PAGE
+        page = await self._range(key=start, range_end=end, limit=limit)
+        revision = page.revision
+        while page.total > len(page.entries):
+            start = page.entries[-1].key + b"\0"
+            size = sum(len(entry.value) for entry in page.entries)
+            limit = min(max(limit * _BYTES_PER_PAGE // (size or 1), _MIN_KEYS), _MAX_KEYS)
+            next_page = asyncio.get_running_loop().create_task(
                 self._range(key=start, range_end=end, limit=limit, revision=revision)
             )
             try:
-                yield found
-                found = await coming
+                yield page
+                page = await next_page
             finally:
-                coming.cancel()
-        yield found
+                next_page.cancel()
+        yield page
 
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
@@ -95,14 +95,14 @@ class History:
         first = self._rows.key(resource, "")
         start = self._rows.key(resource, after) + b"\0" if after else first
         end = self._rows.key(resource, below) if below is not None else end_of(first)
-        most = min(limit or _ROWS_A_PIECE, _ROWS_A_PIECE)
+        page_size = min(limit or _ROWS_PER_PAGE, _ROWS_PER_PAGE)
         while True:
-            found = await self._range(key=start, range_end=end, limit=most, revision=revision)
-            rows = [row for entry in found.entries if (row := self._row(resource, entry))]
-            more = found.total - len(found.entries)
+            page = await self._range(key=start, range_end=end, limit=page_size, revision=revision)
+            rows = [row for entry in page.entries if (row := self._row(resource, entry))]
+            more = page.total - len(page.entries)
             if rows or not more:
                 return Slice(rows, more)
-            start = found.entries[-1].key + b"\0"  # none of these was readable
+            start = page.entries[-1].key + b"\0"  # none of these was readable
 
     def _row(self, resource: str, entry: KeyValue) -> Row | None:
         row = self._rows.row(entry)
@@ -114,50 +114,54 @@ class History:
             return []
         await self._client.check_kept(after)
         try:
-            return await self._changes(resource, key, after, upto, is_whole=True)
+            return await self._changes(resource, key, after, upto, all_keys=True)
         except Denied:
-            return await self._changes(resource, key, after, upto, is_whole=False)
+            return await self._changes(resource, key, after, upto, all_keys=False)
 
     async def _changes(
-        self, resource: str, key: str, after: int, upto: int, *, is_whole: bool
+        self, resource: str, key: str, after: int, upto: int, *, all_keys: bool
     ) -> list[Step]:
-        watch = Watch(self._client, self._prefix, is_whole=is_whole)
-        found: list[Step] = []
-        held = 0
+        watch = Watch(self._client, self._prefix, all_keys=all_keys)
+        steps: list[Step] = []
+        bytes_read = 0
         timing = self._client.timing
-        is_told = is_whole or self._may_write  # else only a timeout ends the watch
+        shows_progress = all_keys or self._may_write  # else only a timeout ends the watch
         try:
             await watch.open(after + 1, with_former=True)
-            if not is_whole and self._may_write:
+            if not all_keys and self._may_write:
                 await mark(self._client, self._prefix)
             while True:
                 try:
-                    async with asyncio.timeout(timing.request if is_told else timing.answer):
-                        told = await watch.read()
+                    async with asyncio.timeout(timing.request if shows_progress else timing.answer):
+                        response = await watch.read()
                 except TimeoutError:
-                    if is_told:
+                    if shows_progress:
                         raise
-                    return found
-                for event in told.events:
+                    return steps
+                for event in response.events:
                     revision = event.entry.revision
                     if revision > upto:
-                        return found
-                    is_full = len(found) >= _ROWS_A_PIECE or held > _BYTES_A_PIECE
-                    if is_full and revision > found[-1].row.revision:
-                        return found
+                        return steps
+                    is_full = len(steps) >= _ROWS_PER_PAGE or bytes_read > _BYTES_PER_PAGE
+                    if is_full and revision > steps[-1].row.revision:
+                        return steps
                     step = self._step(resource, key, event)
                     if step is not None:
-                        found.append(step)
-                        held += len(step.row.value or b"")
-                        held += len(step.before.value or b"") if step.before else 0
-                if told.events and told.events[-1].entry.revision >= upto:
-                    return found
+                        steps.append(step)
+                        bytes_read += len(step.row.value or b"")
+                        bytes_read += len(step.before.value or b"") if step.before else 0
+                if response.events and response.events[-1].entry.revision >= upto:
+                    return steps
         finally:
             watch.close()
 
     def _step(self, resource: str, key: str, event: Event) -> Step | None:
-        place = self._rows.place(event.entry.key)
-        if place is None or (resource and place[0] != resource) or (key and place[1] != key):
+        location = self._rows.location(event.entry.key)
+        if (
+            location is None
+            or (resource and location[0] != resource)
+            or (key and location[1] != key)
+        ):
             return None
         before = self._rows.row(event.before) if event.before is not None else None
         previous, api_version = (before.revision, before.api_version) if before else (0, "")

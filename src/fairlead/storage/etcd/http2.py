@@ -18,7 +18,7 @@ from hpack import Decoder, HPACKError
 if TYPE_CHECKING:
     from fairlead.storage.etcd.calls import Exchange
 
-DATA, HEADERS, RESET, SETTINGS, PUSH, PING, GOAWAY, WINDOW, MORE = 0, 1, 3, 4, 5, 6, 7, 8, 9
+DATA, HEADERS, RESET, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
 _TABLE_SIZE, _PUSHES, _INITIAL_WINDOW, _LARGEST_FRAME = 1, 2, 4, 5
 _CANCEL = b"\0\0\0\x08"
@@ -26,12 +26,12 @@ _REFUSED = 7
 
 _HEAD = Struct(">HBBBI")  # frame header: length in two parts, type, flags, stream
 _SETTING = Struct(">HI")
-_LONG = Struct(">I")
-_LARGE = 1 << 14  # default maximum frame size
+_UINT32 = Struct(">I")
+_MAX_FRAME = 1 << 14  # default maximum frame size
 STREAM_WINDOW = 1 << 24
-_WHOLE_WINDOW = 1 << 30
+_CONNECTION_WINDOW = 1 << 30
 _MAX_BLOCKS = 256
-_LATE = 0.02  # seconds
+_DEFER_SECONDS = 0.02  # seconds
 _LAST_STREAM = (1 << 31) - 1
 
 Trailers = dict[str, str]
@@ -53,7 +53,7 @@ _PREFACE = (
         + _SETTING.pack(_PUSHES, 0)
         + _SETTING.pack(_INITIAL_WINDOW, STREAM_WINDOW),
     )
-    + frame(WINDOW, 0, 0, _LONG.pack(_WHOLE_WINDOW - 65_535))
+    + frame(WINDOW, 0, 0, _UINT32.pack(_CONNECTION_WINDOW - 65_535))
 )
 
 
@@ -67,20 +67,20 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, on_lost: Callable[[Connection, str], None]) -> None:
         self.is_open = False
-        self.heard_at = 0.0
+        self.last_received = 0.0
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._streams: dict[int, Exchange] = {}
         self._number = -1
         self._rest = b""
-        self._out: list[bytes] = []
-        self._late: list[bytes] = []
+        self._outgoing: list[bytes] = []
+        self._deferred: list[bytes] = []
         self._window = 65_535  # bytes that may still be sent
         self._initial_window = 65_535
-        self._largest = _LARGE
-        self._held: deque[tuple[Exchange, bytes]] = deque()  # waits for a flow control window
-        self._taken = 0
+        self._largest = _MAX_FRAME
+        self._blocked: deque[tuple[Exchange, bytes]] = deque()  # waits for a flow control window
+        self._received = 0
         self._decoder = Decoder()
         self._blocks: dict[bytes, Trailers] = {}
         self._block: tuple[int, int, bytes] | None = None  # continues in the next frame
@@ -91,7 +91,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         self.is_open = True
-        self.heard_at = self._loop.time()
+        self.last_received = self._loop.time()
         self._transport.write(_PREFACE)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -101,29 +101,29 @@ class Connection(asyncio.Protocol):
         why = self._why or (str(error) if error else "") or "the connection was closed"
         streams, self._streams = self._streams, {}
         for stream in streams.values():
-            stream.lost(why)
+            stream.connection_lost(why)
         self._on_lost(self, why)
 
     def data_received(self, data: bytes) -> None:
-        self.heard_at = self._loop.time()
+        self.last_received = self._loop.time()
         if self._rest:
             data = self._rest + data
-        at, end = 0, len(data)
+        start, end = 0, len(data)
         try:
-            while end - at >= 9:
-                high, low, kind, flags, number = _HEAD.unpack_from(data, at)
+            while end - start >= 9:
+                high, low, kind, flags, number = _HEAD.unpack_from(data, start)
                 size = high << 8 | low
-                if size > _LARGE:
+                if size > _MAX_FRAME:
                     raise ProtocolError("a frame that is too large")
-                behind = at + 9 + size
-                if behind > end:
+                stop = start + 9 + size
+                if stop > end:
                     break
-                self._take(kind, flags, number & 0x7FFF_FFFF, data[at + 9 : behind])
-                at = behind
+                self._dispatch(kind, flags, number & 0x7FFF_FFFF, data[start + 9 : stop])
+                start = stop
         except (ProtocolError, HPACKError, IndexError, ValueError) as error:
             self.abort(f"what it sends is not understood: {error}")
             return
-        self._rest = data[at:] if at else data
+        self._rest = data[start:] if start else data
 
     @property
     def is_busy(self) -> bool:
@@ -132,29 +132,29 @@ class Connection(asyncio.Protocol):
     def begin(self, stream: Exchange, block: bytes, body: bytes, *, is_last: bool) -> None:
         """Open a stream with its header block and first message."""
         if not self.is_open:
-            stream.refused(is_unsent=True)
+            stream.refuse(is_unsent=True)
             return
         self._number += 2
         if self._number >= _LAST_STREAM:  # new streams use another connection
-            self._close_behind(self._number, "it has no numbers left")
+            self._close_after(self._number, "it has no numbers left")
         stream.number = number = self._number
         stream.window = self._initial_window
         self._streams[number] = stream
         if stream.deadline < self._expiry:
-            self._expire_at(stream.deadline)
+            self._set_timer(stream.deadline)
         self._write(frame(HEADERS, _END_HEADERS, number, block))
         stream.is_last = is_last
         size = len(body)
-        if not self._held and size <= min(self._window, stream.window, self._largest):
+        if not self._blocked and size <= min(self._window, stream.window, self._largest):
             self._window -= size
             stream.window -= size
             flags = _END_STREAM if is_last else 0
-            self._out += (_HEAD.pack(size >> 8, size & 0xFF, DATA, flags, number), body)
+            self._outgoing += (_HEAD.pack(size >> 8, size & 0xFF, DATA, flags, number), body)
         else:
-            self._held.append((stream, body))
-            self._send_held()
+            self._blocked.append((stream, body))
+            self._send_blocked()
 
-    def _expire_at(self, moment: float) -> None:
+    def _set_timer(self, moment: float) -> None:
         """Set the timer shared by all streams: most end long before their deadline."""
         self._expiry = moment
         if self._timer is not None:
@@ -163,19 +163,20 @@ class Connection(asyncio.Protocol):
 
     def _expire(self) -> None:
         now = self._loop.time()
-        for stream in [one for one in self._streams.values() if one.deadline <= now]:
+        expired = [stream for stream in self._streams.values() if stream.deadline <= now]
+        for stream in expired:
             stream.expire()
-        self._expire_at(min((one.deadline for one in self._streams.values()), default=inf))
+        self._set_timer(min((stream.deadline for stream in self._streams.values()), default=inf))
 
     def reset(self, stream: Exchange) -> None:
         """Cancel a stream."""
-        if self._forget(stream.number) is not None:
+        if self._remove_stream(stream.number) is not None:
             self._write(frame(RESET, 0, stream.number, _CANCEL))
 
     def grant(self, stream: Exchange, size: int) -> None:
         """Extend a stream's receive window."""
         if stream.number in self._streams:
-            self._write(frame(WINDOW, 0, stream.number, _LONG.pack(size)))
+            self._write(frame(WINDOW, 0, stream.number, _UINT32.pack(size)))
 
     def ping(self) -> None:
         self._write(frame(PING, 0, 0, b"fairlead"))
@@ -188,32 +189,32 @@ class Connection(asyncio.Protocol):
 
     def _write(self, data: bytes) -> None:
         """Buffer data; everything written in one iteration of the event loop is sent together."""
-        if not self._out:
+        if not self._outgoing:
             self._loop.call_soon(self._flush)
-        self._out.append(data)
+        self._outgoing.append(data)
 
-    def _write_late(self, data: bytes) -> None:
+    def _write_deferred(self, data: bytes) -> None:
         """Send with the next write, or after 20 ms: etcd sends a ping with nearly every answer, and
         a packet costs more than a call."""
-        if not self._late:
-            self._loop.call_later(_LATE, self._flush_late)
-        self._late.append(data)
+        if not self._deferred:
+            self._loop.call_later(_DEFER_SECONDS, self._flush_deferred)
+        self._deferred.append(data)
 
-    def _flush_late(self) -> None:
-        if self._late:
+    def _flush_deferred(self) -> None:
+        if self._deferred:
             self._flush()
 
     def _flush(self) -> None:
-        out, self._out = self._out + self._late, []
-        self._late.clear()
+        out, self._outgoing = self._outgoing + self._deferred, []
+        self._deferred.clear()
         if out and self._transport is not None and not self._transport.is_closing():
             self._transport.write(b"".join(out))
 
-    def _send_held(self) -> None:
-        while self._held:
-            stream, body = self._held[0]
+    def _send_blocked(self) -> None:
+        while self._blocked:
+            stream, body = self._blocked[0]
             if stream.number not in self._streams:
-                self._held.popleft()
+                self._blocked.popleft()
                 continue
             size = min(len(body), self._window, stream.window, self._largest)
             if size <= 0:
@@ -224,53 +225,53 @@ class Connection(asyncio.Protocol):
             flags = _END_STREAM if is_end and stream.is_last else 0
             self._write(frame(DATA, flags, stream.number, body[:size]))
             if is_end:
-                self._held.popleft()
+                self._blocked.popleft()
             else:
-                self._held[0] = stream, body[size:]
+                self._blocked[0] = stream, body[size:]
 
-    def _take(self, kind: int, flags: int, number: int, body: bytes) -> None:
-        if self._block is not None and kind != MORE:
+    def _dispatch(self, kind: int, flags: int, number: int, body: bytes) -> None:
+        if self._block is not None and kind != CONTINUATION:
             raise ProtocolError("a head that is cut off")
         if kind == DATA:
-            self._take_data(flags, number, body)
+            self._receive_data(flags, number, body)
         elif kind == HEADERS:
-            self._take_block(flags, number, flags & _END_STREAM, _unpadded(flags, body))
-        elif kind == MORE and self._block is not None:
-            first, ended, begun = self._block
+            self._receive_headers(flags, number, flags & _END_STREAM, _unpadded(flags, body))
+        elif kind == CONTINUATION and self._block is not None:
+            first, ended, beginning = self._block
             self._block = None
-            self._take_block(flags, first, ended, begun + body)
+            self._receive_headers(flags, first, ended, beginning + body)
         elif kind == WINDOW:
-            self._take_window(number, _LONG.unpack(body)[0])
+            self._receive_window(number, _UINT32.unpack(body)[0])
         elif kind == SETTINGS and not flags & _ACK:
-            self._take_settings(body)
+            self._receive_settings(body)
         elif kind == PING and not flags & _ACK:
-            self._write_late(frame(PING, _ACK, 0, body))
+            self._write_deferred(frame(PING, _ACK, 0, body))
         elif kind == RESET:
-            stream = self._forget(number)
+            stream = self._remove_stream(number)
             if stream is not None:
-                stream.refused(is_unsent=_LONG.unpack(body)[0] == _REFUSED)
+                stream.refuse(is_unsent=_UINT32.unpack(body)[0] == _REFUSED)
         elif kind == GOAWAY:
-            self._take_farewell(_LONG.unpack_from(body)[0] & 0x7FFF_FFFF)
+            self._receive_goaway(_UINT32.unpack_from(body)[0] & 0x7FFF_FFFF)
         elif kind == PUSH:
             raise ProtocolError("a push")
 
-    def _take_data(self, flags: int, number: int, body: bytes) -> None:
+    def _receive_data(self, flags: int, number: int, body: bytes) -> None:
         size = len(body)
-        self._taken += size
-        if self._taken > _WHOLE_WINDOW // 2:
-            self._write(frame(WINDOW, 0, 0, _LONG.pack(self._taken)))
-            self._taken = 0
+        self._received += size
+        if self._received > _CONNECTION_WINDOW // 2:
+            self._write(frame(WINDOW, 0, 0, _UINT32.pack(self._received)))
+            self._received = 0
         stream = self._streams.get(number)
         if stream is None:
             return
         if flags & _PADDED:
             body = body[1 : size - body[0]]
-        stream.take(body, size)
+        stream.receive(body, size)
         if flags & _END_STREAM:
-            self._forget(number)
-            stream.ended({})
+            self._remove_stream(number)
+            stream.finish({})
 
-    def _take_block(self, flags: int, number: int, ended: int, block: bytes) -> None:
+    def _receive_headers(self, flags: int, number: int, ended: int, block: bytes) -> None:
         if not flags & _END_HEADERS:
             if len(block) > 1 << 16:
                 raise ProtocolError("a head without end")
@@ -283,11 +284,11 @@ class Connection(asyncio.Protocol):
         if stream is None:
             return
         if ended:
-            self._forget(number)
-            stream.ended(headers)
+            self._remove_stream(number)
+            stream.finish(headers)
         elif headers.get(":status", "200") != "200":
             self.reset(stream)
-            stream.lost(f"it answers {headers[':status']}")
+            stream.connection_lost(f"it answers {headers[':status']}")
 
     def _decode(self, block: bytes) -> Trailers:
         decoded = self._decoder.decode(block)
@@ -300,14 +301,14 @@ class Connection(asyncio.Protocol):
             self._blocks[block] = headers
         return headers
 
-    def _take_window(self, number: int, size: int) -> None:
+    def _receive_window(self, number: int, size: int) -> None:
         if number == 0:
             self._window += size
         elif (stream := self._streams.get(number)) is not None:
             stream.window += size
-        self._send_held()
+        self._send_blocked()
 
-    def _take_settings(self, body: bytes) -> None:
+    def _receive_settings(self, body: bytes) -> None:
         for name, value in _SETTING.iter_unpack(body):
             if name == _INITIAL_WINDOW:
                 for stream in self._streams.values():
@@ -316,24 +317,24 @@ class Connection(asyncio.Protocol):
             elif name == _LARGEST_FRAME:
                 self._largest = value
         self._write(frame(SETTINGS, _ACK, 0, b""))
-        self._send_held()
+        self._send_blocked()
 
-    def _take_farewell(self, last: int) -> None:
+    def _receive_goaway(self, last: int) -> None:
         """Handle GOAWAY: open no more streams; those up to `last` complete."""
-        self._close_behind(last, "it is going away")
-        self._forget(0)
+        self._close_after(last, "it is going away")
+        self._remove_stream(0)
 
-    def _close_behind(self, last: int, why: str) -> None:
+    def _close_after(self, last: int, why: str) -> None:
         """Open no more streams; those up to `last` complete, later ones are refused as unsent."""
         self.is_open = False
         self._why = why
         for number, stream in list(self._streams.items()):
             if number > last:
-                self._forget(number)
-                stream.refused(is_unsent=True)
+                self._remove_stream(number)
+                stream.refuse(is_unsent=True)
         self._on_lost(self, self._why)
 
-    def _forget(self, number: int) -> Exchange | None:
+    def _remove_stream(self, number: int) -> Exchange | None:
         """Remove a stream; closes a connection that accepts no more streams after its last one."""
         stream = self._streams.pop(number, None)
         if not self.is_open and not self._streams and self._transport is not None:

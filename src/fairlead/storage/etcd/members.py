@@ -15,11 +15,11 @@ from fairlead.storage.etcd.http2 import Connection
 from fairlead.storage.etcd.messages import COMPACT, GRANT, RANGE, STATUS, TXN, WATCH
 
 _METHODS = (RANGE, TXN, COMPACT, GRANT, STATUS, WATCH)
-_CONNECT = 5.0  # seconds
+_CONNECT_TIMEOUT = 5.0  # seconds
 # Seconds of silence on a connection in use: before a ping (etcd rejects pings more frequent than
 # every 5 seconds), and before it counts as dead.
-_QUIET, _DEAD = 10.0, 15.0
-_LOOK = 5.0
+_PING_AFTER, _DEAD_AFTER = 10.0, 15.0
+_CHECK_INTERVAL = 5.0
 
 
 def _reason(error: OSError) -> str:
@@ -42,11 +42,11 @@ class Trust(NamedTuple):
         """Create a context from the files as they are now; raises OSError."""
         if self.ca is not None:
             self.ca.read_bytes()  # a missing file raises here, with its name
-        made = ssl.create_default_context(cafile=str(self.ca) if self.ca else None)
+        context = ssl.create_default_context(cafile=str(self.ca) if self.ca else None)
         if self.certificate is not None and self.key is not None:
-            made.load_cert_chain(self.certificate, self.key)
-        made.set_alpn_protocols(["h2"])
-        return made
+            context.load_cert_chain(self.certificate, self.key)
+        context.set_alpn_protocols(["h2"])
+        return context
 
 
 class Member:
@@ -63,11 +63,11 @@ class Member:
         self._heads = {method: head(self._scheme, authority, method) for method in _METHODS}
         self._connection: Connection | None = None
         self._connecting: asyncio.Task[Connection] | None = None
-        self._looking: asyncio.TimerHandle | None = None
+        self._liveness_timer: asyncio.TimerHandle | None = None
 
     async def call(self, method: str, request: bytes, timeout: float) -> bytes:
         """Make a unary call; raises CallFailed."""
-        connection = self._connection or await self._connected(timeout)
+        connection = self._connection or await self._open_connection(timeout)
         call = Call(connection, timeout)
         connection.begin(call, self._heads[method], framed(request), is_last=True)
         try:
@@ -78,15 +78,15 @@ class Member:
 
     async def watch(self, request: bytes, timeout: float) -> Stream:
         """Start a watch stream with one request; raises CallFailed."""
-        connection = self._connection or await self._connected(timeout)
+        connection = self._connection or await self._open_connection(timeout)
         stream = Stream(connection)
         connection.begin(stream, self._heads[WATCH], framed(request), is_last=False)
         return stream
 
-    async def _connected(self, timeout: float) -> Connection:
+    async def _open_connection(self, timeout: float) -> Connection:
         if self._connecting is None:
             self._connecting = asyncio.get_running_loop().create_task(self._connect())
-            self._connecting.add_done_callback(self._ended)
+            self._connecting.add_done_callback(self._connect_done)
         connecting = self._connecting
         await asyncio.wait((connecting,), timeout=timeout)
         if not connecting.done():
@@ -95,7 +95,7 @@ class Member:
             raise CallFailed("CANCELLED", "the connection was abandoned", is_unsent=True)
         return connecting.result()
 
-    def _ended(self, task: asyncio.Task[Connection]) -> None:
+    def _connect_done(self, task: asyncio.Task[Connection]) -> None:
         self._connecting = None
         if not task.cancelled():
             task.exception()  # retrieved: the waiters raise it
@@ -103,52 +103,56 @@ class Member:
     async def _connect(self) -> Connection:
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(_CONNECT):
+            async with asyncio.timeout(_CONNECT_TIMEOUT):
                 if self._scheme == "unix":
-                    _, made = await loop.create_unix_connection(self._new, self._path)
+                    _, connection = await loop.create_unix_connection(
+                        self._create_connection, self._path
+                    )
                 elif self._scheme == "https":
                     context = self._trust.context()
-                    _, made = await loop.create_connection(
-                        self._new, self._host, self._port, ssl=context
+                    _, connection = await loop.create_connection(
+                        self._create_connection, self._host, self._port, ssl=context
                     )
                 else:
-                    _, made = await loop.create_connection(self._new, self._host, self._port)
+                    _, connection = await loop.create_connection(
+                        self._create_connection, self._host, self._port
+                    )
         except TimeoutError:
             raise CallFailed("UNAVAILABLE", "no connection in time", is_unsent=True) from None
         except OSError as error:
             raise CallFailed("UNAVAILABLE", _reason(error), is_unsent=True) from None
-        if not made.is_open:
+        if not connection.is_open:
             raise CallFailed("UNAVAILABLE", "the connection was closed", is_unsent=True)
-        self._connection = made
-        self._looking = loop.call_later(_LOOK, self._look)
-        return made
+        self._connection = connection
+        self._liveness_timer = loop.call_later(_CHECK_INTERVAL, self._check_liveness)
+        return connection
 
-    def _new(self) -> Connection:
+    def _create_connection(self) -> Connection:
         return Connection(self._lost)
 
     def _lost(self, connection: Connection, why: str) -> None:
         if self._connection is connection:
             self._connection = None
 
-    def _look(self) -> None:
+    def _check_liveness(self) -> None:
         """Check the liveness of a connection in use."""
         connection, loop = self._connection, asyncio.get_running_loop()
         if connection is None:
             return
-        quiet = loop.time() - connection.heard_at
-        if connection.is_busy and quiet > _DEAD:
+        quiet = loop.time() - connection.last_received
+        if connection.is_busy and quiet > _DEAD_AFTER:
             connection.abort("it gives no sign of life")
             return
-        if connection.is_busy and quiet > _QUIET:
+        if connection.is_busy and quiet > _PING_AFTER:
             connection.ping()
-        self._looking = loop.call_later(_LOOK, self._look)
+        self._liveness_timer = loop.call_later(_CHECK_INTERVAL, self._check_liveness)
 
     def drop(self) -> None:
         """Abort the connection; its calls in progress fail at once."""
         if self._connecting is not None:
             self._connecting.cancel()
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._liveness_timer is not None:
+            self._liveness_timer.cancel()
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.abort("the connection was abandoned")

@@ -43,18 +43,18 @@ WatchRequest = _table(create=1)
 WatchCreate = _table(key=1, range_end=2, start_revision=3, prev_kv=6, fragment=8)
 
 
-def encode(table: Table, **given: int | bytes | list[bytes]) -> bytes:
+def encode(table: Table, **values: int | bytes | list[bytes]) -> bytes:
     """Encode a message; a list is a repeated field."""
     parts: list[bytes] = []
-    for name, value in given.items():
+    for name, value in values.items():
         number, head = table[name]
         if isinstance(value, int):
             parts += (number, varint(value))
         elif isinstance(value, bytes):
             parts += (head, varint(len(value)), value)
         else:
-            for one in value:
-                parts += (head, varint(len(one)), one)
+            for item in value:
+                parts += (head, varint(len(item)), item)
     return b"".join(parts)
 
 
@@ -70,7 +70,7 @@ class KeyValue(NamedTuple):
     value: bytes
 
 
-class Found(NamedTuple):
+class RangeResponse(NamedTuple):
     """A range response; `total` counts all keys in the range, including those beyond the limit."""
 
     revision: int
@@ -78,7 +78,7 @@ class Found(NamedTuple):
     total: int
 
 
-class Outcome(NamedTuple):
+class TxnResponse(NamedTuple):
     """A transaction response; `answers` are the encoded responses of its operations."""
 
     revision: int
@@ -92,7 +92,7 @@ class Event(NamedTuple):
     before: KeyValue | None
 
 
-class Told(NamedTuple):
+class WatchResponse(NamedTuple):
     """A watch response. After `is_cancelled` no more follow; `compacted` is the compacted revision
     if that is the reason."""
 
@@ -137,13 +137,13 @@ def _number(raw: bytes) -> int:
         return raw[0]
     if size == 2:
         return raw[0] & 127 | raw[1] << 7
-    found = 0
+    number = 0
     for byte in reversed(raw):
-        found = found << 7 | byte & 127
-    return found
+        number = number << 7 | byte & 127
+    return number
 
 
-def _last(raw: bytes) -> dict[int, Any]:
+def _message_fields(raw: bytes) -> dict[int, Any]:
     """Return the fields of a message without repeated ones."""
     return {number: value for number, _, value in fields(raw)}
 
@@ -152,33 +152,33 @@ def read_header(raw: bytes) -> Header:
     """Parse the header of any response: its first field."""
     for number, _, value in fields(raw):
         if number == 1 and isinstance(value, bytes):
-            found = _last(value)
-            return Header(found.get(1, 0), found.get(3, 0))
+            header = _message_fields(value)
+            return Header(header.get(1, 0), header.get(3, 0))
     return Header(0, 0)
 
 
 def read_revision(raw: bytes) -> int:
     """Parse the revision in the header of any response."""
-    found = _HEADER.match(raw)
-    return _number(found[1]) if found else read_header(raw).revision
+    match = _HEADER.match(raw)
+    return _number(match[1]) if match else read_header(raw).revision
 
 
 def read_entry(raw: bytes) -> KeyValue:
     if raw[:1] == b"\x0a" and (length := _LENGTH.match(raw, 1)):
         start = length.end()
         end = start + _number(length[1])
-        if found := _NUMBERS.match(raw, end):
-            revision, version, size = found.groups(b"\0")
-            at = found.end()
-            behind = at + _number(size)
-            if behind == len(raw) or (behind < len(raw) and raw[behind] == _LEASE):
-                key, value = raw[start:end], raw[at:behind]
+        if match := _NUMBERS.match(raw, end):
+            revision, version, size = match.groups(b"\0")
+            value_start = match.end()
+            value_end = value_start + _number(size)
+            if value_end == len(raw) or (value_end < len(raw) and raw[value_end] == _LEASE):
+                key, value = raw[start:end], raw[value_start:value_end]
                 return KeyValue(key, _number(revision), _number(version), value)
-    named = _last(raw)
-    return KeyValue(named.get(1, b""), named.get(3, 0), named.get(4, 0), named.get(5, b""))
+    message = _message_fields(raw)
+    return KeyValue(message.get(1, b""), message.get(3, 0), message.get(4, 0), message.get(5, b""))
 
 
-def read_range(raw: bytes) -> Found:
+def read_range(raw: bytes) -> RangeResponse:
     total = 0
     entries: list[KeyValue] = []
     for number, _, value in fields(raw):
@@ -186,13 +186,13 @@ def read_range(raw: bytes) -> Found:
             total = value if number == 4 else total
         elif number == 2:
             entries.append(read_entry(value))
-    return Found(read_revision(raw), entries, total)
+    return RangeResponse(read_revision(raw), entries, total)
 
 
-def read_txn(raw: bytes) -> Outcome:
+def read_txn(raw: bytes) -> TxnResponse:
     """Parse a transaction response; skips the answers of a successful one, which are unused."""
-    if (found := _HEADER.match(raw)) and raw.startswith(_SUCCEEDED, found.end()):
-        return Outcome(_number(found[1]), True, [])
+    if (match := _HEADER.match(raw)) and raw.startswith(_SUCCEEDED, match.end()):
+        return TxnResponse(_number(match[1]), True, [])
     succeeded = False
     answers: list[bytes] = []
     for number, _, value in fields(raw):
@@ -200,7 +200,7 @@ def read_txn(raw: bytes) -> Outcome:
             succeeded = bool(value) if number == 2 else succeeded
         elif number == 3:
             answers.append(value)
-    return Outcome(read_revision(raw), succeeded, [] if succeeded else answers)
+    return TxnResponse(read_revision(raw), succeeded, [] if succeeded else answers)
 
 
 def read_answer(raw: bytes) -> bytes:
@@ -211,13 +211,13 @@ def read_answer(raw: bytes) -> bytes:
     raise WireError("an operation without an answer")
 
 
-def read_watch(raw: bytes) -> Told:
-    if one := _one_event(raw):
-        return Told([one])
-    if found := _HEADER.match(raw):
-        events = _only_events(raw, found.end())
+def read_watch(raw: bytes) -> WatchResponse:
+    if event := _read_single_put(raw):
+        return WatchResponse([event])
+    if match := _HEADER.match(raw):
+        events = _read_events_only(raw, match.end())
         if events:
-            return Told(events)
+            return WatchResponse(events)
     numbers: dict[int, int] = {}
     events, reason = [], ""
     for number, _, value in fields(raw):
@@ -228,68 +228,68 @@ def read_watch(raw: bytes) -> Told:
         elif number == 6:
             reason = value.decode(errors="replace")
     is_fragment, is_cancelled = bool(numbers.get(7)), bool(numbers.get(4))
-    return Told(events, is_fragment, is_cancelled, numbers.get(5, 0), reason)
+    return WatchResponse(events, is_fragment, is_cancelled, numbers.get(5, 0), reason)
 
 
-def _one_event(raw: bytes) -> Event | None:
+def _read_single_put(raw: bytes) -> Event | None:
     """Parse a response with a single put in place, the most frequent one; None for any other."""
-    found = _ONE_EVENT.match(raw)
-    if found is None:
+    match = _ONE_EVENT.match(raw)
+    if match is None:
         return None
-    event, entry, key = map(_number, found.groups())
-    start, end = found.end(), len(raw)
-    if found.end(1) + event != end or found.end(2) + entry != end:
+    event, entry, key = map(_number, match.groups())
+    start, end = match.end(), len(raw)
+    if match.end(1) + event != end or match.end(2) + entry != end:
         return None
     numbers = _NUMBERS.match(raw, start + key)
     if numbers is None:
         return None
     revision, version, size = numbers.groups(b"\0")
-    at = numbers.end()
-    behind = at + _number(size)
-    if behind != end and (behind > end or raw[behind] != _LEASE):
+    value_start = numbers.end()
+    value_end = value_start + _number(size)
+    if value_end != end and (value_end > end or raw[value_end] != _LEASE):
         return None
-    value = raw[at:behind]
-    placed = KeyValue(raw[start : start + key], _number(revision), _number(version), value)
-    return Event(placed, False, None)
+    value = raw[value_start:value_end]
+    put = KeyValue(raw[start : start + key], _number(revision), _number(version), value)
+    return Event(put, False, None)
 
 
-def _only_events(raw: bytes, at: int) -> list[Event]:
+def _read_events_only(raw: bytes, position: int) -> list[Event]:
     """Parse the rest of a response if it consists of events only, else return an empty list."""
-    if found := _WATCH_ID.match(raw, at):
-        at = found.end()
+    if match := _WATCH_ID.match(raw, position):
+        position = match.end()
     events: list[Event] = []
     end = len(raw)
-    while at < end:
-        if raw[at] != _EVENT or not (found := _LENGTH.match(raw, at + 1)):
+    while position < end:
+        if raw[position] != _EVENT or not (match := _LENGTH.match(raw, position + 1)):
             return []
-        start = found.end()
-        at = start + _number(found[1])
-        events.append(_read_event(raw[start:at]))
+        start = match.end()
+        position = start + _number(match[1])
+        events.append(_read_event(raw[start:position]))
     return events
 
 
 def _read_event(raw: bytes) -> Event:
     is_deletion = raw.startswith(_DELETION)
-    at = 2 if is_deletion else 0
-    if raw.startswith(b"\x12", at) and (length := _LENGTH.match(raw, at + 1)):
-        at = length.end()
-        if at + _number(length[1]) == len(raw):
-            return Event(read_entry(raw[at:]), is_deletion, None)
-    found = _last(raw)
-    before = found.get(3)
+    position = 2 if is_deletion else 0
+    if raw.startswith(b"\x12", position) and (length := _LENGTH.match(raw, position + 1)):
+        position = length.end()
+        if position + _number(length[1]) == len(raw):
+            return Event(read_entry(raw[position:]), is_deletion, None)
+    message = _message_fields(raw)
+    before = message.get(3)
     return Event(
-        read_entry(found.get(2, b"")),
-        found.get(1, 0) == 1,
+        read_entry(message.get(2, b"")),
+        message.get(1, 0) == 1,
         read_entry(before) if before is not None else None,
     )
 
 
 def read_lease(raw: bytes) -> int:
-    number: int = _last(raw).get(2, 0)
+    number: int = _message_fields(raw).get(2, 0)
     return number
 
 
 def read_database_size(raw: bytes) -> int:
     """Parse a status response of a member."""
-    size: int = _last(raw).get(3, 0)
+    size: int = _message_fields(raw).get(3, 0)
     return size

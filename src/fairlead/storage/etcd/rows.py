@@ -20,7 +20,7 @@ UNREADABLE = REGISTRY.counter(
     ("resource",),
 )
 
-_MAX_OWN = 4096
+_MAX_REMEMBERED = 4096
 
 
 class Codec(Protocol):
@@ -31,7 +31,7 @@ class Codec(Protocol):
 
     def path(self, resource: str, key: str) -> str: ...
 
-    def place(self, path: str) -> tuple[str, str] | None:
+    def location(self, path: str) -> tuple[str, str] | None:
         """Return the resource and key at a path; None if the resource is not served."""
 
     def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes: ...
@@ -58,18 +58,18 @@ class Rows:
         self._codec = codec
         self._leaves_sealed_out = leaves_sealed_out
         self._stale: dict[tuple[str, str], int] = {}  # revisions of values under an outdated key
-        self._own: dict[bytes, tuple[bytes, str, bytes]] = {}
+        self._sent: dict[bytes, tuple[bytes, str, bytes]] = {}
         self._unreadable = Tally(logger, logging.WARNING, "values in etcd that cannot be read")
 
     def key(self, resource: str, key: str) -> bytes:
         return self._prefix + self._codec.path(resource, key).encode()
 
-    def place(self, key: bytes) -> tuple[str, str] | None:
+    def location(self, key: bytes) -> tuple[str, str] | None:
         """Return the resource and key of an etcd key; None if it is not served."""
         if not key.startswith(self._below):
             return None
         try:
-            return self._codec.place(key[len(self._prefix) :].decode())
+            return self._codec.location(key[len(self._prefix) :].decode())
         except UnicodeDecodeError:
             return None
 
@@ -78,44 +78,44 @@ class Rows:
         if write.value is None:
             return None
         raw = self._codec.encode(write.resource, write.key, write.api_version, write.value)
-        if len(self._own) < _MAX_OWN:
-            self._own[key] = raw, write.api_version, write.value
+        if len(self._sent) < _MAX_REMEMBERED:
+            self._sent[key] = raw, write.api_version, write.value
         return raw
 
     def forget(self, keys: Sequence[bytes]) -> None:
         """Forget remembered values of failed writes: the feed may never return them."""
         for key in keys:
-            self._own.pop(key, None)
+            self._sent.pop(key, None)
 
     def forget_all(self) -> None:
-        self._own.clear()
+        self._sent.clear()
 
     def row(self, entry: KeyValue, previous: int = 0) -> Row | None:
         """Convert an entry to a row; None if it is not served or unreadable."""
-        place = self.place(entry.key)
-        if place is None:
+        location = self.location(entry.key)
+        if location is None:
             return None
-        resource, key = place
-        own = self._own.get(entry.key)
-        if own is not None and own[0] == entry.value:
-            del self._own[entry.key]
-            self._stale.pop(place, None)
-            return Row(entry.revision, resource, key, previous, own[1], own[2])
+        resource, key = location
+        remembered = self._sent.get(entry.key)
+        if remembered is not None and remembered[0] == entry.value:
+            del self._sent[entry.key]
+            self._stale.pop(location, None)
+            return Row(entry.revision, resource, key, previous, remembered[1], remembered[2])
         try:
             api_version, value = self._codec.decode(resource, key, entry.value)
         except Sealed as error:
             if not self._leaves_sealed_out:
                 raise StorageError(f"etcd: {error}", Fault.FATAL) from None
-            self._unread(resource, key, error)
+            self._count_unreadable(resource, key, error)
             return None
         except Exception as error:  # values of other clients can be anything
-            self._unread(resource, key, error)
+            self._count_unreadable(resource, key, error)
             return None
         if self._codec.is_stale(resource, entry.value):
-            self._stale[place] = max(entry.revision, self._stale.get(place, 0))
+            self._stale[location] = max(entry.revision, self._stale.get(location, 0))
         return Row(entry.revision, resource, key, previous, api_version, value)
 
-    def _unread(self, resource: str, key: str, error: Exception) -> None:
+    def _count_unreadable(self, resource: str, key: str, error: Exception) -> None:
         UNREADABLE.add(of=(resource,))
         self._unreadable.add(resource, f"{quoted(key)}: {quoted(error)}")
 
@@ -130,8 +130,8 @@ class Rows:
             row = self.row(event.entry, previous)
             if row is not None:
                 return row
-        place = self.place(event.entry.key)
-        if place is None:
+        location = self.location(event.entry.key)
+        if location is None:
             return None
-        self._stale.pop(place, None)
-        return Row(event.entry.revision, *place, previous, api_version, None)
+        self._stale.pop(location, None)
+        return Row(event.entry.revision, *location, previous, api_version, None)

@@ -109,11 +109,11 @@ class EtcdSource:
     async def open(self) -> None:
         await self.client.open()
         try:
-            await self._compaction.look()
+            await self._compaction.read_floor()
         except CallFailed as error:
             if not error.is_denied:
                 raise error.storage_error() from None
-            self._feed.know_limited()
+            self._feed.watch_prefix_only()
 
     async def close(self) -> None:
         await self.client.close()
@@ -124,8 +124,8 @@ class EtcdSource:
             async with asyncio.timeout(timeout):
                 await self.client.ask_newest(timeout)
         except TimeoutError:
-            why = self.client.error or f"no answer within {timeout:g} seconds"
-            raise StorageError(f"etcd: {why}", Fault.PASSING) from None
+            reason = self.client.error or f"no answer within {timeout:g} seconds"
+            raise StorageError(f"etcd: {reason}", Fault.PASSING) from None
         except CallFailed as error:
             raise error.storage_error() from None
 
@@ -133,7 +133,7 @@ class EtcdSource:
         try:
             return await self._history.snapshot()
         except CallFailed as error:
-            raise self._meaning(error, 0) from None
+            raise self._convert_error(error, 0) from None
 
     def feed(self, after: int) -> AsyncIterator[Reached]:
         return self._feed.follow(after)
@@ -143,7 +143,7 @@ class EtcdSource:
 
     async def ask_newest(self) -> int:
         try:
-            return await self._feed.show(await self.client.ask_newest())
+            return await self._feed.show_progress(await self.client.ask_newest())
         except CallFailed as error:
             raise error.storage_error() from None
 
@@ -160,15 +160,21 @@ class EtcdSource:
 
     async def _write(self, group: Sequence[Write], keys: Sequence[bytes]) -> int:
         rows = self._rows
-        values = [rows.encode(*one) for one in zip(group, keys, strict=True)]
-        lasts = [self._lasts(write) for write in group]
+        values = [rows.encode(*parts) for parts in zip(group, keys, strict=True)]
+        lifetimes = [self._lifetime(write) for write in group]
         for is_last in (False, True):
-            leases = await self._take_leases(lasts) if any(lasts) else lasts
+            leases = await self._assign_leases(lifetimes) if any(lifetimes) else lifetimes
             puts = [
-                Put(*one, [(need, rows.key(need[0], need[1])) for need in one[0].requires])
-                for one in zip(group, keys, values, leases, strict=True)
+                Put(
+                    *parts,
+                    [
+                        (condition, rows.key(condition[0], condition[1]))
+                        for condition in parts[0].requires
+                    ],
+                )
+                for parts in zip(group, keys, values, leases, strict=True)
             ]
-            request = request_of(puts, self._epoch, moves=self._weighs(group[0].resource))
+            request = request_of(puts, self._epoch, moves_epoch=self._weighs(group[0].resource))
             try:
                 outcome = read_txn(await self.client.call(TXN, request, is_repeatable=False))
             except CallFailed as error:
@@ -182,16 +188,16 @@ class EtcdSource:
             raise refusal(puts, outcome)
         return outcome.revision
 
-    def _lasts(self, write: Write) -> int:
+    def _lifetime(self, write: Write) -> int:
         """Return the lifetime of a write in seconds, 0 for unlimited."""
         if self._ttl is None or write.value is None:
             return 0
         return self._ttl(write.resource, write.key) or 0
 
-    async def _take_leases(self, lasts: Sequence[int]) -> list[int]:
+    async def _assign_leases(self, lifetimes: Sequence[int]) -> list[int]:
         """Return a lease for each lifetime, 0 for none."""
         try:
-            return [await self._leases.lease(seconds) if seconds else 0 for seconds in lasts]
+            return [await self._leases.lease(seconds) if seconds else 0 for seconds in lifetimes]
         except CallFailed as error:
             raise error.storage_error() from None
 
@@ -201,7 +207,7 @@ class EtcdSource:
                 raise Compacted(after)
             return await self._history.changes(resource, after, upto, key)
         except (CallFailed, StorageError) as error:
-            raise self._meaning(error, after) from None
+            raise self._convert_error(error, after) from None
 
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
@@ -211,9 +217,9 @@ class EtcdSource:
                 raise Compacted(revision)
             return await self._history.state(resource, revision, after, below, limit)
         except (CallFailed, StorageError) as error:
-            raise self._meaning(error, revision) from None
+            raise self._convert_error(error, revision) from None
 
-    def _meaning(self, error: CallFailed | StorageError, revision: int) -> Exception:
+    def _convert_error(self, error: CallFailed | StorageError, revision: int) -> Exception:
         """Convert an exception. A fatal one means Compacted here: superseded values may be
         encrypted with a key that has been removed."""
         if isinstance(error, StorageError):
@@ -243,7 +249,7 @@ class EtcdSource:
 
 # Leases: etcd deletes the keys of a lease when it expires. Many keys share a lease.
 
-_LARGEST_SHARE = 0.05  # of its lifetime by which a key may outlive it, for sharing
+_MAX_EXTRA_SHARE = 0.05  # of its lifetime by which a key may outlive it, for sharing
 
 
 class _Lease(NamedTuple):
@@ -256,10 +262,10 @@ class Leases:
     """Shared leases: each is assigned to new keys for `reuse` seconds and to at most `most`
     keys."""
 
-    def __init__(self, client: Client, reuse: int = 60, most: int = 1000) -> None:
+    def __init__(self, client: Client, reuse: int = 60, max_keys: int = 1000) -> None:
         self._client = client
         self._reuse = reuse
-        self._most = most
+        self._max_keys = max_keys
         self._lock = asyncio.Lock()
         self._current: dict[int, _Lease] = {}
         self._used: dict[int, int] = {}
@@ -269,15 +275,15 @@ class Leases:
         CallFailed."""
         loop = asyncio.get_running_loop()
         async with self._lock:
-            found = self._current.get(ttl)
-            is_fresh = found is not None and loop.time() + ttl < found.until
-            if found is not None and is_fresh and self._used[ttl] < self._most:
+            current = self._current.get(ttl)
+            is_fresh = current is not None and loop.time() + ttl < current.until
+            if current is not None and is_fresh and self._used[ttl] < self._max_keys:
                 self._used[ttl] += 1
-                return found.number
-            longer = max(min(self._reuse, int(ttl * _LARGEST_SHARE)), 0)
+                return current.number
+            extra = max(min(self._reuse, int(ttl * _MAX_EXTRA_SHARE)), 0)
             now = loop.time()
-            raw = await self._client.call(GRANT, encode(GrantRequest, ttl=ttl + longer))
-            self._current[ttl] = _Lease(read_lease(raw), ttl, now + ttl + longer)
+            raw = await self._client.call(GRANT, encode(GrantRequest, ttl=ttl + extra))
+            self._current[ttl] = _Lease(read_lease(raw), ttl, now + ttl + extra)
             self._used[ttl] = 1
             return self._current[ttl].number
 
@@ -301,18 +307,20 @@ class Compaction:
     def __init__(self, client: Client) -> None:
         self.floor = 0
         self._client = client
-        self._times: int | None = None
+        self._compactions: int | None = None
 
     def raise_floor(self, revision: int) -> None:
         self.floor = max(self.floor, revision)
 
-    async def look(self) -> None:
+    async def read_floor(self) -> None:
         """Read the floor that other servers set; raises CallFailed."""
-        found = read_range(await self._client.call(RANGE, encode(RangeRequest, key=COMPACTION_KEY)))
-        self._learn(found.entries)
+        response = read_range(
+            await self._client.call(RANGE, encode(RangeRequest, key=COMPACTION_KEY))
+        )
+        self._update_floor(response.entries)
 
-    def _learn(self, entries: list[KeyValue]) -> None:
-        self._times = entries[0].version if entries else 0
+    def _update_floor(self, entries: list[KeyValue]) -> None:
+        self._compactions = entries[0].version if entries else 0
         for entry in entries:
             with suppress(ValueError):
                 self.raise_floor(int(entry.value))
@@ -322,13 +330,13 @@ class Compaction:
         CallFailed."""
         if floor <= self.floor:
             return
-        if self._times is None:
-            await self.look()
+        if self._compactions is None:
+            await self.read_floor()
             return
         request = encode(
             TxnRequest,
             compare=encode(
-                Compare, result=EQUAL, target=VERSION, key=COMPACTION_KEY, version=self._times
+                Compare, result=EQUAL, target=VERSION, key=COMPACTION_KEY, version=self._compactions
             ),
             success=encode(
                 Operation, put=encode(PutRequest, key=COMPACTION_KEY, value=b"%d" % floor)
@@ -337,9 +345,9 @@ class Compaction:
         )
         outcome = read_txn(await self._client.call(TXN, request, is_repeatable=False))
         if not outcome.succeeded:
-            self._learn(read_range(read_answer(outcome.answers[0])).entries)
+            self._update_floor(read_range(read_answer(outcome.answers[0])).entries)
             return
-        self._times += 1
+        self._compactions += 1
         try:
             await self._client.call(COMPACT, encode(CompactRequest, revision=floor))
         except CallFailed as error:

@@ -16,10 +16,10 @@ from fairlead.storage.etcd.messages import (
     Compare,
     DeleteRequest,
     Operation,
-    Outcome,
     PutRequest,
     RangeRequest,
     TxnRequest,
+    TxnResponse,
     encode,
     read_answer,
     read_range,
@@ -53,34 +53,36 @@ class Epoch:
 _ABSENT = encode(Compare, result=EQUAL, target=CREATED), encode(Compare, create_revision=0)
 _PRESENT = encode(Compare, result=GREATER, target=CREATED), encode(Compare, create_revision=0)
 _AT_REVISION, _REVISION = encode(Compare, result=EQUAL, target=MODIFIED), Compare["mod_revision"][0]
-_LOOK_END = encode(RangeRequest, keys_only=1)
-_COMPARED_KEY, _LOOK_KEY = Compare["key"][1], RangeRequest["key"][1]
+_READ_END = encode(RangeRequest, keys_only=1)
+_COMPARED_KEY, _READ_KEY = Compare["key"][1], RangeRequest["key"][1]
 _PUT_KEY, _PUT_VALUE = PutRequest["key"][1], PutRequest["value"][1]
-_LOOK, _PUT = Operation["range"][1], Operation["put"][1]
+_READ, _PUT = Operation["range"][1], Operation["put"][1]
 _COMPARE, _SUCCESS, _FAILURE = (TxnRequest[name][1] for name in ("compare", "success", "failure"))
 
 
-def request_of(puts: Sequence[Put], epoch: Epoch | None = None, *, moves: bool = False) -> bytes:
+def request_of(
+    puts: Sequence[Put], epoch: Epoch | None = None, *, moves_epoch: bool = False
+) -> bytes:
     """Encode a transaction that does all writes or none. On failure it returns the revisions of all
     compared keys, which show the reason; if they all match, the epoch moved."""
     compares: list[bytes] = []
     operations: list[bytes] = []
-    looks: list[bytes] = []
+    reads: list[bytes] = []
     for put in puts:
         key = varint(len(put.key)) + put.key
         compares.append(_compare(key, put.write.expected_revision() or 0))
-        looks.append(_look(key))
+        reads.append(_read_operation(key))
         operations.append(delimited(_SUCCESS, _operation(put, key)))
-        for condition, named in put.requires:
-            key = varint(len(named)) + named
+        for condition, condition_key in put.requires:
+            key = varint(len(condition_key)) + condition_key
             compares.append(_compare(key, condition.required_revision()))
-            looks.append(_look(key))
+            reads.append(_read_operation(key))
     if epoch is not None:
         if since := puts[0].write.since:
             compares.append(delimited(_COMPARE, epoch.unmoved(since)))
-        if moves:
+        if moves_epoch:
             operations.append(delimited(_SUCCESS, epoch.move))
-    return b"".join((*compares, *operations, *looks))
+    return b"".join((*compares, *operations, *reads))
 
 
 def _compare(key: bytes, revision: int | None) -> bytes:
@@ -92,9 +94,9 @@ def _compare(key: bytes, revision: int | None) -> bytes:
     return delimited(_COMPARE, b"%b%b%b%b" % (head, _COMPARED_KEY, key, tail))
 
 
-def _look(key: bytes) -> bytes:
-    look = b"%b%b%b" % (_LOOK_KEY, key, _LOOK_END)
-    return delimited(_FAILURE, delimited(_LOOK, look))
+def _read_operation(key: bytes) -> bytes:
+    read = b"%b%b%b" % (_READ_KEY, key, _READ_END)
+    return delimited(_FAILURE, delimited(_READ, read))
 
 
 def _operation(put: Put, key: bytes) -> bytes:
@@ -107,11 +109,11 @@ def _operation(put: Put, key: bytes) -> bytes:
     return delimited(_PUT, body)
 
 
-def refusal(puts: Sequence[Put], outcome: Outcome) -> Conflict | ConditionFailed:
+def refusal(puts: Sequence[Put], outcome: TxnResponse) -> Conflict | ConditionFailed:
     """Return the reason of a failed transaction, from the revisions it found."""
     answers = iter(outcome.answers)
 
-    def found() -> int:
+    def next_revision() -> int:
         entries = read_range(read_answer(next(answers))).entries
         return entries[0].revision if entries else 0
 
@@ -120,15 +122,17 @@ def refusal(puts: Sequence[Put], outcome: Outcome) -> Conflict | ConditionFailed
         write = put.write
         own = Precondition(write.resource, write.key, write.expected_revision())
         unmet += (
-            one for one in (own, *(need for need, _ in put.requires)) if not one.holds(found())
+            condition
+            for condition in (own, *(need for need, _ in put.requires))
+            if not condition.holds(next_revision())
         )
     first = puts[0].write
-    failed: Conflict | ConditionFailed
+    error: Conflict | ConditionFailed
     if not unmet and first.since:
-        failed = EpochMoved(first.key)
+        error = EpochMoved(first.key)
     elif not unmet or unmet[0][:2] == (first.resource, first.key):
-        failed = Conflict(first.key)
+        error = Conflict(first.key)
     else:
-        failed = ConditionFailed(unmet[0])
-    failed.at = outcome.revision
-    return failed
+        error = ConditionFailed(unmet[0])
+    error.at = outcome.revision
+    return error
