@@ -274,7 +274,7 @@ class Server:
         start("looking after connections", connections.look_after)
         start("compaction", self.store.keep_compacting)
         if self._worker is not None and self._worker.worker_slot.owns_log:
-            start("telling workers of the store", self._worker.tell_health)
+            start("telling workers of the store", self._worker.publish_health)
         for work in self.assembly.background():
             start(getattr(work, "__qualname__", "background work"), work)
 

@@ -16,7 +16,7 @@ from fairlead.storage.backend import StorageError
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
-from fairlead.storage.workers.calls import RpcServer, ask
+from fairlead.storage.workers.calls import RpcServer, call_once
 from fairlead.storage.workers.channel import Channel
 from fairlead.storage.workers.owner import Sharing
 from fairlead.storage.workers.source import SharedSource
@@ -64,11 +64,11 @@ class Worker:
         """Return the health that the owner of the log reports; True in the owner itself."""
         return not self.worker_slot.follows_owner or self.worker_slot.page.healthy
 
-    async def tell_health(self) -> None:
+    async def publish_health(self) -> None:
         """Publish the health of the store to the other workers, forever. For the owner only."""
         assert self._sharing is not None
         while True:
-            self._sharing.tell_health()
+            self._sharing.publish_health()
             await asyncio.sleep(_HEALTH_EVERY)
 
     async def open(self) -> None:
@@ -85,7 +85,7 @@ class Worker:
     async def followers_gone(self, patience: float) -> None:
         """Wait until no worker is connected to this log, at most `patience` seconds."""
         if self._sharing is not None:
-            await self._rpc.deserted(patience)
+            await self._rpc.wait_disconnected(patience)
 
     async def close(self) -> None:
         await self._rpc.close()
@@ -104,13 +104,13 @@ class MetricsAggregator:
     continues from that file, so that no counter ever decreases.
     """
 
-    def __init__(self, directory: Path, worker: int, workers: int, desk: RpcServer) -> None:
+    def __init__(self, directory: Path, worker: int, workers: int, server: RpcServer) -> None:
         self._directory = directory
         self._worker = worker
         self._workers = workers
         self._before = self._written(worker)
         self._metrics: Metrics | None = None
-        desk.offers["metrics"] = self._answer_metrics
+        server.handlers["metrics"] = self._answer_metrics
 
     async def __call__(self, metrics: Metrics) -> list[Family]:
         """Return the merged metrics. Common metrics come from the worker with the lowest number."""
@@ -143,8 +143,8 @@ class MetricsAggregator:
     async def _ask(self, worker: int) -> list[Family]:
         """Return the metrics of another worker, or those it last wrote if it does not answer."""
         try:
-            families = await ask(
-                str(socket_of(self._directory, worker)), "metrics", patience=_PEER_TIMEOUT
+            families = await call_once(
+                str(socket_of(self._directory, worker)), "metrics", timeout=_PEER_TIMEOUT
             )
         except StorageError:
             return self._written(worker)

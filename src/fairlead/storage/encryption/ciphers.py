@@ -28,7 +28,7 @@ class Cipher(Protocol):
     def seal(self, path: str, value: bytes) -> bytes: ...
 
     def open(self, path: str, sealed: bytes) -> bytes:
-        """Decrypt; raises NotOpened."""
+        """Decrypt; raises DecryptError."""
 
 
 class AesCbc:
@@ -39,20 +39,20 @@ class AesCbc:
         self._key = AES(key)
 
     def seal(self, path: str, value: bytes) -> bytes:
-        start = urandom(_BLOCK)
-        missing = _BLOCK - len(value) % _BLOCK
-        writing = BlockCipher(self._key, CBC(start)).encryptor()
-        return start + writing.update(value + bytes([missing]) * missing) + writing.finalize()
+        iv = urandom(_BLOCK)
+        padding = _BLOCK - len(value) % _BLOCK
+        encryptor = BlockCipher(self._key, CBC(iv)).encryptor()
+        return iv + encryptor.update(value + bytes([padding]) * padding) + encryptor.finalize()
 
     def open(self, path: str, sealed: bytes) -> bytes:
         if len(sealed) < 2 * _BLOCK or len(sealed) % _BLOCK:
             raise DecryptError
-        reading = BlockCipher(self._key, CBC(sealed[:_BLOCK])).decryptor()
-        value = reading.update(sealed[_BLOCK:]) + reading.finalize()
-        missing = value[-1]
-        if not 1 <= missing <= _BLOCK or value[-missing:] != bytes([missing]) * missing:
+        decryptor = BlockCipher(self._key, CBC(sealed[:_BLOCK])).decryptor()
+        value = decryptor.update(sealed[_BLOCK:]) + decryptor.finalize()
+        padding = value[-1]
+        if not 1 <= padding <= _BLOCK or value[-padding:] != bytes([padding]) * padding:
             raise DecryptError
-        return value[:-missing]
+        return value[:-padding]
 
 
 class AesGcm:

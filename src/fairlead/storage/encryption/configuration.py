@@ -45,20 +45,20 @@ class EncryptionError(ValueError):
 
 
 class _Fault(ValueError):
-    """A field is invalid; `place` is its path."""
+    """A field is invalid; `path` is its path."""
 
-    def __init__(self, place: str, why: str) -> None:
-        super().__init__(why)
-        self.place = place
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(reason)
+        self.path = path
 
 
 def read_encryption(path: Path, dialect: Dialect) -> Sealing:
     """Read the file; raises EncryptionError."""
     try:
-        return Sealing(_keys(_decoded(_load(path), dialect)))
+        return Sealing(_keys(_decode(_load(path), dialect)))
     except _Fault as fault:
-        where = f"{path}: {fault.place}" if fault.place else str(path)
-        raise EncryptionError(f"{FLAG}: {where}: {fault}") from None
+        location = f"{path}: {fault.path}" if fault.path else str(path)
+        raise EncryptionError(f"{FLAG}: {location}: {fault}") from None
 
 
 def _load(path: Path) -> Object:
@@ -75,13 +75,13 @@ def _load(path: Path) -> Object:
     return value
 
 
-def _decoded(value: Object, dialect: Dialect) -> Object:
-    given = value.pop("apiVersion", None), value.pop("kind", None)
+def _decode(value: Object, dialect: Dialect) -> Object:
+    type_meta = value.pop("apiVersion", None), value.pop("kind", None)
     names = [(dialect.group_name(version), kind) for version, kind in _NAMES]
-    if given not in names:
-        place = "kind" if given[0] in dict(names) else "apiVersion"
-        shown = " ".join(str(word) for word in given if word is not None) or "nothing"
-        raise _Fault(place, f'"{shown}" is not known, only {" ".join(names[0])}')
+    if type_meta not in names:
+        field = "kind" if type_meta[0] in dict(names) else "apiVersion"
+        text = " ".join(str(word) for word in type_meta if word is not None) or "nothing"
+        raise _Fault(field, f'"{text}" is not known, only {" ".join(names[0])}')
     unknown: list[str] = []
     try:
         decoded: Object = decoder(_struct())(value, unknown)
@@ -94,79 +94,88 @@ def _decoded(value: Object, dialect: Dialect) -> Object:
 
 def _keys(value: Object) -> dict[str, list[Key]]:
     """Return the keys by resource. A resource listed again gets the later keys appended."""
-    found: dict[str, list[Key]] = {}
+    keys_by_resource: dict[str, list[Key]] = {}
     entries = value.get("resources") or ()
     if not entries:
         raise _Fault("resources", "there are none, so that nothing would be encrypted")
     for index, entry in enumerate(entries):
-        place = f"resources[{index}]"
+        path = f"resources[{index}]"
         names = entry.get("resources") or ()
         if not names:
-            raise _Fault(f"{place}.resources", "at least one is required")
-        keys = list(_of_entry(f"{place}.providers", entry.get("providers") or ()))
+            raise _Fault(f"{path}.resources", "at least one is required")
+        keys = list(_keys_of_entry(f"{path}.providers", entry.get("providers") or ()))
         if not keys:
-            raise _Fault(f"{place}.providers", "at least one is required")
+            raise _Fault(f"{path}.providers", "at least one is required")
         for number, name in enumerate(names):
-            here = f"{place}.resources[{number}]"
-            known = found.setdefault(_stored_name(here, name), [])
-            if any(key.cipher and key.prefix == other.prefix for key in keys for other in known):
-                raise _Fault(here, "has a key of the same name in an earlier element")
-            known.extend(keys)
-    return found
+            name_path = f"{path}.resources[{number}]"
+            earlier_keys = keys_by_resource.setdefault(_stored_name(name_path, name), [])
+            if any(
+                key.cipher and key.prefix == earlier.prefix
+                for key in keys
+                for earlier in earlier_keys
+            ):
+                raise _Fault(name_path, "has a key of the same name in an earlier element")
+            earlier_keys.extend(keys)
+    return keys_by_resource
 
 
-def _stored_name(place: str, name: str) -> str:
+def _stored_name(path: str, name: str) -> str:
     """Convert a name such as `secrets` or `deployments.apps` to the store's resource name."""
     plural, dot, group = name.partition(".")
     if not plural or "*" in name or "/" in name or (dot and not group):
-        raise _Fault(place, f'"{name}" is no resource such as secrets or deployments.apps')
+        raise _Fault(path, f'"{name}" is no resource such as secrets or deployments.apps')
     return f"{group or 'core'}/{plural}"
 
 
-def _of_entry(place: str, providers: Sequence[Object]) -> Iterator[Key]:
+def _keys_of_entry(path: str, providers: Sequence[Object]) -> Iterator[Key]:
     for index, provider in enumerate(providers):
-        here = f"{place}[{index}]"
-        given = list(provider)
-        if "kms" in given:
-            raise _Fault(f"{here}.kms", f"is not supported, only {', '.join(_CHOICES)}")
-        if not given:
-            raise _Fault(here, f"names no provider, only {', '.join(_CHOICES)} are known")
-        if len(given) > 1:
-            raise _Fault(here, f"names {len(given)} providers; each is an element of its own")
-        name = given[0]
+        provider_path = f"{path}[{index}]"
+        provider_names = list(provider)
+        if "kms" in provider_names:
+            raise _Fault(f"{provider_path}.kms", f"is not supported, only {', '.join(_CHOICES)}")
+        if not provider_names:
+            raise _Fault(provider_path, f"names no provider, only {', '.join(_CHOICES)} are known")
+        if len(provider_names) > 1:
+            raise _Fault(
+                provider_path,
+                f"names {len(provider_names)} providers; each is an element of its own",
+            )
+        name = provider_names[0]
         if name == "identity":
             yield PLAIN
         else:
-            yield from _of_provider(f"{here}.{name}.keys", name, provider[name].get("keys") or ())
+            yield from _keys_of_provider(
+                f"{provider_path}.{name}.keys", name, provider[name].get("keys") or ()
+            )
 
 
-def _of_provider(place: str, provider: str, keys: Sequence[Object]) -> Iterator[Key]:
+def _keys_of_provider(path: str, provider: str, keys: Sequence[Object]) -> Iterator[Key]:
     if not keys:
-        raise _Fault(place, "at least one is required")
+        raise _Fault(path, "at least one is required")
     make, sizes = _PROVIDERS[provider]
     names: set[str] = set()
     for index, key in enumerate(keys):
-        here = f"{place}[{index}]"
+        key_path = f"{path}[{index}]"
         name = key.get("name", "")
         if not name or ":" in name:
-            raise _Fault(f"{here}.name", "may not hold a colon" if name else "is required")
+            raise _Fault(f"{key_path}.name", "may not hold a colon" if name else "is required")
         if name in names:
-            raise _Fault(f"{here}.name", f'"{name}" is the name of another key')
+            raise _Fault(f"{key_path}.name", f'"{name}" is the name of another key')
         names.add(name)
-        yield named_key(provider, name, make(_secret(f"{here}.secret", key, sizes)))
+        yield named_key(provider, name, make(_secret(f"{key_path}.secret", key, sizes)))
 
 
-def _secret(place: str, key: Object, sizes: tuple[int, ...]) -> bytes:
+def _secret(path: str, key: Object, sizes: tuple[int, ...]) -> bytes:
     text = key.get("secret", "")
     if not text:
-        raise _Fault(place, "is required")
+        raise _Fault(path, "is required")
     try:
         secret = base64.b64decode(text.translate({10: None, 13: None}), validate=True)
     except (binascii.Error, ValueError):
-        raise _Fault(place, "is not base64") from None
+        raise _Fault(path, "is not base64") from None
     if len(secret) not in sizes:
         allowed = " or ".join(str(size) for size in sizes)
-        raise _Fault(place, f"has {len(secret)} bytes, not {allowed}")
+        raise _Fault(path, f"has {len(secret)} bytes, not {allowed}")
     return secret
 
 

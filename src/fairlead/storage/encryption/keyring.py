@@ -63,7 +63,7 @@ class Sealing:
                     return cipher.open(path, stored[len(prefix) :])
                 except DecryptError:
                     break
-        raise Sealed(_why(path, stored))
+        raise Sealed(_reason(path, stored))
 
     def is_stale(self, resource: str, stored: bytes) -> bool:
         """Whether a stored value would be encrypted differently today. Then even a write without
@@ -75,9 +75,9 @@ class Sealing:
         return stored.startswith(SEALED) if cipher is None else not stored.startswith(prefix)
 
 
-def _why(path: str, stored: bytes) -> str:
+def _reason(path: str, stored: bytes) -> str:
     if not stored.startswith(SEALED):
         return f"{path}: is kept plain, and the provider identity is not configured"
     words = stored[:300].split(b":", _WORDS_OF_A_PREFIX)[:_WORDS_OF_A_PREFIX]
-    said = b":".join(words).decode("ascii", "replace")
-    return f"{path}: is encrypted ({said}) and no configured key opens it"
+    shown_prefix = b":".join(words).decode("ascii", "replace")
+    return f"{path}: is encrypted ({shown_prefix}) and no configured key opens it"

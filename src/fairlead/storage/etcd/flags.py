@@ -65,10 +65,10 @@ def add_etcd_flags(parser: argparse.ArgumentParser, duration: Reads, whole_numbe
 
 def etcd_flags_without_effect(options: argparse.Namespace) -> list[str]:
     """Return the given flags that have no effect."""
-    return [name for name in _WITHOUT_EFFECT if _given(options, name) is not None]
+    return [name for name in _WITHOUT_EFFECT if _option(options, name) is not None]
 
 
-def _given(options: argparse.Namespace, name: str) -> object:
+def _option(options: argparse.Namespace, name: str) -> object:
     return getattr(options, name[2:].replace("-", "_"))
 
 
@@ -85,7 +85,7 @@ def check_etcd_flags(options: argparse.Namespace) -> None:
     if (options.etcd_certfile is None) != (options.etcd_keyfile is None):
         raise EtcdFlagError("--etcd-certfile and --etcd-keyfile go together")
     for name in ("--etcd-healthcheck-timeout", "--etcd-readycheck-timeout"):
-        if not _given(options, name):
+        if not _option(options, name):
             raise EtcdFlagError(f"{name}: must be more than 0")
     if options.storage != "etcd":
         if urls:
@@ -94,7 +94,7 @@ def check_etcd_flags(options: argparse.Namespace) -> None:
     if not urls:
         raise EtcdFlagError("--etcd-servers must be specified")
     for name in ("--etcd-cafile", "--etcd-certfile", "--etcd-keyfile"):
-        _check_file(name, _given(options, name))
+        _check_file(name, _option(options, name))
 
 
 def _urls(options: argparse.Namespace) -> list[str]:
@@ -102,7 +102,7 @@ def _urls(options: argparse.Namespace) -> list[str]:
 
 
 def _check_url(url: str) -> None:
-    wrong = EtcdFlagError(
+    invalid = EtcdFlagError(
         f"--etcd-servers: {url!r} is not an address such as https://10.0.0.1:2379"
     )
     parts = urlsplit(url if "://" in url else f"http://{url}")
@@ -111,9 +111,9 @@ def _check_url(url: str) -> None:
     try:
         is_good = parts.scheme in ("http", "https") and parts.hostname and parts.port
     except ValueError:
-        raise wrong from None
+        raise invalid from None
     if not is_good or parts.path.strip("/") or parts.query or parts.username:
-        raise wrong
+        raise invalid
 
 
 def _check_file(name: str, path: object) -> None:

@@ -29,25 +29,25 @@ from fairlead.storage.sqlite.format import (
     COLUMNS,
     Names,
     OldNames,
+    checked_row,
     connect,
     fault_of,
-    sound,
 )
 from fairlead.storage.sqlite.history import SqliteHistory
 
 logger = logging.getLogger("fairlead.storage")
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_ROWS_A_STATEMENT = 200
-_ROWS_A_SWEEP = 500
-_PAGES_A_VACUUM = 256
-_LARGEST_WAL = 16 << 20
+_ROWS_PER_STATEMENT = 200
+_ROWS_PER_SWEEP = 500
+_PAGES_PER_VACUUM = 256
+_MAX_WAL_BYTES = 16 << 20
 
 
 @cache
 def _insertion(rows: int) -> str:
-    place = "(" + ",".join("?" * COLUMN_COUNT) + ")"
-    return f"INSERT INTO log VALUES {','.join([place] * rows)}"
+    placeholders = "(" + ",".join("?" * COLUMN_COUNT) + ")"
+    return f"INSERT INTO log VALUES {','.join([placeholders] * rows)}"
 
 
 class SqliteBackend:
@@ -73,7 +73,7 @@ class SqliteBackend:
         self._connection: sqlite3.Connection | None = None
         self._checked_by: sqlite3.Connection | None = None  # connection of a running check
         self._is_ending = False
-        self._past = SqliteHistory(self._directory.database)
+        self._history = SqliteHistory(self._directory.database)
         self._names = Names(iter(()))
         self._live: dict[str, dict[str, int]] = defaultdict(dict)  # revisions by resource and key
         self._swept = 0
@@ -129,13 +129,13 @@ class SqliteBackend:
     def _prepare(self) -> None:
         """Check the file's kind and dialect, and migrate it to the current format."""
         db = self._db
-        found = file_format.check_kind(db, self.path)
-        if found < file_format.FORMAT:
+        version = file_format.check_kind(db, self.path)
+        if version < file_format.FORMAT:
             self._check_dialect(file_format.old_dialect(db, self._old_names))
-            logger.info("bringing %s from format %d to %d", self.path, found, file_format.FORMAT)
+            logger.info("bringing %s from format %d to %d", self.path, version, file_format.FORMAT)
             self._migrate()
         db.execute("PRAGMA synchronous = FULL")
-        db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
+        db.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
         if db.execute("PRAGMA auto_vacuum").fetchone()[0] != file_format.INCREMENTAL:
             db.execute(f"PRAGMA auto_vacuum = {file_format.INCREMENTAL}")
             db.execute("VACUUM")
@@ -146,11 +146,11 @@ class SqliteBackend:
         except (KeyError, ValueError, TypeError) as error:
             raise StorageError(f"{self.path} is damaged: {error}") from None
 
-    def _check_dialect(self, found: str) -> None:
-        if found and self._dialect and found != self._dialect:
+    def _check_dialect(self, dialect: str) -> None:
+        if dialect and self._dialect and dialect != self._dialect:
             raise StorageError(
-                f"{self.path.parent} holds a store of the {found} dialect: start with"
-                f" --dialect {found}, or use another directory"
+                f"{self.path.parent} holds a store of the {dialect} dialect: start with"
+                f" --dialect {dialect}, or use another directory"
             )
 
     def _read_state(self) -> None:
@@ -169,25 +169,25 @@ class SqliteBackend:
 
     def _check_complete(self) -> None:
         """Raise StorageError if acknowledged revisions are missing, unless that is accepted."""
-        told = self._acknowledged.read()
-        if told <= self.revision:
+        acknowledged = self._acknowledged.read()
+        if acknowledged <= self.revision:
             return
         if not self._accept_lost_writes:
             raise StorageError(
                 f"{self.path} lost writes that were acknowledged: it ends at revision"
-                f" {self.revision}, but {told} was reached; restore the missing files,"
+                f" {self.revision}, but {acknowledged} was reached; restore the missing files,"
                 " or continue without those writes with --accept-lost-writes"
             )
-        logger.warning("continuing without revisions %d to %d", self.revision + 1, told)
-        self._db.execute("UPDATE state SET value = ? WHERE name = 'highest'", (told,))
-        self.revision = told
+        logger.warning("continuing without revisions %d to %d", self.revision + 1, acknowledged)
+        self._db.execute("UPDATE state SET value = ? WHERE name = 'highest'", (acknowledged,))
+        self.revision = acknowledged
 
     def heads(self) -> Iterator[Row]:
         superseded: set[int] = set()
         live, names = self._live, self._names
         try:
             for raw in self._db.execute(f"SELECT {COLUMNS} FROM log ORDER BY revision DESC"):
-                row = sound(names, raw, self.path)
+                row = checked_row(names, raw, self.path)
                 if row.previous:
                     superseded.add(row.previous)
                 if row.revision in superseded:
@@ -202,16 +202,16 @@ class SqliteBackend:
         rows: list[Row] = []
         outcomes: list[Outcome] = []
         live = self._live
-        moved: dict[tuple[str, str], int] = {}  # revisions after this batch's earlier writes
+        updated: dict[tuple[str, str], int] = {}  # revisions after this batch's earlier writes
         revision = self.revision
         for write in writes:
             resource, key, value = write.resource, write.key, write.value
-            place = (resource, key)
-            current = moved.get(place)
+            location = (resource, key)
+            current = updated.get(location)
             if current is None:
                 current = live[resource].get(key, 0)
             if write.requires or write.expected != current:
-                refusal = self._refusal(write, current, moved)
+                refusal = self._refusal(write, current, updated)
                 if refusal is not None:
                     outcomes.append(refusal)
                     continue
@@ -219,28 +219,28 @@ class SqliteBackend:
             write.revision = revision
             rows.append(Row(revision, resource, key, current, write.api_version, value))
             outcomes.append(revision)
-            moved[place] = revision if value is not None else 0
+            updated[location] = revision if value is not None else 0
         if rows:
             self._commit(rows)
-            self._remember(rows, moved)
+            self._remember(rows, updated)
         return outcomes
 
-    def _current(self, place: tuple[str, str], moved: dict[tuple[str, str], int]) -> int:
-        found = moved.get(place)
-        return self._live[place[0]].get(place[1], 0) if found is None else found
+    def _current(self, location: tuple[str, str], updated: dict[tuple[str, str], int]) -> int:
+        revision = updated.get(location)
+        return self._live[location[0]].get(location[1], 0) if revision is None else revision
 
     def _refusal(
-        self, write: Write, current: int, moved: dict[tuple[str, str], int]
+        self, write: Write, current: int, updated: dict[tuple[str, str], int]
     ) -> Conflict | ConditionFailed | None:
         if write.expected_revision() != current:
             return Conflict(write.key)
         for condition in write.requires:
-            if not condition.holds(self._current((condition.resource, condition.key), moved)):
+            if not condition.holds(self._current((condition.resource, condition.key), updated)):
                 return ConditionFailed(condition)
         return None
 
-    def _remember(self, rows: list[Row], moved: dict[tuple[str, str], int]) -> None:
-        for (resource, key), revision in moved.items():
+    def _remember(self, rows: list[Row], updated: dict[tuple[str, str], int]) -> None:
+        for (resource, key), revision in updated.items():
             if revision:
                 self._live[resource][key] = revision
             else:
@@ -255,7 +255,7 @@ class SqliteBackend:
                 logger.warning("cannot record the acknowledged revision: %s", error.strerror)
 
     def _commit(self, rows: list[Row]) -> None:
-        if len(rows) <= _ROWS_A_STATEMENT and self._names.know(rows):
+        if len(rows) <= _ROWS_PER_STATEMENT and self._names.have_numbers(rows):
             try:
                 self._insert(self._names.values(rows))
             except BaseException as error:
@@ -268,8 +268,8 @@ class SqliteBackend:
             self._db.execute("BEGIN")
             if missing:
                 self._db.executemany("INSERT INTO names (name, id) VALUES (?, ?)", missing.items())
-            for start in range(0, len(rows), _ROWS_A_STATEMENT):
-                self._insert(names.values(rows[start : start + _ROWS_A_STATEMENT]))
+            for start in range(0, len(rows), _ROWS_PER_STATEMENT):
+                self._insert(names.values(rows[start : start + _ROWS_PER_STATEMENT]))
             self._db.execute("COMMIT")
         self._names = names
 
@@ -279,16 +279,16 @@ class SqliteBackend:
         self._db.execute(_insertion(len(values) // COLUMN_COUNT), values)
 
     @contextmanager
-    def _guarded(self, what: str) -> Iterator[None]:
+    def _guarded(self, action: str) -> Iterator[None]:
         try:
             yield
         except BaseException as error:
-            raise self._failure(what, error) from error
+            raise self._failure(action, error) from error
 
-    def _failure(self, what: str, error: BaseException) -> StorageError:
+    def _failure(self, action: str, error: BaseException) -> StorageError:
         """Roll back and classify the error."""
         fault = fault_of(error)
-        message = f"cannot {what} {self.path}: {error}"
+        message = f"cannot {action} {self.path}: {error}"
         try:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -310,11 +310,11 @@ class SqliteBackend:
         self._db.execute("PRAGMA synchronous = FULL")
         self.check()
         with self._guarded("trust"):
-            found = self._db.execute(
+            newest = self._db.execute(
                 "SELECT max((SELECT ifnull(max(revision), 0) FROM log), value) FROM state"
                 " WHERE name = 'highest'"
             ).fetchone()
-            if found is None or found[0] < self.revision:
+            if newest is None or newest[0] < self.revision:
                 raise StorageError(f"{self.path} lost writes that were acknowledged", Fault.FATAL)
             self._db.execute("BEGIN")
             # Rows that a failed commit left behind were refused to their writers, so they are
@@ -330,14 +330,14 @@ class SqliteBackend:
         try:
             if self._is_ending:
                 raise StorageError(f"{self.path} is being closed", Fault.PASSING)
-            found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            result = db.execute("PRAGMA quick_check(1)").fetchone()[0]
         except sqlite3.Error as error:
             raise StorageError(f"cannot check {self.path}: {error}", fault_of(error)) from None
         finally:
             self._checked_by = None
             db.close()
-        if found != "ok":
-            raise StorageError(f"{self.path} is damaged: {' '.join(found.split())}", Fault.FATAL)
+        if result != "ok":
+            raise StorageError(f"{self.path} is damaged: {' '.join(result.split())}", Fault.FATAL)
 
     def stop_check(self) -> None:
         self._is_ending = True
@@ -349,52 +349,52 @@ class SqliteBackend:
     def compact(self, floor: int) -> bool:
         with self._guarded("compact"):
             db = self._db
-            found = db.execute(
+            rows = db.execute(
                 "SELECT revision, previous, value IS NULL FROM log"
                 " WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT ?",
-                (self._swept, floor, _ROWS_A_SWEEP),
+                (self._swept, floor, _ROWS_PER_SWEEP),
             ).fetchall()
-            doomed = [(previous,) for _, previous, _ in found if previous]
-            doomed += [(revision,) for revision, _, is_deletion in found if is_deletion]
-            swept = found[-1][0] if len(found) == _ROWS_A_SWEEP else max(floor, self._swept)
+            deleted = [(previous,) for _, previous, _ in rows if previous]
+            deleted += [(revision,) for revision, _, is_deletion in rows if is_deletion]
+            swept = rows[-1][0] if len(rows) == _ROWS_PER_SWEEP else max(floor, self._swept)
             db.execute("BEGIN")
             state = {"compacted": max(floor, self.floor), "swept": swept, "highest": self.revision}
             db.executemany(
                 "UPDATE state SET value = ?2 WHERE name = ?1 AND value < ?2", state.items()
             )
-            db.executemany("DELETE FROM log WHERE revision = ?", doomed)
+            db.executemany("DELETE FROM log WHERE revision = ?", deleted)
             db.execute("COMMIT")
             self._swept, self.floor = swept, max(floor, self.floor)
-            return swept < floor or self._give_back()
+            return swept < floor or self._vacuum()
 
-    def _give_back(self) -> bool:
+    def _vacuum(self) -> bool:
         """Return free pages to the file system if there are many; True if there are more."""
-        free = self._number("freelist_count")
-        enough = max(_PAGES_A_VACUUM * 4, self._number("page_count") // 4)
+        free = self._pragma("freelist_count")
+        enough = max(_PAGES_PER_VACUUM * 4, self._pragma("page_count") // 4)
         if free <= enough:
             return False
-        self._db.execute(f"PRAGMA incremental_vacuum({_PAGES_A_VACUUM})").fetchall()
-        return free - _PAGES_A_VACUUM > enough
+        self._db.execute(f"PRAGMA incremental_vacuum({_PAGES_PER_VACUUM})").fetchall()
+        return free - _PAGES_PER_VACUUM > enough
 
-    def _number(self, pragma: str) -> int:
+    def _pragma(self, pragma: str) -> int:
         return int(self._db.execute(f"PRAGMA {pragma}").fetchone()[0])
 
     def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
-        return self._past.changes(self._names, resource, after, upto, key)
+        return self._history.changes(self._names, resource, after, upto, key)
 
     def feed(self, after: int, upto: int) -> list[Row]:
-        return self._past.feed(self._names, after, upto)
+        return self._history.feed(self._names, after, upto)
 
     def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
     ) -> Slice:
-        return self._past.state(self._names, resource, revision, after, below, limit)
+        return self._history.state(self._names, resource, revision, after, below, limit)
 
     def size(self) -> int:
         return self._directory.size()
 
     def _disconnect(self) -> None:
-        self._past.close()
+        self._history.close()
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()

@@ -11,7 +11,7 @@ from zlib import crc32
 from fairlead.storage.backend import StorageError
 
 PRIVATE = 0o600
-_PAIRED = ("-wal", "-shm")
+_WAL_SUFFIXES = ("-wal", "-shm")
 
 
 class Directory:
@@ -67,17 +67,17 @@ class Directory:
             raise StorageError(f"cannot use {self.database}: {error.strerror}") from None
         if size:
             return True
-        wal = self._paired("-wal")
-        what = "empty" if self.database.exists() else "missing"
+        wal = self._database_file("-wal")
+        problem = "empty" if self.database.exists() else "missing"
         if wal.exists() and wal.stat().st_size:
             raise StorageError(
-                f"{self.database} is {what}, but {wal.name} beside it holds writes:"
+                f"{self.database} is {problem}, but {wal.name} beside it holds writes:"
                 " put the database back, or use another directory"
             )
         pki = self.path / "pki"
         if pki.is_dir() and any(pki.iterdir()):
             raise StorageError(
-                f"{self.database} is {what}, but {pki} shows that this directory was in use:"
+                f"{self.database} is {problem}, but {pki} shows that this directory was in use:"
                 " put the database back, or use another directory"
             )
         return False
@@ -89,14 +89,14 @@ class Directory:
         return self.unfinished
 
     def drop_unfinished(self) -> None:
-        for suffix in ("", "-journal", *_PAIRED):
+        for suffix in ("", "-journal", *_WAL_SUFFIXES):
             self._with_suffix(self.unfinished, suffix).unlink(missing_ok=True)
 
     def finish_database(self) -> None:
         """Rename the new database into place, so that an incomplete one is never visible."""
         os.replace(self.unfinished, self.database)
-        for suffix in _PAIRED:
-            self._paired(suffix).unlink(missing_ok=True)
+        for suffix in _WAL_SUFFIXES:
+            self._database_file(suffix).unlink(missing_ok=True)
         directory = os.open(self.path, os.O_RDONLY)
         try:
             os.fsync(directory)
@@ -106,8 +106,8 @@ class Directory:
     def make_private(self) -> None:
         """Make files of older releases private. SQLite creates new ones with the mode of the
         database."""
-        for suffix in ("", *_PAIRED):
-            path = self._paired(suffix)
+        for suffix in ("", *_WAL_SUFFIXES):
+            path = self._database_file(suffix)
             with suppress(OSError):
                 if path.stat().st_mode & 0o077:
                     path.chmod(PRIVATE)
@@ -116,10 +116,10 @@ class Directory:
         total = 0
         for suffix in ("", "-wal"):
             with suppress(FileNotFoundError):
-                total += self._paired(suffix).stat().st_size
+                total += self._database_file(suffix).stat().st_size
         return total
 
-    def _paired(self, suffix: str) -> Path:
+    def _database_file(self, suffix: str) -> Path:
         return self._with_suffix(self.database, suffix)
 
     @staticmethod

@@ -54,7 +54,7 @@ class Names:
         self.by_number: dict[int, str] = dict(rows)
         self.numbers: dict[str, int] = {name: number for number, name in self.by_number.items()}
 
-    def know(self, rows: list[Row]) -> bool:
+    def have_numbers(self, rows: list[Row]) -> bool:
         """Whether all names in these rows have numbers."""
         numbers = self.numbers
         for row in rows:
@@ -64,13 +64,13 @@ class Names:
 
     def missing(self, rows: list[Row]) -> dict[str, int]:
         """Return new numbers for the names in these rows that have none."""
-        found: dict[str, int] = {}
+        missing: dict[str, int] = {}
         numbers = self.numbers
         for row in rows:
             for name in (row.resource, row.api_version):
-                if name not in numbers and name not in found:
-                    found[name] = max(self.by_number, default=0) + len(found) + 1
-        return found
+                if name not in numbers and name not in missing:
+                    missing[name] = max(self.by_number, default=0) + len(missing) + 1
+        return missing
 
     def add(self, numbers: Mapping[str, int]) -> None:
         for name, number in numbers.items():
@@ -79,24 +79,32 @@ class Names:
 
     def row(self, raw: RawRow) -> Row | None:
         """Decode a row; None if its types or checksum are wrong."""
-        revision, resource, key, previous, version, total, value = raw
+        revision, resource, key, previous, version, stored_checksum, value = raw
         names = self.by_number
         if resource not in names or version not in names or type(key) is not str:
             return None
         if value is not None and type(value) is not bytes:
             return None
         row = Row(revision, names[resource], key, previous, names[version], value)
-        return row if checksum(row) == total else None
+        return row if checksum(row) == stored_checksum else None
 
     def values(self, rows: Iterable[Row]) -> list[int | str | bytes | None]:
         """Return the parameters to insert these rows; all names must have numbers."""
         numbers = self.numbers
-        found: list[int | str | bytes | None] = []
+        parameters: list[int | str | bytes | None] = []
         for row in rows:
             revision, resource, key, previous, api_version, value = row
             version = numbers[api_version]
-            found += (revision, numbers[resource], key, previous, version, checksum(row), value)
-        return found
+            parameters += (
+                revision,
+                numbers[resource],
+                key,
+                previous,
+                version,
+                checksum(row),
+                value,
+            )
+        return parameters
 
 
 def create(db: sqlite3.Connection, dialect: str) -> None:
@@ -120,17 +128,18 @@ def _create_tables(db: sqlite3.Connection, dialect: str, **state: int) -> None:
 
 def check_kind(db: sqlite3.Connection, path: object) -> int:
     """Return the format of a database; raises StorageError if this release cannot read it."""
-    if _number(db, "application_id") != APPLICATION_ID:
+    if _pragma(db, "application_id") != APPLICATION_ID:
         raise StorageError(f"{path} is not a Fairlead store")
-    found = _number(db, "user_version")
-    if found > FORMAT:
+    version = _pragma(db, "user_version")
+    if version > FORMAT:
         raise StorageError(
-            f"{path} has format {found}, written by a newer release; this one reads up to {FORMAT}"
+            f"{path} has format {version}, written by a newer release;"
+            f" this one reads up to {FORMAT}"
         )
-    return found
+    return version
 
 
-def _number(db: sqlite3.Connection, pragma: str) -> int:
+def _pragma(db: sqlite3.Connection, pragma: str) -> int:
     return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
@@ -164,18 +173,21 @@ def migrate(db: sqlite3.Connection, path: object, dialect: str, old: OldNames) -
 
 def _old_rows(db: sqlite3.Connection, path: object, old: OldNames) -> Iterator[Row]:
     live: dict[str, int] = {}
-    for revision, place, value, total in db.execute(
+    for revision, old_key, value, stored_checksum in db.execute(
         "SELECT revision, key, value, sum FROM old_log ORDER BY revision"
     ):
-        if type(place) is not str or crc32(value or b"", crc32(place.encode())) != total:
+        if (
+            type(old_key) is not str
+            or crc32(value or b"", crc32(old_key.encode())) != stored_checksum
+        ):
             raise StorageError(f"{path} is damaged at revision {revision}")
-        prefix, _, key = place.partition(":")
+        prefix, _, key = old_key.partition(":")
         resource, api_version = old.prefixes.get(prefix) or (f"unknown/{prefix}", "")
-        yield Row(revision, resource, key, live.get(place, 0), api_version, value)
+        yield Row(revision, resource, key, live.get(old_key, 0), api_version, value)
         if value is None:
-            live.pop(place, None)
+            live.pop(old_key, None)
         else:
-            live[place] = revision
+            live[old_key] = revision
 
 
 # Opening files, and the classification of their errors and rows.
@@ -211,7 +223,7 @@ def connect(path: Path) -> sqlite3.Connection:
     )
 
 
-def sound(names: Names, raw: RawRow, path: Path) -> Row:
+def checked_row(names: Names, raw: RawRow, path: Path) -> Row:
     """Decode a row; raises StorageError if its checksum or types are wrong."""
     row = names.row(raw)
     if row is None:

@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fairlead.storage.backend import Compacted, Fault, Row, Slice, Step, StorageError
-from fairlead.storage.sqlite.format import COLUMNS, Names, connect, fault_of, sound
+from fairlead.storage.sqlite.format import COLUMNS, Names, checked_row, connect, fault_of
 
-_ROWS_A_PIECE = 500
-_BYTES_A_PIECE = 4 << 20
+_ROWS_PER_PAGE = 500
+_BYTES_PER_PAGE = 4 << 20
 _MAX_LISTINGS = 4
 
 
@@ -59,51 +59,51 @@ class SqliteHistory:
         self, names: Names, resource: str, after: int, upto: int, key: str = ""
     ) -> list[Step]:
         """See `Backend.changes`."""
-        found: list[Step] = []
-        held = 0
-        narrowed = ""
-        wanted: list[int | str] = []
+        steps: list[Step] = []
+        bytes_read = 0
+        condition = ""
+        parameters: list[int | str] = []
         if resource:
-            narrowed, wanted = " AND resource = ?", [names.numbers.get(resource, 0)]
+            condition, parameters = " AND resource = ?", [names.numbers.get(resource, 0)]
         if key:
-            narrowed, wanted = f"{narrowed} AND key = ?", [*wanted, key]
+            condition, parameters = f"{condition} AND key = ?", [*parameters, key]
         with self._snapshot(after) as db:
             for raw in db.execute(
                 f"SELECT {COLUMNS} FROM log WHERE revision > ? AND revision <= ?"
-                f"{narrowed} ORDER BY revision LIMIT ?",
-                (after, upto, *wanted, _ROWS_A_PIECE),
+                f"{condition} ORDER BY revision LIMIT ?",
+                (after, upto, *parameters, _ROWS_PER_PAGE),
             ):
-                row = sound(names, raw, self._path)
-                before = self._at(db, names, row.previous) if row.previous else None
-                found.append(Step(row, before))
-                held += len(row.value or b"") + (len(before.value or b"") if before else 0)
-                if held > _BYTES_A_PIECE:
+                row = checked_row(names, raw, self._path)
+                before = self._row_at(db, names, row.previous) if row.previous else None
+                steps.append(Step(row, before))
+                bytes_read += len(row.value or b"") + (len(before.value or b"") if before else 0)
+                if bytes_read > _BYTES_PER_PAGE:
                     break
-        return found
+        return steps
 
     def feed(self, names: Names, after: int, upto: int) -> list[Row]:
         """See `Backend.feed`."""
-        found: list[Row] = []
-        held = 0
+        rows: list[Row] = []
+        bytes_read = 0
         with self._snapshot(after) as db:
             for raw in db.execute(
                 f"SELECT {COLUMNS} FROM log WHERE revision > ? AND revision <= ?"
                 " ORDER BY revision LIMIT ?",
-                (after, upto, _ROWS_A_PIECE),
+                (after, upto, _ROWS_PER_PAGE),
             ):
-                found.append(sound(names, raw, self._path))
-                held += len(found[-1].value or b"")
-                if held > _BYTES_A_PIECE:
+                rows.append(checked_row(names, raw, self._path))
+                bytes_read += len(rows[-1].value or b"")
+                if bytes_read > _BYTES_PER_PAGE:
                     break
-        return found
+        return rows
 
-    def _at(self, db: sqlite3.Connection, names: Names, revision: int) -> Row:
+    def _row_at(self, db: sqlite3.Connection, names: Names, revision: int) -> Row:
         raw = db.execute(f"SELECT {COLUMNS} FROM log WHERE revision = ?", (revision,)).fetchone()
         if raw is None:
             raise StorageError(
                 f"{self._path} is damaged: revision {revision} is missing", Fault.FATAL
             )
-        return sound(names, raw, self._path)
+        return checked_row(names, raw, self._path)
 
     def state(
         self,
@@ -119,14 +119,14 @@ class SqliteHistory:
             listing = self._listing(db, names, resource, revision)
             start = bisect_right(listing, after, key=_key)
             end = bisect_left(listing, below, key=_key) if below is not None else len(listing)
-            most = min(limit or _ROWS_A_PIECE, _ROWS_A_PIECE)
+            page_size = min(limit or _ROWS_PER_PAGE, _ROWS_PER_PAGE)
             rows: list[Row] = []
-            held = 0
-            for _, found in listing[start : min(start + most, end)]:
-                row = self._at(db, names, found)
+            bytes_read = 0
+            for _, row_revision in listing[start : min(start + page_size, end)]:
+                row = self._row_at(db, names, row_revision)
                 rows.append(row)
-                held += len(row.value or b"")
-                if held > _BYTES_A_PIECE:
+                bytes_read += len(row.value or b"")
+                if bytes_read > _BYTES_PER_PAGE:
                     break
         return Slice(rows, max(end - start - len(rows), 0))
 
@@ -135,27 +135,27 @@ class SqliteHistory:
     ) -> list[tuple[str, int]]:
         """Return the sorted keys of a resource at a revision with their row revisions; cached for
         the following pages."""
-        wanted = (resource, revision)
-        listing = self._listings.get(wanted)
+        listing_key = (resource, revision)
+        listing = self._listings.get(listing_key)
         if listing is None:
             superseded: set[int] = set()
             listing = []
-            for found, previous, key, is_deletion in db.execute(
+            for row_revision, previous, key, is_deletion in db.execute(
                 "SELECT revision, previous, key, value IS NULL FROM log"
                 " WHERE revision <= ? AND resource = ? ORDER BY revision DESC",
                 (revision, names.numbers.get(resource, 0)),
             ):
                 if previous:
                     superseded.add(previous)
-                if found in superseded:
-                    superseded.discard(found)
+                if row_revision in superseded:
+                    superseded.discard(row_revision)
                 elif not is_deletion:
-                    listing.append((key, found))
+                    listing.append((key, row_revision))
             listing.sort()
             while len(self._listings) >= _MAX_LISTINGS:
                 self._listings.popitem(last=False)
-            self._listings[wanted] = listing
-        self._listings.move_to_end(wanted)
+            self._listings[listing_key] = listing
+        self._listings.move_to_end(listing_key)
         return listing
 
 

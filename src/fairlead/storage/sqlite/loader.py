@@ -13,9 +13,9 @@ from fairlead.storage.sqlite import format as file_format
 from fairlead.storage.sqlite.directory import Acknowledged, Directory
 from fairlead.storage.sqlite.format import COLUMN_COUNT, Names, connect, fault_of
 
-_ROWS_A_COMMIT = 2000
+_ROWS_PER_COMMIT = 2000
 _INSERT = f"INSERT OR IGNORE INTO log VALUES ({','.join('?' * COLUMN_COUNT)})"
-_TWICE = (
+_DUPLICATES = (
     "SELECT name, key FROM log JOIN names ON names.id = log.resource"
     " GROUP BY resource, key HAVING count(*) > 1 LIMIT 1"
 )
@@ -29,8 +29,8 @@ def load(directory: Path, dialect: str, rows: Iterable[Row], above: int, gap: in
     revisions get Compacted. Rows of one commit may share a revision; all but one of them get new
     ones. Raises StorageError if a store exists already or cannot be written.
     """
-    with _empty(directory) as place:
-        path = place.start_database()
+    with _empty(directory) as target:
+        path = target.start_database()
         base = max(above, Acknowledged(directory).read()) + gap
         db = connect(path)
         try:
@@ -38,12 +38,12 @@ def load(directory: Path, dialect: str, rows: Iterable[Row], above: int, gap: in
             revision = _fill(db, rows, base)
             _check_unique(db)
             _set_revision(db, revision)
-            _settle(db)
+            _checkpoint(db)
         except sqlite3.Error as error:
             raise StorageError(f"cannot write {path}: {error}", fault_of(error)) from None
         finally:
             db.close()
-        place.finish_database()
+        target.finish_database()
     return revision
 
 
@@ -52,29 +52,29 @@ def _empty(directory: Path) -> Iterator[Directory]:
     """Yield a locked directory without a store; restores its previous contents if the block
     fails."""
     existed = directory.exists()
-    place = Directory(directory)
-    place.lock()
+    target = Directory(directory)
+    target.lock()
     try:
-        if place.size():
+        if target.size():
             raise StorageError(f"{directory} holds a store already", Fault.PASSING)
         try:
-            yield place
+            yield target
         except BaseException:
-            place.drop_unfinished()
+            target.drop_unfinished()
             if not existed:
-                place.remove_empty()
+                target.remove_empty()
             raise
     except OSError as error:
         raise StorageError(f"cannot write {directory}: {error.strerror}") from None
     finally:
-        place.unlock()
+        target.unlock()
 
 
 def _fill(db: sqlite3.Connection, rows: Iterable[Row], revision: int) -> int:
     """Insert all rows; returns the highest revision, at least the given one."""
     names = Names(iter(()))
     rows = iter(rows)
-    while group := list(islice(rows, _ROWS_A_COMMIT)):
+    while group := list(islice(rows, _ROWS_PER_COMMIT)):
         db.execute("BEGIN")
         if missing := names.missing(group):
             names.add(missing)
@@ -88,9 +88,9 @@ def _fill(db: sqlite3.Connection, rows: Iterable[Row], revision: int) -> int:
 
 
 def _check_unique(db: sqlite3.Connection) -> None:
-    twice = db.execute(_TWICE).fetchone()
-    if twice is not None:
-        raise StorageError(f"{twice[0]} {twice[1]} occurs twice", Fault.PASSING)
+    duplicate = db.execute(_DUPLICATES).fetchone()
+    if duplicate is not None:
+        raise StorageError(f"{duplicate[0]} {duplicate[1]} occurs twice", Fault.PASSING)
 
 
 def _set_revision(db: sqlite3.Connection, revision: int) -> None:
@@ -99,8 +99,8 @@ def _set_revision(db: sqlite3.Connection, revision: int) -> None:
     )
 
 
-def _settle(db: sqlite3.Connection) -> None:
+def _checkpoint(db: sqlite3.Connection) -> None:
     """Checkpoint the WAL, so that the file about to be renamed is complete."""
-    busy, left, moved = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if busy or left != moved:
+    busy, wal_pages, copied_pages = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy or wal_pages != copied_pages:
         raise StorageError("the database could not be written to one file")

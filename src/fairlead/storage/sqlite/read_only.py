@@ -70,10 +70,10 @@ def copy_of_store(directory: Path, scratch: Path | None = None) -> Path:
     """Copy a store that no server uses to a temporary directory (below `scratch` if given) and
     return it. The copy is deleted at exit. SQLite needs the copy because even readers write files
     beside the database. Raises StorageError."""
-    given = Directory(directory)
-    if not given.holds_database():
+    original = Directory(directory)
+    if not original.holds_database():
         raise StorageError(f"{directory} holds no store that could be read")
-    given.lock()
+    original.lock()
     try:
         copy = TemporaryDirectory(prefix="fairlead-", dir=scratch, ignore_cleanup_errors=True)
         for name in _FILES:
@@ -82,6 +82,6 @@ def copy_of_store(directory: Path, scratch: Path | None = None) -> Path:
     except OSError as error:
         raise StorageError(f"cannot copy {directory}: {error.strerror}") from None
     finally:
-        given.unlock()
+        original.unlock()
     atexit.register(copy.cleanup)
     return Path(copy.name)

@@ -34,13 +34,13 @@ class Channel(asyncio.Protocol):
 
     def __init__(
         self,
-        received: Callable[[Channel, Message], None],
-        lost: Callable[[Channel], None],
-        accepted: Callable[[Channel], None] | None = None,
+        on_message: Callable[[Channel, Message], None],
+        on_lost: Callable[[Channel], None],
+        on_accepted: Callable[[Channel], None] | None = None,
     ) -> None:
-        self._received = received
-        self._lost = lost
-        self._accepted = accepted
+        self._on_message = on_message
+        self._on_lost = on_lost
+        self._on_accepted = on_accepted
         self._buffer = bytearray()
         self._outgoing: list[bytes] = []
         self._loop = asyncio.get_running_loop()
@@ -58,28 +58,28 @@ class Channel(asyncio.Protocol):
             self._transport.abort()
             return
         self._transport.set_write_buffer_limits(high=_HIGH_WATER)
-        if self._accepted is not None:
-            self._accepted(self)
+        if self._on_accepted is not None:
+            self._on_accepted(self)
 
     def data_received(self, data: bytes) -> None:
         buffer = self._buffer
         buffer += data
-        at, size, head = 0, len(buffer), _LENGTH.size
+        position, size, head = 0, len(buffer), _LENGTH.size
         messages: list[Message] = []
-        while size - at >= head:
-            length = _LENGTH.unpack_from(buffer, at)[0]
+        while size - position >= head:
+            length = _LENGTH.unpack_from(buffer, position)[0]
             if length > MAX_FRAME:
                 self.close()
                 return
-            if size - at - head < length:
+            if size - position - head < length:
                 break
-            at += head + length
-            with memoryview(buffer) as view, view[at - length : at] as frame:
+            position += head + length
+            with memoryview(buffer) as view, view[position - length : position] as frame:
                 messages.append(marshal.loads(frame))
-        if at:
-            del buffer[:at]
+        if position:
+            del buffer[:position]
         for message in messages:
-            self._received(self, message)
+            self._on_message(self, message)
 
     def send(self, message: Message) -> None:
         self.send_frame(framed(message))
@@ -105,7 +105,7 @@ class Channel(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writable.set()
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Wait until the write buffer is below its high-water mark."""
         await asyncio.sleep(0)
         await self._writable.wait()
@@ -120,7 +120,7 @@ class Channel(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._writable.set()
-        self._lost(self)
+        self._on_lost(self)
 
     def close(self) -> None:
         if self._transport is not None:

@@ -18,12 +18,12 @@ from fairlead.storage.backend import (
 )
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, encoded_of
-from fairlead.storage.workers.calls import PART, UNASKED, RpcServer
+from fairlead.storage.workers.calls import NOTIFICATION, PART, RpcServer
 from fairlead.storage.workers.channel import Channel, framed
 from fairlead.storage.workers.page import Page
 
-_BYTES_A_PIECE = 1 << 20
-_ROWS_A_PIECE = 1000
+_BYTES_PER_BATCH = 1 << 20
+_ROWS_PER_BATCH = 1000
 
 
 class History(Protocol):
@@ -68,13 +68,13 @@ class Sharing:
     """Sends every commit to the followers, in order, and answers their calls. `committed` must be
     called with the rows of each commit before its writers are acknowledged."""
 
-    def __init__(self, page: Page, desk: RpcServer, log: History) -> None:
+    def __init__(self, page: Page, server: RpcServer, log: History) -> None:
         self._page = page
         self._log = log
         self._live: set[Channel] = set()  # followers with all commits up to the page's revision
         self._store: Owner
-        desk.on_lost.append(self._live.discard)
-        desk.offers |= {
+        server.on_lost.append(self._live.discard)
+        server.handlers |= {
             "snapshot": self._snapshot,
             "feed": self._feed,
             "write": self._write,
@@ -88,22 +88,22 @@ class Sharing:
         """Publish the state of the open store on the shared page, before it is used."""
         self._store = store
         self._page.set_floor(store.floor)
-        self.tell_health()
-        self._page.reach(store.revision)
+        self.publish_health()
+        self._page.set_revision(store.revision)
         self._page.set_encrypts(self._log.seals)
 
     def committed(self, rows: Sequence[Row]) -> None:
         if not rows:
             return
-        self._page.reach(rows[-1].revision)
+        self._page.set_revision(rows[-1].revision)
         if not self._live:
             return
-        for piece in _pieces(rows):
-            frame = framed((UNASKED, PART, piece[-1][0], piece))
+        for batch in _batches(rows):
+            frame = framed((NOTIFICATION, PART, batch[-1][0], batch))
             for channel in self._live:
                 channel.send_frame(frame)
 
-    def tell_health(self) -> None:
+    def publish_health(self) -> None:
         self._page.set_healthy(self._store.healthy)
 
     def compacted(self, floor: int) -> None:
@@ -118,9 +118,9 @@ class Sharing:
             for version in collection.heads.values()
             if version.body is not None
         ]
-        for piece in _pieces(_row(resource, version) for resource, version in heads):
-            channel.send((number, PART, piece))
-            await channel.drained()
+        for batch in _batches(_row(resource, version) for resource, version in heads):
+            channel.send((number, PART, batch))
+            await channel.drain()
         return revision
 
     async def _feed(self, channel: Channel, number: int, after: int) -> None:
@@ -132,15 +132,15 @@ class Sharing:
             upto = self._page.revision
             rows = await self._log.feed(after, upto)
             after = rows[-1].revision if rows else upto
-            for piece in _pieces(rows):
-                channel.send((UNASKED, PART, piece[-1][0], piece))
-            await channel.drained()
+            for batch in _batches(rows):
+                channel.send((NOTIFICATION, PART, batch[-1][0], batch))
+            await channel.drain()
         if channel.is_open:
-            channel.send((UNASKED, PART, after, []))  # end of the backlog, even an empty one
+            channel.send((NOTIFICATION, PART, after, []))  # end of the backlog, even an empty one
             self._live.add(channel)
 
     async def _write(self, channel: Channel, number: int, group: list[tuple[Any, ...]]) -> Any:
-        writes = [_write(*one) for one in group]
+        writes = [_write(*fields) for fields in group]
         try:
             return await self._store.append(writes)
         except (Conflict, ConditionFailed) as error:
@@ -187,7 +187,7 @@ def _write(
     expected: int,
     requires: list[tuple[str, str, int | None]],
 ) -> Write:
-    conditions = [Precondition(*one) for one in requires]
+    conditions = [Precondition(*condition) for condition in requires]
     return Write(resource, key, api_version, value, expected, conditions)
 
 
@@ -197,15 +197,15 @@ def _row(resource: str, version: Version) -> Row:
     return Row(version.revision, resource, version.key, 0, version.api_version, value)
 
 
-def _pieces(rows: Iterable[Row]) -> Iterator[list[tuple[Any, ...]]]:
+def _batches(rows: Iterable[Row]) -> Iterator[list[tuple[Any, ...]]]:
     """Yield rows as tuples in batches of bounded size."""
-    piece: list[tuple[Any, ...]] = []
-    held = 0
+    batch: list[tuple[Any, ...]] = []
+    batch_bytes = 0
     for row in rows:
-        piece.append(tuple(row))
-        held += len(row.value or b"")
-        if held > _BYTES_A_PIECE or len(piece) >= _ROWS_A_PIECE:
-            yield piece
-            piece, held = [], 0
-    if piece:
-        yield piece
+        batch.append(tuple(row))
+        batch_bytes += len(row.value or b"")
+        if batch_bytes > _BYTES_PER_BATCH or len(batch) >= _ROWS_PER_BATCH:
+            yield batch
+            batch, batch_bytes = [], 0
+    if batch:
+        yield batch

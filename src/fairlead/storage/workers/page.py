@@ -11,10 +11,10 @@ from time import monotonic_ns
 
 _WORD = 8
 # Frequently read words get a cache line of their own.
-_REVISION, _FLOOR, _WELL_UNTIL, _SEALS, _HEAD = 0, 1, 2, 3, 8
-READING, WRITING, CONNECTIONS, COMING, _PID, _READY, _SLOT = 0, 1, 2, 3, 4, 5, 8
+_REVISION, _FLOOR, _HEALTHY_UNTIL, _SEALS, _HEAD = 0, 1, 2, 3, 8
+READING, WRITING, CONNECTIONS, ACCEPTED, _PID, _READY, _SLOT = 0, 1, 2, 3, 4, 5, 8
 _ADDRESSES = 4096
-_WELL_FOR = 5_000_000_000  # nanoseconds; an owner may be busy for long
+_HEALTHY_NS = 5_000_000_000  # nanoseconds; an owner may be busy for long
 
 
 class Page:
@@ -25,10 +25,10 @@ class Page:
         self.workers = workers
         slots_end = _HEAD + workers * _SLOT
         self._memory = mmap.mmap(-1, slots_end * _WORD + workers * _ADDRESSES * 4)
-        whole = memoryview(self._memory)
-        self._words = whole[: slots_end * _WORD].cast("Q")
+        memory = memoryview(self._memory)
+        self._words = memory[: slots_end * _WORD].cast("Q")
         self._columns = [self._words[_HEAD + kind :: _SLOT] for kind in range(_SLOT)]
-        self._addresses = whole[slots_end * _WORD :].cast("I")
+        self._addresses = memory[slots_end * _WORD :].cast("I")
 
     @property
     def revision(self) -> int:
@@ -40,7 +40,7 @@ class Page:
         """The oldest revision whose state the owner of the log can read."""
         return self._words[_FLOOR]
 
-    def reach(self, revision: int) -> None:
+    def set_revision(self, revision: int) -> None:
         """Set the revision, before it is acknowledged. Called by the owner."""
         self._words[_REVISION] = revision
 
@@ -60,12 +60,12 @@ class Page:
     @property
     def healthy(self) -> bool:
         """Whether the owner has reported within the last 5 seconds that it can write."""
-        return monotonic_ns() < self._words[_WELL_UNTIL]
+        return monotonic_ns() < self._words[_HEALTHY_UNTIL]
 
     def set_healthy(self, healthy: bool) -> None:
         """Report health. The owner calls it periodically, so a stalled owner counts as
         unhealthy."""
-        self._words[_WELL_UNTIL] = monotonic_ns() + _WELL_FOR if healthy else 0
+        self._words[_HEALTHY_UNTIL] = monotonic_ns() + _HEALTHY_NS if healthy else 0
 
     def slot(self, worker: int) -> Slot:
         start = _HEAD + worker * _SLOT
@@ -79,15 +79,15 @@ class Page:
     def of_address(self, address: str) -> int:
         """Return the number of connections from a client address. Addresses share 4,096 counters,
         so collisions can make it too high."""
-        return sum(self._addresses[_place(address) :: _ADDRESSES])
+        return sum(self._addresses[_counter(address) :: _ADDRESSES])
 
     def loads(self) -> Iterator[int]:
         """Yield the connection count of each worker that accepts connections."""
-        for pid, ready, count, coming in zip(
-            *(self._columns[kind] for kind in (_PID, _READY, CONNECTIONS, COMING)), strict=True
+        for pid, ready, count, accepted in zip(
+            *(self._columns[kind] for kind in (_PID, _READY, CONNECTIONS, ACCEPTED)), strict=True
         ):
             if pid and ready:
-                yield count + coming
+                yield count + accepted
 
 
 class Slot:
@@ -101,8 +101,8 @@ class Slot:
 
     def clear(self) -> None:
         """Reset all counters after the worker has ended. Called by the parent."""
-        for place in range(len(self._words)):
-            self._words[place] = 0
+        for index in range(len(self._words)):
+            self._words[index] = 0
         self._addresses[:] = memoryview(bytes(self._addresses.nbytes)).cast("I")
 
     def occupy(self, pid: int) -> None:
@@ -115,15 +115,15 @@ class Slot:
 
     @property
     def load(self) -> int:
-        return self._words[CONNECTIONS] + self._words[COMING]
+        return self._words[CONNECTIONS] + self._words[ACCEPTED]
 
     def expect(self, by: int) -> None:
         """Count connections that are accepted but not yet counted as CONNECTIONS."""
-        self._words[COMING] += by
+        self._words[ACCEPTED] += by
 
     def connected(self, address: str, by: int) -> None:
         self._words[CONNECTIONS] += by
-        self._addresses[_place(address)] += by
+        self._addresses[_counter(address)] += by
 
     @property
     def connections(self) -> int:
@@ -135,7 +135,7 @@ class Slot:
         return self.page.of_address(address)
 
 
-def _place(address: str) -> int:
+def _counter(address: str) -> int:
     """Return the counter of an address. All processes of one parent share the hash seed; clients do
     not know it, so they cannot force collisions."""
     return hash(address) % _ADDRESSES

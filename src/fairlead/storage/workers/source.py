@@ -9,12 +9,12 @@ from typing import Any
 
 from fairlead.storage.backend import Row, Slice, Step, Write
 from fairlead.storage.log import Reached, Snapshot
-from fairlead.storage.workers.calls import Caller, gone
+from fairlead.storage.workers.calls import Caller, owner_unreachable
 from fairlead.storage.workers.channel import Message
 from fairlead.storage.workers.page import Page
 
-_PATIENCE = 30.0  # seconds, while the owner restarts
-_MAX_UNTAKEN = 1000  # batches of the feed queued before reading pauses
+_CONNECT_TIMEOUT = 30.0  # seconds, while the owner restarts
+_MAX_QUEUED = 1000  # batches of the feed queued before reading pauses
 
 
 class SharedSource:
@@ -31,8 +31,8 @@ class SharedSource:
         self._page = page
         self._caller: Caller | None = None
         self._connecting = asyncio.Lock()
-        self._fed: deque[Reached] = deque()
-        self._news = asyncio.Event()
+        self._batches: deque[Reached] = deque()
+        self._wakeup = asyncio.Event()
         self._paused = False
 
     @property
@@ -41,23 +41,23 @@ class SharedSource:
 
     async def open(self) -> None:
         """Connect, without a timeout: the parent makes sure that an owner starts."""
-        await self._connected(None)
+        await self._connect(None)
 
-    async def _connected(self, patience: float | None = _PATIENCE) -> Caller:
+    async def _connect(self, timeout: float | None = _CONNECT_TIMEOUT) -> Caller:
         caller = self._caller
         if caller is not None and not caller.lost.is_set():
             return caller
         async with self._connecting:
             caller = self._caller
             if caller is None or caller.lost.is_set():
-                caller = Caller(self._unasked)
+                caller = Caller(self._receive_batch)
                 try:
-                    async with asyncio.timeout(patience):
+                    async with asyncio.timeout(timeout):
                         await caller.connect(self._path)
                         await caller.call("size")  # answered only when there is an owner
                 except (OSError, TimeoutError):
                     caller.close()
-                    raise gone() from None
+                    raise owner_unreachable() from None
                 except BaseException:
                     caller.close()
                     raise
@@ -65,55 +65,55 @@ class SharedSource:
             return caller
 
     async def _call(self, name: str, *arguments: Any) -> Any:
-        return await (await self._connected()).call(name, *arguments)
+        return await (await self._connect()).call(name, *arguments)
 
     async def snapshot(self) -> Snapshot:
-        revision, pieces = await (await self._connected()).gather("snapshot")
-        return Snapshot(revision, [Row._make(row) for piece in pieces for row in piece])
+        revision, batches = await (await self._connect()).gather("snapshot")
+        return Snapshot(revision, [Row._make(row) for batch in batches for row in batch])
 
     async def feed(self, after: int) -> AsyncGenerator[Reached, None]:
-        caller = await self._connected()
-        self._fed.clear()
-        asking = asyncio.ensure_future(caller.call("feed", after))
-        losing = asyncio.ensure_future(caller.lost.wait())
-        asking.add_done_callback(lambda _: self._news.set())
-        losing.add_done_callback(lambda _: self._news.set())
+        caller = await self._connect()
+        self._batches.clear()
+        feed_call = asyncio.ensure_future(caller.call("feed", after))
+        connection_lost = asyncio.ensure_future(caller.lost.wait())
+        feed_call.add_done_callback(lambda _: self._wakeup.set())
+        connection_lost.add_done_callback(lambda _: self._wakeup.set())
         try:
             while True:
-                await self._news.wait()
-                self._news.clear()
-                if self._fed:
-                    yield self._taken(caller)
-                if asking.done() and asking.exception() is not None:
-                    asking.result()
-                if losing.done():
-                    raise gone()
+                await self._wakeup.wait()
+                self._wakeup.clear()
+                if self._batches:
+                    yield self._take_batches(caller)
+                if feed_call.done() and feed_call.exception() is not None:
+                    feed_call.result()
+                if connection_lost.done():
+                    raise owner_unreachable()
         finally:
-            losing.cancel()
-            asking.cancel()
-            await asyncio.gather(asking, losing, return_exceptions=True)
+            connection_lost.cancel()
+            feed_call.cancel()
+            await asyncio.gather(feed_call, connection_lost, return_exceptions=True)
             if self._caller is caller:  # discards the rest of this feed
                 caller.close()
 
-    def _unasked(self, message: Message) -> None:
+    def _receive_batch(self, message: Message) -> None:
         _, _, revision, rows = message
-        self._fed.append(Reached(revision, [Row._make(row) for row in rows]))
-        self._news.set()
-        if len(self._fed) > _MAX_UNTAKEN and not self._paused:
+        self._batches.append(Reached(revision, [Row._make(row) for row in rows]))
+        self._wakeup.set()
+        if len(self._batches) > _MAX_QUEUED and not self._paused:
             self._paused = True
             assert self._caller is not None
             assert self._caller.channel is not None
             self._caller.channel.pause_reading()
 
-    def _taken(self, caller: Caller) -> Reached:
+    def _take_batches(self, caller: Caller) -> Reached:
         """Return all received batches merged into one."""
-        fed, self._fed = self._fed, deque()
+        batches, self._batches = self._batches, deque()
         if self._paused and caller.channel is not None:
             self._paused = False
             caller.channel.resume_reading()
-        if len(fed) == 1:
-            return fed[0]
-        return Reached(fed[-1].revision, [row for reached in fed for row in reached.rows])
+        if len(batches) == 1:
+            return batches[0]
+        return Reached(batches[-1].revision, [row for reached in batches for row in reached.rows])
 
     def newest(self) -> int:
         return self._page.revision
@@ -122,18 +122,21 @@ class SharedSource:
         return self._page.revision
 
     async def write(self, group: Sequence[Write]) -> list[int]:
-        sent = [
+        messages = [
             (
                 write.resource,
                 write.key,
                 write.api_version,
                 write.value,
                 write.expected_revision(),
-                [(one.resource, one.key, one.required_revision()) for one in write.requires],
+                [
+                    (condition.resource, condition.key, condition.required_revision())
+                    for condition in write.requires
+                ],
             )
             for write in group
         ]
-        revisions: list[int] = await self._call("write", sent)
+        revisions: list[int] = await self._call("write", messages)
         return revisions
 
     async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
@@ -152,15 +155,15 @@ class SharedSource:
     async def is_stale(self, resource: str, key: str, revision: int) -> bool:
         if not self._page.seals:
             return False
-        found: bool = await self._call("stale", resource, key, revision)
-        return found
+        is_stale: bool = await self._call("stale", resource, key, revision)
+        return is_stale
 
     async def compact(self, floor: int) -> None:
         """Nothing to do: the owner compacts."""
 
     async def size(self) -> int:
-        found: int = await self._call("size")
-        return found
+        size: int = await self._call("size")
+        return size
 
     async def close(self) -> None:
         if self._caller is not None:
