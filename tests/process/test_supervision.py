@@ -82,7 +82,7 @@ def test_a_work_that_cannot_be_kept_running_stops_the_server() -> None:
 BROKEN = (
     "import fairlead.process.tasks as s; s.MIN_PAUSE = 0.01; s.MAX_PAUSE = 0.02;"
     " import fairlead.wire.incoming.connections as c;"
-    " c.Connections.look_after = lambda self: (_ for _ in ()).throw(ValueError('broken'))"
+    " c.Connections.enforce_deadlines = lambda self: (_ for _ in ()).throw(ValueError('broken'))"
 )
 
 

@@ -292,11 +292,11 @@ def test_workers_page_counts_for_all_and_forgets_dead_processes() -> None:
         slot.set_ready(True)
         slot.counts[READING] += number
         slot.counts[WRITING] += 1
-        slot.connected("10.0.0.1", 2)
+        slot.count_connection("10.0.0.1", 2)
     assert (page.total(READING), page.total(WRITING), page.total(CONNECTIONS)) == (3, 3, 6)
-    assert page.of_address("10.0.0.1") == 6
+    assert page.connections_from("10.0.0.1") == 6
     assert list(page.loads()) == [2, 2, 2]
     page.slot(2).clear()
     assert (page.total(READING), page.total(WRITING), page.total(CONNECTIONS)) == (1, 2, 4)
-    assert page.of_address("10.0.0.1") == 4
+    assert page.connections_from("10.0.0.1") == 4
     assert list(page.loads()) == [2, 2]

@@ -89,12 +89,12 @@ class Observer:
         """Note the end of a detached stream when it comes. Without an auditor or hooks, all streams
         of a series share a callback, so that none keeps its request in memory."""
         if self._auditor is not None or self._hooks:
-            request.exchange.when_over(partial(self.stream_ended, series, request, code, started))
+            request.exchange.on_complete(partial(self.stream_ended, series, request, code, started))
             return
         on_end = self._stream_ends.get(series)
         if on_end is None:
             on_end = self._stream_ends[series] = partial(self._count_stream_end, series)
-        request.exchange.when_over(on_end)
+        request.exchange.on_complete(on_end)
 
     def _count_stream_end(self, series: Series, _whole: bool) -> None:
         self._metrics.watch_ends(series)

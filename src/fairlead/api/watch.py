@@ -57,7 +57,7 @@ async def send_initial(stream: WatchStream, request: Request) -> None:
     stream.watcher.listener = stream
     try:
         stream.start(request)
-        exchange.when_gone(stream.on_disconnect)
+        exchange.on_disconnect(stream.on_disconnect)
         last_event = await _send_or_fail(stream, _send_past)
         if last_event is None:
             request.leave_seat()

@@ -80,7 +80,7 @@ def _accepted(request: Request) -> list[Header]:
 
 
 def _switch(request: Request, incoming: Incoming, framing: Frames) -> None:
-    request.exchange.switch(_accepted(request), incoming.take)
+    request.exchange.switch(_accepted(request), incoming.receive)
     framing.begin(_TEXTS if framing.representation.media_type == JSON else _BINARIES)
 
 

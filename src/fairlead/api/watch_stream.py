@@ -180,7 +180,7 @@ class WatchStream(Answer):
     def closed(self) -> None:
         """The watcher has closed. Disconnect a client that does not read, since it cannot be sent
         the final event: at once if its lag is the cause, else after a second."""
-        if not self.exchange.gone:
+        if not self.exchange.disconnected:
             delay = 0.0 if self.watcher.lagging else _PATIENCE
             asyncio.get_running_loop().call_later(delay, self._cut_off)
             self.wake()
@@ -261,7 +261,7 @@ class WatchStream(Answer):
 
     def finish(self, is_complete: bool) -> None:
         self.close()
-        self.exchange.over(is_complete)
+        self.exchange.complete(is_complete)
 
     def close(self) -> None:
         if self.watcher.listener is None:

@@ -48,7 +48,7 @@ from fairlead.storage.derived_cache import FORMS
 from fairlead.storage.log import Log
 from fairlead.storage.store import Store
 from fairlead.wire.incoming.batches import Batch
-from fairlead.wire.incoming.connections import Connections, either
+from fairlead.wire.incoming.connections import Connections, first_of
 from fairlead.wire.incoming.limits import Limits
 from fairlead.wire.incoming.protocol import HttpProtocol
 from fairlead.wire.incoming.tls import TlsTransport
@@ -271,7 +271,7 @@ class Server:
     def _supervise(self, connections: Connections, renewal: Renewal) -> None:
         start = self._supervisor.start
         start("renewal of certificates", renewal.run)
-        start("looking after connections", connections.look_after)
+        start("looking after connections", connections.enforce_deadlines)
         start("compaction", self.store.keep_compacting)
         if self._worker is not None and self._worker.worker_slot.owns_log:
             start("telling workers of the store", self._worker.publish_health)
@@ -299,7 +299,7 @@ class Server:
         self._shutting_down = True
         logger.info("shutting down")
         await self.assembly.leave()
-        await either(self._hurry, asyncio.sleep(self.options.shutdown_delay_duration))
+        await first_of(self._hurry, asyncio.sleep(self.options.shutdown_delay_duration))
         server.close()
         self.store.end_watches()
         if self.api.simulated is not None:
@@ -307,7 +307,7 @@ class Server:
         grace = self.options.shutdown_grace
         await connections.drain(grace, self._hurry)
         if self._worker is not None:
-            await either(self._hurry, self._worker.followers_gone(grace))
+            await first_of(self._hurry, self._worker.followers_gone(grace))
         await self._supervisor.stop()
         await self.assembly.close()
 

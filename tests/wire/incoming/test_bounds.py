@@ -45,7 +45,7 @@ class Small:
     @property
     def unread(self) -> int:
         """Bytes that all connections hold because they are not read."""
-        return self.connections.holdings.total
+        return self.connections.unread_output.total
 
     async def is_rid_of_it(self) -> None:
         await comes_true(lambda: not len(self.connections), "the connection is given up")
@@ -106,7 +106,7 @@ def at(limits: Limits, work: Work, test: Callable[[Small], Awaitable[None]]) -> 
             return HttpProtocol(connections, loop)
 
         server = await loop.create_server(protocol, "127.0.0.1", 0)
-        looking = asyncio.create_task(connections.look_after())
+        looking = asyncio.create_task(connections.enforce_deadlines())
         try:
             await asyncio.wait_for(test(Small(connections, server.sockets[0].getsockname()[1])), 60)
         finally:
@@ -494,9 +494,9 @@ class TestBodiesOfAll:
     async def unfinished(self, small: Small, stack: AsyncExitStack, owner: str) -> Client:
         """A client whose body lacks the last byte."""
         client = await stack.enter_async_context(small.client())
-        before = small.connections.uploads.total
+        before = small.connections.body_memory.total
         client.send(self.head(owner) + b"x" * (self.SIZE - 1))
-        await comes_true(lambda: small.connections.uploads.total > before, "it is reserved")
+        await comes_true(lambda: small.connections.body_memory.total > before, "it is reserved")
         return client
 
     def test_body_memory_without_room_makes_a_body_wait_for_another(self) -> None:
@@ -545,6 +545,6 @@ class TestBodiesOfAll:
                     waiting.send(self.head("one") + b"x" * self.SIZE)
                     await a_while()
             await small.is_rid_of_it()
-            await comes_true(lambda: not small.connections.uploads.total, "nothing is reserved")
+            await comes_true(lambda: not small.connections.body_memory.total, "nothing is reserved")
 
         at(self.LIMITS, self.read, test)

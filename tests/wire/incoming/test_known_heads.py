@@ -73,7 +73,7 @@ class _Seen:
         self._head: Head | None = None
         self._reader = Reader(Limits(), self._parts.append)
         if forgets:
-            self._reader._known = _Forgetful()
+            self._reader._head_cache = _Forgetful()
         left = b""
         try:
             for piece in pieces:
@@ -104,7 +104,7 @@ class _Seen:
         self._parts.clear()
         self.skipped += self._reader._counted
         fields = [field for field in head.fields if field[0] != b"content-length"]
-        about = head.method, head.path, head.query, head.length, head.keep_alive, head.modern
+        about = head.method, head.path, head.query, head.length, head.keep_alive, head.is_http_1_1
         self.told.append((*about, head.chunked, head.expects_continue, fields))
 
     def _end(self) -> bool:

@@ -31,7 +31,7 @@ class Peer(BatchedConnection):
         if step == self.fails_at:
             raise RuntimeError(step)
 
-    def received(self, data: bytes) -> None:
+    def process(self, data: bytes) -> None:
         self._note("received", data)
         if self.answer is not None:
             self.answer(data)
@@ -40,7 +40,7 @@ class Peer(BatchedConnection):
         self._note("sealed", data)
         return data
 
-    def pass_on(self, sealed: Data) -> None:
+    def send_encrypted(self, sealed: Data) -> None:
         self._note("passed on", sealed)
 
     def abort(self) -> None:
@@ -66,7 +66,7 @@ def test_batch_receives_seals_and_sends_step_by_step_for_all_connections() -> No
     def test(batch: Batch, a: Peer, b: Peer, steps: Steps) -> None:
         for peer in (a, b):
             peer.answer = partial(batch.send, peer)
-            batch.take(peer, b"x")
+            batch.receive(peer, b"x")
         assert steps == []
 
     assert in_a_loop(test) == [
@@ -78,11 +78,11 @@ def test_batch_receives_seals_and_sends_step_by_step_for_all_connections() -> No
 
 def test_batch_of_one_connection_does_every_step_at_once() -> None:
     def test(batch: Batch, a: Peer, _b: Peer, steps: Steps) -> None:
-        batch.take(a, b"1")
+        batch.receive(a, b"1")
         batch.send(a, b"1")
-        batch.end()
+        batch.process_all()
         steps.clear()
-        batch.take(a, b"2")
+        batch.receive(a, b"2")
         batch.send(a, b"2")
         assert [step for _, step, _ in steps] == ["received", "sealed", "passed on"]
 
@@ -104,7 +104,7 @@ def test_batch_keeps_only_a_little_before_it_sends() -> None:
     def test(batch: Batch, a: Peer, b: Peer, steps: Steps) -> None:
         for number in range(40):
             batch.send((a, b)[number % 2], b"x" * 10_000)
-            batch.take((a, b)[number % 2], b"x" * 10_000)
+            batch.receive((a, b)[number % 2], b"x" * 10_000)
         done = [step for _, step, _ in steps]
         assert done.count("passed on") > 20
         assert done.count("received") > 20
@@ -128,7 +128,7 @@ def test_batch_cuts_off_a_connection_that_fails_and_no_other(step: str) -> None:
     def test(batch: Batch, a: Peer, b: Peer, _steps: Steps) -> None:
         a.fails_at = step
         for peer in (a, b):
-            batch.take(peer, b"x")
+            batch.receive(peer, b"x")
             batch.send(peer, b"y")
 
     steps = in_a_loop(test)
@@ -142,8 +142,8 @@ class Late(Peer):
 
     more: Callable[[], None]
 
-    def pass_on(self, sealed: Data) -> None:
-        super().pass_on(sealed)
+    def send_encrypted(self, sealed: Data) -> None:
+        super().send_encrypted(sealed)
         self.more()
 
 
@@ -164,7 +164,7 @@ def test_batch_receives_without_the_context_variables_of_a_sender() -> None:
         b.answer = lambda _: seen.append(whose.get())
         whose.set("a's")
         batch.send(a, b"x")
-        batch.take(b, b"y")
+        batch.receive(b, b"y")
 
     in_a_loop(test)
     assert seen == ["nobody's"]

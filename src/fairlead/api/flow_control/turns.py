@@ -39,13 +39,13 @@ async def _wait_for_seats(gate: Gate, request: Request) -> Seat:
     decided: asyncio.Future[str] = loop.create_future()
     ticket = gate.join_queue(request, decided)
     timer = loop.call_later(gate.patience, ticket.owner.decide, TOO_LATE)
-    exchange.when_gone(partial(ticket.owner.decide, LEFT))
+    exchange.on_disconnect(partial(ticket.owner.decide, LEFT))
     outcome = LEFT
     try:
         outcome = await decided
     finally:
         timer.cancel()
-        exchange.when_gone(_ignore)
+        exchange.on_disconnect(_ignore)
         gate.leave_queue(ticket, flow, outcome)
     if outcome == LEFT:
         gate.reject(flow, LEFT)

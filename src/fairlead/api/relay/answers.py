@@ -47,7 +47,7 @@ class Relayed(Answer):
     async def send(self, request: Request) -> None:
         exchange, connection = request.exchange, self._passed.connection
         exchange.no_deadline()
-        exchange.can_be_cut = request.target.verb == "watch"
+        exchange.interruptible = request.target.verb == "watch"
         try:
             with cancel_on_disconnect(request):
                 exchange.start(self.code, self.headers, connection.content_length)
@@ -71,8 +71,8 @@ class Upgraded(Answer):
 
     async def send(self, request: Request) -> None:
         exchange = request.exchange
-        exchange.can_be_cut = True
-        exchange.when_gone(_nothing)  # data sent before is still delivered
+        exchange.interruptible = True
+        exchange.on_disconnect(_nothing)  # data sent before is still delivered
         tunnel = Tunnel(exchange.note_upstream_backlog)
         try:
             self._passed.connection.hand_over(tunnel.far)

@@ -58,11 +58,11 @@ def cancel_on_disconnect(request: Request) -> Iterator[None]:
     task = asyncio.current_task()
     assert task is not None
     exchange = request.exchange
-    exchange.when_gone(task.cancel)
+    exchange.on_disconnect(task.cancel)
     try:
         yield
     except asyncio.CancelledError:
-        if not exchange.gone:
+        if not exchange.disconnected:
             raise
         task.uncancel()
         raise ClientGone from None

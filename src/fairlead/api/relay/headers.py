@@ -97,7 +97,7 @@ def requested_protocol(request: Request) -> bytes:
     request, as HTTP allows: this avoids disagreement about where the body ends."""
     head = request.exchange.head
     protocol: bytes = head.named.get(b"upgrade", b"")
-    if not protocol or head.has_body or not head.modern:
+    if not protocol or head.has_body or not head.is_http_1_1:
         return b""
     names = [name for name, _ in head.fields]
     if b"upgrade" not in _connection_options(head.fields) or names.count(b"upgrade") > 1:

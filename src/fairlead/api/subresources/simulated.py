@@ -12,7 +12,7 @@ from fairlead.api.request import Request
 from fairlead.base import clock
 from fairlead.codec.types.times import parse_time
 from fairlead.operations.api import Api, LogOptions, Object
-from fairlead.wire.incoming.connections import either
+from fairlead.wire.incoming.connections import first_of
 from fairlead.wire.incoming.exchange import Header
 from fairlead.wire.incoming.transfer import send
 
@@ -69,9 +69,9 @@ class _FollowedLog(Answer):
     async def send(self, request: Request) -> None:
         exchange, disconnected = request.exchange, asyncio.Event()
         exchange.no_deadline()
-        exchange.when_gone(disconnected.set)
+        exchange.on_disconnect(disconnected.set)
         exchange.start(self.code, self.headers)
         await send(exchange, self._text)
-        await either(disconnected, self._end())
+        await first_of(disconnected, self._end())
         if not disconnected.is_set():
             exchange.end()

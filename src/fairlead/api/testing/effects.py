@@ -49,7 +49,7 @@ def error_of(spec: Object) -> StatusError:
 async def wait(request: Request, seconds: float) -> None:
     """Delay a request, until its client disconnects at the latest."""
     disconnected = asyncio.Event()
-    request.exchange.when_gone(disconnected.set)
+    request.exchange.on_disconnect(disconnected.set)
     try:
         async with asyncio.timeout(seconds):
             await disconnected.wait()

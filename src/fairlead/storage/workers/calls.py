@@ -75,7 +75,7 @@ class RpcServer:
             self._disconnected.set()
 
     async def wait_disconnected(self, timeout: float) -> None:
-        """Wait until no process is connected, for up to `patience` seconds."""
+        """Wait until no process is connected, for up to `timeout` seconds."""
         self._disconnected.clear()
         if self._channels:
             with suppress(TimeoutError):
@@ -93,7 +93,7 @@ class RpcServer:
 
 class Caller:
     """The client of an `RpcServer`: one connection, made by `connect`. After `lost` is set every
-    call fails. `unasked` receives messages that answer no call."""
+    call fails. `on_notification` receives messages that answer no call."""
 
     def __init__(self, on_notification: Callable[[Message], None] | None = None) -> None:
         self._numbers = count(NOTIFICATION + 1)

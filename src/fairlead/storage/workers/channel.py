@@ -30,7 +30,7 @@ def framed(message: Message) -> bytes:
 
 class Channel(asyncio.Protocol):
     """One connection. Messages sent in one iteration of the event loop are written together.
-    `received` is called with every message, `lost` when the connection ends."""
+    `on_message` is called with every message, `on_lost` when the connection ends."""
 
     def __init__(
         self,

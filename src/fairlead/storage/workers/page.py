@@ -76,7 +76,7 @@ class Page:
         """Return the sum over all workers of READING, WRITING, CONNECTIONS or COMING."""
         return sum(self._columns[kind])
 
-    def of_address(self, address: str) -> int:
+    def connections_from(self, address: str) -> int:
         """Return the number of connections from a client address. Addresses share 4,096 counters,
         so collisions can make it too high."""
         return sum(self._addresses[_counter(address) :: _ADDRESSES])
@@ -117,22 +117,22 @@ class Slot:
     def load(self) -> int:
         return self._words[CONNECTIONS] + self._words[ACCEPTED]
 
-    def expect(self, by: int) -> None:
+    def expect(self, change: int) -> None:
         """Count connections that are accepted but not yet counted as CONNECTIONS."""
-        self._words[ACCEPTED] += by
+        self._words[ACCEPTED] += change
 
-    def connected(self, address: str, by: int) -> None:
-        self._words[CONNECTIONS] += by
-        self._addresses[_counter(address)] += by
+    def count_connection(self, address: str, change: int) -> None:
+        self._words[CONNECTIONS] += change
+        self._addresses[_counter(address)] += change
 
     @property
     def connections(self) -> int:
         """Connections of all workers."""
         return self.page.total(CONNECTIONS)
 
-    def of_address(self, address: str) -> int:
+    def connections_from(self, address: str) -> int:
         """Connections of all workers from an address."""
-        return self.page.of_address(address)
+        return self.page.connections_from(address)
 
 
 def _counter(address: str) -> int:

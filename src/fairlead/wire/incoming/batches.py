@@ -19,7 +19,7 @@ MAX_RECORD = 16384  # bytes of content in a TLS record
 # evict each other from it; done step by step for all connections, they cost half as much.
 
 _MAX_BYTES = 256 * 1024  # queued in either direction before a batch ends early
-_SECONDS_OF_SLICES = 0.004
+_SLICE_SECONDS = 0.004
 
 Data = bytes | memoryview
 
@@ -30,7 +30,7 @@ class BatchedConnection:
 
     __slots__ = ()
 
-    def received(self, data: bytes) -> None:
+    def process(self, data: bytes) -> None:
         """Process received data, possibly answering at once."""
         raise NotImplementedError
 
@@ -38,7 +38,7 @@ class BatchedConnection:
         """Encrypt data; empty if the connection cannot send any more."""
         raise NotImplementedError
 
-    def pass_on(self, encrypt: Data) -> None:
+    def send_encrypted(self, encrypted: Data) -> None:
         """Send encrypted data. Called in the order of `encrypt`."""
         raise NotImplementedError
 
@@ -60,16 +60,16 @@ class Batch:
         self._last_sender: BatchedConnection | None = None
         self._is_scheduled = False
 
-    def take(self, connection: BatchedConnection, data: bytes) -> None:
+    def receive(self, connection: BatchedConnection, data: bytes) -> None:
         """Queue received data, in order."""
         if not self._received and connection is self._last_receiver:
-            connection.received(data)
+            connection.process(data)
             return
         self._last_receiver = connection
         self._received.append((connection, data))
         self._received_size += len(data)
         if self._received_size > _MAX_BYTES:
-            self.end()
+            self.process_all()
         else:
             self._schedule()
 
@@ -80,7 +80,7 @@ class Batch:
         elif self._outgoing or connection is not self._last_sender:
             self._queue(connection, data)
             return
-        connection.pass_on(connection.encrypt(data))
+        connection.send_encrypted(connection.encrypt(data))
 
     def _queue(self, connection: BatchedConnection, data: Data) -> None:
         self._last_sender = connection
@@ -99,19 +99,19 @@ class Batch:
             self._loop.call_soon(self._run, context=self._context)
 
     def _run(self) -> None:
-        self.end()
+        self.process_all()
         self._is_scheduled = False
         if self._outgoing:  # queued while the batch was processed
             self._schedule()
 
-    def end(self) -> None:
+    def process_all(self) -> None:
         """Process all received and queued data now."""
         received = self._received
         if received:
             self._received, self._received_size = [], 0
             for connection, data in received:
                 try:
-                    connection.received(data)
+                    connection.process(data)
                 except Exception as error:
                     self._fail(connection, error)
         self.flush()
@@ -131,7 +131,7 @@ class Batch:
                 self._fail(connection, error)
         for index, connection in enumerate(senders):
             try:
-                connection.pass_on(outgoing[index])
+                connection.send_encrypted(outgoing[index])
             except Exception as error:
                 self._fail(connection, error)
 
@@ -151,28 +151,28 @@ class Slices:
         self._context = Context()
         self._waiting: deque[Callable[[], None]] = deque()
 
-    def add(self, take: Callable[[], None]) -> None:
+    def add(self, callback: Callable[[], None]) -> None:
         """Schedule one slice for a later iteration."""
-        self._waiting.append(take)
+        self._waiting.append(callback)
         if len(self._waiting) == 1:
-            self._loop.call_soon(self._take, context=self._context)
+            self._loop.call_soon(self._run_slices, context=self._context)
 
-    def _take(self) -> None:
-        end = perf_counter() + _SECONDS_OF_SLICES
+    def _run_slices(self) -> None:
+        deadline = perf_counter() + _SLICE_SECONDS
         waiting, self._waiting = self._waiting, deque()
-        while waiting and perf_counter() < end:
-            take = waiting.popleft()
+        while waiting and perf_counter() < deadline:
+            callback = waiting.popleft()
             try:
-                take()
+                callback()
             except Exception as error:
                 context = {"message": "a connection failed", "exception": error}
                 self._loop.call_exception_handler(context)
         # Callbacks added meanwhile go behind those that still wait.
-        had_none = not self._waiting
+        was_empty = not self._waiting
         waiting.extend(self._waiting)
         self._waiting = waiting
-        if waiting and had_none:
-            self._loop.call_soon(self._take, context=self._context)
+        if waiting and was_empty:
+            self._loop.call_soon(self._run_slices, context=self._context)
 
 
 _slices: WeakKeyDictionary[asyncio.AbstractEventLoop, Slices] = WeakKeyDictionary()
@@ -180,7 +180,7 @@ _slices: WeakKeyDictionary[asyncio.AbstractEventLoop, Slices] = WeakKeyDictionar
 
 def slices_of(loop: asyncio.AbstractEventLoop) -> Slices:
     """Return the instance of an event loop."""
-    found = _slices.get(loop)
-    if found is None:
-        found = _slices[loop] = Slices(loop)
-    return found
+    slices = _slices.get(loop)
+    if slices is None:
+        slices = _slices[loop] = Slices(loop)
+    return slices

@@ -21,8 +21,8 @@ logger = logging.getLogger("fairlead.wire.incoming")
 Application = Callable[["Exchange"], Awaitable[None] | None]
 
 _SPARE_DESCRIPTORS = 128  # for the store, outgoing calls and files
-_SETTLING = 0.1  # seconds to read requests sent before a drain
-_COMPLAIN_EVERY = 60.0
+_DRAIN_DELAY = 0.1  # seconds to read requests sent before a drain
+_WARN_INTERVAL = 60.0
 
 
 class Shared(Protocol):
@@ -32,10 +32,10 @@ class Shared(Protocol):
     def connections(self) -> int:
         """Connections of all processes."""
 
-    def of_address(self, address: str) -> int:
+    def connections_from(self, address: str) -> int:
         """Connections of all processes from one address."""
 
-    def connected(self, address: str, by: int) -> None: ...
+    def count_connection(self, address: str, change: int) -> None: ...
 
 
 class Connections:
@@ -46,10 +46,10 @@ class Connections:
         self, limits: Limits, application: Application, shared: Shared | None = None
     ) -> None:
         self.limits = limits
-        self.coarse = 10 * limits.tick  # seconds; the periodic check is precise enough above it
+        self.timer_threshold = 10 * limits.tick  # seconds; longer deadlines need no timer
         self.application = application
-        self.holdings: UnreadOutput[HttpProtocol] = UnreadOutput(limits.unread_bytes_in_all)
-        self.uploads = BodyMemory(
+        self.unread_output: UnreadOutput[HttpProtocol] = UnreadOutput(limits.unread_bytes_in_all)
+        self.body_memory = BodyMemory(
             limits.body_bytes_in_all,
             limits.body_bytes_of_an_owner,
             limits.waiting_body_bytes_of_an_owner,
@@ -60,9 +60,9 @@ class Connections:
         self._open: set[HttpProtocol] = set()
         self._by_address: dict[str, int] = {}
         self._empty = asyncio.Event()
-        possible = _descriptors() - _SPARE_DESCRIPTORS
-        self._most = min(limits.connections or possible, possible)
-        self._complained = float("-inf")
+        available = _raise_descriptor_limit() - _SPARE_DESCRIPTORS
+        self._max_open = min(limits.connections or available, available)
+        self._warned_at = float("-inf")
 
     def __len__(self) -> int:
         return len(self._open)
@@ -72,38 +72,38 @@ class Connections:
         own = self._by_address.get(address, 0)
         total, count = len(self._open), own
         if self._shared is not None:
-            total, count = self._shared.connections, self._shared.of_address(address)
-        if len(self._open) >= self._most or total >= self.limits.connections > 0:
-            self._complain(f"{total} connections are open")
+            total, count = self._shared.connections, self._shared.connections_from(address)
+        if len(self._open) >= self._max_open or total >= self.limits.connections > 0:
+            self._warn(f"{total} connections are open")
             return False
         if count >= self.limits.connections_of_an_address > 0:
-            self._complain(f"{count} connections of {address} are open")
+            self._warn(f"{count} connections of {address} are open")
             return False
         self._by_address[address] = own + 1
         self._open.add(connection)
         if self._shared is not None:
-            self._shared.connected(address, 1)
+            self._shared.count_connection(address, 1)
         return True
 
     def remove(self, connection: HttpProtocol, address: str) -> None:
         self._open.discard(connection)
         if self._shared is not None:
-            self._shared.connected(address, -1)
-        left = self._by_address[address] - 1
-        if left:
-            self._by_address[address] = left
+            self._shared.count_connection(address, -1)
+        remaining = self._by_address[address] - 1
+        if remaining:
+            self._by_address[address] = remaining
         else:
             del self._by_address[address]
         if not self._open:
             self._empty.set()
 
-    def _complain(self, why: str) -> None:
+    def _warn(self, reason: str) -> None:
         now = asyncio.get_running_loop().time()
-        if now - self._complained >= _COMPLAIN_EVERY:
-            self._complained = now
-            logger.warning("%s: further ones are refused", why)
+        if now - self._warned_at >= _WARN_INTERVAL:
+            self._warned_at = now
+            logger.warning("%s: further ones are refused", reason)
 
-    async def look_after(self) -> None:
+    async def enforce_deadlines(self) -> None:
         """Enforce deadlines and refresh the Date header, forever."""
         loop = asyncio.get_running_loop()
         while True:
@@ -112,34 +112,34 @@ class Connections:
             now = loop.time()
             for connection in list(self._open):
                 connection.check_time(now)
-            self.holdings.count_again()
+            self.unread_output.refresh()
 
     async def drain(self, grace: float, hurry: asyncio.Event) -> None:
         """Finish requests that were already sent, accept no more, and cut off the remaining
         connections after `grace` seconds or when `hurry` is set."""
         self.draining = True
-        await either(hurry, asyncio.sleep(_SETTLING))
+        await first_of(hurry, asyncio.sleep(_DRAIN_DELAY))
         for connection in list(self._open):
             connection.end_when_idle()
         self._empty.clear()
         if self._open:
-            await either(hurry, asyncio.wait_for(self._empty.wait(), grace))
+            await first_of(hurry, asyncio.wait_for(self._empty.wait(), grace))
         if self._open:
             logger.warning("closing %d connections", len(self._open))
         for connection in list(self._open):
             connection.cancel()
 
 
-async def either(event: asyncio.Event, other: Awaitable[object]) -> None:
+async def first_of(event: asyncio.Event, other_event: Awaitable[object]) -> None:
     """Wait for the first of the two."""
-    tasks = [asyncio.ensure_future(other), asyncio.ensure_future(event.wait())]
+    tasks = [asyncio.ensure_future(other_event), asyncio.ensure_future(event.wait())]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _descriptors() -> int:
+def _raise_descriptor_limit() -> int:
     """Raise the limit on open files as far as possible and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
@@ -162,7 +162,7 @@ async def answer(connection: HttpProtocol, exchange: Exchange, waiting: Awaitabl
         logger.exception("cannot answer a request")
     finally:
         exchange.forget_body()
-        if not exchange.gone and not exchange.detached:
+        if not exchange.disconnected and not exchange.detached:
             connection.abort()
 
 

@@ -23,9 +23,9 @@ _WITHOUT_BODY = (204, 304)
 _NEVER = float("inf")
 
 # Minimal heads that replace the request's own while a detached answer stays open.
-_STAYS = Head(b"GET", b"/", [], {}, {})
-_ENDS = Head(b"GET", b"/", [], {}, {})
-_ENDS.keep_alive = False
+_KEEP_ALIVE_HEAD = Head(b"GET", b"/", [], {}, {})
+_CLOSING_HEAD = Head(b"GET", b"/", [], {}, {})
+_CLOSING_HEAD.keep_alive = False
 
 # Waits for the turn of the request's flow: to send so many small pieces, or for equal work.
 Turn = Callable[[int], Awaitable[None]]
@@ -44,21 +44,22 @@ class Exchange:
     ClientGone when the connection is lost; `respond` does nothing then."""
 
     __slots__ = (
-        "_alarm",
-        "_on_over",
-        "began",
+        "_complete_callback",
+        "_timer",
+        "arrived_at",
         "body_complete",
         "body_limit",
-        "can_be_cut",
+        "body_requested",
         "connection",
         "deadline",
         "detached",
+        "disconnect_callback",
         "has_more",
         "head",
         "in_chunks",
         "in_parts",
+        "interruptible",
         "lines",
-        "on_gone",
         "parts",
         "peer",
         "received_bytes",
@@ -69,24 +70,23 @@ class Exchange:
         "too_large",
         "turn",
         "waiter",
-        "wanted",
     )
 
-    def __init__(self, connection: HttpProtocol, head: Head, peer: Peer, began: float) -> None:
+    def __init__(self, connection: HttpProtocol, head: Head, peer: Peer, arrived_at: float) -> None:
         self.connection: HttpProtocol | None = connection
         self.head = head
         self.peer = peer
-        self.began = began
-        self.deadline = began + connection.limits.request_seconds
-        self._alarm: asyncio.TimerHandle | None = None  # if the periodic check is too coarse
+        self.arrived_at = arrived_at
+        self.deadline = arrived_at + connection.limits.request_seconds
+        self._timer: asyncio.TimerHandle | None = None  # if the periodic check is too coarse
         self.started = False  # part of the answer was sent
         self.timed_out = False
         self.body_complete = False
         self.body_limit = connection.limits.body_bytes
         self.too_large = head.length > self.body_limit
         self.has_more = False  # bytes behind the head have arrived
-        self.wanted = False  # the application has called `read`
-        self.can_be_cut = False  # shutdown does not wait for its end
+        self.body_requested = False  # the application has called `read`
+        self.interruptible = False  # shutdown does not wait for its end
         self.detached = False  # the answer stays open without a task
         self.turn: Turn | None = None  # awaited before anything large is sent
         self.retained_bytes = 0  # bytes that live until the whole answer is sent
@@ -97,16 +97,16 @@ class Exchange:
         self.in_chunks = False
         self.in_parts = False  # the body is read as it arrives
         self.waiter: asyncio.Future[None] | None = None
-        self.on_gone: Callable[[], object] | None = None
-        self._on_over: Callable[[bool], None] | None = None
+        self.disconnect_callback: Callable[[], object] | None = None
+        self._complete_callback: Callable[[bool], None] | None = None
 
     @property
-    def gone(self) -> bool:
+    def disconnected(self) -> bool:
         return self.connection is None
 
     # Called by the protocol
 
-    def take(self, part: bytes) -> int:
+    def receive_part(self, part: bytes) -> int:
         """Add a part of the body; returns the number of bytes held."""
         self.received_bytes += len(part)
         if self.received_bytes > self.body_limit:
@@ -125,17 +125,17 @@ class Exchange:
 
     def release(self) -> None:
         """Detach from the connection: the request is complete."""
-        self.connection = self.on_gone = None
-        if self._alarm is not None:
-            self._cancel_alarm()
+        self.connection = self.disconnect_callback = None
+        if self._timer is not None:
+            self._cancel_timer()
 
     def lose(self) -> None:
         """Detach from a lost connection and wake waiters."""
         self.connection = None
-        self._cancel_alarm()
-        on_gone, self.on_gone = self.on_gone, None
-        if on_gone is not None:
-            on_gone()
+        self._cancel_timer()
+        callback, self.disconnect_callback = self.disconnect_callback, None
+        if callback is not None:
+            callback()
         self.wake()
 
     # Called by the application
@@ -149,9 +149,9 @@ class Exchange:
         """Report the bytes that wait for another server that does not read the client's data."""
         if self.connection is not None:
             self.connection.upstream_backlog = size
-            self.connection.count()
+            self.connection.report_unread()
 
-    def receive(self) -> None:
+    def request_body(self) -> None:
         """Let the client send the body."""
         connection = self.connection
         if connection is None:
@@ -170,21 +170,21 @@ class Exchange:
         """Release the memory reserved for the body."""
         reserved, self.reserved = self.reserved, None
         if reserved is not None:
-            uploads, owner, size = reserved
-            uploads.give_back(owner, size)
+            memory, owner, size = reserved
+            memory.release(owner, size)
 
     def limit(self, seconds: float) -> None:
         """Limit the time of the request, counted from the arrival of its head. If that has passed
         already, the request is timed out now."""
-        deadline = self.began + seconds
+        deadline = self.arrived_at + seconds
         if deadline >= self.deadline or self.connection is None:
             return
         self.deadline = deadline
-        self._cancel_alarm()
-        self._alarm = self.connection.alarm(self, seconds)
+        self._cancel_timer()
+        self._timer = self.connection.set_timer(self, seconds)
 
-    def _cancel_alarm(self) -> None:
-        alarm, self._alarm = self._alarm, None
+    def _cancel_timer(self) -> None:
+        alarm, self._timer = self._timer, None
         if alarm is not None:
             alarm.cancel()
 
@@ -194,11 +194,11 @@ class Exchange:
 
     def detach(self) -> None:
         """Let the answer continue without a task, and free memory: little will be sent from now on,
-        perhaps for long. The sender of the rest calls `over` at the end."""
+        perhaps for long. The sender of the rest calls `complete` at the end."""
         if self.connection is None:
             raise ClientGone
         if self.head.method != "HEAD":
-            self.head = _STAYS if self.head.keep_alive else _ENDS
+            self.head = _KEEP_ALIVE_HEAD if self.head.keep_alive else _CLOSING_HEAD
         self.detached = True
         self.connection.free_memory()
 
@@ -208,23 +208,23 @@ class Exchange:
         if self.connection is not None:
             self.connection.resume(self, work)
 
-    def when_over(self, call: Callable[[bool], None]) -> None:
+    def on_complete(self, callback: Callable[[bool], None]) -> None:
         """Register a callback for the end of a detached answer; it gets whether the answer is
         complete."""
-        self._on_over = call
+        self._complete_callback = callback
 
-    def over(self, whole: bool) -> None:
+    def complete(self, is_complete: bool) -> None:
         self.detached = False
-        on_over, self._on_over = self._on_over, None
+        on_over, self._complete_callback = self._complete_callback, None
         if on_over is not None:
-            on_over(whole)
+            on_over(is_complete)
 
-    def when_gone(self, call: Callable[[], object]) -> None:
+    def on_disconnect(self, callback: Callable[[], object]) -> None:
         """Register a callback for a client that disconnects before the answer is complete."""
         if self.connection is None:
-            call()
+            callback()
         else:
-            self.on_gone = call
+            self.disconnect_callback = callback
 
     def abort(self) -> None:
         """Abort the connection and drop unsent data."""
@@ -257,7 +257,7 @@ class Exchange:
             last = b""
         elif size is not None:
             last = b"content-length: %d\r\n" % size
-        elif self.head.modern:
+        elif self.head.is_http_1_1:
             self.in_chunks = True
             last = CHUNKED
         else:
@@ -279,15 +279,15 @@ class Exchange:
         connection.write(head)
         connection.hand_over(successor)
 
-    def switch(self, headers: Iterable[Header], takes: Callable[[bytes], None]) -> None:
-        """Answer 101 and continue: pieces are sent unframed, and all input goes to `takes`."""
+    def switch(self, headers: Iterable[Header], on_data: Callable[[bytes], None]) -> None:
+        """Answer 101 and continue: pieces are sent unframed, and all input goes to `on_data`."""
         connection = self.connection
         if connection is None:
             raise ClientGone
         self.started = True
         self.head.keep_alive = False
         connection.write(head_bytes(SWITCHING_PROTOCOLS, connection.date, headers, self.lines))
-        connection.listen(takes)
+        connection.pass_input_to(on_data)
 
     @property
     def takes_chunks(self) -> bool:
@@ -298,13 +298,17 @@ class Exchange:
     def can_send_now(self) -> bool:
         """Whether the write buffer has room."""
         connection = self.connection
-        return connection is not None and connection.full is None and self.head.method != "HEAD"
+        return (
+            connection is not None
+            and connection.drain_waiter is None
+            and self.head.method != "HEAD"
+        )
 
     def send_now(self, data: bytes) -> bool:
         """Send data without waiting, already chunked if `takes_chunks`; False if that is not
         possible."""
         connection = self.connection
-        if connection is None or connection.full is not None or self.head.method == "HEAD":
+        if connection is None or connection.drain_waiter is not None or self.head.method == "HEAD":
             return False
         connection.write(data)
         return True
@@ -312,7 +316,7 @@ class Exchange:
     def hold(self, piece: bytes) -> None:
         """Count a piece as held until all of it is sent."""
         if self.connection is not None:
-            self.connection.held = self.retained_bytes + len(piece)
+            self.connection.retained = self.retained_bytes + len(piece)
 
     def end(self) -> None:
         connection = self.connection

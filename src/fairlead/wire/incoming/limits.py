@@ -60,12 +60,12 @@ class Limits(NamedTuple):
 
 logger = logging.getLogger("fairlead.wire.incoming")
 
-CUT_OFF = REGISTRY.counter(
+CONNECTIONS_CUT_OFF = REGISTRY.counter(
     "fairlead_http_unread_connections_cut_off",
     "Connections closed because the client did not read its answers.",
 )
-_LEFT = 0.75  # share of the limit that remains after making room
-_COMPLAIN_EVERY = 60.0
+_SHARE_KEPT = 0.75  # share of the limit that remains after making room
+_WARN_INTERVAL = 60.0
 
 
 class Holder(Protocol):
@@ -84,14 +84,14 @@ H = TypeVar("H", bound=Holder)
 
 
 class UnreadOutput(Generic[H]):
-    """Connections whose clients do not read, and the bytes that wait for them. Above `most` bytes
+    """Connections whose clients do not read, and the bytes that wait for them. Above `max_bytes`
     in total, the owners that hold most lose connections, the longest unread first."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._unread: dict[H, int] = {}  # longest unread first
         self.total = 0
-        self._complained = float("-inf")
+        self._warned_at = float("-inf")
 
     def note(self, holder: H, size: int) -> None:
         """Set the number of bytes that a connection holds."""
@@ -100,37 +100,37 @@ class UnreadOutput(Generic[H]):
             self._unread[holder] = size
         else:
             self._unread.pop(holder, None)
-        if self.total > self._most:
+        if self.total > self._max_bytes:
             self._make_room()
 
-    def count_again(self) -> None:
+    def refresh(self) -> None:
         """Refresh all sizes: they shrink without notice as data is sent."""
         for holder in self._unread:
             self._unread[holder] = holder.unread
         self.total = sum(self._unread.values())
-        if self.total > self._most:
+        if self.total > self._max_bytes:
             self._make_room()
 
     def _make_room(self) -> None:
         held: Counter[str] = Counter()
         for holder, size in self._unread.items():
             held[holder.owner] += size
-        share = max_min_share(held.values(), int(self._most * _LEFT))
-        cut = []
+        share = max_min_share(held.values(), int(self._max_bytes * _SHARE_KEPT))
+        closed = []
         for holder, size in self._unread.items():
             if held[holder.owner] > share:
                 held[holder.owner] -= size
-                cut.append(holder)
-        for holder in cut:
+                closed.append(holder)
+        for holder in closed:
             self.total -= self._unread.pop(holder)
             holder.abort_soon()
-        CUT_OFF.add(len(cut))
-        self._complain(len(cut))
+        CONNECTIONS_CUT_OFF.add(len(closed))
+        self._warn(len(closed))
 
-    def _complain(self, count: int) -> None:
+    def _warn(self, count: int) -> None:
         now = monotonic()
-        if now - self._complained >= _COMPLAIN_EVERY:
-            self._complained = now
+        if now - self._warned_at >= _WARN_INTERVAL:
+            self._warned_at = now
             logger.warning(
                 "too many bytes wait for clients that do not read: closing %d connections", count
             )
@@ -155,15 +155,15 @@ class TooManyBodies(Exception):
 class BodyMemory:
     """Memory for request bodies, reserved before they are read and released after the answer.
 
-    An owner may reserve up to `most_of_an_owner` bytes as long as the total stays below `most`, and
-    one body in any case. Further bodies of the owner wait in a queue, until `most_waiting` bytes of
-    them have arrived; then TooManyBodies is raised.
+    An owner may reserve up to `max_owner_bytes` as long as the total stays below `max_bytes`, and
+    one body in any case. Further bodies of the owner wait in a queue, until `max_waiting_bytes`
+    of them have arrived; then TooManyBodies is raised.
     """
 
-    def __init__(self, most: int, most_of_an_owner: int, most_waiting: int) -> None:
-        self._most = most
-        self._most_of_an_owner = most_of_an_owner
-        self._most_waiting = most_waiting
+    def __init__(self, max_bytes: int, max_owner_bytes: int, max_waiting_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._max_owner_bytes = max_owner_bytes
+        self._max_waiting_bytes = max_waiting_bytes
         self._reserved: Counter[str] = Counter()
         self._waiting: dict[str, deque[tuple[asyncio.Future[None], int]]] = {}
         self._waiting_bytes: Counter[str] = Counter()
@@ -173,7 +173,7 @@ class BodyMemory:
         """Reserve without waiting; False if that is not possible."""
         if owner in self._waiting or not self._fits(owner, size):
             return False
-        self._take(owner, size)
+        self._add(owner, size)
         return True
 
     async def reserve(
@@ -181,7 +181,7 @@ class BodyMemory:
     ) -> None:
         """Wait for memory for a body that has arrived in part. Raises TooManyBodies, or
         the exception that another party sets on `granted`."""
-        if self._waiting_bytes[owner] + arrived > self._most_waiting:
+        if self._waiting_bytes[owner] + arrived > self._max_waiting_bytes:
             raise TooManyBodies
         self._waiting_bytes[owner] += arrived
         self._waiting.setdefault(owner, deque()).append((granted, size))
@@ -189,27 +189,27 @@ class BodyMemory:
             await granted
         except asyncio.CancelledError:
             if granted.done() and not granted.cancelled():
-                self.give_back(owner, size)
+                self.release(owner, size)
             raise
         finally:
             self._waiting_bytes[owner] -= arrived
-            self._let_in(owner)
+            self._grant_waiting(owner)
 
-    def give_back(self, owner: str, size: int) -> None:
+    def release(self, owner: str, size: int) -> None:
         self.total -= size
         self._reserved[owner] -= size
         if not self._reserved[owner]:
             del self._reserved[owner]
         if owner in self._waiting:
-            self._let_in(owner)
+            self._grant_waiting(owner)
 
-    def _let_in(self, owner: str) -> None:
+    def _grant_waiting(self, owner: str) -> None:
         """Grant waiting reservations that fit; drops those whose client is gone."""
         waiting = self._waiting.get(owner)
         while waiting and (waiting[0][0].done() or self._fits(owner, waiting[0][1])):
             granted, size = waiting.popleft()
             if not granted.done():
-                self._take(owner, size)
+                self._add(owner, size)
                 granted.set_result(None)
         if not waiting:
             self._waiting.pop(owner, None)
@@ -217,11 +217,11 @@ class BodyMemory:
                 del self._waiting_bytes[owner]
 
     def _fits(self, owner: str, size: int) -> bool:
-        own = self._reserved.get(owner, 0)
-        if not own:
+        owner_bytes = self._reserved.get(owner, 0)
+        if not owner_bytes:
             return True
-        return own + size <= self._most_of_an_owner and self.total + size <= self._most
+        return owner_bytes + size <= self._max_owner_bytes and self.total + size <= self._max_bytes
 
-    def _take(self, owner: str, size: int) -> None:
+    def _add(self, owner: str, size: int) -> None:
         self.total += size
         self._reserved[owner] += size

@@ -18,34 +18,34 @@ from fairlead.wire.incoming.limits import Limits
 _END_OF_HEAD = b"\r\n\r\n"
 _EMPTY_LINES = re.compile(rb"(?:\r\n)+")
 _SLICE = 16 * 1024
-_MAX_KNOWN = 4 * 1024
-_HEADS_KNOWN = 4
+_MAX_CACHED_BYTES = 4 * 1024
+_MAX_CACHED_HEADS = 4
 _METHODS = (b"GET", b"DELETE", b"HEAD", b"POST", b"PUT", b"PATCH")
 _LINE = re.compile(rb"(" + b"|".join(_METHODS) + rb") (/[!\"$-~]*) HTTP/1\.1\r\n")
 _METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?= )")
 # Any other token is a valid method that nothing here serves, not a malformed request.
-_PARSED = (*_METHODS, b"CONNECT", b"PRI")
+_LLHTTP_METHODS = (*_METHODS, b"CONNECT", b"PRI")
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")
 _LENGTH, _LENGTH_IN_LOWER_CASE = b"\nContent-Length: ", b"\ncontent-length: "
 _MAX_DIGITS = 15
 
 
-def _without_length(data: bytes, line: re.Match[bytes], end: int) -> tuple[int, bytes]:
+def _split_content_length(data: bytes, line: re.Match[bytes], end: int) -> tuple[int, bytes]:
     """Return the Content-Length in its usual spelling (0 if absent), and the header fields without
     it."""
     start = line.end()
     if line[1] not in _WITH_BODY:
         return 0, data[start:end]
-    at = data.find(_LENGTH, start - 1, end)
-    if at < 0:
-        at = data.find(_LENGTH_IN_LOWER_CASE, start - 1, end)
-        if at < 0:
+    position = data.find(_LENGTH, start - 1, end)
+    if position < 0:
+        position = data.find(_LENGTH_IN_LOWER_CASE, start - 1, end)
+        if position < 0:
             return 0, data[start:end]
-    stop = data.index(b"\r\n", at)
-    digits = data[at + len(_LENGTH) : stop]
+    stop = data.index(b"\r\n", position)
+    digits = data[position + len(_LENGTH) : stop]
     if not digits.isdigit() or len(digits) > _MAX_DIGITS:
         return 0, data[start:end]
-    return int(digits), data[start : at + 1] + data[stop + 2 : end]
+    return int(digits), data[start : position + 1] + data[stop + 2 : end]
 
 
 class Reader:
@@ -53,41 +53,41 @@ class Reader:
     parts of bodies. Raises Refused, after which the reader is unusable."""
 
     __slots__ = (
+        "_bytes_fed",
         "_counted",
-        "_fed",
         "_fields",
+        "_head_cache",
         "_head_done",
         "_keep_alive",
-        "_known",
         "_limits",
         "_method",
         "_on_part",
         "_parser",
         "_passes_all",
         "_target",
-        "begun",
         "body_left",
         "complete",
         "overrun",
+        "started",
     )
 
     def __init__(self, limits: Limits, on_part: Callable[[bytes], None]) -> None:
         self._limits = limits
         self._on_part: Callable[[bytes], None] | None = on_part
         self._parser: httptools.HttpRequestParser | None = None  # created on demand
-        self._known: dict[bytes, Head] = {}  # by fields without Content-Length
+        self._head_cache: dict[bytes, Head] = {}  # by fields without Content-Length
         self.next()
 
     def next(self) -> None:
         self._method = b""  # if llhttp got another one
         self._target = b""
         self._fields: list[Field] = []
-        self._fed = 0
+        self._bytes_fed = 0
         self._counted = False  # the body is counted here, not parsed by llhttp
         self._head_done = False
         self._keep_alive = True
         self._passes_all = False
-        self.begun = False  # part of the request has arrived
+        self.started = False  # part of the request has arrived
         self.complete = False  # all of it has
         self.overrun = False  # bytes behind it were lost to llhttp
         self.body_left = 0  # of a body with Content-Length
@@ -95,7 +95,7 @@ class Reader:
     def close(self) -> None:
         """Break reference cycles and free memory."""
         self._parser = self._on_part = None
-        self._known = {}
+        self._head_cache = {}
 
     def pass_all(self) -> None:
         """Pass all further bytes to `on_part`: another protocol follows."""
@@ -104,12 +104,12 @@ class Reader:
     def read_head(self, data: bytes) -> tuple[Head | None, bytes]:
         """Return a head and the bytes behind it; or None and the bytes to pass again with more
         appended."""
-        self.begun = True
+        self.started = True
         empty = _EMPTY_LINES.match(data)
         if empty is not None:
             data = data[empty.end() :]
-            self._fed += empty.end()
-            if self._fed > self._limits.head_bytes:
+            self._bytes_fed += empty.end()
+            if self._bytes_fed > self._limits.head_bytes:
                 raise Refused(431, "there are too many empty lines before the request")
         end = data.find(_END_OF_HEAD) + 4
         size = len(data) if end == 3 else end
@@ -119,32 +119,32 @@ class Reader:
             return None, data
         rest = data[end:]
         line = _LINE.match(data)
-        if line is not None and self._known:
-            length, fields = _without_length(data, line, end)
-            known = self._known.get(fields)
-            if known is not None:
+        if line is not None and self._head_cache:
+            length, fields = _split_content_length(data, line, end)
+            cached = self._head_cache.get(fields)
+            if cached is not None:
                 self._counted, self.body_left, self.complete = True, length, not length
-                return known.for_target(line[1], line[2], length), rest
-        self._fed = end
-        whole = data if end == len(data) else data[:end]
-        upgrade = self._feed(whole if line is not None else self._in_known_words(whole))
+                return cached.for_target(line[1], line[2], length), rest
+        self._bytes_fed = end
+        head_data = data if end == len(data) else data[:end]
+        upgrade = self._feed(head_data if line is not None else self._with_known_method(head_data))
         if not self._head_done:
             raise Refused(400, "malformed HTTP request: no request line")
         head = self._checked_head()
         if upgrade:
-            self._read_body_apart(head)
+            self._parse_upgrade_body(head)
         elif line is not None:
-            self._remember(head, *_without_length(data, line, end))
+            self._cache_head(head, *_split_content_length(data, line, end))
         self.body_left = head.length
         return head, rest
 
-    def _in_known_words(self, head: bytes) -> bytes:
+    def _with_known_method(self, head: bytes) -> bytes:
         """Replace an unknown method by POST, because llhttp rejects it; `_method` keeps it."""
-        found = _METHOD.match(head)
-        if found is None or found[0] in _PARSED:
+        match = _METHOD.match(head)
+        if match is None or match[0] in _LLHTTP_METHODS:
             return head
-        self._method = found[0]
-        return b"POST" + head[found.end() :]
+        self._method = match[0]
+        return b"POST" + head[match.end() :]
 
     def _feed(self, data: bytes) -> bool:
         """Feed llhttp; returns whether it found an upgrade."""
@@ -168,21 +168,21 @@ class Reader:
         method = self._method or self._parser.get_method()
         head = Head(method, self._target, fields, dict(reversed(fields)), {})
         head.check(self._parser.get_http_version())
-        head.keep_alive = self._keep_alive and head.modern
+        head.keep_alive = self._keep_alive and head.is_http_1_1
         return head
 
-    def _remember(self, head: Head, length: int, fields: bytes) -> None:
+    def _cache_head(self, head: Head, length: int, fields: bytes) -> None:
         """Cache a checked head by its field bytes: clients repeat the same fields. Only heads
         without a body or with a Content-Length are cached."""
-        if not head.is_simple or not head.keep_alive or len(fields) > _MAX_KNOWN:
+        if not head.is_simple or not head.keep_alive or len(fields) > _MAX_CACHED_BYTES:
             return
         if length != head.length or (not length and b"content-length" in head.named):
-            return  # the length has an unusual spelling that `_without_length` misses
-        if len(self._known) >= _HEADS_KNOWN:
-            self._known.clear()
-        self._known[fields] = head
+            return  # the length has an unusual spelling that `_split_content_length` misses
+        if len(self._head_cache) >= _MAX_CACHED_HEADS:
+            self._head_cache.clear()
+        self._head_cache[fields] = head
 
-    def _read_body_apart(self, head: Head) -> None:
+    def _parse_upgrade_body(self, head: Head) -> None:
         """Read the body of an upgrade request with a second parser: upgrades are not done here, and
         llhttp stops at them. The connection closes after the request."""
         head.keep_alive = False
@@ -202,27 +202,27 @@ class Reader:
 
     def read_body(self, data: bytes) -> bytes:
         """Read part of a body, at most a slice if it is costly; returns the bytes behind it."""
-        left = self.body_left
-        if left:
-            part = data if len(data) <= left else data[:left]
-            self.body_left = left - len(part)
+        remaining = self.body_left
+        if remaining:
+            part = data if len(data) <= remaining else data[:remaining]
+            self.body_left = remaining - len(part)
             if not self._counted:
                 self._feed(part)
-                return data[left:]
+                return data[remaining:]
             self.complete = not self.body_left
             if self._on_part is not None:
                 self._on_part(part)
-            return data[left:]
+            return data[remaining:]
         part = data[:_SLICE]
         if self._passes_all:
             if self._on_part is not None:
                 self._on_part(part)
             return data[len(part) :]
-        self._fed += len(part)
+        self._bytes_fed += len(part)
         self._feed(part)
         if self.overrun:
             return b""
-        if self._fed > self._limits.chunk_overhead_bytes + self._limits.head_bytes:
+        if self._bytes_fed > self._limits.chunk_overhead_bytes + self._limits.head_bytes:
             raise Refused(400, "too much beside the chunks of the body")
         return data[len(part) :]
 
@@ -247,7 +247,7 @@ class Reader:
             self._keep_alive = self._parser.should_keep_alive()
 
     def on_body(self, part: bytes) -> None:
-        self._fed -= 16 * len(part)
+        self._bytes_fed -= 16 * len(part)
         if not self.overrun and self._on_part is not None:
             self._on_part(part)
 
@@ -273,7 +273,7 @@ Field = tuple[bytes, bytes]
 
 UNRESERVED = "/:@!$&'()*+,;=-._~"  # in a path: not percent-encoded, like letters and digits
 _VERSIONS = ("1.1", "1.0")
-_ONCE = (b"host", b"transfer-encoding", b"content-length", b"expect")
+_SINGLE_HEADERS = (b"host", b"transfer-encoding", b"content-length", b"expect")
 _HOST = re.compile(rb"[A-Za-z0-9\-._~%!$&'()*+,;=:\[\]]*\Z")
 
 
@@ -295,10 +295,10 @@ class Head:
         "expects_continue",
         "facts",
         "fields",
+        "is_http_1_1",
         "keep_alive",
         "length",
         "method",
-        "modern",
         "named",
         "path",
         "query",
@@ -321,7 +321,7 @@ class Head:
         # fields.
         self.facts = facts
         self.keep_alive = True
-        self.modern = True  # HTTP/1.1 rather than 1.0
+        self.is_http_1_1 = True  # HTTP/1.1 rather than 1.0
         self.chunked = False
         self.expects_continue = False
         self.length = length
@@ -332,13 +332,13 @@ class Head:
         """Raise Refused for heads that llhttp accepts and we do not; set the body's framing."""
         if version not in _VERSIONS:
             raise Refused(505, f"HTTP/{version} is not spoken here")
-        self.modern = version == "1.1"
+        self.is_http_1_1 = version == "1.1"
         named = self.named
         if len(named) != len(self.fields):
             self._check_repeated()
         host = named.get(b"host")
         if host is None:
-            if self.modern:
+            if self.is_http_1_1:
                 raise Refused(400, "missing required Host header")
         elif not _HOST.match(host):
             raise Refused(400, "malformed Host header")
@@ -349,18 +349,18 @@ class Head:
         if b"expect" in named:
             if named[b"expect"].lower() != b"100-continue":
                 raise Refused(417, "only 100-continue can be expected")
-            self.expects_continue = self.modern
+            self.expects_continue = self.is_http_1_1
         if self.method == "CONNECT":
             raise Refused(405, "CONNECT is not supported")
 
     def _check_repeated(self) -> None:
         names = [name for name, _ in self.fields]
-        for name in _ONCE:
+        for name in _SINGLE_HEADERS:
             if names.count(name) > 1:
                 raise Refused(400, f"too many {name.decode()} headers")
 
     def _check_coding(self, coding: bytes) -> None:
-        if not self.modern:
+        if not self.is_http_1_1:
             raise Refused(400, "transfer codings came with HTTP/1.1")
         if coding.lower() != b"chunked":
             raise Refused(501, "the only supported transfer coding is chunked")

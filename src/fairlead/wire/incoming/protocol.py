@@ -22,40 +22,40 @@ _FEW_CHUNKS = 1024  # bytes below which chunks or frames are parsed at once
 
 
 class HttpProtocol:
-    """An asyncio protocol over a TCP or TLS transport. `secured` is called with the peer after the
-    TLS handshake.
+    """An asyncio protocol over a TCP or TLS transport. `tls_established` is called with the peer
+    after the TLS handshake.
 
-    Between requests `_exchange` is None. Bytes that arrive early wait in `_waiting`; reading is
+    Between requests `_exchange` is None. Bytes that arrive early wait in `_unprocessed`; reading is
     paused while there are any.
     """
 
     __slots__ = (
         "_address",
+        "_blocked_since",
         "_closing",
         "_connections",
         "_deadline",
+        "_discarded_bytes",
         "_exchange",
-        "_full_since",
-        "_holdings",
         "_is_blocked",
         "_is_counted",
         "_is_in_slices",
         "_is_tunnel_full",
-        "_lingered",
         "_loop",
-        "_paused",
         "_peer",
         "_reader",
+        "_reading_paused",
         "_registered",
         "_skipping",
         "_slices",
         "_task",
         "_transport",
-        "_waiting",
-        "full",
-        "held",
+        "_unprocessed",
+        "_unread_output",
+        "drain_waiter",
         "limits",
         "owner",
+        "retained",
         "upstream_backlog",
     )
 
@@ -65,15 +65,15 @@ class HttpProtocol:
         self._connections = connections
         self._loop = loop
         self.limits = connections.limits
-        self.full: asyncio.Future[None] | None = None  # while the write buffer is full
-        self._full_since = 0.0
-        self._holdings = connections.holdings
+        self.drain_waiter: asyncio.Future[None] | None = None  # while the write buffer is full
+        self._blocked_since = 0.0
+        self._unread_output = connections.unread_output
         self._slices = slices_of(loop)
-        self._is_in_slices = False  # `_waiting` is parsed in slices
+        self._is_in_slices = False  # `_unprocessed` is parsed in slices
         self._is_counted = self._is_tunnel_full = False
         # Bytes held beside the transport's buffer: of the answer while the client does not read,
         # and of data for another server that does not read.
-        self.held = self.upstream_backlog = 0
+        self.retained = self.upstream_backlog = 0
         self.owner = ""  # charged for them: an address, or the sender of the last request
         self._is_blocked = False  # the next request waits until the previous answers are read
         self._address = ""
@@ -83,10 +83,10 @@ class HttpProtocol:
         self._exchange: Exchange | None = None
         self._task: asyncio.Task[None] | None = None
         self._deadline = _FOREVER
-        self._waiting = b""
-        self._paused = False
+        self._unprocessed = b""
+        self._reading_paused = False
         self._closing = False
-        self._lingered = 0
+        self._discarded_bytes = 0
         self._skipping = False  # skips the body of a request that was answered without it
 
     # The transport
@@ -105,7 +105,7 @@ class HttpProtocol:
         self._transport.set_write_buffer_limits(high=self.limits.unread_bytes)
         self._deadline = self._loop.time() + self.limits.handshake_seconds
 
-    def secured(self, peer: Peer) -> None:
+    def tls_established(self, peer: Peer) -> None:
         self._peer = replace(peer, address=self._address)
         self._deadline = self._loop.time() + self.limits.head_seconds
 
@@ -114,7 +114,7 @@ class HttpProtocol:
             self._connections.remove(self, self._address)
         self._closing = True
         self._reader.close()
-        self._waiting = b""
+        self._unprocessed = b""
         self._is_tunnel_full = False
         self.upstream_backlog = 0
         self.resume_writing()
@@ -131,16 +131,16 @@ class HttpProtocol:
         return True
 
     def pause_writing(self) -> None:
-        if self.full is None:
-            self.full = self._loop.create_future()
-            self._full_since = self._loop.time()
-        self.count()
+        if self.drain_waiter is None:
+            self.drain_waiter = self._loop.create_future()
+            self._blocked_since = self._loop.time()
+        self.report_unread()
 
     def resume_writing(self) -> None:
-        full, self.full = self.full, None
-        if full is not None and not full.done():
-            full.set_result(None)
-        self.count()
+        waiter, self.drain_waiter = self.drain_waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+        self.report_unread()
         if self._is_blocked:
             self._is_blocked = False
             if not self._closing:
@@ -152,31 +152,31 @@ class HttpProtocol:
         unread = self.upstream_backlog
         if unread and self._exchange is not None:
             unread += self._exchange.received_bytes
-        if len(self._waiting) > self.limits.unread_bytes:
-            unread += len(self._waiting)
-        if self.full is not None or self._is_tunnel_full:
-            unread += self.held + self._transport.get_write_buffer_size()
+        if len(self._unprocessed) > self.limits.unread_bytes:
+            unread += len(self._unprocessed)
+        if self.drain_waiter is not None or self._is_tunnel_full:
+            unread += self.retained + self._transport.get_write_buffer_size()
         return unread
 
-    def count(self) -> None:
-        """Report `unread` to the holdings."""
+    def report_unread(self) -> None:
+        """Report `unread` to the total of all connections."""
         unread = self.unread
         if unread or self._is_counted:
             self._is_counted = unread > 0
-            self._holdings.note(self, unread)
+            self._unread_output.note(self, unread)
 
-    def _count_tunnel(self, is_full: bool) -> None:
+    def _report_tunnel(self, is_full: bool) -> None:
         self._is_tunnel_full = is_full
-        self.count()
+        self.report_unread()
 
     def pause_reading(self) -> None:
-        if not self._paused:
-            self._paused = True
+        if not self._reading_paused:
+            self._reading_paused = True
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        if self._paused:
-            self._paused = False
+        if self._reading_paused:
+            self._reading_paused = False
             if not self._transport.is_closing():
                 self._transport.resume_reading()
 
@@ -187,13 +187,13 @@ class HttpProtocol:
 
     def data_received(self, data: bytes) -> None:
         if self._closing:
-            self._lingered += len(data)
-            if self._lingered > self.limits.linger_bytes:
+            self._discarded_bytes += len(data)
+            if self._discarded_bytes > self.limits.linger_bytes:
                 self._transport.abort()
             return
-        if self._waiting:
-            data = self._waiting + data
-            self._waiting = b""
+        if self._unprocessed:
+            data = self._unprocessed + data
+            self._unprocessed = b""
         if self._is_in_slices:
             self._postpone(data)
         else:
@@ -204,8 +204,8 @@ class HttpProtocol:
             self._read_all(data)
         except Refused as refused:
             self._refuse(refused.code, refused.message)
-        if self._is_counted or len(self._waiting) > self.limits.unread_bytes:
-            self.count()
+        if self._is_counted or len(self._unprocessed) > self.limits.unread_bytes:
+            self.report_unread()
 
     def _read_all(self, data: bytes) -> None:
         while data:
@@ -224,13 +224,13 @@ class HttpProtocol:
 
     def _postpone(self, data: bytes) -> None:
         """Keep data for later and pause reading."""
-        self._waiting = data
+        self._unprocessed = data
         self.pause_reading()
 
     def _read_slice(self) -> None:
         """Parse a slice of a chunked body or of frames; there may be very many of them."""
         self._is_in_slices = False
-        data, self._waiting = self._waiting, b""
+        data, self._unprocessed = self._unprocessed, b""
         if self._closing or not data:
             return
         try:
@@ -244,7 +244,7 @@ class HttpProtocol:
             exchange = self._exchange
             if (
                 exchange is None
-                or exchange.wanted
+                or exchange.body_requested
                 or exchange.received_bytes <= self.limits.unwanted_body_bytes
             ):
                 self.resume_reading()
@@ -252,12 +252,12 @@ class HttpProtocol:
     def _read_head(self, data: bytes) -> bytes:
         """Start a request if its head is complete; returns the bytes behind the head."""
         reader = self._reader
-        if not reader.begun:
+        if not reader.started:
             self._deadline = self._loop.time() + self.limits.head_seconds
         head, rest = reader.read_head(data)
         if head is None:
             if len(rest) == len(data):
-                self._waiting = rest
+                self._unprocessed = rest
                 return b""
             return rest
         self._deadline = _FOREVER
@@ -272,7 +272,7 @@ class HttpProtocol:
         if self._reader.complete:
             if self._skipping:
                 self._skipping = False
-                self._next()
+                self._prepare_next()
             elif self._exchange is not None:
                 self._exchange.body_complete = True
                 self._exchange.wake()
@@ -281,8 +281,8 @@ class HttpProtocol:
     def _receive_part(self, part: bytes) -> None:
         exchange = self._exchange
         if exchange is not None:
-            held = exchange.take(part)
-            if held > self.limits.unwanted_body_bytes and not exchange.wanted:
+            received = exchange.receive_part(part)
+            if received > self.limits.unwanted_body_bytes and not exchange.body_requested:
                 self.pause_reading()
 
     # Answering
@@ -292,8 +292,8 @@ class HttpProtocol:
         return self._connections.date
 
     @property
-    def uploads(self) -> BodyMemory:
-        return self._connections.uploads
+    def body_memory(self) -> BodyMemory:
+        return self._connections.body_memory
 
     def resume(self, exchange: Exchange, work: Application) -> None:
         """Run the application, and a task for its work that has to wait."""
@@ -320,42 +320,42 @@ class HttpProtocol:
     def finish(self, exchange: Exchange) -> None:
         """Complete the answer and go on with the next request, or close."""
         self._exchange = self._task = None
-        self.held = 0
+        self.retained = 0
         exchange.release()
         if not exchange.head.keep_alive:
-            unread = not exchange.body_complete or bool(self._waiting) or self._reader.overrun
+            unread = not exchange.body_complete or bool(self._unprocessed) or self._reader.overrun
             self._end(unread=unread)
         elif exchange.body_complete:
-            self._next()
+            self._prepare_next()
         else:
             self._skipping = True
             self._deadline = self._loop.time() + self.limits.head_seconds
             self.resume_reading()
 
-    def _next(self) -> None:
+    def _prepare_next(self) -> None:
         """Prepare for the next request, part of which may have arrived."""
         if self._reader is IDLE_READER:
             self._reader = Reader(self.limits, self._receive_part)
         else:
             self._reader.next()
-        if self._connections.draining and not self._waiting:
+        if self._connections.draining and not self._unprocessed:
             self._end(unread=False)
             return
         self._deadline = self._loop.time() + self.limits.idle_seconds
-        if self.full is not None:  # no further answers for a client that does not read
+        if self.drain_waiter is not None:  # no further answers for a client that does not read
             self._is_blocked = True
             self.pause_reading()
         else:
             self._read_next()
 
     def _read_next(self) -> None:
-        if self._waiting:
-            self._loop.call_soon(self._read_waiting)
+        if self._unprocessed:
+            self._loop.call_soon(self._read_unprocessed)
         else:
             self.resume_reading()
 
-    def _read_waiting(self) -> None:
-        data, self._waiting = self._waiting, b""
+    def _read_unprocessed(self) -> None:
+        data, self._unprocessed = self._unprocessed, b""
         if self._closing or not data:
             return
         self.resume_reading()
@@ -374,24 +374,24 @@ class HttpProtocol:
     def hand_over(self, successor: asyncio.Protocol) -> None:
         """Pass the connection to another protocol; `connection_lost` is still called here too. The
         exchange goes on until the application returns."""
-        waiting, self._waiting = self._waiting, b""
-        full, self.full = self.full, None
+        unprocessed, self._unprocessed = self._unprocessed, b""
+        waiter, self.drain_waiter = self.drain_waiter, None
         self._transport.set_protocol(
-            UpgradedProtocol(successor, self._count_tunnel, self.connection_lost)
+            UpgradedProtocol(successor, self._report_tunnel, self.connection_lost)
         )
         successor.connection_made(self._transport)
-        if full is not None:
-            full.set_result(None)
-            self._count_tunnel(True)
+        if waiter is not None:
+            waiter.set_result(None)
+            self._report_tunnel(True)
             successor.pause_writing()
-        if waiting:
-            successor.data_received(waiting)
+        if unprocessed:
+            successor.data_received(unprocessed)
         self.resume_reading()
 
-    def listen(self, takes: Callable[[bytes], None]) -> None:
-        """Pass all further input to `takes`; the exchange keeps sending."""
+    def pass_input_to(self, on_data: Callable[[bytes], None]) -> None:
+        """Pass all further input to `on_data`; the exchange keeps sending."""
         self._reader.close()
-        self._reader = Reader(self.limits, takes)
+        self._reader = Reader(self.limits, on_data)
         self._reader.pass_all()
         self._read_next()
 
@@ -414,7 +414,7 @@ class HttpProtocol:
         """Close once everything is sent. A client that is still sending would lose the answer if
         its bytes met a closed socket, so its input is read and discarded for a while."""
         self._closing = True
-        self._waiting = b""
+        self._unprocessed = b""
         self._deadline = self._loop.time() + self.limits.linger_seconds
         if unread and self._transport.can_write_eof():
             self._transport.write_eof()
@@ -439,32 +439,32 @@ class HttpProtocol:
 
     def end_when_idle(self) -> None:
         """Close now, or after the request that is being read or answered."""
-        if self._exchange is not None and self._exchange.can_be_cut:
+        if self._exchange is not None and self._exchange.interruptible:
             self.cancel()
             return
-        busy = self._exchange is not None or self._waiting or self._skipping
+        busy = self._exchange is not None or self._unprocessed or self._skipping
         if not busy and not self._closing:
             self._end(unread=False)
 
-    def alarm(self, exchange: Exchange, seconds: float) -> asyncio.TimerHandle | None:
+    def set_timer(self, exchange: Exchange, seconds: float) -> asyncio.TimerHandle | None:
         """Set a timer for a deadline that is too short for the periodic check; None if the check is
         precise enough or the time is up."""
-        if seconds >= self._connections.coarse:
+        if seconds >= self._connections.timer_threshold:
             return None
         deadline, now = exchange.deadline, self._loop.time()
         if deadline - now < _CLOCK_STEP:
             self._time_out(exchange, now)
             return None
-        return self._loop.call_at(deadline, self._on_alarm, exchange, deadline)
+        return self._loop.call_at(deadline, self._on_timer, exchange, deadline)
 
-    def _on_alarm(self, exchange: Exchange, deadline: float) -> None:
+    def _on_timer(self, exchange: Exchange, deadline: float) -> None:
         if self._exchange is exchange and exchange.deadline <= deadline:
             self.check_time(max(deadline, self._loop.time()))  # timers may fire early
 
     def check_time(self, now: float) -> None:
         """Abort or cancel work whose deadline has passed."""
         exchange = self._exchange
-        if self.full is not None and now - self._full_since > self.limits.unread_seconds:
+        if self.drain_waiter is not None and now - self._blocked_since > self.limits.unread_seconds:
             self.abort()
         elif exchange is None:
             if now >= self._deadline:

@@ -27,10 +27,10 @@ from fairlead.wire.incoming.exchange import NOBODY, PLAIN_HTTP, Peer
 from fairlead.wire.incoming.protocol import HttpProtocol
 from fairlead.wire.incoming.tls_records import RecordLayers, Records
 
-_HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + MAX_RECORD + 2048, 5
+_HANDSHAKE, _MAX_RECORD_BYTES, _RECORD_HEAD = 22, 5 + MAX_RECORD + 2048, 5
 _MAX_UNREAD = 512 * 1024
 _MAX_RECORDS = 64  # parsed at once; one read holds fewer full-sized records
-_GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # first bytes of plain HTTP requests
+_HTTP_FIRST_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # first bytes of plain HTTP requests
 # AES-128 before AES-256: faster and smaller, and the order of the reference.
 _SUITES = b"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 _CIPHERS = b"@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!SHA1:!AESCCM"
@@ -46,7 +46,7 @@ _PROBLEMS = {
     26: "the certificate is not for client authentication",
 }
 # Validity dates are checked at each request, against a clock that tests can move.
-_OF_TIME = (9, 10)
+_VALIDITY_ERRORS = (9, 10)
 
 
 class TlsTransport(BatchedConnection):
@@ -54,18 +54,18 @@ class TlsTransport(BatchedConnection):
 
     __slots__ = (
         "_batch",
-        "_begun",
-        "_goes_on",
-        "_has_ended",
+        "_closed",
+        "_eof_seen",
+        "_established",
+        "_has_data",
         "_inner",
-        "_is_handed_over",
         "_is_in_slices",
         "_is_paused",
-        "_on_secured",
+        "_is_upgraded",
+        "_may_send",
+        "_on_established",
         "_records",
         "_rest",
-        "_secured",
-        "_shut",
         "_ssl",
         "_tcp",
     )
@@ -82,10 +82,10 @@ class TlsTransport(BatchedConnection):
         self._records: Records | None = layers.of(ssl)
         self._batch = batch
         self._inner: Any = inner  # an asyncio protocol, None at the end
-        self._on_secured: Callable[[Peer], None] | None = inner.secured
-        self._is_handed_over = False
-        self._begun = self._secured = self._shut = False
-        self._has_ended = self._goes_on = False  # the peer has closed its sending side
+        self._on_established: Callable[[Peer], None] | None = inner.tls_established
+        self._is_upgraded = False
+        self._has_data = self._established = self._closed = False
+        self._eof_seen = self._may_send = False  # the peer has closed its sending side
         self._rest = b""  # an incomplete record, or data that is taken in slices
         self._is_in_slices = self._is_paused = False
 
@@ -98,14 +98,14 @@ class TlsTransport(BatchedConnection):
 
     def connection_lost(self, error: Exception | None) -> None:
         inner, self._inner = self._inner, None
-        self._records = self._on_secured = self._ssl = None
+        self._records = self._on_established = self._ssl = None
         self._rest = b""
         if inner is not None:
             inner.connection_lost(error)
 
     def eof_received(self) -> bool:
         """Return whether TCP stays open because data may still be sent."""
-        return self._take_end()
+        return self._handle_eof()
 
     def pause_writing(self) -> None:
         if self._inner is not None:
@@ -116,7 +116,7 @@ class TlsTransport(BatchedConnection):
             self._inner.resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        if self._shut:
+        if self._closed:
             if self._inner is not None:
                 self._inner.data_received(data)  # only counts it
             return
@@ -125,36 +125,36 @@ class TlsTransport(BatchedConnection):
             if self._is_in_slices:
                 self._rest = data
                 return
-        elif not self._begun:
-            self._begun = True
+        elif not self._has_data:
+            self._has_data = True
             if data[0] != _HANDSHAKE:
-                self._hang_up(data)
+                self._reject(data)
                 return
         elif (
-            self._secured
+            self._established
             and len(data) > _RECORD_HEAD
             and data[3] * 256 + data[4] + _RECORD_HEAD == len(data)
         ):
-            self._take(data, 1)  # nearly always
+            self._decrypt(data, 1)  # nearly always
             return
         if self._ssl is not None:  # a handshake signature takes as long as many requests
-            self._take_later(data)
+            self._defer(data)
         else:
-            self._take_records(data)
+            self._split_records(data)
 
-    def _take_later(self, data: bytes) -> None:
+    def _defer(self, data: bytes) -> None:
         self._rest = data
         self._is_in_slices = True
         self._tcp.pause_reading()
         slices_of(asyncio.get_running_loop()).add(self._read_slice)
 
-    def _take_records(self, data: bytes) -> None:
+    def _split_records(self, data: bytes) -> None:
         """Split the input into portions of whole records."""
         start = end = count = total = 0
         size = len(data)
         while size - end >= _RECORD_HEAD and total < _MAX_RECORDS:
             length = data[end + 3] * 256 + data[end + 4] + _RECORD_HEAD
-            if length > _LONGEST_RECORD:
+            if length > _MAX_RECORD_BYTES:
                 end, count = size, count + 1  # OpenSSL reports the error
                 break
             if length > size - end:
@@ -163,33 +163,33 @@ class TlsTransport(BatchedConnection):
             count += 1
             total += 1
             if end - start >= 2 * MAX_RECORD:
-                self._take(data[start:end], count)
+                self._decrypt(data[start:end], count)
                 start, count = end, 0
         self._rest = data[end:]
         if count:
-            self._take(data[start:end], count)
+            self._decrypt(data[start:end], count)
         if total == _MAX_RECORDS and self._rest and not self._tcp.is_closing():
-            self._take_later(self._rest)
+            self._defer(self._rest)
 
     def _read_slice(self) -> None:
         """Continue a handshake, or the parsing of very many small records."""
         self._is_in_slices = False
         data, self._rest = self._rest, b""
-        if not self._shut:
-            self._take_records(data)
+        if not self._closed:
+            self._split_records(data)
         if not self._is_in_slices and not self._is_paused and not self._tcp.is_closing():
             self._tcp.resume_reading()
 
-    def _hang_up(self, data: bytes) -> None:
+    def _reject(self, data: bytes) -> None:
         """Close a connection that does not speak TLS; plain HTTP gets an error response."""
-        if data[0] in _GREETINGS:
+        if data[0] in _HTTP_FIRST_BYTES:
             self._tcp.write(PLAIN_HTTP)
-        self._shut = True
+        self._closed = True
         self._tcp.close()
 
-    def _take(self, data: bytes, records: int) -> None:
+    def _decrypt(self, data: bytes, records: int) -> None:
         layer = self._records
-        if layer is None or self._shut:
+        if layer is None or self._closed:
             return
         try:
             layer.put(data)
@@ -198,41 +198,41 @@ class TlsTransport(BatchedConnection):
                 self._finish_handshake(self._ssl)
                 records = len(data)  # upper bound: any number of records may have been waiting
             for _ in range(records):
-                self._batch.take(self, layer.read())
+                self._batch.receive(self, layer.read())
         except SSL.WantReadError:
             self._flush()
             if self._tcp.get_write_buffer_size() > _MAX_UNREAD:
                 self.abort()  # the peer triggers answers and does not read them
         except SSL.ZeroReturnError:
-            if not self._take_end():
+            if not self._handle_eof():
                 self._close_after_flush()
         except SSL.Error:
             self._close_after_flush()
 
-    def _take_end(self) -> bool:
+    def _handle_eof(self) -> bool:
         """Handle the end of input; returns whether data may still be sent."""
-        self._batch.end()
-        if self._shut or self._inner is None or not self._secured:
+        self._batch.process_all()
+        if self._closed or self._inner is None or not self._established:
             return False
-        if not self._has_ended:
-            self._has_ended = True
-            self._goes_on = bool(self._inner.eof_received())
-        return self._goes_on
+        if not self._eof_seen:
+            self._eof_seen = True
+            self._may_send = bool(self._inner.eof_received())
+        return self._may_send
 
     def _close_after_flush(self) -> None:
-        self._batch.end()
+        self._batch.process_all()
         self._flush()
-        self._shut = True
+        self._closed = True
         self._tcp.close()
 
     def _finish_handshake(self, ssl: SSL.Connection) -> None:
-        self._secured, self._ssl = True, None
+        self._established, self._ssl = True, None
         self._flush()
         if self._records is not None:
             self._records.free_buffers()
-        on_secured, self._on_secured = self._on_secured, None
-        if on_secured is not None:
-            on_secured(_peer(ssl))
+        callback, self._on_established = self._on_established, None
+        if callback is not None:
+            callback(_peer(ssl))
 
     def _flush(self) -> None:
         """Send OpenSSL's output."""
@@ -244,22 +244,22 @@ class TlsTransport(BatchedConnection):
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         """Replace the inner protocol, after the handshake."""
         self._inner = protocol
-        self._is_handed_over = True
+        self._is_upgraded = True
 
     def free_buffers(self) -> None:
         """Free the buffers, which are as large as the largest record."""
-        if self._records is not None and self._secured:
+        if self._records is not None and self._established:
             self._batch.flush()  # may need the buffers
             self._flush()
             self._records.free_buffers()
 
     def write(self, data: Any) -> None:
-        if self._records is not None and not self._shut:
+        if self._records is not None and not self._closed:
             self._batch.send(self, data)
 
     def encrypt(self, data: Data) -> Data:
         records = self._records
-        if records is None or self._shut:
+        if records is None or self._closed:
             return b""
         try:
             return records.encrypt(data) if len(data) <= MAX_RECORD else records.encrypt_all(data)
@@ -267,11 +267,11 @@ class TlsTransport(BatchedConnection):
             self.abort()
             return b""
 
-    def received(self, data: bytes) -> None:
+    def process(self, data: bytes) -> None:
         if self._inner is not None:
             self._inner.data_received(data)
 
-    def pass_on(self, encrypted: Data) -> None:
+    def send_encrypted(self, encrypted: Data) -> None:
         if encrypted:
             self._tcp.write(encrypted)
 
@@ -285,7 +285,7 @@ class TlsTransport(BatchedConnection):
         """Close the sending side and keep reading. Further input only counts toward HTTP's linger
         limit."""
         self._close_tls()
-        self._shut = not self._is_handed_over
+        self._closed = not self._is_upgraded
         if self._tcp.can_write_eof() and not self._tcp.is_closing():
             self._tcp.write_eof()
 
@@ -294,15 +294,15 @@ class TlsTransport(BatchedConnection):
         self._tcp.close()
 
     def _close_tls(self) -> None:
-        if self._records is not None and self._secured and not self._shut:
+        if self._records is not None and self._established and not self._closed:
             self._batch.flush()
             with suppress(SSL.Error):
                 self._tcp.write(self._records.close())
             self._flush()
-        self._shut = True
+        self._closed = True
 
     def abort(self) -> None:
-        self._shut = True
+        self._closed = True
         self._tcp.abort()
 
     def is_closing(self) -> bool:
@@ -349,25 +349,30 @@ def server_context(certificate: Path, key: Path, authorities: Iterable[Certifica
     for authority in authorities:
         context.add_client_ca(authority)
         store.add_cert(crypto.X509.from_cryptography(authority))
-    context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_CLIENT_ONCE, _note_problem)
+    context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_CLIENT_ONCE, _collect_problem)
     return context
 
 
-def _note_problem(
+def _collect_problem(
     connection: SSL.Connection, _certificate: crypto.X509, number: int, _depth: int, good: int
 ) -> bool:
-    if not good and number not in _OF_TIME:
+    if not good and number not in _VALIDITY_ERRORS:
         connection.get_app_data().append(number)
     return True
 
 
 def _peer(ssl: SSL.Connection) -> Peer:
     problems: list[int] = ssl.get_app_data()
-    own = ssl.get_peer_certificate()
-    if own is None:
+    leaf = ssl.get_peer_certificate()
+    if leaf is None:
         return NOBODY
     # Not parsed here: other libraries may reject certificates that OpenSSL reads.
-    sent = [own, *(ssl.get_peer_cert_chain() or [])]
-    chain = tuple(dict.fromkeys(crypto.dump_certificate(crypto.FILETYPE_ASN1, c) for c in sent))
+    certificates = [leaf, *(ssl.get_peer_cert_chain() or [])]
+    chain = tuple(
+        dict.fromkeys(
+            crypto.dump_certificate(crypto.FILETYPE_ASN1, certificate)
+            for certificate in certificates
+        )
+    )
     problem = _PROBLEMS.get(problems[0], "the certificate cannot be verified") if problems else ""
     return Peer(chain, problem)

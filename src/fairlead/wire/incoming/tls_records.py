@@ -107,21 +107,25 @@ class NativeRecords(Records):
     """Uses OpenSSL's functions. Keeps only OpenSSL's own object of pyOpenSSL's connection. Has no
     buffers between `free_buffers` and their next use."""
 
-    __slots__ = ("_from", "_functions", "_into", "_ssl")
+    __slots__ = ("_functions", "_input", "_output", "_ssl")
 
     def __init__(self, connection: SSL.Connection, functions: _Functions) -> None:
-        own: Any = connection
-        self._ssl, self._into, self._from = own._ssl, own._into_ssl, own._from_ssl
+        internals: Any = connection
+        self._ssl, self._input, self._output = (
+            internals._ssl,
+            internals._into_ssl,
+            internals._from_ssl,
+        )
         self._functions = functions
 
     def put(self, data: bytes) -> None:
-        if self._into is None:
+        if self._input is None:
             self._make_buffers()
-        if self._functions.bio_write(self._into, data, len(data)) != len(data):
+        if self._functions.bio_write(self._input, data, len(data)) != len(data):
             raise SSL.Error
 
     def read(self) -> bytes:
-        if self._into is None:
+        if self._input is None:
             raise SSL.WantReadError
         functions = self._functions
         size = functions.ssl_read(self._ssl, functions.scratch, MAX_RECORD)
@@ -133,7 +137,7 @@ class NativeRecords(Records):
     def encrypt(self, data: bytes | memoryview) -> bytes:
         if not isinstance(data, bytes):
             data = bytes(data)
-        if self._from is None:
+        if self._output is None:
             self._make_buffers()
         size = self._functions.ssl_write(self._ssl, data, len(data))
         if size <= 0:
@@ -142,7 +146,7 @@ class NativeRecords(Records):
 
     def encrypt_all(self, data: bytes | memoryview) -> memoryview:
         # Copying dominates the cost, so records are read directly into the buffer that is sent.
-        if self._from is None:
+        if self._output is None:
             self._make_buffers()
         functions = self._functions
         size = len(data)
@@ -154,23 +158,23 @@ class NativeRecords(Records):
             if written <= 0:
                 self._fail(written)
             start += written
-            end += max(functions.bio_read(self._from, encrypted + end, room - end), 0)
+            end += max(functions.bio_read(self._output, encrypted + end, room - end), 0)
         return memoryview(_ffi.buffer(encrypted, end))
 
     def pending_output(self) -> bytes:
-        return b"" if self._from is None else self._read_output()
+        return b"" if self._output is None else self._read_output()
 
     def free_buffers(self) -> None:
-        if self._into is None:
+        if self._input is None:
             return
-        early = self._drain(self._into)  # sent right behind the handshake
+        early = self._drain(self._input)  # sent right behind the handshake
         _lib.SSL_set_bio(self._ssl, _ffi.NULL, _ffi.NULL)  # frees them
-        self._into = self._from = None
+        self._input = self._output = None
         if early:
             self.put(early)
 
     def close(self) -> bytes:
-        if self._from is None:
+        if self._output is None:
             self._make_buffers()
         if _lib.SSL_shutdown(self._ssl) < 0:
             self._fail(-1)
@@ -179,13 +183,13 @@ class NativeRecords(Records):
     def _read_output(self) -> bytes:
         """Read up to one record of OpenSSL's output."""
         functions = self._functions
-        size = functions.bio_read(self._from, functions.scratch, MAX_RECORD + _OVERHEAD)
+        size = functions.bio_read(self._output, functions.scratch, MAX_RECORD + _OVERHEAD)
         written: bytes = functions.content[:size] if size > 0 else b""
         return written
 
     def _make_buffers(self) -> None:
-        self._into, self._from = (_lib.BIO_new(_lib.BIO_s_mem()) for _ in range(2))
-        _lib.SSL_set_bio(self._ssl, self._into, self._from)
+        self._input, self._output = (_lib.BIO_new(_lib.BIO_s_mem()) for _ in range(2))
+        _lib.SSL_set_bio(self._ssl, self._input, self._output)
 
     def _drain(self, bio: Any) -> bytes:
         functions = self._functions

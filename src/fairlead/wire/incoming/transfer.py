@@ -30,9 +30,9 @@ async def read_body(exchange: Exchange) -> bytes:
     it."""
     await _reserve_memory(exchange)
     while not exchange.body_complete and not exchange.too_large:
-        if not exchange.wanted:
-            exchange.wanted = True
-            exchange.receive()
+        if not exchange.body_requested:
+            exchange.body_requested = True
+            exchange.request_body()
         await _wait_for_data(exchange)
     if exchange.too_large:
         raise BodyTooLarge
@@ -46,7 +46,7 @@ async def read_part(exchange: Exchange) -> bytes:
         exchange.in_parts = True
         exchange.body_limit, exchange.too_large = sys.maxsize, False
         if exchange.connection is not None and not exchange.body_complete:
-            exchange.receive()
+            exchange.request_body()
     while not exchange.parts and not exchange.body_complete:
         if exchange.connection is None:
             raise ClientGone
@@ -63,19 +63,19 @@ async def _reserve_memory(exchange: Exchange) -> None:
         return
     if size <= connection.limits.small_body_bytes:
         return
-    memory, owner = connection.uploads, connection.owner
+    memory, owner = connection.body_memory, connection.owner
     if not memory.try_to_reserve(owner, size):
         connection.pause_reading()
         granted = asyncio.get_running_loop().create_future()
-        exchange.when_gone(partial(_give_up, granted))
+        exchange.on_disconnect(partial(_fail_reservation, granted))
         try:
             await memory.reserve(owner, size, exchange.received_bytes, granted)
         finally:
-            exchange.on_gone = None
+            exchange.disconnect_callback = None
     exchange.reserved = memory, owner, size
 
 
-def _give_up(granted: asyncio.Future[None]) -> None:
+def _fail_reservation(granted: asyncio.Future[None]) -> None:
     if not granted.done():
         granted.set_exception(ClientGone())
 
@@ -110,8 +110,8 @@ async def respond_compressed(
     exchange: Exchange, code: int, headers: Iterable[Header], body: bytes | Sequence[bytes]
 ) -> None:
     """As `respond_in_pieces`, compressed by gzip in a thread."""
-    whole = body if isinstance(body, bytes) else b"".join(body)
-    compressed = await budget.run(budget.LIGHT + 1, gzip.compress, whole, 1)
+    data = body if isinstance(body, bytes) else b"".join(body)
+    compressed = await budget.run(budget.LIGHT + 1, gzip.compress, data, 1)
     await respond_in_pieces(exchange, code, headers, compressed)
 
 
@@ -164,7 +164,7 @@ async def _send(exchange: Exchange, piece: bytes | memoryview, as_chunk: bool) -
         raise ClientGone
     if piece and exchange.head.method != "HEAD":
         connection.write(chunk(piece) if as_chunk else piece)
-        if connection.full is not None:
-            await connection.full
-            if exchange.gone:
+        if connection.drain_waiter is not None:
+            await connection.drain_waiter
+            if exchange.disconnected:
                 raise ClientGone

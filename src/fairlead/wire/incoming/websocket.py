@@ -47,56 +47,58 @@ class Incoming:
     """Parses frames from a client. Data messages are skipped, `on_ping` gets the payload for the
     pong, and `on_close` is called once, with the close code to send."""
 
-    __slots__ = ("_held", "_is_over", "_on_close", "_on_ping", "_passed_over")
+    __slots__ = ("_buffer", "_is_over", "_on_close", "_on_ping", "_skip_remaining")
 
     def __init__(self, on_ping: Callable[[bytes], None], on_close: Callable[[int], None]) -> None:
         self._on_ping = on_ping
         self._on_close = on_close
-        self._held = b""
-        self._passed_over = 0  # remaining bytes of a skipped message
+        self._buffer = b""
+        self._skip_remaining = 0  # remaining bytes of a skipped message
         self._is_over = False
 
-    def take(self, data: bytes) -> None:
-        if self._held:
-            data = self._held + data
-        at = 0
+    def receive(self, data: bytes) -> None:
+        if self._buffer:
+            data = self._buffer + data
+        position = 0
         try:
             while not self._is_over:
-                skipped = min(self._passed_over, len(data) - at)
-                self._passed_over -= skipped
-                at += skipped
-                taken = self._take_frame(data, at)
-                if not taken:
+                skipped = min(self._skip_remaining, len(data) - position)
+                self._skip_remaining -= skipped
+                position += skipped
+                consumed = self._receive_frame(data, position)
+                if not consumed:
                     break
-                at += taken
+                position += consumed
         except _Malformed:
             self._end(PROTOCOL_ERROR)
-        self._held = b"" if self._is_over else data[at:]
+        self._buffer = b"" if self._is_over else data[position:]
 
-    def _take_frame(self, data: bytes, at: int) -> int:
+    def _receive_frame(self, data: bytes, start: int) -> int:
         """Parse a frame, without its payload if that is skipped; returns the number of bytes
         consumed, 0 if more are needed."""
-        if len(data) < at + 2:
+        if len(data) < start + 2:
             return 0
-        first, second = data[at], data[at + 1]
+        first, second = data[start], data[start + 1]
         if not second & _MASKED:
             raise _Malformed
         length = second & ~_MASKED
-        mask = at + 2 + _LENGTH_BYTES.get(length, 0)
+        mask = start + 2 + _LENGTH_BYTES.get(length, 0)
         payload = mask + _MASK_BYTES
         if len(data) < payload:
             return 0
         if not first & _CONTROL:
-            said = data[at + 2 : mask]
-            self._passed_over = int.from_bytes(said, "big") if said else length
-            return payload - at
+            extended_length = data[start + 2 : mask]
+            self._skip_remaining = (
+                int.from_bytes(extended_length, "big") if extended_length else length
+            )
+            return payload - start
         end = payload + length
         if length > _MAX_CONTROL or not first & _LAST:
             raise _Malformed
         if len(data) < end:
             return 0
         self._control(first & _OPCODE, _unmasked(data[mask:payload], data[payload:end]))
-        return end - at
+        return end - start
 
     def _control(self, opcode: int, payload: bytes) -> None:
         if opcode == PING:
