@@ -33,9 +33,9 @@ def webhook() -> Iterator[Answering]:
 class _OneLoop(JsonPoster):
     """World runs each write on a loop of its own; so do connections."""
 
-    async def post_patiently(self, *arguments: Any) -> Object:
+    async def post_with_retries(self, *arguments: Any) -> Object:
         try:
-            return await super().post_patiently(*arguments)
+            return await super().post_with_retries(*arguments)
         finally:
             await self.close()
 

@@ -182,7 +182,7 @@ def test_decisions_for_users_of_many_groups_are_not_kept() -> None:
 
 
 class Unknowing:
-    async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:
+    async def post_with_retries(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:
         return {"apiVersion": "v1", "kind": "TokenReview", "status": {"authenticated": False}}
 
 

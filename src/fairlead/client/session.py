@@ -112,7 +112,7 @@ class Session:
         try:
             yield Answer(connection, ends, stays)
         finally:
-            self._pool.give_back(connection)
+            self._pool.release(connection)
 
     async def _successful(self, request: Request, proof: Proof, ends: float | None) -> Connection:
         refreshed = False
@@ -150,7 +150,7 @@ class Session:
         except CallError:
             content = b""  # the status suffices
         finally:
-            self._pool.give_back(connection)
+            self._pool.release(connection)
         if status < 400:
             where = headers.get("location", "elsewhere")
             content = f"the server redirects to {where}, which is not followed".encode()

@@ -269,7 +269,7 @@ class Judge:
         self.error = error
         self.asked: list[Object] = []
 
-    async def post_patiently(self, body: Object, timeout: float) -> Object:
+    async def post_with_retries(self, body: Object, timeout: float) -> Object:
         self.asked.append(body)
         if self.error is not None:
             raise self.error

@@ -11,7 +11,7 @@ import pytest
 from support.neighbour import Neighbour
 
 from fairlead.wire.outgoing.addresses import AddressPolicy, NotAllowed, parse_allowed
-from fairlead.wire.outgoing.cluster import ClusterDialer, Place
+from fairlead.wire.outgoing.cluster import ClusterDialer, ClusterTarget
 from fairlead.wire.outgoing.response import CallError
 
 SPECIAL = [
@@ -66,7 +66,7 @@ def test_address_that_is_no_host_is_an_error_of_the_call(name: str) -> None:
     async def reach() -> None:
         reach = ClusterDialer()
         try:
-            await reach.open(Place(name, 80), "/")
+            await reach.open(ClusterTarget(name, 80), "/")
         finally:
             await reach.close()
 
@@ -93,7 +93,7 @@ def test_address_that_was_checked_is_the_one_connected_to(
     async def reach() -> None:
         looked_up = _answer_with(monkeypatch, ["127.0.0.1"], ["192.0.2.200"])
         found = ClusterDialer(AddressPolicy(parse_allowed("127.0.0.1/32")))
-        connection = await found.open(Place("changing.example", neighbour.port), "/")
+        connection = await found.open(ClusterTarget("changing.example", neighbour.port), "/")
         assert await connection.read_all(100) == b"hello"
         assert looked_up == ["changing.example"]
         await found.close()

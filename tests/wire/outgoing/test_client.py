@@ -76,8 +76,8 @@ def test_an_answer_may_not_be_longer_than_agreed(length: bytes) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n" + length + b"\r\n" + b"x" * 5000)
 
     with pytest.raises(CallError, match="longer than 4999 bytes"):
-        call(answer, most=4999)
-    assert call(answer, most=5000) == [Response(200, b"x" * 5000)]
+        call(answer, max_bytes=4999)
+    assert call(answer, max_bytes=5000) == [Response(200, b"x" * 5000)]
 
 
 def test_a_packed_answer_is_measured_unpacked() -> None:
@@ -89,7 +89,7 @@ def test_a_packed_answer_is_measured_unpacked() -> None:
         writer.write(head % len(packed) + packed)
 
     with pytest.raises(CallError, match="longer than"):
-        call(answer, most=1_000_000)
+        call(answer, max_bytes=1_000_000)
 
 
 def test_an_answer_that_drips_ends_with_the_time() -> None:

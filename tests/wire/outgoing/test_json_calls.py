@@ -121,7 +121,7 @@ def post(config: ClientConfig, *, patient: bool = False, timeout: float = 5.0) -
     async def run() -> Object:
         poster = JsonPoster(config)
         try:
-            call = poster.post_patiently if patient else poster.post
+            call = poster.post_with_retries if patient else poster.post
             return await call({"sent": 1}, timeout)
         finally:
             await poster.close()

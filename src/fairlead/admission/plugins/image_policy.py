@@ -36,7 +36,7 @@ _STORED_LATER = ("ownerReferences", "finalizers", "managedFields")
 class Poster(Protocol):
     """Posts a review and returns the response; raises CallError."""
 
-    async def post_patiently(
+    async def post_with_retries(
         self, body: dict[str, Any], timeout: float, first_pause: float
     ) -> dict[str, Any]: ...
 
@@ -122,7 +122,7 @@ class ImagePolicyWebhook(PluginBase):
             "status": {"allowed": False},
         }
         pause = self._settings.retry_pause
-        answer = self._read(await self._poster.post_patiently(review, _TIMEOUT, pause))
+        answer = self._read(await self._poster.post_with_retries(review, _TIMEOUT, pause))
         ttl = self._settings.allow_ttl if answer.allowed else self._settings.deny_ttl
         if ttl > 0:
             pairs = answer.annotations.items()

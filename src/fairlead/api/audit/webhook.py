@@ -16,7 +16,7 @@ _TIMEOUT = 30.0
 class Poster(Protocol):
     """Posts a body and ignores the response; raises CallError."""
 
-    async def tell_patiently(
+    async def send_with_retries(
         self, body: dict[str, Any], timeout: float, first_pause: float
     ) -> None: ...
 
@@ -40,7 +40,7 @@ class Webhook:
             "items": [orjson.Fragment(event) for event in events],
         }
         try:
-            await self._poster.tell_patiently(body, _TIMEOUT, self._first_pause)
+            await self._poster.send_with_retries(body, _TIMEOUT, self._first_pause)
         except CallError as error:
             count_lost(PLUGIN, error.brief, len(events))
             return False

@@ -49,7 +49,7 @@ class ProxiedRequest:
         if self._upload is not None and not self._upload.done():
             self._upload.cancel()  # the server does not read the rest
             self.connection.abort()
-        self._pool.give_back(self.connection)
+        self._pool.release(self.connection)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from fairlead.base.errors import ResourceRef, bad_request, not_found
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.resources.causes import absent
-from fairlead.wire.outgoing.cluster import Place
+from fairlead.wire.outgoing.cluster import ClusterTarget
 
 
 @dataclass(slots=True)
@@ -154,8 +154,8 @@ async def _relay(
     if not PORT.match(number) or not 0 < int(number) < 65536:
         text = f"dial tcp: lookup tcp/{number}: Servname not supported for ai_socktype"
         raise unavailable(f"error trying to reach service: {text}")
-    return await _relay_to(api, request, path, Place(host, int(number), scheme or "http"))
+    return await _relay_to(api, request, path, ClusterTarget(host, int(number), scheme or "http"))
 
 
-async def _relay_to(api: Api, request: Request, path: str, place: Place) -> Answer:
+async def _relay_to(api: Api, request: Request, path: str, place: ClusterTarget) -> Answer:
     return await relay(api.reach, request, place, path, api.authentication.identity_headers)

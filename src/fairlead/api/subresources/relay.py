@@ -13,7 +13,7 @@ from fairlead.api.request import Request
 from fairlead.base.errors import StatusError, bad_request
 from fairlead.wire.incoming.parser import UNRESERVED
 from fairlead.wire.outgoing.addresses import NotAllowed
-from fairlead.wire.outgoing.cluster import ClusterDialer, Place
+from fairlead.wire.outgoing.cluster import ClusterDialer, ClusterTarget
 from fairlead.wire.outgoing.response import CallError
 
 
@@ -26,7 +26,11 @@ def not_allowed() -> StatusError:
 
 
 async def relay(
-    reach: ClusterDialer, request: Request, place: Place, path: str, identity: tuple[bytes, ...]
+    reach: ClusterDialer,
+    request: Request,
+    place: ClusterTarget,
+    path: str,
+    identity: tuple[bytes, ...],
 ) -> Answer:
     """Send a request to a place and return its response. `path` is the decoded rest after the
     proxy's prefix, with its leading slash; `identity` are prefixes of headers that carry user
@@ -53,7 +57,7 @@ async def relay(
 async def forward_to(
     reach: ClusterDialer,
     request: Request,
-    place: Place,
+    place: ClusterTarget,
     target: bytes,
     uri: bytes,
     identity: tuple[bytes, ...],
@@ -61,7 +65,7 @@ async def forward_to(
     """The response of a place; raises StatusError, or CallError if there is none."""
     headers = forwarding_headers(request, uri)
     try:
-        passed = await reach.attempt(
+        passed = await reach.call_first_reachable(
             place,
             lambda route: pass_on(reach.pool, route, request, target, headers, identity),
         )
@@ -91,7 +95,9 @@ def _redirect_to_root(request: Request) -> Answer:
     return Answer(301, b"", "text/plain", ((b"location", location),))
 
 
-def _location(request: Request, value: bytes, place: Place, path: str, own_part: str) -> bytes:
+def _location(
+    request: Request, value: bytes, place: ClusterTarget, path: str, own_part: str
+) -> bytes:
     """Rewrite a Location header: a redirect within the target goes through the proxy, one to
     another server stays as it is. Empty for one to other paths of this server: clients would follow
     it with their credentials."""

@@ -12,7 +12,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.resources.causes import absent
 from fairlead.resources.core.pods.container_lists import all_containers
-from fairlead.wire.outgoing.cluster import Place
+from fairlead.wire.outgoing.cluster import ClusterTarget
 
 NODE_PORT = 10250
 PORT = re.compile(r"\A[0-9]{1,5}\Z", re.ASCII)
@@ -44,7 +44,7 @@ def container_of(pod: Object, requested: str) -> str:
     raise bad_request(f"{missing}, choose one of: [{' '.join(every)}]")
 
 
-def node_place(api: Api, name: str, *, checked: bool = True) -> Place:
+def node_place(api: Api, name: str, *, checked: bool = True) -> ClusterTarget:
     """The address of a node's kubelet."""
     node = api.lookup("core/v1/nodes", "", name)
     if node is None:
@@ -55,7 +55,7 @@ def node_place(api: Api, name: str, *, checked: bool = True) -> Place:
             if address["type"] == kind:
                 endpoint = node["status"].get("daemonEndpoints", {}).get("kubeletEndpoint", {})
                 port = endpoint.get("Port") or NODE_PORT
-                return Place(address["address"], port, "https", agent=True, checked=checked)
+                return ClusterTarget(address["address"], port, "https", agent=True, checked=checked)
     addresses_text = " ".join(
         f"{{{address['type']} {address['address']}}}" for address in addresses
     )

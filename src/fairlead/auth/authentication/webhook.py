@@ -23,7 +23,7 @@ _MAX_GRANT_BYTES = 4096  # bytes of the audiences and of the user
 class Poster(Protocol):
     """Posts JSON to the service with retries; raises CallError."""
 
-    async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
+    async def post_with_retries(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class TokenWebhook:
         }
         try:
             async with asyncio.timeout(_RETRY_TIMEOUT):
-                answer = await self._poster.post_patiently(review, _TIMEOUT)
+                answer = await self._poster.post_with_retries(review, _TIMEOUT)
         except TimeoutError:
             raise Rejected("the token webhook does not answer") from None
         except CallError as error:

@@ -29,7 +29,7 @@ _ERROR_BOTH = "webhook subject access review returned both allow and deny respon
 class Poster(Protocol):
     """Posts a review and returns the response; raises CallError."""
 
-    async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
+    async def post_with_retries(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
 
 
 class Webhook:
@@ -78,7 +78,7 @@ class Webhook:
             "spec": spec,
             "status": {"allowed": False},
         }
-        answer = await self._poster.post_patiently(review, _TIMEOUT)
+        answer = await self._poster.post_with_retries(review, _TIMEOUT)
         return _decision(answer.get("status"))
 
     def _keep(self, key: bytes, decision: Decision) -> None:

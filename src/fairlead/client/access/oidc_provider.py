@@ -93,7 +93,7 @@ class Provider:
         try:
             tls = ClientConfig(url, ca=self.ca).ssl_context()
             request = Request(method, url, headers, body, tls)
-            return await client.call(request, timeout=_SECONDS, most=_MAX_BYTES)
+            return await client.call(request, timeout=_SECONDS, max_bytes=_MAX_BYTES)
         except (CallError, ClientConfigError) as error:
             raise CredentialsError(f'oidc: {method.capitalize()} "{url}": {error}') from None
         finally:

@@ -93,8 +93,8 @@ class Exchange:
     def finish(self, trailers: Trailers) -> None:
         raise NotImplementedError
 
-    def connection_lost(self, why: str) -> None:
-        self.fail(CallFailed("UNAVAILABLE", why))
+    def connection_lost(self, reason: str) -> None:
+        self.fail(CallFailed("UNAVAILABLE", reason))
 
     def refuse(self, *, is_unsent: bool) -> None:
         self.fail(CallFailed("UNAVAILABLE", "the call was refused", is_unsent=is_unsent))

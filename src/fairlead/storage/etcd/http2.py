@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
         self._decoder = Decoder()
         self._blocks: dict[bytes, Trailers] = {}
         self._block: tuple[int, int, bytes] | None = None  # continues in the next frame
-        self._why = ""
+        self._reason = ""
         self._expiry = inf  # the earliest deadline of a stream
         self._timer: asyncio.TimerHandle | None = None
 
@@ -98,11 +98,11 @@ class Connection(asyncio.Protocol):
         self.is_open = False
         if self._timer is not None:
             self._timer.cancel()
-        why = self._why or (str(error) if error else "") or "the connection was closed"
+        reason = self._reason or (str(error) if error else "") or "the connection was closed"
         streams, self._streams = self._streams, {}
         for stream in streams.values():
-            stream.connection_lost(why)
-        self._on_lost(self, why)
+            stream.connection_lost(reason)
+        self._on_lost(self, reason)
 
     def data_received(self, data: bytes) -> None:
         self.last_received = self._loop.time()
@@ -181,9 +181,9 @@ class Connection(asyncio.Protocol):
     def ping(self) -> None:
         self._write(frame(PING, 0, 0, b"fairlead"))
 
-    def abort(self, why: str) -> None:
+    def abort(self, reason: str) -> None:
         """Close the connection now; all calls in progress fail."""
-        self._why = self._why or why
+        self._reason = self._reason or reason
         if self._transport is not None:
             self._transport.abort()
 
@@ -324,15 +324,15 @@ class Connection(asyncio.Protocol):
         self._close_after(last, "it is going away")
         self._remove_stream(0)
 
-    def _close_after(self, last: int, why: str) -> None:
+    def _close_after(self, last: int, reason: str) -> None:
         """Open no more streams; those up to `last` complete, later ones are refused as unsent."""
         self.is_open = False
-        self._why = why
+        self._reason = reason
         for number, stream in list(self._streams.items()):
             if number > last:
                 self._remove_stream(number)
                 stream.refuse(is_unsent=True)
-        self._on_lost(self, self._why)
+        self._on_lost(self, self._reason)
 
     def _remove_stream(self, number: int) -> Exchange | None:
         """Remove a stream; closes a connection that accepts no more streams after its last one."""

@@ -130,7 +130,7 @@ class Member:
     def _create_connection(self) -> Connection:
         return Connection(self._lost)
 
-    def _lost(self, connection: Connection, why: str) -> None:
+    def _lost(self, connection: Connection, reason: str) -> None:
         if self._connection is connection:
             self._connection = None
 

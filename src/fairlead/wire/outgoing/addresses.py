@@ -24,7 +24,7 @@ _ENDING_IN_IPV4 = tuple(
 )
 # These also embed IPv4 addresses, at a position that only local operators know (their own NAT64),
 # or of a tunnel's far end (Teredo). Nothing in a cluster has such an address.
-_OPAQUE = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b:1::/48", "2001::/32"))
+_FORBIDDEN_NETWORKS = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b:1::/48", "2001::/32"))
 _ISATAP = 0x5EFE  # interface identifier before an embedded IPv4 address; 0x0200 marks a global one
 
 
@@ -44,11 +44,11 @@ class AddressPolicy:
         self._allowed = tuple(allowed)
 
     def allows(self, address: Address) -> bool:
-        return all(map(self._allows, _meanings(address)))
+        return all(map(self._allows, _reachable_addresses(address)))
 
-    def _allows(self, meant: Address) -> bool:
-        return _is_ordinary(meant) or any(
-            meant in network for network in self._allowed if network.version == meant.version
+    def _allows(self, address: Address) -> bool:
+        return _is_ordinary(address) or any(
+            address in network for network in self._allowed if network.version == address.version
         )
 
     async def resolve(self, host: str, port: int) -> list[str]:
@@ -56,10 +56,10 @@ class AddressPolicy:
         OSError if there are none."""
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except UnicodeError:  # an invalid name
             raise OSError(f"lookup {host}: no such host") from None
-        addresses = [entry[4][0] for entry in found]
+        addresses = [entry[4][0] for entry in entries]
         for text in addresses:
             if "%" in str(text) or not self.allows(ipaddress.ip_address(text)):
                 raise NotAllowed
@@ -68,25 +68,25 @@ class AddressPolicy:
         return [str(text) for text in dict.fromkeys(addresses)]
 
 
-def _meanings(address: Address) -> list[Address]:
+def _reachable_addresses(address: Address) -> list[Address]:
     """Return the addresses that a connection to this one may reach: the embedded IPv4 address, or
     both if the network decides between them."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
-    last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    inner = address.ipv4_mapped or address.sixtofour
-    if inner is not None:
-        return [inner]
+    embedded = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    mapped = address.ipv4_mapped or address.sixtofour
+    if mapped is not None:
+        return [mapped]
     if int(address) > 1 and any(address in network for network in _ENDING_IN_IPV4):
-        return [last]
+        return [embedded]
     identifier = int(address) >> 32 & 0xFFFFFFFF
-    return [address, last] if identifier & ~0x02000000 == _ISATAP else [address]
+    return [address, embedded] if identifier & ~0x02000000 == _ISATAP else [address]
 
 
 def _is_ordinary(address: Address) -> bool:
-    special = address.is_loopback or address.is_link_local or address.is_multicast
+    is_special = address.is_loopback or address.is_link_local or address.is_multicast
     if isinstance(address, ipaddress.IPv4Address):
-        special = special or address in _THIS_NETWORK or address == _BROADCAST
+        is_special = is_special or address in _THIS_NETWORK or address == _BROADCAST
     else:
-        special = special or any(address in network for network in _OPAQUE)
-    return not (special or address.is_unspecified)
+        is_special = is_special or any(address in network for network in _FORBIDDEN_NETWORKS)
+    return not (is_special or address.is_unspecified)

@@ -70,7 +70,7 @@ class Certificate:
             raise ValueError(f"RSA key larger than {_MAX_RSA_BITS} bits")
 
     def _read_extensions(self, extensions: list[x509.Extension[Any]]) -> None:
-        values = {one.oid: one.value for one in extensions}
+        values = {extension.oid: extension.value for extension in extensions}
         self.basic: x509.BasicConstraints | None = values.get(ExtensionOID.BASIC_CONSTRAINTS)
         self.key_usage: x509.KeyUsage | None = values.get(ExtensionOID.KEY_USAGE)
         self.usages = frozenset(values.get(ExtensionOID.EXTENDED_KEY_USAGE) or ())
@@ -78,42 +78,44 @@ class Certificate:
         names = values.get(ExtensionOID.SUBJECT_ALTERNATIVE_NAME)
         self.has_names = names is not None
         self.names: list[x509.GeneralName] = list(names or ())
-        own = values.get(ExtensionOID.SUBJECT_KEY_IDENTIFIER)
-        self.key_id: bytes = own.digest if own is not None else b""
-        authority = values.get(ExtensionOID.AUTHORITY_KEY_IDENTIFIER)
-        self.issuer_key_id: bytes = (authority.key_identifier if authority else None) or b""
-        self.has_unhandled = any(one.critical and not self._is_handled(one) for one in extensions)
+        subject_key = values.get(ExtensionOID.SUBJECT_KEY_IDENTIFIER)
+        self.key_id: bytes = subject_key.digest if subject_key is not None else b""
+        issuer_key = values.get(ExtensionOID.AUTHORITY_KEY_IDENTIFIER)
+        self.issuer_key_id: bytes = (issuer_key.key_identifier if issuer_key else None) or b""
+        self.has_unhandled_extension = any(
+            extension.critical and not self._is_handled(extension) for extension in extensions
+        )
 
     def _is_handled(self, extension: x509.Extension[Any]) -> bool:
         if extension.oid == ExtensionOID.SUBJECT_ALTERNATIVE_NAME:
             return any(isinstance(name, _KNOWN_NAMES) for name in self.names)
         if extension.oid == ExtensionOID.NAME_CONSTRAINTS:
-            return all(isinstance(one, _KNOWN_NAMES) for one in _subtrees(extension.value))
+            return all(isinstance(subtree, _KNOWN_NAMES) for subtree in _subtrees(extension.value))
         return extension.oid in _KNOWN_EXTENSIONS
 
     @property
     def dns_names(self) -> list[str]:
-        return [one.value for one in self.names if isinstance(one, x509.DNSName)]
+        return [name.value for name in self.names if isinstance(name, x509.DNSName)]
 
     @property
     def addresses(self) -> list[Address]:
-        found = (one.value for one in self.names if isinstance(one, x509.IPAddress))
-        return [plain_address(one) for one in found if isinstance(one, IPv4Address | IPv6Address)]
+        values = (one.value for one in self.names if isinstance(one, x509.IPAddress))
+        return [plain_address(one) for one in values if isinstance(one, IPv4Address | IPv6Address)]
 
     @property
     def common_name(self) -> str:
-        found = self.parsed.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        return str(found[-1].value) if found else ""
+        attributes = self.parsed.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        return str(attributes[-1].value) if attributes else ""
 
     @property
     def shown_name(self) -> str:
         """The name of an authority in messages."""
         if self.common_name:
             return self.common_name
-        found = self.parsed.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
-        return str(found[0].value) if found else f"serial:{self.parsed.serial_number}"
+        attributes = self.parsed.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+        return str(attributes[0].value) if attributes else f"serial:{self.parsed.serial_number}"
 
-    def is_like(self, other: Certificate) -> bool:
+    def has_same_identity(self, other: Certificate) -> bool:
         """Whether both have the same subject, key and names, as cross-signed certificates do."""
         return (
             self.subject == other.subject
@@ -124,8 +126,8 @@ class Certificate:
 
 
 def _key_bytes(key: Any) -> bytes:
-    found: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return found
+    encoded: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return encoded
 
 
 def _subtrees(constraints: x509.NameConstraints) -> list[x509.GeneralName]:
@@ -143,16 +145,16 @@ def parse_bundle(pem: bytes) -> list[Certificate]:
     BundleError if none is left."""
     if not _PEM_BLOCK.search(pem):
         raise BundleError("unable to parse bytes as PEM block")
-    found: list[Certificate] = []
+    certificates: list[Certificate] = []
     problem = "no valid certificate authority data seen"
     for der in certificate_blocks(pem):
         try:
-            found.append(Certificate(der))
+            certificates.append(Certificate(der))
         except ValueError:
             problem = "failed to parse certificate: x509: malformed certificate"
-    if not found:
+    if not certificates:
         raise BundleError(problem)
-    return found
+    return certificates
 
 
 def certificate_blocks(pem: bytes) -> Iterator[bytes]:

@@ -32,13 +32,13 @@ class HttpClient:
         self._slots = asyncio.Semaphore(_MAX_CALLS)
 
     async def call(
-        self, request: Request, *, timeout: float, most: int = MAX_RESPONSE_BYTES
+        self, request: Request, *, timeout: float, max_bytes: int = MAX_RESPONSE_BYTES
     ) -> Response:
         """Return the complete response of a server; raises CallError."""
         route, content = request.encode(self._proxy(request))
         try:
             async with asyncio.timeout(timeout), self._slots:
-                return await self._pool.call(route, request.method.encode(), content, most)
+                return await self._pool.call(route, request.method.encode(), content, max_bytes)
         except TimeoutError:
             raise CallError(f"no answer within {timeout:g}s", retryable=True) from None
 

@@ -21,7 +21,7 @@ import orjson
 from fairlead.wire.outgoing.tls import load_pair, trust_by_openssl, unchecked
 
 _MAX_DEPTH = 200
-_STEPS = {
+_DEPTH_CHANGES = {
     **dict.fromkeys(("SequenceStartEvent", "MappingStartEvent"), 1),
     **dict.fromkeys(("SequenceEndEvent", "MappingEndEvent"), -1),
 }
@@ -31,12 +31,12 @@ class ClientConfigError(ValueError):
     """The client configuration is unusable; the text is the reason."""
 
 
-def without_place(error: OSError | ValueError, unsaid: str) -> str:
-    """Return the reason of an error with a file, without details of the library; `unsaid` if the
-    error has none."""
+def error_reason(error: OSError | ValueError, default: str) -> str:
+    """Return the reason of an error with a file, without details of the library; `default` if
+    the error has none."""
     if isinstance(error, ssl.SSLError):
-        return error.reason.replace("_", " ").lower() if error.reason else unsaid
-    return error.strerror or str(error) if isinstance(error, OSError) else unsaid
+        return error.reason.replace("_", " ").lower() if error.reason else default
+    return error.strerror or str(error) if isinstance(error, OSError) else default
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class ClientConfig:
             try:
                 return self.token_file.read_text().strip()
             except (OSError, UnicodeDecodeError) as error:
-                why = without_place(error, "it is not UTF-8 text")
-                raise ClientConfigError(f"cannot read {self.token_file}: {why}") from None
+                reason = error_reason(error, "it is not UTF-8 text")
+                raise ClientConfigError(f"cannot read {self.token_file}: {reason}") from None
         return self.token
 
     def authorization(self) -> str:
@@ -75,7 +75,7 @@ class ClientConfig:
             return f"Basic {base64.b64encode(pair).decode()}"
         return ""
 
-    def show_certificate(self, context: ssl.SSLContext) -> None:
+    def load_certificate(self, context: ssl.SSLContext) -> None:
         """Load the client certificate, if any, into a context."""
         if self.certificate:
             load_pair(context, self.certificate, self.key)
@@ -94,11 +94,11 @@ class ClientConfig:
                 f"{self.server}: the certificate authority holds no usable PEM certificate"
             ) from None
         try:
-            self.show_certificate(context)
+            self.load_certificate(context)
         except (ssl.SSLError, ValueError) as error:
-            why = without_place(error, "they are no usable PEM")
+            reason = error_reason(error, "they are no usable PEM")
             raise ClientConfigError(
-                f"{self.server}: the client certificate and its key cannot be used: {why}"
+                f"{self.server}: the client certificate and its key cannot be used: {reason}"
             ) from None
         return context
 
@@ -164,7 +164,7 @@ def _check_depth(events: Iterable[Any]) -> None:
     """Raise ValueError for nesting so deep that the library would crash the process."""
     depth = 0
     for event in events:
-        depth += _STEPS.get(type(event).__name__, 0)
+        depth += _DEPTH_CHANGES.get(type(event).__name__, 0)
         if depth > _MAX_DEPTH:
             raise ValueError(f"yaml: exceeded max depth of {_MAX_DEPTH}")
 
@@ -208,20 +208,22 @@ def parse_user(user: dict[str, Any], directory: Path) -> ClientConfig:
 
 def parse_client_config(value: dict[str, Any], directory: Path) -> ClientConfig:
     """Return the current context of a parsed file; relative paths start at `directory`."""
-    context = _named(value, "contexts", "context", text_of(value, "current-context"))
-    cluster = _named(value, "clusters", "cluster", text_of(context, "cluster"))
+    context = _entry_content(value, "contexts", "context", text_of(value, "current-context"))
+    cluster = _entry_content(value, "clusters", "cluster", text_of(context, "cluster"))
     user_name = text_of(context, "user")
-    user = _named(value, "users", "user", user_name) if user_name else {}
+    user = _entry_content(value, "users", "user", user_name) if user_name else {}
     return parse_cluster(cluster, directory, credentials(user, user_name, directory))
 
 
-def parse_cluster(cluster: dict[str, Any], directory: Path, proof: ClientConfig) -> ClientConfig:
+def parse_cluster(
+    cluster: dict[str, Any], directory: Path, credentials: ClientConfig
+) -> ClientConfig:
     """Combine the server of a cluster entry with credentials."""
     server = text_of(cluster, "server")
     if not server.startswith(("https://", "http://")):
         raise ClientConfigError(f"the cluster's server {server!r} is not an http or https URL")
     return replace(
-        proof,
+        credentials,
         server=server,
         ca=pem_of(cluster, "certificate-authority", directory),
         insecure=bool(cluster.get("insecure-skip-tls-verify")),
@@ -230,24 +232,24 @@ def parse_cluster(cluster: dict[str, Any], directory: Path, proof: ClientConfig)
     )
 
 
-def _named(value: dict[str, Any], plural: str, singular: str, name: str) -> dict[str, Any]:
+def _entry_content(value: dict[str, Any], plural: str, singular: str, name: str) -> dict[str, Any]:
     """Return the entry of a list such as `clusters` by its name."""
     entries = value.get(plural) or []
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict) and entry.get("name", "") == name:
-            found = entry.get(singular) or {}
-            if isinstance(found, dict):
-                return found
+            content = entry.get(singular) or {}
+            if isinstance(content, dict):
+                return content
     raise ClientConfigError(f"there is no {singular} named {name!r}")
 
 
 def text_of(value: dict[str, Any], key: str) -> str:
-    found = value.get(key)
-    if found is None:
+    text = value.get(key)
+    if text is None:
         return ""
-    if not isinstance(found, str):
+    if not isinstance(text, str):
         raise ClientConfigError(f"{key} must be text")
-    return found
+    return text
 
 
 def pem_of(value: dict[str, Any], key: str, directory: Path) -> bytes:
@@ -281,13 +283,13 @@ class HostCredentials:
         self._users = users or {}
 
     def of(self, host: str, port: int) -> ClientConfig | None:
-        for name in _names(host, str(port)) if self._users else ():
+        for name in _lookup_names(host, str(port)) if self._users else ():
             if name in self._users:
                 return self._users[name]
         return None
 
 
-def _names(host: str, port: str) -> Iterator[str]:
+def _lookup_names(host: str, port: str) -> Iterator[str]:
     """Yield the names under which credentials for a host are looked up, most specific first."""
     targets = [f"{host}:{port}"]
     if port == _DEFAULT_PORT:
@@ -302,20 +304,20 @@ def _names(host: str, port: str) -> Iterator[str]:
 
 def load_host_credentials(path: Path) -> HostCredentials:
     """Read the users of a file; raises ClientConfigError."""
-    listed = read_client_config(path).get("users") or []
-    found: dict[str, ClientConfig] = {}
+    entries = read_client_config(path).get("users") or []
+    users: dict[str, ClientConfig] = {}
     try:
-        if not isinstance(listed, list):
+        if not isinstance(entries, list):
             raise ClientConfigError("users is not a list")
-        for entry in listed:
+        for entry in entries:
             name = entry.get("name") if isinstance(entry, dict) else None
             user = entry.get("user") if isinstance(entry, dict) else None
             if not isinstance(name, str) or not isinstance(user, dict | None):
                 raise ClientConfigError("users has an entry that is not a name and a user")
-            found[name] = credentials(user or {}, name, path.parent)
+            users[name] = credentials(user or {}, name, path.parent)
     except ClientConfigError as error:
         raise ClientConfigError(f"{path}: {error}") from None
-    return HostCredentials(found)
+    return HostCredentials(users)
 
 
 # The proxy configured in the environment.

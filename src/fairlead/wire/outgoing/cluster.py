@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterTarget:
     """A target in the cluster. `agent`: it is a node agent (kubelet), which gets our client
     certificate; with `checked`, its own certificate is verified."""
 
@@ -60,23 +60,26 @@ class ClusterDialer:
         self._unchecked: ssl.SSLContext | None = None
         self.pool = Pool()
 
-    async def attempt(self, place: Place, call: Callable[[Route], Awaitable[T]]) -> T:
-        """Run a call against the first reachable address of a place. Raises NotAllowed, or
-        CallError in the words of a dialer."""
+    async def call_first_reachable(
+        self, target: ClusterTarget, call: Callable[[Route], Awaitable[T]]
+    ) -> T:
+        """Run a call against the first reachable address of a target. Raises NotAllowed, or
+        CallError with the message of a dialer."""
         failure = CallError("there is no address")
-        for address in await self.addresses(place):
+        for address in await self.addresses(target):
             try:
-                tls = self._tls(place)
-                return await call(Route(address, place.port, place.host, tls))
+                tls = self._tls(target)
+                return await call(Route(address, target.port, target.host, tls))
             except CallError as error:
                 failure = error
                 if not error.unreached:
                     raise
         raise failure
 
-    async def open(self, place: Place, path: str) -> Connection:
-        """Send a GET and return once the head of the response has arrived; the caller must give the
-        connection back. Raises as `attempt`. `path` is encoded and may have a query."""
+    async def open(self, target: ClusterTarget, path: str) -> Connection:
+        """Send a GET and return once the head of the response has arrived; the caller must
+        release the connection. Raises as `call_first_reachable`. `path` is encoded and may have a
+        query."""
 
         def get(route: Route) -> Awaitable[Connection]:
             head = encode_head("GET", path.encode(), [(b"host", str(route).encode())])
@@ -84,26 +87,26 @@ class ClusterDialer:
 
         try:
             async with asyncio.timeout(_SECONDS_TO_ANSWER):
-                return await self.attempt(place, get)
+                return await self.call_first_reachable(target, get)
         except TimeoutError:
-            why = f"no answer within {_SECONDS_TO_ANSWER:g}s"
-            raise CallError(why, retryable=True) from None
+            reason = f"no answer within {_SECONDS_TO_ANSWER:g}s"
+            raise CallError(reason, retryable=True) from None
 
-    async def addresses(self, place: Place) -> Sequence[str]:
-        """Resolve a place to allowed addresses. Raises NotAllowed or CallError."""
+    async def addresses(self, target: ClusterTarget) -> Sequence[str]:
+        """Resolve a target to allowed addresses. Raises NotAllowed or CallError."""
         try:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
-                return await self._policy.resolve(place.host, place.port)
+                return await self._policy.resolve(target.host, target.port)
         except TimeoutError:
-            raise CallError(f"dial tcp: lookup {place.host}: i/o timeout") from None
+            raise CallError(f"dial tcp: lookup {target.host}: i/o timeout") from None
         except OSError:
-            raise CallError(f"dial tcp: lookup {place.host}: no such host") from None
+            raise CallError(f"dial tcp: lookup {target.host}: no such host") from None
 
-    def _tls(self, place: Place) -> ssl.SSLContext | None:
-        if place.scheme != "https":
+    def _tls(self, target: ClusterTarget) -> ssl.SSLContext | None:
+        if target.scheme != "https":
             return None
-        agent_tls = self._agent_tls if place.checked else self._trusting_tls
-        if place.agent and agent_tls is not None:
+        agent_tls = self._agent_tls if target.checked else self._trusting_tls
+        if target.agent and agent_tls is not None:
             return agent_tls
         if self._unchecked is None:
             self._unchecked = unchecked()

@@ -23,9 +23,9 @@ from fairlead.wire.outgoing.response import CallError, Decompressor, Header, Los
 SWITCHING_PROTOCOLS = 101
 _MAX_HEAD = 64 * 1024
 _MAX_INTERIM = 100  # interim responses (1xx) before the final one
-_MAX_BESIDE = 64 * 1024  # bytes of a body outside of its content: chunk sizes, trailers
+_MAX_OVERHEAD = 64 * 1024  # bytes of a body outside of its content: chunk sizes, trailers
 _CHUNK_OVERHEAD = 16  # bytes per part of a body that are not counted
-_MAX_HELD = 256 * 1024  # the size of a read: a reader that keeps up never pauses the transport
+_MAX_BUFFERED = 256 * 1024  # the size of a read: a reader that keeps up never pauses the transport
 _SLICE = 16 * 1024  # parsed at once of a chunked body
 _MAX_PIECES = 256  # of a chunked body; the rest of a body in tiny chunks is parsed later
 _VERSION = b"HTTP/1."
@@ -44,7 +44,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, on_end: Callable[[Connection], None]) -> None:
         self._on_end = on_end
         self._transport: asyncio.Transport | None = None
-        self._full: asyncio.Future[None] | None = None
+        self._drain_waiter: asyncio.Future[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._paused = False
         self._in_slices = b""  # rest of a body that is parsed in slices
@@ -59,7 +59,7 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._head = b""
         self._pieces: list[bytes] = []
-        self._held = self._beside = 0
+        self._buffered_bytes = self._overhead_bytes = 0
         self._failure: Callable[[], Exception] | None = None  # factory: raised ones refer to us
         self._head_done = self._keeps_alive = self._has_switched = False
         self._ends_with_connection = True
@@ -87,8 +87,8 @@ class Connection(asyncio.Protocol):
         if self._transport is None or not self.is_open:
             raise Lost("EOF")
         self._transport.write(piece)
-        while self._full is not None:
-            await asyncio.shield(self._full)
+        while self._drain_waiter is not None:
+            await asyncio.shield(self._drain_waiter)
             if not self.is_open:
                 raise Lost("EOF")
 
@@ -109,7 +109,7 @@ class Connection(asyncio.Protocol):
             if self._failure is not None:
                 raise self._failure()
             await self._wait()
-        pieces, self._pieces, self._held = self._pieces, [], 0
+        pieces, self._pieces, self._buffered_bytes = self._pieces, [], 0
         self._resume_reading()
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -122,16 +122,16 @@ class Connection(asyncio.Protocol):
         if decompressor:
             decompressor.finish()
 
-    async def read_all(self, most: int) -> bytes:
-        """Return the whole body, decompressed; raises CallError if it is longer than `most`
+    async def read_all(self, max_bytes: int) -> bytes:
+        """Return the whole body, decompressed; raises CallError if it is longer than `max_bytes`
         bytes."""
         decompressor = self._decompressor()
         parts, size = [], 0
         while piece := await self.read():
             for part in decompressor.decompress(piece) if decompressor else (piece,):
                 size += len(part)
-                if size > most:
-                    raise CallError(f"the answer is longer than {most} bytes", self.status)
+                if size > max_bytes:
+                    raise CallError(f"the answer is longer than {max_bytes} bytes", self.status)
                 parts.append(part)
         if decompressor:
             decompressor.finish()
@@ -156,15 +156,15 @@ class Connection(asyncio.Protocol):
         """Whether another request can follow on this connection."""
         return self.is_open and self.complete and self._keeps_alive and not self._in_slices
 
-    def is_quiet(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether an idle connection is usable: open, and without unread input such as an EOF."""
         if not self.is_open or self._transport is None or self._transport.is_closing():
             return False
-        found: socket.socket | None = self._transport.get_extra_info("socket")
-        if found is None or found.fileno() < 0:
+        tcp_socket: socket.socket | None = self._transport.get_extra_info("socket")
+        if tcp_socket is None or tcp_socket.fileno() < 0:
             return False
         poll = select.poll()
-        poll.register(found.fileno(), select.POLLIN)
+        poll.register(tcp_socket.fileno(), select.POLLIN)
         return not poll.poll(0)
 
     async def _wait(self) -> None:
@@ -196,13 +196,13 @@ class Connection(asyncio.Protocol):
         _keep_alive(transport.get_extra_info("socket"))
 
     def pause_writing(self) -> None:
-        if self._full is None:
-            self._full = asyncio.get_running_loop().create_future()
+        if self._drain_waiter is None:
+            self._drain_waiter = asyncio.get_running_loop().create_future()
 
     def resume_writing(self) -> None:
-        full, self._full = self._full, None
-        if full is not None and not full.done():
-            full.set_result(None)
+        waiter, self._drain_waiter = self._drain_waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     def data_received(self, data: bytes) -> None:
         if not self._has_started or self.complete:
@@ -227,7 +227,7 @@ class Connection(asyncio.Protocol):
                 self._parse_body(data)
         except httptools.HttpParserError as error:
             self._fail(f"malformed HTTP response: {error}")
-        if self._held > _MAX_HELD or self._in_slices:
+        if self._buffered_bytes > _MAX_BUFFERED or self._in_slices:
             self._pause_reading()
         self._wake()
 
@@ -252,14 +252,14 @@ class Connection(asyncio.Protocol):
         if not data or self._failure is not None:
             return
         self._parse(data)
-        if not self._in_slices and self._held <= _MAX_HELD:
+        if not self._in_slices and self._buffered_bytes <= _MAX_BUFFERED:
             self._resume_reading()
 
     def _parse_head(self, data: bytes) -> bytes:
         """Add to the head; returns the bytes behind it once it is complete."""
-        seen = max(len(self._head) - 3, 0)
+        searched = max(len(self._head) - 3, 0)
         self._head += data
-        end = self._head.find(_END_OF_HEAD, seen)
+        end = self._head.find(_END_OF_HEAD, searched)
         size = end + 4 if end >= 0 else len(self._head)
         if size > _MAX_HEAD or self._interim > _MAX_INTERIM:
             self._fail("the head of the answer is too long")
@@ -303,15 +303,15 @@ class Connection(asyncio.Protocol):
         if self.complete:
             self._keeps_alive = False  # more than announced
             return
-        self._beside += len(data)
+        self._overhead_bytes += len(data)
         self._parser.feed_data(data)
-        if self._beside > _MAX_BESIDE:
+        if self._overhead_bytes > _MAX_OVERHEAD:
             self._fail("the answer has too much beside its content")
-        self._beside = max(self._beside, 0)
+        self._overhead_bytes = max(self._overhead_bytes, 0)
 
     def _add_piece(self, piece: bytes) -> None:
         self._pieces.append(piece)
-        self._held += len(piece)
+        self._buffered_bytes += len(piece)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = False
@@ -319,11 +319,11 @@ class Connection(asyncio.Protocol):
         self._parse_rest()
         if self._has_started and not self.complete and self._failure is None:
             if not self._head_done:
-                self._failure = _cut_off if self._head else partial(Lost, _why_lost(error))
+                self._failure = _truncated if self._head else partial(Lost, _loss_reason(error))
             elif self._ends_with_connection and error is None:
                 self.complete = True
             else:
-                self._failure = _cut_off
+                self._failure = _truncated
         del self._parser  # breaks the reference cycle
         self._wake()
         self._on_end(self)
@@ -351,7 +351,7 @@ class Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         if self.complete:
             return  # of an unsolicited second response
-        self._beside -= len(body) + _CHUNK_OVERHEAD
+        self._overhead_bytes -= len(body) + _CHUNK_OVERHEAD
         self._add_piece(body)
 
     def on_message_complete(self) -> None:
@@ -369,7 +369,7 @@ class Connection(asyncio.Protocol):
         transport = self.detach()
         transport.set_protocol(successor)
         successor.connection_made(transport)
-        if self._full is not None:
+        if self._drain_waiter is not None:
             successor.pause_writing()
         for piece in pieces:
             successor.data_received(piece)
@@ -386,8 +386,8 @@ class Connection(asyncio.Protocol):
         self._on_end(self)
         return transport
 
-    def _fail(self, why: str) -> None:
-        self._failure = partial(CallError, why)
+    def _fail(self, reason: str) -> None:
+        self._failure = partial(CallError, reason)
         self.abort()
 
     def close(self) -> None:
@@ -402,11 +402,11 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
 
-def _cut_off() -> CallError:
+def _truncated() -> CallError:
     return CallError("unexpected EOF", retryable=True)
 
 
-def _why_lost(error: Exception | None) -> str:
+def _loss_reason(error: Exception | None) -> str:
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()
     return "EOF"

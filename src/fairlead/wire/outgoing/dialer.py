@@ -29,15 +29,15 @@ async def dial(route: Route, protocol: Callable[[], P], seconds: float = SECONDS
     """Connect to the first address of a route that accepts; raises CallError."""
     try:
         async with asyncio.timeout(seconds):
-            return await (_through_proxy if route.proxy else _directly)(route, protocol)
+            return await (_dial_proxy if route.proxy else _dial_direct)(route, protocol)
     except TimeoutError:
-        why = f"dial tcp {route}: i/o timeout"
-        raise CallError(why, retryable=True, unreached=True) from None
+        reason = f"dial tcp {route}: i/o timeout"
+        raise CallError(reason, retryable=True, unreached=True) from None
 
 
-async def _directly(route: Route, protocol: Callable[[], P]) -> P:
-    why = f"dial tcp: lookup {route.host}: no such host"
-    failure = CallError(why, retryable=True, unreached=True)
+async def _dial_direct(route: Route, protocol: Callable[[], P]) -> P:
+    reason = f"dial tcp: lookup {route.host}: no such host"
+    failure = CallError(reason, retryable=True, unreached=True)
     for address in await _addresses(route):
         try:
             return await _connect(route._replace(host=address), protocol)
@@ -50,16 +50,16 @@ async def _connect(route: Route, protocol: Callable[[], P]) -> P:
     loop = asyncio.get_running_loop()
     try:
         if route.tls is None:
-            _, made = await loop.create_connection(protocol, route.host, route.port)
-            return made
+            _, connection = await loop.create_connection(protocol, route.host, route.port)
+            return connection
         tcp, _ = await loop.create_connection(asyncio.Protocol, route.host, route.port)
-        made = protocol()
-        await secure(tcp, made, route.tls, route.name, _SECONDS_TO_PART)
+        connection = protocol()
+        await secure(tcp, connection, route.tls, route.name, _SECONDS_TO_PART)
     except TimeoutError:
         raise
     except OSError as error:  # includes SSLError
-        raise _unreached(route, error) from None
-    return made
+        raise _dial_error(route, error) from None
+    return connection
 
 
 async def _addresses(route: Route) -> list[str]:
@@ -75,7 +75,7 @@ async def _addresses(route: Route) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
-def _unreached(route: Route, error: OSError) -> CallError:
+def _dial_error(route: Route, error: OSError) -> CallError:
     """Convert a connection failure to the message that clients know."""
     if isinstance(error, Untrusted):
         return CallError(str(error))
@@ -86,15 +86,15 @@ def _unreached(route: Route, error: OSError) -> CallError:
             return CallError("http: server gave HTTP response to HTTPS client")
         return CallError(f"tls: {error.reason or error}", retryable=True)
     if error.errno:
-        why = os.strerror(error.errno).lower()
-        return CallError(f"dial tcp {route}: connect: {why}", retryable=True, unreached=True)
+        reason = os.strerror(error.errno).lower()
+        return CallError(f"dial tcp {route}: connect: {reason}", retryable=True, unreached=True)
     return CallError(f"dial tcp {route}: {error}", retryable=True, unreached=True)
 
 
 # Proxies
 
 
-async def _through_proxy(route: Route, protocol: Callable[[], P]) -> P:
+async def _dial_proxy(route: Route, protocol: Callable[[], P]) -> P:
     """Connect through a CONNECT tunnel."""
     proxy, authorization = parse_proxy(route.proxy)
     tunnel = await _connect_proxy(proxy)
@@ -102,21 +102,21 @@ async def _through_proxy(route: Route, protocol: Callable[[], P]) -> P:
     headers: list[Header] = [(b"host", address)]
     if authorization:
         headers.append((b"proxy-authorization", authorization.encode()))
-    made = protocol()
+    connection = protocol()
     try:
         tunnel.start(b"CONNECT", encode_head("CONNECT", address, headers))
-        await _read_connected(tunnel)
+        await _read_connect_response(tunnel)
         if route.tls is None:
-            tunnel.hand_over(made)
+            tunnel.hand_over(connection)
         else:
-            await secure(tunnel.detach(), made, route.tls, route.name, _SECONDS_TO_PART)
+            await secure(tunnel.detach(), connection, route.tls, route.name, _SECONDS_TO_PART)
     except TimeoutError:
         raise
     except OSError as error:
-        raise _unreached(route, error) from None
+        raise _dial_error(route, error) from None
     finally:
         tunnel.abort()  # has no effect once the transport belongs to another protocol
-    return made
+    return connection
 
 
 async def _connect_proxy(proxy: Route) -> Connection:
@@ -129,14 +129,14 @@ async def _connect_proxy(proxy: Route) -> Connection:
     except TimeoutError:
         raise
     except (socket.gaierror, UnicodeError):
-        why = f"proxyconnect tcp: dial tcp: lookup {proxy.host}: no such host"
-        raise CallError(why, retryable=True, unreached=True) from None
+        reason = f"proxyconnect tcp: dial tcp: lookup {proxy.host}: no such host"
+        raise CallError(reason, retryable=True, unreached=True) from None
     except OSError as error:
-        raise _unreached(proxy, error).of("proxyconnect tcp") from None
+        raise _dial_error(proxy, error).of("proxyconnect tcp") from None
     return connection
 
 
-async def _read_connected(tunnel: Connection) -> None:
+async def _read_connect_response(tunnel: Connection) -> None:
     """Read the proxy's response to CONNECT; raises CallError unless it is a success."""
     try:
         await tunnel.read_head()

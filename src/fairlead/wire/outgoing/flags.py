@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairlead.wire.outgoing.addresses import AddressPolicy, parse_allowed
 from fairlead.wire.outgoing.certificates import BundleError
-from fairlead.wire.outgoing.client_config import without_place
+from fairlead.wire.outgoing.client_config import error_reason
 from fairlead.wire.outgoing.cluster import ClusterDialer
 from fairlead.wire.outgoing.handshake import trusting
 from fairlead.wire.outgoing.tls import unchecked
@@ -83,12 +83,12 @@ def _agent_tls(options: argparse.Namespace, authority: Path | None) -> ssl.SSLCo
     try:
         context = trusting(authority.read_bytes()) if authority is not None else unchecked()
     except (OSError, BundleError) as error:
-        why = without_place(error, "holds nothing usable")
-        raise ReachError(f"--kubelet-certificate-authority {authority}: {why}") from None
+        reason = error_reason(error, "holds nothing usable")
+        raise ReachError(f"--kubelet-certificate-authority {authority}: {reason}") from None
     if certificate is not None and key is not None:
         try:
             context.load_cert_chain(certificate, key)
         except OSError as error:
-            why = without_place(error, "holds nothing usable")
-            raise ReachError(f"--kubelet-client-certificate {certificate}: {why}") from None
+            reason = error_reason(error, "holds nothing usable")
+            raise ReachError(f"--kubelet-client-certificate {certificate}: {reason}") from None
     return context

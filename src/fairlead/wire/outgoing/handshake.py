@@ -90,27 +90,29 @@ class _Session(ssl.SSLObject):
 
     def do_handshake(self) -> None:
         """Continue the handshake; verifies the server's certificate before any further output."""
-        self._take_in()
+        self._read_incoming()
         try:
             self._connection.do_handshake()
         except SSL.WantReadError:
             self._verify(self._connection.get_peer_cert_chain())
-            self._give_out()
+            self._write_outgoing()
             raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ, "handshake") from None
         except SSL.Error as error:
-            self._give_out()
+            self._write_outgoing()
             raise _translated(error) from None
         self._verify(self._connection.get_peer_cert_chain() or [])
-        self._give_out()
+        self._write_outgoing()
 
     def _verify(self, chain: list[X509] | None) -> None:
         if chain is None or self._is_trusted:
             return
-        self._trust.check([dump_certificate(FILETYPE_ASN1, one) for one in chain], self._name)
+        self._trust.check(
+            [dump_certificate(FILETYPE_ASN1, certificate) for certificate in chain], self._name
+        )
         self._is_trusted = True
 
     def read(self, len: int = 1024, buffer: Any = None) -> Any:
-        self._take_in()
+        self._read_incoming()
         try:
             if buffer is not None:
                 return self._connection.recv_into(buffer, len)
@@ -124,7 +126,7 @@ class _Session(ssl.SSLObject):
         except SSL.Error as error:
             raise _translated(error) from None
         finally:
-            self._give_out()
+            self._write_outgoing()
 
     def write(self, data: Any) -> int:
         try:
@@ -134,11 +136,11 @@ class _Session(ssl.SSLObject):
         except SSL.Error as error:
             raise _translated(error) from None
         finally:
-            self._give_out()
+            self._write_outgoing()
 
     def unwrap(self) -> None:
         """Send close_notify and wait for the peer's."""
-        self._take_in()
+        self._read_incoming()
         try:
             is_over = self._connection.shutdown()
         except SSL.WantReadError:
@@ -146,7 +148,7 @@ class _Session(ssl.SSLObject):
         except SSL.Error as error:
             raise _translated(error) from None
         finally:
-            self._give_out()
+            self._write_outgoing()
         if not is_over:
             raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ, "unwrap")
 
@@ -166,12 +168,12 @@ class _Session(ssl.SSLObject):
     def compression(self) -> None:
         return None
 
-    def _take_in(self) -> None:
+    def _read_incoming(self) -> None:
         if self._incoming.pending:
             self._connection.bio_write(self._incoming.read())
             self._has_more = True
 
-    def _give_out(self) -> None:
+    def _write_outgoing(self) -> None:
         try:
             while True:
                 self._outgoing.write(self._connection.bio_read(_PIECE))
@@ -191,6 +193,6 @@ def _translated(error: SSL.Error) -> ssl.SSLError:
     """Convert a pyOpenSSL error to one of the standard library."""
     queue = error.args[0] if error.args and isinstance(error.args[0], list) else []
     reason = queue[-1][-1] if queue else str(error) or "EOF"
-    made = ssl.SSLError(ssl.SSL_ERROR_SSL, reason)
-    made.reason = reason.upper().replace(" ", "_")
-    return made
+    translated = ssl.SSLError(ssl.SSL_ERROR_SSL, reason)
+    translated.reason = reason.upper().replace(" ", "_")
+    return translated

@@ -37,11 +37,11 @@ class JsonPoster:
 
     async def post(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:
         """Make one call and return the parsed answer; raises CallError."""
-        return await self._post(body, timeout, _object)
+        return await self._post(body, timeout, _checked_object)
 
-    async def tell(self, body: dict[str, Any], timeout: float) -> None:
+    async def send(self, body: dict[str, Any], timeout: float) -> None:
         """Make one call and ignore the content of a successful answer; raises CallError."""
-        await self._post(body, timeout, _successful)
+        await self._post(body, timeout, _checked_content)
 
     async def _post(
         self, body: dict[str, Any], timeout: float, read: Callable[[Response], Answer]
@@ -57,17 +57,17 @@ class JsonPoster:
         except CallError as error:
             raise error.of(f"Post {config.server!r}") from None
 
-    async def post_patiently(
+    async def post_with_retries(
         self, body: dict[str, Any], timeout: float, first_pause: float = _FIRST_PAUSE
     ) -> dict[str, Any]:
         """As `post`, with retries after retryable errors."""
-        return await _patiently(lambda: self.post(body, timeout), first_pause)
+        return await _with_retries(lambda: self.post(body, timeout), first_pause)
 
-    async def tell_patiently(
+    async def send_with_retries(
         self, body: dict[str, Any], timeout: float, first_pause: float = _FIRST_PAUSE
     ) -> None:
-        """As `tell`, with retries after retryable errors."""
-        await _patiently(lambda: self.tell(body, timeout), first_pause)
+        """As `send`, with retries after retryable errors."""
+        await _with_retries(lambda: self.send(body, timeout), first_pause)
 
     def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", "accept": "application/json"}
@@ -80,7 +80,7 @@ class JsonPoster:
         await self._client.close()
 
 
-async def _patiently(call: Callable[[], Awaitable[Answer]], first_pause: float) -> Answer:
+async def _with_retries(call: Callable[[], Awaitable[Answer]], first_pause: float) -> Answer:
     pause = first_pause
     for _ in range(_ATTEMPTS - 1):
         try:
@@ -96,10 +96,12 @@ async def _patiently(call: Callable[[], Awaitable[Answer]], first_pause: float) 
 class Documents:
     """Fetches published documents over HTTPS, through the proxy of the environment."""
 
-    def __init__(self, tls: ssl.SSLContext, timeout: float, most: int = MAX_RESPONSE_BYTES) -> None:
+    def __init__(
+        self, tls: ssl.SSLContext, timeout: float, max_bytes: int = MAX_RESPONSE_BYTES
+    ) -> None:
         self._tls = tls
         self._timeout = timeout
-        self._most = most
+        self._max_bytes = max_bytes
         self._client = HttpClient(proxy_for=proxy_of_environment)
 
     async def get(self, url: str, accept: str = "application/json", token: str = "") -> bytes:
@@ -111,34 +113,34 @@ class Documents:
             headers["authorization"] = f"Bearer {token}"
         try:
             request = Request("GET", url, headers, tls=self._tls)
-            return _successful(
-                await self._client.call(request, timeout=self._timeout, most=self._most)
+            return _checked_content(
+                await self._client.call(request, timeout=self._timeout, max_bytes=self._max_bytes)
             )
         except CallError as error:
             raise error.of(url) from None
 
     async def get_json(self, url: str) -> dict[str, Any]:
-        return _parsed(await self.get(url), url)
+        return _parse_object(await self.get(url), url)
 
     async def close(self) -> None:
         await self._client.close()
 
 
-def _successful(response: Response) -> bytes:
+def _checked_content(response: Response) -> bytes:
     status = response.status
     if not 200 <= status < 300:
-        shown = response.content[:_MAX_SHOWN_BYTES].decode(errors="replace").strip()
+        text = response.content[:_MAX_SHOWN_BYTES].decode(errors="replace").strip()
         retryable = status == 429 or status >= 500
-        raise CallError(f"answered {status}", status, said=shown, retryable=retryable)
+        raise CallError(f"answered {status}", status, response_text=text, retryable=retryable)
     return response.content
 
 
-def _object(response: Response) -> dict[str, Any]:
-    return _parsed(_successful(response))
+def _checked_object(response: Response) -> dict[str, Any]:
+    return _parse_object(_checked_content(response))
 
 
-def _parsed(content: bytes, where: str = "") -> dict[str, Any]:
-    prefix = f"{where}: " if where else ""
+def _parse_object(content: bytes, source: str = "") -> dict[str, Any]:
+    prefix = f"{source}: " if source else ""
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:

@@ -17,7 +17,7 @@ _SAFE = (b"GET", b"HEAD", b"OPTIONS")  # methods that can be repeated
 
 class Pool:
     """Connections by route; callers limit their own concurrency. Used on one event loop; callers
-    return each connection with `give_back` or abort it."""
+    return each connection with `release` or abort it."""
 
     def __init__(self, seconds_to_connect: float = SECONDS_TO_CONNECT) -> None:
         self._seconds_to_connect = seconds_to_connect
@@ -27,16 +27,16 @@ class Pool:
         self._closed = False
 
     async def call(
-        self, route: Route, method: bytes, content: bytes, most: int = MAX_RESPONSE_BYTES
+        self, route: Route, method: bytes, content: bytes, max_bytes: int = MAX_RESPONSE_BYTES
     ) -> Response:
         """Send an encoded request, with its head, and return the whole response; raises
         CallError."""
         connection = await self.request(route, method, content)
         try:
-            body = await connection.read_all(most)
+            body = await connection.read_all(max_bytes)
             return Response(connection.status, body, tuple(connection.headers))
         finally:
-            self.give_back(connection)
+            self.release(connection)
 
     async def request(
         self, route: Route, method: bytes, content: bytes, *, upgrades: bool = False
@@ -54,54 +54,57 @@ class Pool:
 
     def idle(self, route: Route) -> Connection | None:
         """Return an idle connection that the peer has not closed, or None."""
-        waiting = self._idle.get(route)
-        while waiting:
-            connection = waiting.pop()
-            if connection.is_quiet():
+        idle = self._idle.get(route)
+        while idle:
+            connection = idle.pop()
+            if connection.is_usable():
                 return connection
             connection.abort()
         return None
 
     async def connect(self, route: Route) -> Connection:
         """Open a connection; raises CallError."""
-        connection = await dial(route, lambda: Connection(self._ended), self._seconds_to_connect)
+        connection = await dial(
+            route, lambda: Connection(self._connection_ended), self._seconds_to_connect
+        )
         self._open[connection] = route
         return connection
 
-    def give_back(self, connection: Connection) -> None:
+    def release(self, connection: Connection) -> None:
         """Return a connection to the pool if it is reusable, else abort it."""
         route = self._open.get(connection)
-        waiting = self._idle.setdefault(route, []) if route is not None else []
-        if self._closed or not connection.is_reusable or len(waiting) >= _MAX_IDLE:
+        idle = self._idle.setdefault(route, []) if route is not None else []
+        if self._closed or not connection.is_reusable or len(idle) >= _MAX_IDLE:
             connection.abort()
             return
         connection.idle_since = monotonic()
-        waiting.append(connection)
-        self._sweep_later()
+        idle.append(connection)
+        self._schedule_sweep()
 
-    def _ended(self, connection: Connection) -> None:
+    def _connection_ended(self, connection: Connection) -> None:
         route = self._open.pop(connection, None)
-        waiting = self._idle.get(route) if route is not None else None
-        if waiting is not None and connection in waiting:
-            waiting.remove(connection)
+        idle = self._idle.get(route) if route is not None else None
+        if idle is not None and connection in idle:
+            idle.remove(connection)
 
-    def _sweep_later(self) -> None:
+    def _schedule_sweep(self) -> None:
         if self._sweep is None:
             loop = asyncio.get_running_loop()
-            self._sweep = loop.call_later(_SECONDS_IDLE, self._sweep_now)
+            self._sweep = loop.call_later(_SECONDS_IDLE, self._close_idle)
 
-    def _sweep_now(self) -> None:
+    def _close_idle(self) -> None:
         """Close what has been idle for long."""
         self._sweep = None
         since = monotonic() - _SECONDS_IDLE
-        for route, waiting in list(self._idle.items()):
-            for connection in [one for one in waiting if one.idle_since <= since]:
-                waiting.remove(connection)
+        for route, idle in list(self._idle.items()):
+            expired = [connection for connection in idle if connection.idle_since <= since]
+            for connection in expired:
+                idle.remove(connection)
                 connection.close()
-            if not waiting:
+            if not idle:
                 del self._idle[route]
         if self._idle:
-            self._sweep_later()
+            self._schedule_sweep()
 
     def retire(self) -> None:
         """Close idle connections and keep no more; requests in progress continue."""
@@ -109,8 +112,8 @@ class Pool:
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
-        for waiting in self._idle.values():
-            for connection in waiting:
+        for idle in self._idle.values():
+            for connection in idle:
                 connection.close()
         self._idle.clear()
 

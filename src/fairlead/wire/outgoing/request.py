@@ -60,12 +60,12 @@ def parse_proxy(url: str) -> tuple[Route, str]:
         tls = trust_by_openssl(b"") if parts.scheme == "https" else None
         return parse_route(url, tls), _basic_authorization(parts)
     except ValueError:
-        shown = url.rpartition("@")[2]  # without the password
+        public_url = url.rpartition("@")[2]  # without the password
         if url.startswith("socks"):
-            why = f"proxies that speak SOCKS are not supported: {shown}"
+            reason = f"proxies that speak SOCKS are not supported: {public_url}"
         else:
-            why = f"the proxy {shown!r} is not an http or https URL"
-        raise CallError(why, unreached=True) from None
+            reason = f"the proxy {public_url!r} is not an http or https URL"
+        raise CallError(reason, unreached=True) from None
 
 
 def _host(parts: SplitResult) -> str:
@@ -82,8 +82,8 @@ def _basic_authorization(parts: SplitResult) -> str:
 def encode_head(method: str, target: bytes, headers: Iterable[Header]) -> bytes:
     """Encode the head of a request with its empty line. Bytes of the target that are invalid in a
     request line are percent-encoded."""
-    visible = _NOT_VISIBLE.sub(lambda found: b"%%%02X" % found[0][0], target)
-    lines = [b"%b %b HTTP/1.1\r\n" % (method.encode(), visible)]
+    encoded_target = _NOT_VISIBLE.sub(lambda match: b"%%%02X" % match[0][0], target)
+    lines = [b"%b %b HTTP/1.1\r\n" % (method.encode(), encoded_target)]
     lines += (b"%b: %b\r\n" % header for header in headers)
     return b"".join([*lines, b"\r\n"])
 

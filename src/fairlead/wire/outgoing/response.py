@@ -35,31 +35,31 @@ WORDS = {
 
 class CallError(Exception):
     """A failed call. `code` is the HTTP status, 0 without a response; `retryable`: the same call
-    may succeed later; `unreached`: no connection was made. `said` is text from the other server;
-    `brief`, for logs, is the message without it."""
+    may succeed later; `unreached`: no connection was made. `response_text` is text from the other
+    server; `brief`, for logs, is the message without it."""
 
     def __init__(
         self,
         brief: str,
         code: int = 0,
         *,
-        said: str = "",
+        response_text: str = "",
         retryable: bool = False,
         unreached: bool = False,
     ) -> None:
-        super().__init__(f"{brief}: {said}" if said else brief)
+        super().__init__(f"{brief}: {response_text}" if response_text else brief)
         self.brief = brief
-        self.said = said
+        self.response_text = response_text
         self.code = code
         self.retryable = retryable
         self.unreached = unreached
 
-    def of(self, what: str) -> CallError:
+    def of(self, description: str) -> CallError:
         """Return a copy with a description of the call in front."""
         return CallError(
-            f"{what}: {self.brief}",
+            f"{description}: {self.brief}",
             self.code,
-            said=self.said,
+            response_text=self.response_text,
             retryable=self.retryable,
             unreached=self.unreached,
         )
@@ -68,8 +68,8 @@ class CallError(Exception):
 class Lost(CallError):
     """The connection ended before a response began."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(why, retryable=True)
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, retryable=True)
 
 
 @dataclass(slots=True)
@@ -121,8 +121,8 @@ def _error_message(response: Response) -> str:
     if response.status == 403:
         return text
     if response.status >= 500:
-        shown = json.dumps(text, ensure_ascii=False)
-        return f"an error on the server ({shown}) has prevented the request from succeeding"
+        quoted = json.dumps(text, ensure_ascii=False)
+        return f"an error on the server ({quoted}) has prevented the request from succeeding"
     return (
         f"the server responded with the status code {response.status} but did not return more"
         " information"

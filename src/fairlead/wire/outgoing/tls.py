@@ -19,9 +19,9 @@ _OWN_FILES = "/proc/self/fd"
 class Untrusted(ssl.SSLCertVerificationError):
     """The certificate is not trusted. The message is that of a client of the reference."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(1, why)
-        self.verify_code, self.verify_message = 1, why
+    def __init__(self, reason: str) -> None:
+        super().__init__(1, reason)
+        self.verify_code, self.verify_message = 1, reason
 
 
 def trust_by_openssl(bundle: bytes) -> ssl.SSLContext:
@@ -34,10 +34,10 @@ def trust_by_openssl(bundle: bytes) -> ssl.SSLContext:
 
 def unchecked() -> ssl.SSLContext:
     """Create a context that accepts any certificate."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.check_hostname = False
-    made.verify_mode = ssl.CERT_NONE
-    return made
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
@@ -58,10 +58,10 @@ def _private_file(content: bytes) -> Iterator[str]:
         return
     import tempfile
 
-    with tempfile.NamedTemporaryFile() as named:
-        named.write(content)
-        named.flush()
-        yield named.name
+    with tempfile.NamedTemporaryFile() as temporary:
+        temporary.write(content)
+        temporary.flush()
+        yield temporary.name
 
 
 class Secured(asyncio.Transport):
@@ -118,12 +118,12 @@ async def secure(
     Untrusted."""
     loop = asyncio.get_running_loop()
     try:
-        made = await loop.start_tls(
+        transport = await loop.start_tls(
             tcp, protocol, context, server_hostname=name, ssl_shutdown_timeout=seconds_to_part
         )
     except BaseException:
         tcp.abort()
         raise
-    if made is None:
+    if transport is None:
         raise ConnectionResetError
-    protocol.connection_made(Secured(tcp, made))
+    protocol.connection_made(Secured(tcp, transport))

@@ -103,11 +103,11 @@ def _system_trust(file: str | None, directory: str | None) -> Trust:
     for path in files:
         with suppress(OSError):
             contents.update(dict.fromkeys(certificate_blocks(path.read_bytes())))
-    found = []
+    certificates = []
     for der in contents:
         with suppress(ValueError):
-            found.append(Certificate(der))
-    return Trust(found)
+            certificates.append(Certificate(der))
+    return Trust(certificates)
 
 
 def system_trust() -> Trust:
@@ -120,29 +120,29 @@ class Trust:
     """A set of anchors: trusted certificates."""
 
     def __init__(self, anchors: Iterable[Certificate]) -> None:
-        self._known: dict[bytes, Certificate] = {one.der: one for one in anchors}
-        self._by_subject = _by_subject(self._known.values())
+        self._by_der: dict[bytes, Certificate] = {anchor.der: anchor for anchor in anchors}
+        self._by_subject = _by_subject(self._by_der.values())
 
-    def check(self, sent: Sequence[bytes], name: str, now: datetime | None = None) -> None:
+    def check(self, chain: Sequence[bytes], name: str, now: datetime | None = None) -> None:
         """Verify a server's chain (DER, its own certificate first) for a name. Raises Untrusted."""
         try:
-            leaf, *others = [Certificate(der) for der in sent]
+            leaf, *intermediates = [Certificate(der) for der in chain]
         except ValueError as error:
-            why = f"tls: failed to parse certificate from server: {error}"
-            raise Untrusted(why) from None
-        search = _Search(self._by_subject, _by_subject(others), now or datetime.now(UTC))
+            reason = f"tls: failed to parse certificate from server: {error}"
+            raise Untrusted(reason) from None
+        search = _Search(self._by_subject, _by_subject(intermediates), now or datetime.now(UTC))
         search.check_valid(leaf, ())
         _check_name(leaf, name)
-        paths = [(leaf,)] if leaf.der in self._known else search.paths((leaf,))
+        paths = [(leaf,)] if leaf.der in self._by_der else search.paths((leaf,))
         if not any(_is_for_servers(path) for path in paths):
             raise Untrusted(_WRONG_USAGE)
 
 
 def _by_subject(certificates: Iterable[Certificate]) -> dict[bytes, list[Certificate]]:
-    found: dict[bytes, list[Certificate]] = {}
-    for one in certificates:
-        found.setdefault(one.subject, []).append(one)
-    return found
+    by_subject: dict[bytes, list[Certificate]] = {}
+    for certificate in certificates:
+        by_subject.setdefault(certificate.subject, []).append(certificate)
+    return by_subject
 
 
 _Path = tuple[Certificate, ...]
@@ -165,11 +165,11 @@ class _Search:
     def paths(self, path: _Path) -> list[_Path]:
         """Return all continuations of a path that end at an anchor; raises Untrusted if there are
         none."""
-        found: list[_Path] = []
+        paths: list[_Path] = []
         failure: Untrusted | None = None
         hint = ""
         for candidate, is_anchor in self._issuers(path[-1]):
-            if any(candidate.is_like(known) for known in path):
+            if any(candidate.has_same_identity(earlier) for earlier in path):
                 continue
             self._checks += 1
             if self._checks > _MAX_SIGNATURE_CHECKS:
@@ -184,32 +184,32 @@ class _Search:
                 continue
             try:
                 self.check_valid(candidate, path, must_be_authority=not is_anchor)
-                longer = (*path, candidate)
-                found += [longer] if is_anchor else self.paths(longer)
+                extended = (*path, candidate)
+                paths += [extended] if is_anchor else self.paths(extended)
             except Untrusted as error:
                 failure = error
-        if not found:
+        if not paths:
             raise failure or Untrusted(_UNKNOWN_AUTHORITY + hint)
-        return found
+        return paths
 
     def _issuers(self, child: Certificate) -> Iterator[tuple[Certificate, bool]]:
         """Yield possible issuers of a certificate, the likeliest first, and whether each is an
         anchor."""
 
-        def unlikely(one: Certificate) -> int:
-            if one.key_id == child.issuer_key_id:
+        def unlikely(issuer: Certificate) -> int:
+            if issuer.key_id == child.issuer_key_id:
                 return 0
-            return 1 if not one.key_id or not child.issuer_key_id else 2
+            return 1 if not issuer.key_id or not child.issuer_key_id else 2
 
         for pool in (self._anchors, self._intermediates):
-            for one in sorted(pool.get(child.issuer, ()), key=unlikely):
-                yield one, pool is self._anchors
+            for issuer in sorted(pool.get(child.issuer, ()), key=unlikely):
+                yield issuer, pool is self._anchors
 
     def check_valid(
         self, certificate: Certificate, path: _Path, must_be_authority: bool = False
     ) -> None:
         """Check that a certificate may follow at the end of a path; raises Untrusted."""
-        if certificate.has_unhandled:
+        if certificate.has_unhandled_extension:
             raise Untrusted(_UNHANDLED_EXTENSION)
         self._check_dates(certificate.parsed)
         if path and certificate.constraints is not None:
@@ -217,22 +217,24 @@ class _Search:
         basic = certificate.basic
         if must_be_authority and (basic is None or not basic.ca):
             raise Untrusted(_NOT_AUTHORIZED_TO_SIGN)
-        most = basic.path_length if basic is not None else None
-        if most is not None and len(path) - 1 > most:
+        max_length = basic.path_length if basic is not None else None
+        if max_length is not None and len(path) - 1 > max_length:
             raise Untrusted(_TOO_MANY_INTERMEDIATES)
 
     def _check_dates(self, certificate: x509.Certificate) -> None:
         first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
         if first <= self._now <= last:
             return
-        beyond = f"before {_shown(first)}" if self._now < first else f"after {_shown(last)}"
+        position = (
+            f"before {_format_time(first)}" if self._now < first else f"after {_format_time(last)}"
+        )
         raise Untrusted(
             "x509: certificate has expired or is not yet valid:"
-            f" current time {_shown(self._now)} is {beyond}"
+            f" current time {_format_time(self._now)} is {position}"
         )
 
 
-def _shown(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -248,13 +250,13 @@ def _signature_problem(child: Certificate, issuer: Certificate) -> str:
         name = _INSECURE_SIGNATURES[algorithm]
         return f"x509: cannot verify signature: insecure algorithm {name}"
     kind = _SIGNATURES.get(algorithm, "")
-    own = next((one for one in _KEY_TYPES if isinstance(issuer.key, one[0])), None)
-    if not kind or own is None or (algorithm == _PSS and not _has_usual_hash(child.parsed)):
+    key_type = next((entry for entry in _KEY_TYPES if isinstance(issuer.key, entry[0])), None)
+    if not kind or key_type is None or (algorithm == _PSS and not _has_usual_hash(child.parsed)):
         return "x509: cannot verify signature: algorithm unimplemented"
-    if own[1] != kind:
+    if key_type[1] != kind:
         return (
             f"x509: signature algorithm specifies an {kind} public key,"
-            f" but have public key of type {own[2]}"
+            f" but have public key of type {key_type[2]}"
         )
     try:
         child.parsed.verify_directly_issued_by(issuer.parsed)
@@ -265,15 +267,15 @@ def _signature_problem(child: Certificate, issuer: Certificate) -> str:
 
 def _has_usual_hash(certificate: x509.Certificate) -> bool:
     try:
-        used = certificate.signature_hash_algorithm
+        algorithm = certificate.signature_hash_algorithm
     except UnsupportedAlgorithm:
         return False
-    return used is not None and used.name in _PSS_HASHES
+    return algorithm is not None and algorithm.name in _PSS_HASHES
 
 
 def _is_for_servers(path: _Path) -> bool:
-    wanted = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
-    return all(not one.usages or one.usages & wanted for one in path)
+    accepted = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
+    return all(not certificate.usages or certificate.usages & accepted for certificate in path)
 
 
 # Names
@@ -281,19 +283,19 @@ def _is_for_servers(path: _Path) -> bool:
 
 def _check_name(certificate: Certificate, name: str) -> None:
     """Check that a certificate is valid for a name or an address; raises Untrusted."""
-    bare = name[1:-1] if len(name) > 2 and name[0] == "[" and name[-1] == "]" else name
-    address = _address(bare)
+    host = name[1:-1] if len(name) > 2 and name[0] == "[" and name[-1] == "]" else name
+    address = _address(host)
     if address is not None:
         if address not in certificate.addresses:
-            raise Untrusted(_name_problem(certificate, bare, address))
+            raise Untrusted(_name_problem(certificate, host, address))
         return
-    wanted = name.lower()
-    is_host = _HOST.fullmatch(wanted) is not None
+    lowered = name.lower()
+    is_host = _HOST.fullmatch(lowered) is not None
     for pattern in certificate.dns_names:
         if is_host and _PATTERN.fullmatch(pattern):
-            if _matches(pattern, wanted):
+            if _matches(pattern, lowered):
                 return
-        elif pattern.lower() == wanted and wanted not in ("", "."):
+        elif pattern.lower() == lowered and lowered not in ("", "."):
             return
     raise Untrusted(_name_problem(certificate, name, None))
 
@@ -308,15 +310,15 @@ def _address(text: str) -> Address | None:
 def _matches(pattern: str, host: str) -> bool:
     """Whether a host matches a pattern, which may have `*` as its whole first label."""
     first, _, rest = pattern.lower().partition(".")
-    own, _, others = host.lower().removesuffix(".").partition(".")
-    return bool(own) and rest == others and first in ("*", own)
+    first_label, _, rest_of_host = host.lower().removesuffix(".").partition(".")
+    return bool(first_label) and rest == rest_of_host and first in ("*", first_label)
 
 
 def _name_problem(certificate: Certificate, host: str, address: Address | None) -> str:
     if not certificate.has_names and _matches(certificate.common_name, host):
         return _LEGACY_NAME
     if address is not None:
-        names = [str(one) for one in certificate.addresses]
+        names = [str(address_name) for address_name in certificate.addresses]
         if not names:
             return (
                 f"x509: cannot validate certificate for {host}"
@@ -324,10 +326,10 @@ def _name_problem(certificate: Certificate, host: str, address: Address | None) 
             )
     else:
         names = certificate.dns_names
-    shown = ", ".join(names)
-    if not shown:
+    listed = ", ".join(names)
+    if not listed:
         return f"x509: certificate is not valid for any names, but wanted to match {host}"
-    return f"x509: certificate is valid for {shown}, not {host}"
+    return f"x509: certificate is valid for {listed}, not {host}"
 
 
 # Name constraints
@@ -342,22 +344,24 @@ def _check_constraints(
     excluded = list(constraints.excluded_subtrees or ())
     checks = 0
     for name in (*leaf.names, *authority.names):
-        kind = next((one for one in _CONSTRAINED if isinstance(name, one)), None)
+        kind = next((kind for kind in _CONSTRAINED if isinstance(name, kind)), None)
         if kind is None:
             continue
         word, matches = _CONSTRAINED[kind]
-        shown = f"{word} {quote(str(name.value))}"
-        for_kind = [one for one in permitted if isinstance(one, kind)]
-        against = [one for one in excluded if isinstance(one, kind)]
-        checks += len(for_kind) + len(against)
+        described = f"{word} {quote(str(name.value))}"
+        permitted_of_kind = [constraint for constraint in permitted if isinstance(constraint, kind)]
+        excluded_of_kind = [constraint for constraint in excluded if isinstance(constraint, kind)]
+        checks += len(permitted_of_kind) + len(excluded_of_kind)
         if checks > _MAX_CONSTRAINT_CHECKS:
             raise Untrusted("x509: unknown error")
-        for one in against:
-            if matches(name.value, one.value):
-                why = f"{shown} is excluded by constraint {quote(str(one.value))}"
-                raise Untrusted(_NOT_FOR_THIS_NAME + why)
-        if for_kind and not any(matches(name.value, one.value) for one in for_kind):
-            raise Untrusted(f"{_NOT_FOR_THIS_NAME}{shown} is not permitted by any constraint")
+        for constraint in excluded_of_kind:
+            if matches(name.value, constraint.value):
+                reason = f"{described} is excluded by constraint {quote(str(constraint.value))}"
+                raise Untrusted(_NOT_FOR_THIS_NAME + reason)
+        if permitted_of_kind and not any(
+            matches(name.value, constraint.value) for constraint in permitted_of_kind
+        ):
+            raise Untrusted(f"{_NOT_FOR_THIS_NAME}{described} is not permitted by any constraint")
 
 
 def _is_in_domain(domain: str, constraint: str) -> bool:

@@ -24,42 +24,42 @@ class Tunnel:
         self.near.other, self.far.other = self.far, self.near
         self._ends: tuple[End, ...] = (self.near, self.far)
         self._timer: asyncio.TimerHandle | None = None
-        self._over = asyncio.get_running_loop().create_future()
-        self._passed = 0  # pieces forwarded at the last check
+        self._finished = asyncio.get_running_loop().create_future()
+        self._forwarded = 0  # pieces forwarded at the last check
 
     async def wait(self) -> None:
         """Wait until both connections have ended. Cancellation aborts them."""
         try:
-            await self._over
+            await self._finished
         finally:
             self.abort()
 
-    def ended(self, end: End) -> bool:
+    def end_received(self, end: End) -> bool:
         """Handle EOF at an end; returns whether the other direction stays open."""
         other = end.other
-        if other.has_ended or not (end.closes_by_halves and other.closes_by_halves):
+        if other.eof_seen or not (end.can_half_close and other.can_half_close):
             self.close()
             return False
         other.write_eof()
-        self._passed = self._pieces()
-        self._set_timer(_SECONDS_OF_SILENCE, self._look)
+        self._forwarded = self._count_forwarded()
+        self._set_timer(_SECONDS_OF_SILENCE, self._check_activity)
         return True
 
-    def _look(self) -> None:
-        passed = self._pieces()
-        if passed == self._passed:
+    def _check_activity(self) -> None:
+        passed = self._count_forwarded()
+        if passed == self._forwarded:
             self.close()
             return
-        self._passed = passed
-        self._set_timer(_SECONDS_OF_SILENCE, self._look)
+        self._forwarded = passed
+        self._set_timer(_SECONDS_OF_SILENCE, self._check_activity)
 
-    def lost(self, end: End) -> None:
+    def end_lost(self, end: End) -> None:
         """Handle the loss of an end's connection."""
         if not end.other.is_lost:
             self.close()
             return
-        if not self._over.done():
-            self._over.set_result(None)
+        if not self._finished.done():
+            self._finished.set_result(None)
         del self.near.other, self.far.other, self.near, self.far  # breaks reference cycles
         self._ends = ()
 
@@ -67,22 +67,22 @@ class Tunnel:
         """Close both ends after sending what is buffered."""
         for end in self._ends:
             end.close()
-        left = self._unsent()
-        self._set_timer(_SECONDS_TO_PART, lambda: self._look_after_close(left))
+        unsent = self._unsent()
+        self._set_timer(_SECONDS_TO_PART, lambda: self._check_closing(unsent))
 
-    def _look_after_close(self, before: int) -> None:
-        if self._unsent() >= before:
+    def _check_closing(self, previously: int) -> None:
+        if self._unsent() >= previously:
             self.abort()
         else:
             self.close()
 
-    def waits(self, end: End, is_full: bool) -> None:
+    def report_backlog(self, end: End, is_full: bool) -> None:
         """Report a full or drained write buffer of the far end."""
         if self._ends and end is self.far:
             self._on_full(end.unsent if is_full else 0)
 
-    def _pieces(self) -> int:
-        return sum(end.passed for end in self._ends)
+    def _count_forwarded(self) -> int:
+        return sum(end.forwarded for end in self._ends)
 
     def _unsent(self) -> int:
         return sum(end.unsent for end in self._ends)
@@ -93,11 +93,11 @@ class Tunnel:
         for end in self._ends:
             end.abort()
 
-    def _set_timer(self, seconds: float, call: Callable[[], None]) -> None:
+    def _set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(seconds, call)
+        self._timer = loop.call_later(seconds, callback)
 
 
 class End(asyncio.Protocol):
@@ -108,23 +108,23 @@ class End(asyncio.Protocol):
     def __init__(self, tunnel: Tunnel) -> None:
         self._tunnel = tunnel
         self._transport: asyncio.Transport | None = None
-        self._early: list[bytes] = []
-        self.passed = 0
-        self.has_ended = self.is_lost = False
+        self._buffered: list[bytes] = []
+        self.forwarded = 0
+        self.eof_seen = self.is_lost = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        for piece in self._early:
+        for piece in self._buffered:
             self._transport.write(piece)
-        self._early.clear()
+        self._buffered.clear()
 
     def data_received(self, data: bytes) -> None:
-        self.passed += 1
+        self.forwarded += 1
         self.other.write(data)
 
     def write(self, data: bytes) -> None:
         if self._transport is None:
-            self._early.append(data)
+            self._buffered.append(data)
         else:
             self._transport.write(data)
 
@@ -132,25 +132,25 @@ class End(asyncio.Protocol):
         transport = self.other._transport
         if transport is not None and not transport.is_closing():
             transport.pause_reading()
-        self._tunnel.waits(self, True)
+        self._tunnel.report_backlog(self, True)
 
     def resume_writing(self) -> None:
         transport = self.other._transport
         if transport is not None and not transport.is_closing():
             transport.resume_reading()
-        self._tunnel.waits(self, False)
+        self._tunnel.report_backlog(self, False)
 
     def eof_received(self) -> bool:
-        self.has_ended = True
-        return self._tunnel.ended(self)
+        self.eof_seen = True
+        return self._tunnel.end_received(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_lost = True
         self._transport = None
-        self._tunnel.lost(self)
+        self._tunnel.end_lost(self)
 
     @property
-    def closes_by_halves(self) -> bool:
+    def can_half_close(self) -> bool:
         return self._transport is not None and self._transport.can_write_eof()
 
     @property

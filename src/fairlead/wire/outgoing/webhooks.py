@@ -55,10 +55,10 @@ _HEADERS = {
 }
 _DEFAULT_PORT = 443
 MAX_CALLS = 64  # concurrent calls of one webhook; further calls wait
-_SECONDS_TO_GO_ON = 1.0  # reserved for the rest of the request when its webhook call gets no slot
-_MAX_TIMES_AGAIN = 10
+_SECONDS_RESERVED = 1.0  # reserved for the rest of the request when its webhook call gets no slot
+_MAX_RETRIES = 10
 _HOST = re.compile(r"[-.:_~\[\]a-zA-Z0-9]+")
-_UNQUOTED = "/$&+,:;=@"
+_SAFE_IN_PATHS = "/$&+,:;=@"
 
 
 class UnusableBundle(CallError):
@@ -71,14 +71,14 @@ class AddressMapError(ValueError):
 
 def parse_address_map(text: str) -> dict[str, str]:
     """Parse `namespace/name[:port]=host:port,…`; raises AddressMapError."""
-    found = {}
+    addresses = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         service, equals, address = part.partition("=")
         host, colon, port = address.rpartition(":")
         if not equals or not colon or not host or not port.isdigit() or "/" not in service:
             raise AddressMapError(f"{part!r} is not namespace/name[:port]=host:port")
-        found[service] = address
-    return found
+        addresses[service] = address
+    return addresses
 
 
 class _Target(NamedTuple):
@@ -92,7 +92,7 @@ class _Target(NamedTuple):
     service: tuple[str, str, int] | None = None
 
 
-def _goal(client_config: Object) -> _Target:
+def _parse_target(client_config: Object) -> _Target:
     service = client_config.get("service")
     if not client_config.get("url") and service:
         name, namespace = service.get("name", ""), service.get("namespace", "")
@@ -113,7 +113,7 @@ def _cleaned(path: str) -> str:
     """Normalize a path as the reference does: without empty segments, `.`, `..` and a trailing
     slash."""
     steps = unquote_to_bytes(path).lstrip(b"/")
-    return quote(posixpath.normpath(b"/" + steps), safe=_UNQUOTED)
+    return quote(posixpath.normpath(b"/" + steps), safe=_SAFE_IN_PATHS)
 
 
 class Webhook:
@@ -123,15 +123,15 @@ class Webhook:
         self, webhooks: Webhooks, client_config: Object, credentials: ClientConfig | None
     ) -> None:
         self._webhooks = webhooks
-        self._goal = goal = _goal(client_config)
+        self._target = target = _parse_target(client_config)
         self._bundle: str = client_config.get("caBundle") or ""
         self._credentials = credentials
         self._tls: ssl.SSLContext | None = None
         self._heads: dict[float, bytes] = {}
         self._route: Route | None = None
         self._slots = asyncio.Semaphore(MAX_CALLS)
-        direct = goal.service is not None or not goal.host
-        self._proxy = "" if direct else proxy_of_environment(goal.url)
+        is_direct = target.service is not None or not target.host
+        self._proxy = "" if is_direct else proxy_of_environment(target.url)
 
     async def post(self, body: bytes, timeout: float, deadline: float = inf) -> bytes:
         """Return the content of a successful answer; raises CallError, which names the URL if there
@@ -142,9 +142,9 @@ class Webhook:
         """
         await self._take_slot(timeout, deadline)
         try:
-            left = deadline - asyncio.get_running_loop().time()
-            if left < timeout:
-                timeout = max(float(ceil(left)), 1.0)  # URLs and messages have full seconds
+            remaining = deadline - asyncio.get_running_loop().time()
+            if remaining < timeout:
+                timeout = max(float(ceil(remaining)), 1.0)  # URLs and messages have full seconds
             response = await self._call_in_time(body, timeout)
         finally:
             self._slots.release()
@@ -152,26 +152,26 @@ class Webhook:
         if not response.content:
             status, kind = response.status, response.header(b"content-type")
             kind = kind or _HEADERS["content-type"]
-            what = f"0-length response with status code: {status} and content type: {kind}"
-            raise CallError(what, status)
+            message = f"0-length response with status code: {status} and content type: {kind}"
+            raise CallError(message, status)
         return response.content
 
     async def _take_slot(self, timeout: float, deadline: float) -> None:
         """Wait for a slot (MAX_CALLS per webhook), as long as the request may wait."""
-        last = deadline - _SECONDS_TO_GO_ON
+        slot_deadline = deadline - _SECONDS_RESERVED
         try:
-            async with asyncio.timeout_at(last if last < inf else None):
+            async with asyncio.timeout_at(slot_deadline if slot_deadline < inf else None):
                 await self._slots.acquire()
         except TimeoutError:
-            what = self._called(timeout)
-            raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
+            call = self._describe_call(timeout)
+            raise CallError(f"{call}: context deadline exceeded", retryable=True) from None
 
     async def _call_in_time(self, body: bytes, timeout: float) -> Response:
         """Return the response, after retries if the webhook sends Retry-After."""
         try:
             async with asyncio.timeout(timeout):
                 response = await self._call(body, timeout)
-                for _ in range(_MAX_TIMES_AGAIN):
+                for _ in range(_MAX_RETRIES):
                     seconds = seconds_to_wait(response)
                     if seconds is None:
                         break
@@ -179,49 +179,49 @@ class Webhook:
                     response = await self._call(body, timeout)
                 return response
         except TimeoutError:
-            what = self._called(timeout)
-            raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
+            call = self._describe_call(timeout)
+            raise CallError(f"{call}: context deadline exceeded", retryable=True) from None
         except ClientConfigError as error:
-            raise CallError(f"{self._called(timeout)}: {error}") from None
+            raise CallError(f"{self._describe_call(timeout)}: {error}") from None
         except UnusableBundle:
             raise
         except CallError as error:
-            raise error.of(self._called(timeout)) from None
+            raise error.of(self._describe_call(timeout)) from None
 
-    def _called(self, timeout: float) -> str:
+    def _describe_call(self, timeout: float) -> str:
         return f'Post "{self._url(timeout)}"'
 
     def _url(self, timeout: float) -> str:
-        return f"{self._goal.url}?timeout={timeout:g}s"
+        return f"{self._target.url}?timeout={timeout:g}s"
 
     async def _call(self, body: bytes, timeout: float) -> Response:
-        goal, webhooks = self._goal, self._webhooks
+        target, webhooks = self._target, self._webhooks
         tls = self._tls
         if tls is None:
-            if not _HOST.fullmatch(goal.host):
-                raise CallError(f'"{goal.host}" is not a host')
+            if not _HOST.fullmatch(target.host):
+                raise CallError(f'"{target.host}" is not a host')
             tls = self._tls = webhooks.tls(self._bundle, self._credentials)
         route = self._route
         if route is None:
-            route = Route(goal.host, goal.port, goal.host, tls, self._proxy)
-            if goal.service is None:
+            route = Route(target.host, target.port, target.host, tls, self._proxy)
+            if target.service is None:
                 self._route = route
             else:
-                host, port = await webhooks.address(*goal.service)
+                host, port = await webhooks.address(*target.service)
                 route = route._replace(host=host, port=port)
         request = b"%b%d\r\n\r\n%b" % (self._head(timeout), len(body), body)
         return await webhooks.pool.call(route, b"POST", request)
 
     def _head(self, timeout: float) -> bytes:
         """Encode a request up to the value of its Content-Length."""
-        renewed = self._credentials is not None and self._credentials.token_file is not None
+        may_change = self._credentials is not None and self._credentials.token_file is not None
         head = self._heads.get(timeout)
-        if head is None or renewed:
-            goal = self._goal
-            lines = [f"POST {goal.path}?timeout={timeout:g}s HTTP/1.1"]
-            host = f"[{goal.host}]" if ":" in goal.host else goal.host
-            shown = host if goal.port == _DEFAULT_PORT else f"{host}:{goal.port}"
-            headers = {"host": shown, **_HEADERS, **self._authorization()}
+        if head is None or may_change:
+            target = self._target
+            lines = [f"POST {target.path}?timeout={timeout:g}s HTTP/1.1"]
+            host = f"[{target.host}]" if ":" in target.host else target.host
+            host_header = host if target.port == _DEFAULT_PORT else f"{host}:{target.port}"
+            headers = {"host": host_header, **_HEADERS, **self._authorization()}
             lines += [f"{name}: {value}" for name, value in headers.items()]
             head = "\r\n".join([*lines, "content-length: "]).encode("latin-1", "replace")
             self._heads[timeout] = head
@@ -255,18 +255,18 @@ class Webhooks:
     def webhook(self, client_config: Object, users: HostCredentials | None = None) -> Webhook:
         """Create the webhook of a client configuration, with the credentials that `users` has for
         its host."""
-        goal = _goal(client_config)
-        found = users.of(goal.host, goal.port) if users is not None else None
-        return Webhook(self, client_config, found)
+        target = _parse_target(client_config)
+        credentials = users.of(target.host, target.port) if users is not None else None
+        return Webhook(self, client_config, credentials)
 
     def tls(self, bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
         """Return a TLS context for a webhook with a CA bundle, from a cache; raises CallError."""
         key = blake2b(bundle.encode(), digest_size=16).digest(), credentials
-        found = self._contexts.get(key)
-        if found is None:
-            found = _made_tls(bundle, credentials)
-            self._contexts.keep(key, found, 16)
-        return found
+        context = self._contexts.get(key)
+        if context is None:
+            context = _build_tls(bundle, credentials)
+            self._contexts.keep(key, context, 16)
+        return context
 
     async def address(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """Resolve a service; raises CallError. Endpoints that users write must not lead to this
@@ -274,21 +274,23 @@ class Webhooks:
         mapped = self.mapped(namespace, name, port)
         if mapped is not None:
             return mapped
-        host, at = self._endpoint(namespace, name, port)
+        host, endpoint_port = self._endpoint(namespace, name, port)
         try:
-            [found, *_] = await self._policy.resolve(host, at)
+            [address, *_] = await self._policy.resolve(host, endpoint_port)
         except NotAllowed:
-            raise CallError(f"dial tcp {_joined(host, at)}: the address is not allowed") from None
+            raise CallError(
+                f"dial tcp {_host_and_port(host, endpoint_port)}: the address is not allowed"
+            ) from None
         except OSError as error:
             raise CallError(f"dial tcp: {error}", unreached=True) from None
-        return found, at
+        return address, endpoint_port
 
     def mapped(self, namespace: str, name: str, port: int) -> tuple[str, int] | None:
         """Return the address of a service in `--service-address-map`, None if it is not mapped."""
-        for known in (f"{namespace}/{name}:{port}", f"{namespace}/{name}"):
-            if known in self._addresses:
-                host, _, at = self._addresses[known].rpartition(":")
-                return host.strip("[]"), int(at)
+        for service in (f"{namespace}/{name}:{port}", f"{namespace}/{name}"):
+            if service in self._addresses:
+                host, _, mapped_port = self._addresses[service].rpartition(":")
+                return host.strip("[]"), int(mapped_port)
         return None
 
     def _endpoint(self, namespace: str, name: str, port: int) -> tuple[str, int]:
@@ -299,23 +301,25 @@ class Webhooks:
         spec = service["spec"]
         if spec.get("type") == "ExternalName":
             return spec["externalName"], port
-        named = next((one for one in spec.get("ports") or () if one["port"] == port), None)
-        if named is None:
+        service_port = next(
+            (port_spec for port_spec in spec.get("ports") or () if port_spec["port"] == port), None
+        )
+        if service_port is None:
             raise CallError(f'no service port {port} found for service "{name}"')
         endpoints = self._find("core/v1/endpoints", namespace, name) or {}
         candidates = [
-            (address["ip"], one["port"])
+            (address["ip"], port_spec["port"])
             for subset in endpoints.get("subsets") or ()
-            for one in subset.get("ports") or ()
-            if one.get("name", "") == named.get("name", "")
+            for port_spec in subset.get("ports") or ()
+            if port_spec.get("name", "") == service_port.get("name", "")
             for address in subset.get("addresses") or ()
         ]
         if candidates:
             return random.choice(candidates)
-        own = spec.get("clusterIP") or ""
-        if own in ("", "None"):
+        cluster_ip = spec.get("clusterIP") or ""
+        if cluster_ip in ("", "None"):
             raise CallError(f'no endpoints available for service "{name}"', retryable=True)
-        return own, port
+        return cluster_ip, port
 
     async def close(self) -> None:
         self.pool.close()
@@ -329,17 +333,17 @@ def trusting_bundle(bundle: str) -> ssl.SSLContext:
         raise UnusableBundle(f"unable to load root certificates: {error}") from None
 
 
-def _made_tls(bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
-    made = trusting_bundle(bundle)
+def _build_tls(bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
+    context = trusting_bundle(bundle)
     if credentials is not None:
         try:
-            credentials.show_certificate(made)
+            credentials.load_certificate(context)
         except (ValueError, ssl.SSLError) as error:
             raise CallError(f"the client certificate cannot be used: {error}") from None
-    return made
+    return context
 
 
-def _joined(host: str, port: int) -> str:
+def _host_and_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -349,12 +353,12 @@ _VERSIONS = ("v1", "v1beta1")
 
 
 def read_review(
-    content: bytes, group: str, kind: str, version: str, most_values: int = MAX_VALUES
+    content: bytes, group: str, kind: str, version: str, max_values: int = MAX_VALUES
 ) -> dict[str, Any]:
     """Parse a webhook's answer as a review; one without kind and apiVersion is accepted. Raises
-    CallError, also for an answer with more than `most_values` lists and objects."""
+    CallError, also for an answer with more than `max_values` lists and objects."""
     try:
-        check_values(content, most_values)
+        check_values(content, max_values)
         value = orjson.loads(content)
     except SizeLimitExceeded as error:
         raise CallError(f"the answer has {error}") from None
@@ -363,12 +367,12 @@ def read_review(
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise _unknown(not_an_object(value))
+        raise _unknown_kind(not_an_object(value))
     if value.get("kind") == kind:
-        for other in _VERSIONS:
-            if other != version and value.get("apiVersion") == f"{group}/{other}":
+        for other_version in _VERSIONS:
+            if other_version != version and value.get("apiVersion") == f"{group}/{other_version}":
                 raise CallError(
-                    f"converting ({other}.{kind}) to ({version}.{kind}): unknown conversion"
+                    f"converting ({other_version}.{kind}) to ({version}.{kind}): unknown conversion"
                 )
     return value
 
@@ -379,12 +383,12 @@ def _parse_slowly(content: bytes) -> Any:
         try:
             return parse_json(content)
         except BodyError as error:
-            raise _unknown(str(error)) from None
+            raise _unknown_kind(str(error)) from None
     try:
         return parse_yaml(content)[0]
     except BodyError as error:
         raise CallError(str(error)) from None
 
 
-def _unknown(why: str) -> CallError:
-    return CallError(f"couldn't get version/kind; json parse error: {why}")
+def _unknown_kind(reason: str) -> CallError:
+    return CallError(f"couldn't get version/kind; json parse error: {reason}")
