@@ -71,7 +71,7 @@ def test_epoch_that_changed_refuses_writes_that_rest_on_the_one_before(etcd: Etc
             moved = await put(other, write("x", value, moved, resource=OTHERS))
             with pytest.raises(EpochMoved) as refused:
                 await put(one, resting(write("b"), since))
-            assert refused.value.at >= moved
+            assert refused.value.visible_at >= moved
             since = moved
         assert await put(one, resting(write("b"), moved)) > moved
 

@@ -124,7 +124,7 @@ async def created(source: EtcdSource, key: str) -> int:
         except StorageError:
             await asyncio.sleep(0.02)
         except Conflict:  # an earlier try of ours had no answer
-            newest = await source.ask_newest()
+            newest = await source.fetch_newest()
             rows = (await source.state(THINGS, newest, "", None, 0)).rows
             return next(row.revision for row in rows if row.key == key)
 
@@ -140,7 +140,7 @@ class Follower:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Follower:
-        self.reached = await self._source.client.ask_newest()
+        self.reached = await self._source.client.fetch_newest()
         self._task = asyncio.create_task(self._follow())
         return self
 
@@ -272,7 +272,7 @@ def test_etcd_call_to_a_stalled_only_member_does_not_hang(tmp_path: Path) -> Non
             member.pause()
             for call in (
                 source.write([write("b")]),
-                source.ask_newest(),
+                source.fetch_newest(),
                 source.snapshot(),
                 source.state(THINGS, revision, "", None, 0),
                 source.changes(THINGS, 1, revision),
@@ -301,7 +301,7 @@ def test_a_feed_that_hears_nothing_of_what_others_are_told_is_ended(
 
     async def test() -> None:
         async with opened(etcd.url, "/silent") as source:
-            feed = source.feed(await source.ask_newest())
+            feed = source.feed(await source.fetch_newest())
             await anext(feed)  # the watch has begun
             monkeypatch.setattr(Stream, "read", lose)
             await created(source, "a")
@@ -314,7 +314,7 @@ def test_a_feed_that_hears_nothing_of_what_others_are_told_is_ended(
 def test_an_etcd_that_went_back_in_time_is_not_followed(etcd: Etcd) -> None:
     async def test() -> None:
         async with opened(etcd.url, "/back") as source:
-            ahead = await source.ask_newest() + 1000
+            ahead = await source.fetch_newest() + 1000
             with pytest.raises(StorageError, match="restored"):
                 await anext(source.feed(ahead))
 
@@ -362,7 +362,7 @@ def test_etcd_writes_outside_the_prefix_only_move_the_revision(etcd: Etcd) -> No
         async with opened(etcd.url, "/own") as source, Follower(source) as follower:
             etcdctl(etcd, "put", "/owner/core/things/x", "v1\n{}")
             etcdctl(etcd, "put", "/own/strange", "v1\n{}")
-            newest = await source.ask_newest()
+            newest = await source.fetch_newest()
             await comes_true(lambda: follower.reached >= newest, "came so far")
             assert follower.keys == []
             assert (await source.snapshot()).rows == []
@@ -380,7 +380,7 @@ def test_etcd_values_that_cannot_be_read_are_left_out_and_logged_once(
             async with closing_feed(source, first) as feed:
                 for _ in range(3):
                     etcdctl(etcd, "put", "/bad/core/things/a", "nothing of ours")
-                newest = await source.ask_newest()
+                newest = await source.fetch_newest()
                 rows: list[Row] = []
                 async for reached in feed:
                     rows += reached.rows
@@ -416,7 +416,7 @@ def test_etcd_lease_deletes_rows_with_a_time_to_live_and_the_feed_tells(etcd: Et
 
     async def test() -> None:
         async with opened(etcd.url, "/ttl", ttl=ttl) as source:
-            start = await source.ask_newest()
+            start = await source.fetch_newest()
             async with closing_feed(source, start) as feed:
                 await asyncio.gather(*(created(source, key) for key in ("event1", "event2", "x")))
                 leases = {
@@ -510,7 +510,7 @@ def test_etcd_rights_to_the_prefix_alone_are_enough(tmp_path: Path, tls: Tls) ->
             first = await created(source, "a")
             last = await created(source, "b")
             etcdctl(member, "put", "/elsewhere", "x", tls=tls, user="root:secret")
-            newest = await source.ask_newest()
+            newest = await source.fetch_newest()
             assert newest > last
             await comes_true(lambda: follower.reached >= newest, "came so far")
             await follower.has("a", "b")
@@ -543,13 +543,13 @@ def test_etcd_rights_to_read_the_prefix_let_a_server_follow_it_and_write_nothing
             put(place + "c")
             for _ in range(2):
                 put("/elsewhere", "x")
-                newest = await source.ask_newest()
+                newest = await source.fetch_newest()
                 assert newest == first + 3  # what came behind it concerns nobody here
                 await comes_true(lambda: follower.reached >= first + 3, "came so far")
             assert follower.keys == ["b", "c", "c"]
             steps = await source.changes(THINGS, first, first + 4)
             assert [step.row.key for step in steps] == ["b", "c", "c"]
-            assert await source.client.ask_newest() == first + 5
+            assert await source.client.fetch_newest() == first + 5
 
     with limited(tmp_path, tls, "read") as member:
         run(test)
@@ -567,14 +567,14 @@ def test_a_closed_client_looks_for_no_member_and_who_waits_is_told(
         try:
             if is_searching:
                 member, _ = await client.watch(b"")
-                client.lost(member, CallFailed("UNAVAILABLE", "it is gone"))
-            waiting = asyncio.create_task(client.ask_newest())
+                client.member_failed(member, CallFailed("UNAVAILABLE", "it is gone"))
+            waiting = asyncio.create_task(client.fetch_newest())
             await asyncio.sleep(0.05)
             await client.close()
             with pytest.raises(CallFailed):
                 await asyncio.wait_for(waiting, HASTY.request / 2)
             with pytest.raises(CallFailed, match="closed"):
-                await client.ask_newest()
+                await client.fetch_newest()
             assert asyncio.all_tasks() <= others
         finally:
             etcd.resume()

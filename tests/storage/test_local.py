@@ -101,7 +101,7 @@ def test_workers_conflict_comes_with_a_revision_that_shows_why(run: Run) -> None
         value = encode(thing(1))
         with pytest.raises(Conflict) as conflict:
             await source.write([Write(THINGS, "a", "v1", value, 0)])
-        assert conflict.value.at >= taken
+        assert conflict.value.visible_at >= taken
         missing = Precondition("core/others", "gone")
         with pytest.raises(ConditionFailed) as failed:
             await source.write([Write(THINGS, "b", "v1", value, 0, [missing])])

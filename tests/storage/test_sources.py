@@ -121,7 +121,7 @@ def test_source_revisions_rise_and_are_the_same_for_all(connect: Connect) -> Non
         first = await put(one, write("a"))
         second = await put(other, write("b"))
         assert first < second
-        assert await one.ask_newest() == await other.ask_newest() == second
+        assert await one.fetch_newest() == await other.fetch_newest() == second
 
     run(connect, test)
 
@@ -133,7 +133,7 @@ def test_a_write_over_another_revision_than_the_expected_is_refused(connect: Con
         for refused in (write("a"), write("a", b"3", first), write("b", b"3", first)):
             with pytest.raises(Conflict) as conflict:
                 await put(one, refused)
-            assert conflict.value.at >= second
+            assert conflict.value.visible_at >= second
         assert await state(one, second) == {"a": second}
 
     run(connect, test)
@@ -168,10 +168,10 @@ def test_source_writes_a_group_as_a_whole_or_not_at_all(connect: Connect) -> Non
         with pytest.raises(ConditionFailed) as failed:
             await put(one, write("b"), write("a", b"2"), write("c"))
         assert failed.value.condition[:2] == (THINGS, "a")
-        assert failed.value.at == first
+        assert failed.value.visible_at == first
         with pytest.raises(Conflict):
             await put(one, write("a"), write("b"))
-        assert await state(other, await other.ask_newest()) == {"a": first}
+        assert await state(other, await other.fetch_newest()) == {"a": first}
         last = await put(one, write("b"), write("a", b"2", first), write("x", resource=OTHERS))
         assert set(await state(other, last)) == {"a", "b"}
         assert set(await state(other, last, OTHERS)) == {"x"}
@@ -190,7 +190,7 @@ def test_a_precondition_that_another_key_exists(connect: Connect) -> None:
         gone = await put(other, write("ns", None, made, resource=OTHERS))
         with pytest.raises(ConditionFailed) as failed:
             await put(one, write("b", requires=needs))
-        assert failed.value.at >= gone
+        assert failed.value.visible_at >= gone
 
     run(connect, test)
 
@@ -230,7 +230,7 @@ def test_a_snapshot_has_what_is_there_at_its_revision(connect: Connect) -> None:
 
 
 async def _revision(source: Source, key: str) -> int:
-    return (await state(source, await source.ask_newest()))[key]
+    return (await state(source, await source.fetch_newest()))[key]
 
 
 def test_a_large_snapshot_is_whole_and_of_one_moment(connect: Connect) -> None:
@@ -281,7 +281,7 @@ def test_the_feed_tells_the_past_as_well_and_then_what_comes(connect: Connect) -
 
 def test_feed_that_is_taken_up_again_loses_and_repeats_nothing(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
-        start = last = await one.ask_newest()
+        start = last = await one.fetch_newest()
         writing = asyncio.gather(*(put(other, write(f"k{n}")) for n in range(200)))
         rows: list[Row] = []
         while len(rows) < 200:
@@ -300,7 +300,7 @@ def test_feed_that_is_taken_up_again_loses_and_repeats_nothing(connect: Connect)
 
 def test_source_keeps_equal_keys_of_two_resources_apart(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
-        start = await one.ask_newest()
+        start = await one.fetch_newest()
         first = await put(one, write("a"))
         second = await put(one, write("a", resource=OTHERS))
         assert await state(one, second) == {"a": first}
@@ -336,7 +336,7 @@ def test_source_changes_have_the_value_before_and_after(connect: Connect) -> Non
 
 def test_source_changes_come_in_pieces_that_make_up_all(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
-        start = await one.ask_newest()
+        start = await one.fetch_newest()
         made = await asyncio.gather(*(put(one, write(f"k{n}", b"x" * 9000)) for n in range(700)))
         pieces = await all_changes(one, start, max(made))
         assert [step.row.revision for piece in pieces for step in piece] == sorted(made)
@@ -347,7 +347,7 @@ def test_source_changes_come_in_pieces_that_make_up_all(connect: Connect) -> Non
 
 def test_source_has_the_state_at_every_revision(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
-        start = await one.ask_newest()
+        start = await one.fetch_newest()
         a = await put(one, write("a"))
         b = await put(one, write("b"))
         second = await put(one, write("a", b"3", a))

@@ -97,7 +97,7 @@ class MemorySource:
     def newest(self) -> int | None:
         return None
 
-    async def ask_newest(self) -> int:
+    async def fetch_newest(self) -> int:
         self._shared.asked += 1
         await asyncio.sleep(0)
         self._check()
@@ -113,7 +113,7 @@ class MemorySource:
             for write in group:
                 self._compare(write, of=group[0])
         except (Conflict, ConditionFailed) as refusal:
-            refusal.at = kept.revision
+            refusal.visible_at = kept.revision
             raise
         given = []
         for write in group:

@@ -386,7 +386,7 @@ class Watcher:
         if self.listener is not None:
             try:
                 self.listener.closed()
-            except Exception:  # the same delivery goes on to other watchers
+            except Exception:  # the delivery continues with other watchers
                 logger.exception("cannot end a watch")
 
     def fail(self, error: Exception) -> None:

@@ -32,10 +32,10 @@ class Unanswered(StorageError):
 
 
 class Conflict(Exception):
-    """The revision of the key is not the expected one. `at` is a revision at which the cache shows
-    the newer version, 0 if it shows it already."""
+    """The revision of the key is not the expected one. `visible_at` is a revision at which the
+    cache shows the newer version, 0 if it shows it already."""
 
-    at = 0
+    visible_at = 0
 
 
 class EpochMoved(Conflict):
@@ -75,10 +75,10 @@ class Precondition(NamedTuple):
 
 
 class ConditionFailed(Exception):
-    """A precondition on another key does not hold. `condition` is that precondition; `at` has the
-    meaning of `Conflict.at`."""
+    """A precondition on another key does not hold. `condition` is that precondition; `visible_at`
+    has the meaning of `Conflict.visible_at`."""
 
-    at = 0
+    visible_at = 0
 
     def __init__(self, condition: Precondition) -> None:
         super().__init__(f"{condition.resource} {condition.key} is not as required")

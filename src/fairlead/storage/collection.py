@@ -269,7 +269,9 @@ class Collection:
         count = (high if high is not None else len(self.keys)) - low
         if self._tombstones:
             heads = self.heads
-            count -= sum(heads[other].body is None for other in self._range(namespace, key))
+            count -= sum(
+                heads[remaining_key].body is None for remaining_key in self._range(namespace, key)
+            )
         changed = {change.key for change in self.events_after(revision)}
         for changed_key in changed:
             if changed_key > key and (not namespace or changed_key.startswith(f"{namespace}/")):

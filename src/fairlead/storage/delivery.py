@@ -92,7 +92,7 @@ class RevisionWaiters:
         self._count = 0  # numbers the waiters, so that futures are never compared
 
     def wait(self, revision: int, timeout: float) -> asyncio.Future[bool]:
-        """Return a future that tells whether the revision was reached in time."""
+        """Return a future: True once the revision is reached, False on timeout."""
         loop = asyncio.get_running_loop()
         reached: asyncio.Future[bool] = loop.create_future()
         self._count += 1
@@ -252,7 +252,7 @@ class CommitApplier:
         self._notify_others(changes)
 
     def wait_for(self, revision: int, timeout: float) -> asyncio.Future[bool]:
-        """Return a future that tells whether a revision was reached in time."""
+        """Return a future: True once the revision is reached, False on timeout."""
         if revision > self._state.revision:
             return self._waiters.wait(revision, timeout)
         reached: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

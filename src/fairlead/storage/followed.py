@@ -101,7 +101,7 @@ class FollowedLog:
             except Compacted:
                 await self._rebuild()
             except Exception as raised:
-                self._lost(storage_error(raised))
+                self._feed_failed(storage_error(raised))
             FEED_RESTARTS.add()
             pause = _FIRST_PAUSE if self._cache.revision > start else min(pause * 2, _LONGEST_PAUSE)
             await asyncio.sleep(pause * (0.5 + random.random()))
@@ -115,7 +115,7 @@ class FollowedLog:
             if self._unseen:
                 self._answer_seen()
 
-    def _lost(self, error: StorageError) -> None:
+    def _feed_failed(self, error: StorageError) -> None:
         if error.fault is Fault.FATAL:
             self.give_up(str(error))
         if self.healthy:
@@ -126,7 +126,7 @@ class FollowedLog:
         try:
             revision, rows = await self._source.snapshot()
         except Exception as raised:
-            self._lost(storage_error(raised))
+            self._feed_failed(storage_error(raised))
             return
         logger.warning("changes up to revision %d were missed; caches are read again", revision)
         self._cache.rebuild(rows, revision)
@@ -193,7 +193,7 @@ class FollowedLog:
     async def _refuse(self, group: _Group, refusal: Conflict | ConditionFailed) -> None:
         """Fail a group once the cache shows the reason: a retry must see it."""
         try:
-            await self._reach(refusal.at)
+            await self._reach(refusal.visible_at)
         except StorageError as error:
             self._end(group, error)
         else:
@@ -210,13 +210,15 @@ class FollowedLog:
             )
             for pending in failed_group.pending:
                 self._groups.pop(pending.write, None)
-        lost = {pending.write for failed_group in failed for pending in failed_group.pending}
+        lost_writes = {pending.write for failed_group in failed for pending in failed_group.pending}
         errors = [error]
         if isinstance(error, Unanswered):  # its dependents were never sent
             error = StorageError(str(error), error.fault)
         for failed_group in failed[1:]:
             writes = [pending.write for pending in failed_group.pending]
-            errors.append(error if isinstance(error, StorageError) else _refusal(writes, lost))
+            errors.append(
+                error if isinstance(error, StorageError) else _refusal(writes, lost_writes)
+            )
         for failed_group, reason in reversed(list(zip(failed, errors, strict=True))):
             self._cache.fail(failed_group.pending, reason)
 
@@ -249,7 +251,7 @@ class FollowedLog:
             await self._await_more_readers()
             waiting, self._readers = self._readers, []
             try:
-                newest = await self._source.ask_newest()
+                newest = await self._source.fetch_newest()
             except Exception as raised:
                 for answer in waiting:
                     if not answer.done():
@@ -325,17 +327,19 @@ def _dependencies_of(writes: Sequence[Write]) -> Iterator[Write]:
                 yield expected
 
 
-def _refusal(writes: Sequence[Write], lost: AbstractSet[object]) -> Conflict | ConditionFailed:
+def _refusal(
+    writes: Sequence[Write], lost_writes: AbstractSet[object]
+) -> Conflict | ConditionFailed:
     """Return the reason why writes that build on lost ones fail: Conflict for the first write's
     key, ConditionFailed for the others."""
-    first, *others = writes
-    if first.expected in lost:
+    first, *companions = writes
+    if first.expected in lost_writes:
         return Conflict(first.key)
-    for write in others:
-        if write.expected in lost:
+    for write in companions:
+        if write.expected in lost_writes:
             return ConditionFailed(Precondition(write.resource, write.key, write.expected))
     for condition in first.requires:
-        if condition.revision in lost:
+        if condition.revision in lost_writes:
             return ConditionFailed(condition)
     return Conflict(first.key)
 

@@ -171,7 +171,7 @@ class Source(Protocol):
         """The newest revision that may have been acknowledged to any client, if known without a
         request; else None."""
 
-    async def ask_newest(self) -> int:
+    async def fetch_newest(self) -> int:
         """Request it from the other side: no revision acknowledged before the call is newer."""
 
     async def write(self, group: Sequence[Write]) -> list[int]:
@@ -179,9 +179,9 @@ class Source(Protocol):
 
         The keys are distinct, and the revisions they build on (`Write.expected_revision()`,
         `Precondition.revision`) are known. Raises Conflict if the key of the first write moved on,
-        ConditionFailed if another key did or a precondition does not hold (`at` is the revision at
-        which that was found), EpochMoved if the epoch is newer than `Write.since`, StorageError:
-        then the writes may still have been committed.
+        ConditionFailed if another key did or a precondition does not hold (`visible_at` is the
+        revision at which that was found), EpochMoved if the epoch is newer than `Write.since`,
+        StorageError: then the writes may still have been committed.
         """
 
     async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:

@@ -135,9 +135,9 @@ class HistoryReader:
         last_key = after if after is not None else low
         selected: list[Version] = []
         while True:
-            wanted = limit + 1 - len(selected) if limit and not selection else 0
+            page_size = limit + 1 - len(selected) if limit and not selection else 0
             rows, more = await self._log.state(
-                collection.resource, revision, last_key, below, wanted
+                collection.resource, revision, last_key, below, page_size
             )
             versions = [version_of(collection, row) for row in rows]
             selected += [

@@ -129,7 +129,7 @@ class Store:
         value: dict[str, Any],
         over: Version | None,
         requires: Sequence[Precondition] = (),
-        alongside: Sequence[Companion] = (),
+        companions: Sequence[Companion] = (),
     ) -> Coroutine[Any, Any, Version]:
         """Write an object (see `version.encode` for its form) over the version it was made from,
         None for a new one.
@@ -137,7 +137,7 @@ class Store:
         Companions go into the same commit; `requires` should include their versions. The awaitable
         waits for the commit; raises Conflict, ConditionFailed, Outdated.
         """
-        return _committed(self._writes.put(collection, key, value, over, requires, alongside))
+        return _committed(self._writes.put(collection, key, value, over, requires, companions))
 
     def delete(
         self,
@@ -157,8 +157,8 @@ class Store:
             if earlier is not None and earlier.commit is not None:
                 with suppress(Exception):
                     await earlier.commit.outcome()
-        sent = self._writes.append(group)
-        await asyncio.gather(*(pending.outcome() for pending in sent))
+        prepared = self._writes.append(group)
+        await asyncio.gather(*(pending.outcome() for pending in prepared))
         return [write.revision or 0 for write in group]
 
     async def append_unchecked(self, writes: Sequence[Write]) -> list[Version]:

@@ -84,26 +84,26 @@ class Writes:
         value: dict[str, Any],
         over: Version | None,
         requires: Sequence[Precondition],
-        alongside: Sequence[Companion],
+        companions: Sequence[Companion],
     ) -> Pending:
         """Send a write to the log; see `Store.put`."""
         expected = self._expected(collection, key, over, requires)
         if requires and not self._state.predicts_revisions:
             requires = self._resolve(requires)
         encoded = encode(value)
-        if not alongside:
+        if not companions:
             version = self._next_version(collection, key, value, encoded)
             pending = _pending(collection, version, encoded, expected, requires)
             self._send(pending)
             return pending
         group = [(collection, key, value, encoded, expected)]
-        for companion in alongside:
+        for companion in companions:
             content, over_write = encode(companion.value), self._expected_of_companion(companion)
             group.append(
                 (companion.collection, companion.key, companion.value, content, over_write)
             )
         prepared = self._write_together(group, requires)
-        for companion, pending in zip(alongside, prepared[1:], strict=True):
+        for companion, pending in zip(companions, prepared[1:], strict=True):
             companion.version = pending.version
         return prepared[0]
 
@@ -309,7 +309,7 @@ class Writer:
         self._waiting: list[Pending] = []
         self._busy = False
         self._scheduled = False
-        self._held = False
+        self._on_hold = False
         self._refusal: StorageError | None = None
         self._idle = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -330,16 +330,16 @@ class Writer:
 
     def hold(self) -> None:
         """Stop passing batches to the backend until `release`."""
-        self._held = True
+        self._on_hold = True
 
     def refuse(self, error: StorageError) -> None:
         """Fail queued and new writes until `release`."""
-        self._held, self._refusal = True, error
+        self._on_hold, self._refusal = True, error
         if self._waiting:
             self._fail([], error)
 
     def release(self) -> None:
-        self._held, self._refusal = False, None
+        self._on_hold, self._refusal = False, None
         self._start_commit()
 
     def run(self, call: Callable[[], Result]) -> asyncio.Future[Result]:
@@ -366,7 +366,7 @@ class Writer:
 
     def drain(self) -> asyncio.Event:
         """Return an event that is set once all queued writes are committed."""
-        if self._held:
+        if self._on_hold:
             self.refuse(StorageError("the server is shutting down", Fault.PASSING))
         if self._busy or self._waiting:
             self._idle.clear()
@@ -381,7 +381,7 @@ class Writer:
 
     def _start_commit(self) -> None:
         self._scheduled = False
-        if self._busy or self._held or not self._waiting:
+        if self._busy or self._on_hold or not self._waiting:
             self._idle.set()
             return
         batch, self._waiting = self._waiting, []

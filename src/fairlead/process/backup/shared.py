@@ -45,7 +45,7 @@ async def fill(
     """Write all rows into an empty storage, or none; return its revision, at which its history
     begins. Calls `rows` twice: definitions are written before the custom objects, whose encoding
     depends on them. Raises BackupError, StorageError, and any exception of `rows`."""
-    newest = await source.ask_newest()
+    newest = await source.fetch_newest()
     target_revision = newest if gap.accept_older else header.revision + gap.gap
     if target_revision - newest > MAX_RAISED:
         raise BackupError(
@@ -60,7 +60,7 @@ async def fill(
         await filling.write(row for row in rows() if _is_definition(row))
         await filling.write(row for row in rows() if not _is_definition(row))
         await filling.remove_marks()
-        revision = await source.ask_newest()
+        revision = await source.fetch_newest()
         await source.compact(revision)
     except BaseException as error:
         await filling.undo(error)

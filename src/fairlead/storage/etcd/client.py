@@ -102,8 +102,8 @@ class Client:
         """Make a call; raises CallFailed. Retries on other members; a call that is not repeatable
         only if it certainly had no effect."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        deadline = began + (timeout or self.timing.request)
+        start = loop.time()
+        deadline = start + (timeout or self.timing.request)
         while True:
             member = self._member or await self._await_member(deadline)
             self._count = number = self._count + 1
@@ -113,21 +113,22 @@ class Client:
             except CallFailed as error:
                 FAILURES.add(of=(error.code,))
                 if error.is_away and not (timeout and error.is_late):
-                    self.lost(member, error)  # a short timeout says nothing about the member
+                    # A short timeout says nothing about the member.
+                    self.member_failed(member, error)
                 if not error.is_away or not (is_repeatable or error.is_unsent):
                     raise
                 if loop.time() >= deadline or self._is_closed:
                     raise
                 await asyncio.sleep(uniform(0, self.timing.pause))
             else:
-                REQUEST_SECONDS.observe(loop.time() - began, (method,))
+                REQUEST_SECONDS.observe(loop.time() - start, (method,))
                 if self.error:
                     self._recovered(member)
                 return answer
             finally:
                 del self._calls[number]
 
-    async def ask_newest(self, timeout: float = 0.0) -> int:
+    async def fetch_newest(self, timeout: float = 0.0) -> int:
         """Return the current revision by a linearizable read; raises CallFailed."""
         return read_revision(await self.call(RANGE, self._probe, timeout=timeout))
 
@@ -144,7 +145,7 @@ class Client:
         member = self._member or await self._await_member(deadline)
         return member, await member.watch(request, max(deadline - loop.time(), 0.001))
 
-    def lost(self, member: Member, error: CallFailed) -> None:
+    def member_failed(self, member: Member, error: CallFailed) -> None:
         """Search for another member after a failure of this one."""
         if self._member is member:
             self._report(f"{member.url}: {error}")

@@ -83,7 +83,7 @@ class Watch:
                 response = read_watch(await self._stream.read())
             except CallFailed as error:
                 if error.is_away:
-                    self._client.lost(self._member, error)
+                    self._client.member_failed(self._member, error)
                 raise
             if response.is_cancelled:
                 raise _cancellation(response)
@@ -280,7 +280,7 @@ class Feed:
             await asyncio.sleep(timing.heartbeat)
             start = loop.time()
             try:
-                newest = await self.show_progress(await self._client.ask_newest(timing.answer))
+                newest = await self.show_progress(await self._client.fetch_newest(timing.answer))
             except CallFailed:
                 watch.close()
                 return

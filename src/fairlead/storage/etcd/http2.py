@@ -237,9 +237,9 @@ class Connection(asyncio.Protocol):
         elif kind == HEADERS:
             self._receive_headers(flags, number, flags & _END_STREAM, _unpadded(flags, body))
         elif kind == CONTINUATION and self._block is not None:
-            first, ended, beginning = self._block
+            first, is_last, beginning = self._block
             self._block = None
-            self._receive_headers(flags, first, ended, beginning + body)
+            self._receive_headers(flags, first, is_last, beginning + body)
         elif kind == WINDOW:
             self._receive_window(number, _UINT32.unpack(body)[0])
         elif kind == SETTINGS and not flags & _ACK:
@@ -271,11 +271,11 @@ class Connection(asyncio.Protocol):
             self._remove_stream(number)
             stream.finish({})
 
-    def _receive_headers(self, flags: int, number: int, ended: int, block: bytes) -> None:
+    def _receive_headers(self, flags: int, number: int, is_last: int, block: bytes) -> None:
         if not flags & _END_HEADERS:
             if len(block) > 1 << 16:
                 raise ProtocolError("a head without end")
-            self._block = number, ended, block
+            self._block = number, is_last, block
             return
         headers = self._blocks.get(block)
         if headers is None:
@@ -283,7 +283,7 @@ class Connection(asyncio.Protocol):
         stream = self._streams.get(number)
         if stream is None:
             return
-        if ended:
+        if is_last:
             self._remove_stream(number)
             stream.finish(headers)
         elif headers.get(":status", "200") != "200":

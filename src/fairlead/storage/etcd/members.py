@@ -128,9 +128,9 @@ class Member:
         return connection
 
     def _create_connection(self) -> Connection:
-        return Connection(self._lost)
+        return Connection(self._connection_lost)
 
-    def _lost(self, connection: Connection, reason: str) -> None:
+    def _connection_lost(self, connection: Connection, reason: str) -> None:
         if self._connection is connection:
             self._connection = None
 

@@ -122,7 +122,7 @@ class EtcdSource:
         """Check that a linearizable read succeeds within `timeout` seconds; raises StorageError."""
         try:
             async with asyncio.timeout(timeout):
-                await self.client.ask_newest(timeout)
+                await self.client.fetch_newest(timeout)
         except TimeoutError:
             reason = self.client.error or f"no answer within {timeout:g} seconds"
             raise StorageError(f"etcd: {reason}", Fault.PASSING) from None
@@ -141,9 +141,9 @@ class EtcdSource:
     def newest(self) -> int | None:
         return None
 
-    async def ask_newest(self) -> int:
+    async def fetch_newest(self) -> int:
         try:
-            return await self._feed.show_progress(await self.client.ask_newest())
+            return await self._feed.show_progress(await self.client.fetch_newest())
         except CallFailed as error:
             raise error.storage_error() from None
 

@@ -120,10 +120,10 @@ def refusal(puts: Sequence[Put], outcome: TxnResponse) -> Conflict | ConditionFa
     unmet: list[Precondition] = []
     for put in puts:
         write = put.write
-        own = Precondition(write.resource, write.key, write.expected_revision())
+        own_key = Precondition(write.resource, write.key, write.expected_revision())
         unmet += (
             condition
-            for condition in (own, *(need for need, _ in put.requires))
+            for condition in (own_key, *(need for need, _ in put.requires))
             if not condition.holds(next_revision())
         )
     first = puts[0].write
@@ -134,5 +134,5 @@ def refusal(puts: Sequence[Put], outcome: TxnResponse) -> Conflict | ConditionFa
         error = Conflict(first.key)
     else:
         error = ConditionFailed(unmet[0])
-    error.at = outcome.revision
+    error.visible_at = outcome.revision
     return error

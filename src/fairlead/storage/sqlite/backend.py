@@ -104,12 +104,12 @@ class SqliteBackend:
             self._read_state()
         except (sqlite3.Error, OSError) as error:
             self.close()
-            raise self._cannot_open(error) from None
+            raise self._open_error(error) from None
         except BaseException:
             self.close()
             raise
 
-    def _cannot_open(self, error: Exception) -> StorageError:
+    def _open_error(self, error: Exception) -> StorageError:
         full_code = getattr(error, "sqlite_errorcode", 0)
         if full_code == sqlite3.SQLITE_IOERR_SHMSIZE:
             return StorageError(f"cannot open {self.path}: the disk is full, its index has no room")

@@ -63,7 +63,7 @@ class Health:
         if self._recovery is not None:
             self._recovery.cancel()
 
-    def worked(self) -> None:
+    def write_succeeded(self) -> None:
         """A write reached the disk."""
         if not self.healthy and not self._doubtful and not self._gave_up:
             self.healthy = True
@@ -107,7 +107,7 @@ class Health:
                 await self._retry_failed(error)
             else:
                 self._doubtful = False
-                self.worked()
+                self.write_succeeded()
                 self._writer.release()
 
     async def _retry_failed(self, error: StorageError) -> None:
@@ -207,9 +207,9 @@ class EmbeddedLog:
         self._writer.write(pending)
 
     def write_together(self, group: Sequence[Pending]) -> None:
-        first, *others = (pending.write for pending in group)
+        first, *companions = (pending.write for pending in group)
         requires = list(first.requires)
-        for write in others:
+        for write in companions:
             requires += (Precondition(write.resource, write.key, write.expected), *write.requires)
             write.requires = (Precondition(first.resource, first.key, first),)
         first.requires = requires
@@ -218,7 +218,7 @@ class EmbeddedLog:
 
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
         """A batch is on disk."""
-        self._health.worked()
+        self._health.write_succeeded()
         if self.sharing is not None:
             rows = _rows(batch, outcomes)
             if self._sealing is not None:

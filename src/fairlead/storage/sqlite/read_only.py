@@ -39,8 +39,8 @@ class ReadOnlySource:
     def newest(self) -> int | None:
         return self._source.newest()
 
-    async def ask_newest(self) -> int:
-        return await self._source.ask_newest()
+    async def fetch_newest(self) -> int:
+        return await self._source.fetch_newest()
 
     async def write(self, group: Sequence[Write]) -> list[int]:
         raise StorageError("the store is only read", Fault.PASSING)

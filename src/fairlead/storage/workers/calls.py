@@ -50,7 +50,7 @@ class RpcServer:
         loop = asyncio.get_running_loop()
 
         def create_channel() -> Channel:
-            return Channel(self._receive, self._lost, self._channels.add)
+            return Channel(self._receive, self._channel_lost, self._channels.add)
 
         self._server = await loop.create_unix_server(create_channel, sock=self._listener.dup())
 
@@ -67,7 +67,7 @@ class RpcServer:
         else:
             channel.send((number, DONE, answer))
 
-    def _lost(self, channel: Channel) -> None:
+    def _channel_lost(self, channel: Channel) -> None:
         self._channels.discard(channel)
         for callback in self.on_lost:
             callback(channel)
@@ -181,7 +181,7 @@ def owner_unreachable() -> StorageError:
 def _encode_error(error: Exception) -> Message:
     """Convert an exception to a message."""
     if isinstance(error, Conflict):
-        return "conflict", str(error), error.at
+        return "conflict", str(error), error.visible_at
     if isinstance(error, ConditionFailed):
         condition = error.condition
         return (
@@ -189,7 +189,7 @@ def _encode_error(error: Exception) -> Message:
             condition.resource,
             condition.key,
             condition.required_revision(),
-            error.at,
+            error.visible_at,
         )
     if isinstance(error, Compacted):
         return "compacted", error.args[0] if error.args else 0
@@ -205,11 +205,11 @@ def _decode_error(encoded: Sequence[Any]) -> Exception:
     kind, *content = encoded
     if kind == "conflict":
         conflict = Conflict(content[0])
-        conflict.at = content[1]
+        conflict.visible_at = content[1]
         return conflict
     if kind == "condition":
         error = ConditionFailed(Precondition(*content[:3]))
-        error.at = content[3]
+        error.visible_at = content[3]
         return error
     if kind == "compacted":
         return Compacted(content[0])

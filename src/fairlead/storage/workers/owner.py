@@ -144,7 +144,7 @@ class Sharing:
         try:
             return await self._store.append(writes)
         except (Conflict, ConditionFailed) as error:
-            error.at = self._page.revision
+            error.visible_at = self._page.revision
             raise
 
     async def _changes(

@@ -118,7 +118,7 @@ class SharedSource:
     def newest(self) -> int:
         return self._page.revision
 
-    async def ask_newest(self) -> int:
+    async def fetch_newest(self) -> int:
         return self._page.revision
 
     async def write(self, group: Sequence[Write]) -> list[int]:

@@ -69,8 +69,8 @@ class Connections:
 
     def add(self, connection: HttpProtocol, address: str) -> bool:
         """Register a connection; False if there are too many."""
-        own = self._by_address.get(address, 0)
-        total, count = len(self._open), own
+        own_count = self._by_address.get(address, 0)
+        total, count = len(self._open), own_count
         if self._shared is not None:
             total, count = self._shared.connections, self._shared.connections_from(address)
         if len(self._open) >= self._max_open or total >= self.limits.connections > 0:
@@ -79,7 +79,7 @@ class Connections:
         if count >= self.limits.connections_of_an_address > 0:
             self._warn(f"{count} connections of {address} are open")
             return False
-        self._by_address[address] = own + 1
+        self._by_address[address] = own_count + 1
         self._open.add(connection)
         if self._shared is not None:
             self._shared.count_connection(address, 1)

@@ -27,7 +27,7 @@ _KEEP_ALIVE_HEAD = Head(b"GET", b"/", [], {}, {})
 _CLOSING_HEAD = Head(b"GET", b"/", [], {}, {})
 _CLOSING_HEAD.keep_alive = False
 
-# Waits for the turn of the request's flow: to send so many small pieces, or for equal work.
+# Flow control: waits until the request's flow may send this many small pieces, or do equal work.
 Turn = Callable[[int], Awaitable[None]]
 
 

@@ -112,14 +112,14 @@ class UnreadOutput(Generic[H]):
             self._make_room()
 
     def _make_room(self) -> None:
-        held: Counter[str] = Counter()
+        bytes_by_owner: Counter[str] = Counter()
         for holder, size in self._unread.items():
-            held[holder.owner] += size
-        share = max_min_share(held.values(), int(self._max_bytes * _SHARE_KEPT))
+            bytes_by_owner[holder.owner] += size
+        share = max_min_share(bytes_by_owner.values(), int(self._max_bytes * _SHARE_KEPT))
         closed = []
         for holder, size in self._unread.items():
-            if held[holder.owner] > share:
-                held[holder.owner] -= size
+            if bytes_by_owner[holder.owner] > share:
+                bytes_by_owner[holder.owner] -= size
                 closed.append(holder)
         for holder in closed:
             self.total -= self._unread.pop(holder)
@@ -136,10 +136,10 @@ class UnreadOutput(Generic[H]):
             )
 
 
-def max_min_share(held: Iterable[int], room: int) -> int:
+def max_min_share(amounts_held: Iterable[int], room: int) -> int:
     """Return the equal share per owner that fits in `room`; owners below it leave their rest to
     others (max-min fairness)."""
-    amounts = sorted(held)
+    amounts = sorted(amounts_held)
     for index, amount in enumerate(amounts):
         share = room // (len(amounts) - index)
         if amount > share:

@@ -373,7 +373,7 @@ class HttpProtocol:
 
     def hand_over(self, successor: asyncio.Protocol) -> None:
         """Pass the connection to another protocol; `connection_lost` is still called here too. The
-        exchange goes on until the application returns."""
+        exchange lasts until the application returns."""
         unprocessed, self._unprocessed = self._unprocessed, b""
         waiter, self.drain_waiter = self.drain_waiter, None
         self._transport.set_protocol(

@@ -99,8 +99,12 @@ class Certificate:
 
     @property
     def addresses(self) -> list[Address]:
-        values = (one.value for one in self.names if isinstance(one, x509.IPAddress))
-        return [plain_address(one) for one in values if isinstance(one, IPv4Address | IPv6Address)]
+        values = (name.value for name in self.names if isinstance(name, x509.IPAddress))
+        return [
+            plain_address(address)
+            for address in values
+            if isinstance(address, IPv4Address | IPv6Address)
+        ]
 
     @property
     def common_name(self) -> str:

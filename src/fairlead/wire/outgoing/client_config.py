@@ -145,7 +145,7 @@ def parse_document(content: bytes) -> Any:
         """Keeps timestamps as strings."""
 
         yaml_implicit_resolvers = {
-            first: [one for one in resolvers if not one[0].endswith(":timestamp")]
+            first: [resolver for resolver in resolvers if not resolver[0].endswith(":timestamp")]
             for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
         }
 

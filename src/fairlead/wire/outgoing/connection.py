@@ -60,7 +60,9 @@ class Connection(asyncio.Protocol):
         self._head = b""
         self._pieces: list[bytes] = []
         self._buffered_bytes = self._overhead_bytes = 0
-        self._failure: Callable[[], Exception] | None = None  # factory: raised ones refer to us
+        self._failure: Callable[[], Exception] | None = (
+            None  # a factory: a raised exception would keep us alive
+        )
         self._head_done = self._keeps_alive = self._has_switched = False
         self._ends_with_connection = True
         self._in_chunks = False

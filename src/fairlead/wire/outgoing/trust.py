@@ -379,8 +379,8 @@ def _is_in_domain(domain: str, constraint: str) -> bool:
 def _is_in_mailbox(mailbox: str, constraint: str) -> bool:
     local, _, domain = mailbox.rpartition("@")
     if "@" in constraint:
-        wanted, _, at = constraint.rpartition("@")
-        return local == wanted and domain.lower() == at.lower()
+        required_local, _, required_domain = constraint.rpartition("@")
+        return local == required_local and domain.lower() == required_domain.lower()
     return _is_in_domain(domain, constraint)
 
 
@@ -390,8 +390,8 @@ def _is_in_uri_domain(uri: str, constraint: str) -> bool:
     except ValueError:
         host = ""
     if not host or _address(host) is not None:
-        what = f"URI with {'IP' if host else 'empty host'} ({quote(uri)})"
-        raise Untrusted(f"{_NOT_FOR_THIS_NAME}{what} cannot be matched against constraints")
+        description = f"URI with {'IP' if host else 'empty host'} ({quote(uri)})"
+        raise Untrusted(f"{_NOT_FOR_THIS_NAME}{description} cannot be matched against constraints")
     return _is_in_domain(host, constraint)
 
 
