@@ -51,7 +51,7 @@ fields: check conflicts entries field_sets merge_patch ownership prune shapes
 fields: stored_entries typed_values unchanged values walk
 storage: audience backend body_metadata collection delivery state version writes
 wire/incoming: batches exchange parser protocol tls tls_records
-resources: catalogue gates go_values metadata registry rules
+resources: catalogue context gates go_values metadata registry rules
 resources/columns: cell_text model
 resources/core: config_maps
 resources/core/pods: annotations behaviour changes columns container_lists containers defaults

@@ -10,7 +10,7 @@ from support.group_rules import DROP, Found, Kind, Object, changed, invalid, req
 
 import fairlead.resources.events  # noqa: F401  (declares the conversion)
 from fairlead.codec.types.decode import decoder
-from fairlead.resources.behaviour import Context
+from fairlead.resources.context import Context
 from fairlead.resources.registry import from_stored, to_stored
 
 ELSEWHERE = "does not match event.namespace"

@@ -19,7 +19,7 @@ from support.group_rules import (
 )
 
 from fairlead.base.errors import StatusError
-from fairlead.resources.behaviour import Context
+from fairlead.resources.context import Context
 from fairlead.resources.core.services.allocation import (
     DEFAULT_NETWORKS,
     ServiceAllocators,

@@ -10,9 +10,9 @@ from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults
-from fairlead.resources.behaviour import Context
 from fairlead.resources.catalogue import behaviour_of
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resources
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.model import Field, Presence, Scalar, Struct
 from fairlead.operations.api import Api
-from fairlead.resources.behaviour import Behaviour, Context
+from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.registry import GroupVersion, Resource
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from fairlead.auth.authentication.user import User
-from fairlead.resources.behaviour import Context
+from fairlead.resources.context import Context
 from fairlead.resources.registry import Resource
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"

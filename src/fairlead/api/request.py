@@ -13,7 +13,7 @@ from fairlead.auth.authentication.user import User
 from fairlead.base.caches import memoized
 from fairlead.base.errors import too_large
 from fairlead.operations.operation import Operation
-from fairlead.resources.behaviour import MAX_WARNINGS
+from fairlead.resources.context import MAX_WARNINGS
 from fairlead.wire.incoming.exchange import NOBODY, Exchange, Peer
 
 Query = dict[str, list[str]]

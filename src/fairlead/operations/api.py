@@ -18,8 +18,9 @@ from fairlead.codec.types.model import Object as Object
 from fairlead.fields.entries import Versions
 from fairlead.operations.apply_cache import KnownApplies
 from fairlead.operations.operation import Auditor, Operation, RevisionAuthors
-from fairlead.resources.behaviour import Behaviour, Context
+from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.catalogue import behaviour_of, field_selector
+from fairlead.resources.context import Context
 from fairlead.resources.core.services.allocation import ServiceAllocators
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resource, Resources

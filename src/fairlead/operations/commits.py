@@ -12,8 +12,8 @@ from fairlead.codec.bodies import TooDeep, TooLarge
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.write_pipeline import check_fence, size_error
-from fairlead.resources.behaviour import Context
 from fairlead.resources.causes import absent
+from fairlead.resources.context import Context
 from fairlead.resources.custom.ownership import Unconverted
 from fairlead.storage.backend import ConditionFailed, Conflict, StorageError
 from fairlead.storage.collection import Collection

@@ -25,7 +25,7 @@ from fairlead.operations.managed_fields import set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.stored_versions import kept, to_requested_one
-from fairlead.resources.behaviour import Context
+from fairlead.resources.context import Context
 from fairlead.resources.core.services.allocation import is_claimed
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import ConditionFailed, Conflict

@@ -21,7 +21,8 @@ from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
 from fairlead.operations.stored_versions import kept, read, to_requested_one
-from fairlead.resources.behaviour import Behaviour, Context
+from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import MAX_GRACE
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version

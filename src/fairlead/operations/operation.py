@@ -11,7 +11,7 @@ from fairlead.auth.authorization.attributes import Attributes, Decision
 from fairlead.base import budget, clock
 from fairlead.base.errors import ResourceRef, StatusError
 from fairlead.base.metrics import REGISTRY
-from fairlead.resources.behaviour import MAX_WARNINGS
+from fairlead.resources.context import MAX_WARNINGS
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 

@@ -20,8 +20,8 @@ from fairlead.operations.options import WriteOptions, revision_of
 from fairlead.operations.patch import Patch, apply_patch
 from fairlead.operations.stored_versions import is_unchanged, kept, read, to_requested_one
 from fairlead.operations.views import view_of
-from fairlead.resources.behaviour import Context
 from fairlead.resources.causes import absent
+from fairlead.resources.context import Context
 from fairlead.storage.version import Version
 
 # Metadata that an update may leave out and cannot change.

@@ -33,8 +33,8 @@ from fairlead.fields.entries import decoded
 from fairlead.fields.field_sets import InvalidFields
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
-from fairlead.resources.behaviour import Context
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.registry import Resource
 from fairlead.resources.rules import check_condition_states

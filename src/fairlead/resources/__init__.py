@@ -1,7 +1,7 @@
 """The rules of each resource. May use `wire`, `storage`, `fields`, `codec` and `base`.
 
 - `registry`: the served resources, read from `resources.table`
-- `behaviour`, `catalogue`: the hooks of a kind, and which kind has which
+- `behaviour`, `context`, `catalogue`: the hooks of a kind, what they get, and which kind has which
 - a package for each group: rules, defaults, conversion and columns
 - `custom/`: custom resources, from a definition to a served resource
 - `causes`, `rules`, `metadata`: rules that many kinds share

@@ -1,4 +1,4 @@
-"""The hooks by which a kind differs from the generic behaviour, and the context that they get.
+"""The hooks by which a kind differs from the generic behaviour.
 
 Every hook has a default. Objects are plain dicts in the stored version, without kind and
 apiVersion. Hooks change `value` in place; `old` is never changed.
@@ -6,22 +6,15 @@ apiVersion. Hooks change `value` in place; `old` is never changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import inf
-from typing import Any, Protocol
-
-from fairlead.base.dialect import Dialect
 from fairlead.base.errors import ResourceRef
 from fairlead.codec.types.decode import zero
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Presence
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.resources.causes import Causes
-from fairlead.resources.gates import Gates
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import NameRule, check_metadata, check_metadata_update
 from fairlead.resources.registry import Resource
-from fairlead.storage.backend import Precondition
-from fairlead.storage.writes import Companion
 
 
 class Behaviour:
@@ -156,87 +149,3 @@ def count_generation(value: Object, old: Object) -> None:
     ignored = ("metadata", "status")
     if any(value.get(name) != old.get(name) for name in {*value, *old} if name not in ignored):
         value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-
-
-# The context of a write
-
-MAX_WARNINGS = 200  # more do not fit into the headers of a response
-
-# Reads an object of another resource (key in our tables, namespace, name) from the cache.
-Lookup = Callable[[str, str, str], dict[str, Any] | None]
-
-
-class Allocators(Protocol):
-    """Allocates addresses and ports to services; `reserve` returns the allocators' own
-    Reservation."""
-
-    @property
-    def families(self) -> tuple[str, ...]: ...
-
-    def reserve(self, *, dry_run: bool = False) -> Any: ...
-
-    def claims(self, reservation: Any) -> list[Companion]: ...
-
-
-class Context:
-    """The state of one write.
-
-    `group_version` is the version that the client uses, as our tables name it (`events/v1`). `warn`
-    adds a Warning header to the response. Hooks that reserve something append its release to
-    `undo`; the caller that finds that the write will not happen calls `roll_back`. `requires` holds
-    the preconditions of the admission decision: if one fails at commit, admission runs again.
-    `alongside` holds changes of other objects that admission wants in the same commit, `claims` the
-    reservations in the store. `annotations` go to the audit log.
-    """
-
-    def __init__(
-        self,
-        dialect: Dialect,
-        gates: Gates,
-        lookup: Lookup,
-        namespace: str = "",
-        subresource: str = "",
-        user_name: str = "",
-        dry_run: bool = False,
-        warnings: list[str] | None = None,
-        group_version: str = "",
-        allocators: Allocators | None = None,
-        annotations: dict[str, str] | None = None,
-        user: Any = None,
-        deadline: float = inf,
-    ) -> None:
-        # Not a dataclass: one is made for every write, and a dataclass takes three times as long.
-        self.dialect = dialect
-        self.gates = gates
-        self.lookup = lookup
-        self.namespace = namespace
-        self.subresource = subresource
-        self.user_name = user_name
-        self.dry_run = dry_run
-        self.warnings: list[str] = [] if warnings is None else warnings
-        self.group_version = group_version
-        self.allocators = allocators
-        self.annotations: dict[str, str] = {} if annotations is None else annotations
-        self.user = (
-            user  # fairlead.auth.authentication.user.User, for kinds that record the requester
-        )
-        self.deadline = deadline  # of the request, in the time of the event loop
-        self.undo: list[Callable[[], None]] = []
-        self.requires: list[Precondition] = []
-        self.alongside: list[Companion] = []
-        self.claims: list[Companion] = []
-
-    def warn(self, text: str) -> None:
-        if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
-            self.warnings.append(text)
-
-    def reset_admission(self) -> None:
-        """Drop preconditions and companions, because admission runs again."""
-        self.requires.clear()
-        self.alongside.clear()
-
-    def roll_back(self) -> None:
-        """Release all reservations; a second call does nothing. Must not be called while the write
-        is in progress: it may still be committed."""
-        while self.undo:
-            self.undo.pop()()

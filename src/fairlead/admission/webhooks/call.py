@@ -23,7 +23,7 @@ from fairlead.base.logs import Tally, quoted
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.times import new_uid
-from fairlead.resources.behaviour import Context
+from fairlead.resources.context import Context
 from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.webhooks import UnusableBundle
 

@@ -20,8 +20,9 @@ from fairlead.codec.types.defaults import fill_defaults
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object
 from fairlead.operations.operation import Operation
-from fairlead.resources.behaviour import Behaviour, Context
+from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.catalogue import behaviour_of
+from fairlead.resources.context import Context
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resource, Resources, from_stored, to_stored
 

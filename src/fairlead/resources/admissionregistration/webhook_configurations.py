@@ -10,10 +10,11 @@ from fairlead.resources.admissionregistration.client_config import (
     check_review_versions,
     knows_one,
 )
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.columns.cell_text import count
 from fairlead.resources.columns.model import AGE, NAME, number, table
+from fairlead.resources.context import Context
 from fairlead.resources.go_values import go_list
 from fairlead.resources.networking.shared import check_full_name
 from fairlead.resources.rules import label_selector

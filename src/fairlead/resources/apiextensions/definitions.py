@@ -30,8 +30,9 @@ from fairlead.resources.apiextensions.versions import (
     check_subresources,
     shown_version,
 )
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.context import Context
 from fairlead.resources.go_values import go_list
 from fairlead.resources.metadata import NameRule
 from fairlead.resources.rules import immutable, one_of

@@ -11,8 +11,8 @@ from fairlead.resources.apiextensions.openapi_rules import OpenAPIRules
 from fairlead.resources.apiextensions.schema_defaults import check_defaults, check_depth
 from fairlead.resources.apiextensions.shown_schemas import shown_schema
 from fairlead.resources.apiextensions.structural import check_structural, without_structure
-from fairlead.resources.behaviour import Context
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.custom.schema.markers import Markers, Schema, markers_of
 
 # Keywords that the root may have if the status subresource is enabled: those that still apply when

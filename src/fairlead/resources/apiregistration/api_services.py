@@ -9,10 +9,11 @@ from typing import Any
 
 from fairlead.codec.types.names import dns_1035_label, dns_subdomain, path_segment
 from fairlead.codec.types.times import now
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, quote
 from fairlead.resources.columns.cell_text import field, items
 from fairlead.resources.columns.model import AGE, NAME, table, text
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import NameRule
 from fairlead.resources.rules import PORT_RANGE
 from fairlead.resources.storage.shared import OrderedBehaviour, Step, keep_metadata

@@ -11,8 +11,9 @@ from typing import Any
 import orjson
 
 from fairlead.base.errors import MAX_CAUSE_LENGTH
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.context import Context
 from fairlead.resources.core.shared import go_struct
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.rules import IMMUTABLE, non_negative

@@ -25,8 +25,9 @@ from fairlead.resources.apps.templates import (
     check_template_labels,
     selector_is_sound,
 )
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.spec import check_pod_template
 from fairlead.resources.rules import label_selector, non_negative, selector_is_empty
 

@@ -14,8 +14,9 @@ from fairlead.resources.apps.shared import (
     pointer_shown,
 )
 from fairlead.resources.apps.templates import TemplateBehaviour, check_replicated
-from fairlead.resources.behaviour import Context, Object, keep
+from fairlead.resources.behaviour import Object, keep
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
 from fairlead.resources.rules import non_negative
 
 DEFAULT_STEP = "25%"

@@ -23,8 +23,9 @@ from fairlead.resources.apps.templates import (
     check_template_labels,
     selector_is_sound,
 )
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
 from fairlead.resources.core.persistent_volume_claims import round_claim
 from fairlead.resources.core.pods.annotations import check_pod_annotations
 from fairlead.resources.metadata import check_annotations, check_labels, check_metadata_update

@@ -11,8 +11,9 @@ from fairlead.resources.autoscaling.conversion import (
     round_trip,
 )
 from fairlead.resources.autoscaling.metrics import SOURCES, check_metrics, check_reference
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import ABOVE_ZERO, POSITIVE, non_negative
 

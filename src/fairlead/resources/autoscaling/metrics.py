@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from fairlead.codec.types.names import dns_label, path_segment, qualified_name
 from fairlead.codec.types.quantity import quantity
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.shared import go_quantity
 from fairlead.resources.rules import POSITIVE
 

@@ -6,8 +6,9 @@ from fairlead.resources.apps.shared import selector_shown
 from fairlead.resources.apps.templates import TemplateBehaviour
 from fairlead.resources.batch.job_spec import check_work
 from fairlead.resources.batch.schedule import ScheduleError, ZoneError, load_zone, parse_schedule
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import non_negative, one_of
 

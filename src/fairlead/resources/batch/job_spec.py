@@ -9,8 +9,9 @@ from fairlead.resources.apps.shared import UNSET, selector_shown
 from fairlead.resources.apps.templates import MISMATCH, selector_is_sound
 from fairlead.resources.batch.pod_failure_policy import check_pod_failure_policy
 from fairlead.resources.batch.shown_templates import shown_template
-from fairlead.resources.behaviour import Context, Object, keep
+from fairlead.resources.behaviour import Object, keep
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.spec import check_pod_template
 from fairlead.resources.go_values import given_map, go_map
 from fairlead.resources.rules import IMMUTABLE, label_selector, non_negative, selector_matches

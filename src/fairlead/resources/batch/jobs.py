@@ -14,8 +14,9 @@ from fairlead.resources.batch.job_spec import (
     check_job_spec_change,
 )
 from fairlead.resources.batch.pod_failure_policy import fill_condition_defaults
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.go_values import go_map
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.rules import selector_matches

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from fairlead.codec.types.names import dns_label, dns_subdomain
-from fairlead.resources.behaviour import Context, Object, keep
+from fairlead.resources.behaviour import Object, keep
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.certificates.conditions import (
     check_condition_change,
@@ -21,6 +21,7 @@ from fairlead.resources.certificates.conditions import (
 from fairlead.resources.certificates.pem import certificate_error, request_error
 from fairlead.resources.columns.cell_text import NONE, duration_text, field, items
 from fairlead.resources.columns.model import AGE, NAME, table, text
+from fairlead.resources.context import Context
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
 MIN_LIFETIME = 600

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import config_key_errors
 

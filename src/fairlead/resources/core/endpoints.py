@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fairlead.codec.types.names import dns_label, dns_subdomain, qualified_name
 from fairlead.codec.types.times import TimeError, canonical_time
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import non_special_address, parse_address
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import NOT_AN_ADDRESS, PROTOCOLS, one_of, port_number

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.codec.types.names import dns_subdomain, qualified_name
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.context import Context
 from fairlead.resources.core.shared import go_text_fields
 from fairlead.resources.go_values import go_time
 from fairlead.resources.metadata import check_metadata, check_metadata_update

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.quantity import quantity
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.resources import (
     can_overcommit,
     container_resource_errors,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fairlead.codec.types.names import dns_label, qualified_name
-from fairlead.resources.behaviour import Behaviour, Context, Object, keep
+from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import STANDARD_FINALIZERS, UNQUALIFIED, check_metadata_update
 
 CONTENT_FINALIZER = "kubernetes"

@@ -10,10 +10,11 @@ from fairlead.base.dialect import Dialect
 from fairlead.codec.json_syntax import describe_json_error
 from fairlead.codec.types.mismatch import json_kind
 from fairlead.codec.types.names import dns_label, dns_subdomain, label_value, qualified_name
-from fairlead.resources.behaviour import Behaviour, Context, Object, keep
+from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.columns.cell_text import NONE, UNKNOWN, field, items, mapping
 from fairlead.resources.columns.model import AGE, NAME, Field, Printer, Value, table, text
+from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import parse_network
 from fairlead.resources.core.pods.resources import round_up_amounts
 from fairlead.resources.core.pods.scheduling import TAINT_EFFECTS

@@ -7,8 +7,9 @@ from __future__ import annotations
 from copy import deepcopy
 
 from fairlead.codec.types.quantity import quantity
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.persistent_volumes import CLASS_ANNOTATION
 from fairlead.resources.core.pods.difference import difference
 from fairlead.resources.core.pods.resources import round_up_amounts

@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 
 from fairlead.codec.types.names import dns_subdomain
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.difference import difference
 from fairlead.resources.core.pods.resources import round_up_amounts
 from fairlead.resources.core.pods.scheduling import check_node_selector

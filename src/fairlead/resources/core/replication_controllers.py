@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.resources.behaviour import Behaviour, Context, Object, keep
+from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.spec import (
     check_pod_template,
     drop_disabled_pod_fields,

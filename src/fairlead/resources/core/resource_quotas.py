@@ -4,8 +4,9 @@ scopes.
 
 from __future__ import annotations
 
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.resources import round_up_amounts
 from fairlead.resources.core.resource_names import (
     check_amount,

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import orjson
 
 from fairlead.codec.json_syntax import describe_json_error
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.config_maps import MAX_DATA_BYTES, check_frozen
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import config_key_errors, immutable

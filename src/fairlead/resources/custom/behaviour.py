@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from fairlead.codec.types.model import Object
 from fairlead.fields.values import equal
-from fairlead.resources.behaviour import Behaviour, Context, keep
+from fairlead.resources.behaviour import Behaviour, keep
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.custom.definition import CustomKind
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.codec.types.names import dns_label, dns_subdomain, label_value, qualified_name
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.columns.cell_text import UNSET, items, shortened
 from fairlead.resources.columns.model import AGE, NAME, table, text
+from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import family_of, non_special_address
 from fairlead.resources.metadata import check_labels
 from fairlead.resources.networking.shared import check_full_domain

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.context import Context
 from fairlead.resources.flowcontrol.bootstrap import Spec
 from fairlead.resources.storage.shared import OrderedBehaviour, Step, same
 

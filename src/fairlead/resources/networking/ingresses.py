@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.codec.types.names import dns_1035_label, dns_label, dns_subdomain
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import parse_address
 from fairlead.resources.go_values import given_list, go_list
 from fairlead.resources.metadata import check_metadata_update

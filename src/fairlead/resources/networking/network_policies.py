@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.resources.behaviour import Context, Object, keep
+from fairlead.resources.behaviour import Object, keep
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import Network, parse_network
 from fairlead.resources.go_values import go_list
 from fairlead.resources.rules import check_conditions, label_selector, port_name, port_number

@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.codec.types.names import dns_label
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.columns.model import AGE, NAME, table, text
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.go_text import TOLERATION, go_struct
 from fairlead.resources.core.pods.resources import check_resources
 from fairlead.resources.core.pods.scheduling import check_tolerations

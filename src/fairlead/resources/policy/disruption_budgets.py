@@ -5,10 +5,11 @@ metadata, with the name, is not checked.
 from __future__ import annotations
 
 from fairlead.resources.apps.shared import check_at_most_hundred_percent, check_int_or_percent
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.columns.cell_text import field
 from fairlead.resources.columns.model import AGE, NAME, Value, number, table, text
+from fairlead.resources.context import Context
 from fairlead.resources.core.shared import go_struct
 from fairlead.resources.rules import check_conditions, label_selector, non_negative
 from fairlead.resources.storage.shared import go_pointer

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from fairlead.codec.types.names import dns_subdomain
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.columns.cell_text import field, items, joined
 from fairlead.resources.columns.model import NAME, Value, table, text
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.security import PROC_MOUNTS
 
 ANY = "*"

@@ -7,10 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.codec.types.names import dns_subdomain, path_segment
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, quote
 from fairlead.resources.columns.cell_text import items, mapping
 from fairlead.resources.columns.model import AGE, NAME, Value, table, text
+from fairlead.resources.context import Context
 from fairlead.resources.core.shared import go_struct
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.codec.types.names import label_value, path_segment, qualified_name
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.go_values import go_list
 from fairlead.resources.rules import label_selector
 from fairlead.resources.storage.shared import OrderedBehaviour, Step

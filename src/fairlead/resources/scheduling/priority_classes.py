@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.columns.model import AGE, NAME, flag, number, table
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import immutable, one_of
 

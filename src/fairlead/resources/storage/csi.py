@@ -7,8 +7,9 @@ from typing import Any
 
 from fairlead.codec.types.names import dns_subdomain, qualified_name
 from fairlead.codec.types.quantity import quantity
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.warnings import newer_node_label, warn_of_node_term
 from fairlead.resources.core.shared import go_struct
 from fairlead.resources.core.volumes.sources import csi_driver_name

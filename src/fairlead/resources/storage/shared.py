@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
-from fairlead.resources.behaviour import Behaviour, Context, Object, keep
+from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import NameRule, check_metadata
 
 

@@ -6,8 +6,9 @@ from collections import Counter
 from typing import Any
 
 from fairlead.codec.types.names import qualified_name
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.warnings import newer_node_label
 from fairlead.resources.rules import immutable, one_of_if_set
 from fairlead.resources.storage.shared import OrderedBehaviour, Step

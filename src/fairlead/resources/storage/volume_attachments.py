@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.codec.types.names import dns_subdomain
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
 from fairlead.resources.core.shared import go_struct
 from fairlead.resources.core.volumes.claims import check_access_modes
 from fairlead.resources.core.volumes.persistent import check_persistent_sources

@@ -22,7 +22,7 @@ from fairlead.admission.plugins.resource_quota.usage import Measure, Measures, U
 from fairlead.admission.plugins.version_facts import FindCollection
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
-from fairlead.resources.behaviour import Context
+from fairlead.resources.context import Context
 from fairlead.storage.backend import Precondition
 from fairlead.storage.version import Version
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.names import dns_subdomain, qualified_name
-from fairlead.resources.behaviour import Behaviour, Context, Object, keep
+from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import family_of, is_address
 from fairlead.resources.core.pods import FINISHED
 from fairlead.resources.core.pods.annotations import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.codec.types.names import dns_label, is_dns_label
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.container_lists import PROBES
 from fairlead.resources.core.pods.environment import check_env, check_env_from
 from fairlead.resources.core.pods.handlers import check_lifecycle, check_probes

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from fairlead.base.caches import memoized
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.container_lists import (
     CONTAINER_LISTS,
     DECLARED_LISTS,

@@ -10,8 +10,9 @@ from fairlead.base.caches import BoundedCache, memoized
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.quantity import QuantityError, format_quantity, is_less, quantity
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 from fairlead.resources.core.shared import go_quantity
 from fairlead.resources.rules import NON_NEGATIVE

@@ -11,8 +11,9 @@ from fairlead.codec.types.names import (
     is_dns_subdomain,
     qualified_name,
 )
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import is_address
 from fairlead.resources.core.pods.annotations import (
     check_pod_annotations,

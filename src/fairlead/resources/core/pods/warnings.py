@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.base.dialect import Dialect
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods import PREFERRED, REQUIRED
 from fairlead.resources.core.pods.annotations import keys
 from fairlead.resources.core.pods.container_lists import CONTAINER_LISTS, all_containers

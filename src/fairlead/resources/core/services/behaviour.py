@@ -7,8 +7,9 @@ write reserves them, and `context.roll_back()` releases them if the write does n
 from __future__ import annotations
 
 from fairlead.codec.types.names import dns_1035_label
-from fairlead.resources.behaviour import Behaviour, Context, Object
+from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.services.cluster_ips import check_cluster_ips_change
 from fairlead.resources.core.services.fields import is_load_balancer, needs_health_port
 from fairlead.resources.core.services.grants import grant

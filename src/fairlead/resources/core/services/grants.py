@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fairlead.base.errors import StatusError, internal, invalid
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.services.allocation import AllocationError, Reservation
 from fairlead.resources.core.services.families import keeps_preference, resolve_families
 from fairlead.resources.core.services.fields import (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fairlead.codec.types.names import dns_label, dns_subdomain, qualified_name
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import non_special_address, parse_address, parse_network
 from fairlead.resources.core.services.cluster_ips import check_cluster_ips
 from fairlead.resources.core.services.fields import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.codec.types.names import dns_label, dns_subdomain, is_dns_label
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.volumes.claims import check_claim_template
 from fairlead.resources.core.volumes.iscsi import TOO_LONG, check_iscsi, is_too_long
 from fairlead.resources.core.volumes.projections import (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.codec.types.quantity import quantity
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_annotations, check_labels
 from fairlead.resources.rules import ABOVE_ZERO, label_selector
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fairlead.codec.types.names import dns_label, dns_subdomain
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.volumes import PATHS_BESIDE, PATHS_INSIDE, SOURCES
 from fairlead.resources.core.volumes.iscsi import check_iscsi
 from fairlead.resources.core.volumes.projections import MORE_THAN_ONE

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.volumes.paths import file_mode, file_path
 from fairlead.resources.core.volumes.references import (
     check_field_reference,

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.codec.types.names import dns_label, dns_subdomain
-from fairlead.resources.behaviour import Context, Object
+from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.context import Context
 from fairlead.resources.core.volumes.paths import descending_path, no_backsteps
 from fairlead.resources.metadata import go_strings
 
