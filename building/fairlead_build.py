@@ -61,7 +61,8 @@ resources/core/volumes: __init__ paths projections references sources
 auth/authentication: tokens
 auth/authorization: node_graph pod_references requests
 admission/plugins: base default_toleration_seconds namespace_lifecycle priority runtime_class
-operations: api managed_fields operation options patch views write_pipeline
+operations: api configurations managed_fields operation options patch steps views
+operations: write_pipeline
 api: answers app body chain methods metrics negotiation observer parameters patch
 api: representation request routing stored_tables watch_frames watch_sockets watch_stream
 api/flow_control: configuration gate metrics queue_set

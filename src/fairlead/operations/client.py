@@ -23,7 +23,8 @@ from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.get import get
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
-from fairlead.operations.update import Changed, store_changed
+from fairlead.operations.steps import Changed
+from fairlead.operations.update import store_changed
 from fairlead.operations.views import view_of
 from fairlead.resources.registry import Resource
 from fairlead.storage.collection import Collection

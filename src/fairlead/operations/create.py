@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Coroutine
 from typing import Any
 
@@ -18,21 +17,17 @@ from fairlead.base.errors import (
     verb_not_supported,
 )
 from fairlead.fields.values import copied
-from fairlead.operations import write_pipeline
+from fairlead.operations import steps, write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.commits import MAX_ATTEMPTS, converting, put, wait_committed
-from fairlead.operations.managed_fields import set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.stored_versions import kept, to_requested_one
-from fairlead.resources.context import Context
 from fairlead.resources.core.services.allocation import is_claimed
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
-
-_VERSION = re.compile("[0-9]{1,18}")
 
 
 def create(
@@ -68,12 +63,6 @@ async def _create_claiming(
     raise modified(operation.resource.ref(value["metadata"].get("name", "")))
 
 
-def _claimed_version(metadata: Object) -> int:
-    """Remove and return the resourceVersion of a new object; 0 if it is missing or not a number."""
-    version: str = metadata.pop("resourceVersion", None) or ""
-    return int(version) if version and _VERSION.fullmatch(version) else 0
-
-
 async def _create(
     api: Api,
     operation: Operation,
@@ -84,15 +73,10 @@ async def _create(
     resource, metadata = operation.resource, value["metadata"]
     if resource.custom is not None and resource.custom.definition.terminating:
         raise _ending(resource)
-    write_pipeline.set_namespace(operation, metadata)
-    if operation.refusal is not None:
-        raise operation.refusal
-    claimed = _claimed_version(metadata)
-    write_pipeline.drop_deletion(metadata)
-    write_pipeline.drop_repeated_owners(operation, metadata)
+    claimed = steps.start_new(operation, metadata)
     context = api.context(operation, options.dry_run)
     entries = await converting(
-        operation.size, _prepare, api, operation, value, options, entries, context
+        operation.size, steps.fill_new, api, operation, value, options, entries, context
     )
     try:
         name = metadata.get("name", "")
@@ -114,24 +98,6 @@ async def _create(
     return version
 
 
-def _prepare(
-    api: Api,
-    operation: Operation,
-    value: Object,
-    options: WriteOptions,
-    entries: list[Object] | None,
-    context: Context,
-) -> list[Object]:
-    """Fill in defaults and managedFields of a new object before admission. Returns the
-    managedFields entries."""
-    write_pipeline.default(api, operation.resource, value, context)
-    write_pipeline.check_grown(operation, value)
-    if entries is None:
-        entries = tracked(api, operation.resource, None, value, options)
-    set_entries(value["metadata"], entries)
-    return entries
-
-
 async def _admit(
     api: Api, operation: Operation, attributes: Attributes, value: Object, entries: list[Object]
 ) -> bool:
@@ -139,15 +105,7 @@ async def _admit(
     that happens after mutating admission, so that plugins and webhooks see the missing name."""
     behaviour, context = api.behaviour(operation.resource), attributes.context
     await api.admission.admit(attributes)
-    if attributes.round:
-        write_pipeline.recheck_admitted(operation, value, entries)
-    metadata = value["metadata"]
-    generated = not metadata.get("name") and bool(metadata.get("generateName"))
-    if generated:
-        metadata["name"] = write_pipeline.generate_name(metadata["generateName"])
-    attributes.name = metadata.get("name", "")
-    write_pipeline.set_system_fields(metadata)
-    behaviour.prepare_create(value, context)
+    is_generated = steps.finish_new(api, operation, value, entries, attributes)
     value = write_pipeline.ordered(value)
     await budget.run(
         operation.size, write_pipeline.check_new, api, operation.resource, value, context
@@ -159,7 +117,7 @@ async def _admit(
     behaviour.warnings(value, None, context)
     await budget.run(operation.size, behaviour.normalize, value, operation.applies)
     attributes.is_settled = True
-    return generated
+    return is_generated
 
 
 async def _authorize(api: Api, operation: Operation) -> None:

@@ -6,26 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from fairlead.admission.plugin import UPDATE
 from fairlead.base import budget
-from fairlead.base.errors import Cause, StatusError, conflict, invalid, modified
+from fairlead.base.errors import StatusError
 from fairlead.fields.values import equal
-from fairlead.operations import write_pipeline
+from fairlead.operations import steps, write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.commits import converting, put, remove, wait_committed, write_over
 from fairlead.operations.create import create
-from fairlead.operations.managed_fields import restore_times, set_entries, tracked
+from fairlead.operations.managed_fields import restore_times
 from fairlead.operations.operation import Operation
-from fairlead.operations.options import WriteOptions, revision_of
+from fairlead.operations.options import WriteOptions
 from fairlead.operations.patch import Patch, apply_patch
+from fairlead.operations.steps import Change, Changed
 from fairlead.operations.stored_versions import is_unchanged, kept, read, to_requested_one
 from fairlead.operations.views import view_of
 from fairlead.resources.causes import absent
 from fairlead.resources.context import Context
 from fairlead.storage.version import Version
-
-# Metadata that an update may leave out and cannot change.
-_CARRIED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 @dataclass(slots=True)
@@ -37,15 +34,6 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Changed:
-    """The desired object in the stored version, with its managedFields entries if computed
-    already."""
-
-    value: Object
-    entries: list[Object] | None = None
-
-
-@dataclass(slots=True)
 class _Written:
     """The result of a change. A version with `is_stored=False` is already in the version of the
     request."""
@@ -54,8 +42,6 @@ class _Written:
     is_stored: bool = True
 
 
-# Returns the desired object for the current one, which it must not modify.
-Change = Callable[[Object], Changed]
 # Returns the request body decoded in the version of the resource, a fresh copy on each call.
 Sent = Callable[[], Object]
 
@@ -89,7 +75,7 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
         if wanted is None:  # the object changed: start again from the request body
             wanted = document()
         if operation.resource.is_scale:  # the workload has a uid of its own
-            _check_uid(operation, wanted["metadata"], old["metadata"], options.dry_run)
+            steps.check_uid(operation, wanted["metadata"], old["metadata"], options.dry_run)
         return Changed(view.write(old, wanted))
 
     return Outcome(await store_changed(api, operation, change, options))
@@ -119,7 +105,7 @@ async def _create_instead(
     if resource.parent is not None or not (resource.creates_on_update or wanted):
         raise absent(ref)
     if wanted:
-        raise _other_uid(operation, ref.name, wanted, "", options.dry_run)
+        raise steps.other_uid(operation, ref.name, wanted, "", options.dry_run)
     value["metadata"].pop("resourceVersion", None)
     return Outcome(await create(api, operation, value, options), created=True)
 
@@ -189,102 +175,18 @@ async def _prepared(
     options: WriteOptions,
     context: Context,
 ) -> Object:
-    resource, value = operation.resource, changed.value
-    behaviour = api.behaviour(resource)
-    _check_version(operation, value["metadata"], old["metadata"], options.dry_run)
-    if operation.refusal is not None:
-        raise operation.refusal
-    carry_over(value["metadata"], old["metadata"])
-    write_pipeline.drop_repeated_owners(operation, value["metadata"])
+    """Run the desired object through defaulting, admission and validation."""
+    size, behaviour = operation.size, api.behaviour(operation.resource)
+    steps.start_change(operation, changed.value, old, options)
     entries = await converting(
-        operation.size, _defaulted, api, operation, changed, old, options, context
+        size, steps.fill_changed, api, operation, changed, old, options, context
     )
-    set_entries(value["metadata"], entries)
-    attributes = write_pipeline.attributes(operation, UPDATE, value, old, context, options=options)
+    attributes = steps.change_attributes(operation, changed.value, entries, old, context, options)
     await api.admission.admit(attributes)
-    if attributes.round:
-        entries = write_pipeline.recheck_admitted(operation, value, entries)
-        carry_over(value["metadata"], old["metadata"])
-    if resource.subresource and not resource.is_scale:
-        behaviour.prepare_subresource_update(resource.subresource, value, old, context)
-    else:
-        behaviour.prepare_update(value, old, context)
-    set_entries(value["metadata"], entries)
-    new = write_pipeline.ordered(value)
-    await budget.run(operation.size, write_pipeline.check_changed, api, resource, new, old, context)
+    new = steps.finish_change(api, operation, changed.value, old, entries, attributes)
+    await budget.run(size, write_pipeline.check_changed, api, operation.resource, new, old, context)
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
-    await budget.run(operation.size, behaviour.normalize, new, operation.applies)
+    await budget.run(size, behaviour.normalize, new, operation.applies)
     return new
-
-
-def _defaulted(
-    api: Api,
-    operation: Operation,
-    changed: Changed,
-    old: Object,
-    options: WriteOptions,
-    context: Context,
-) -> list[Object]:
-    """Fill in defaults; returns the managedFields entries after the write."""
-    resource = operation.resource
-    write_pipeline.default(api, resource.main, changed.value, context)
-    write_pipeline.check_grown(operation, changed.value)
-    if changed.entries is not None:
-        return changed.entries
-    return tracked(api, resource, old, changed.value, options)
-
-
-def _check_version(operation: Operation, metadata: Object, old: Object, dry_run: bool) -> None:
-    """Optimistic concurrency: a resourceVersion or uid in the object is a precondition."""
-    _check_uid(operation, metadata, old, dry_run)
-    resource = operation.resource.main
-    wanted, standing = metadata.get("resourceVersion", ""), old["resourceVersion"]
-    if wanted in ("", "0"):
-        # A patched document keeps the current resourceVersion unless the patch removes it.
-        is_whole = operation.replaces or (operation.verb == "patch" and not operation.applies)
-        if resource.conditional and is_whole and not operation.resource.is_scale:
-            cause = Cause(
-                "FieldValueInvalid",
-                "Invalid value: 0x0: must be specified for an update",
-                "metadata.resourceVersion",
-            )
-            raise invalid(resource.ref(old["name"]), [cause])
-    elif wanted != standing and _revision(wanted) != int(standing):
-        raise modified(resource.ref(old["name"]))
-
-
-def _check_uid(operation: Operation, metadata: Object, old: Object, dry_run: bool) -> None:
-    uid = metadata.get("uid", "")
-    if uid and uid != old["uid"] and operation.replaces:
-        raise _other_uid(operation, old["name"], uid, old["uid"], dry_run)
-
-
-def _other_uid(
-    operation: Operation, name: str, wanted: str, found: str, dry_run: bool
-) -> StatusError:
-    resource, root = operation.resource.main, write_pipeline.key_prefix(dry_run)
-    key = resource.storage_key(operation.namespace, name)
-    return conflict(
-        resource.ref(name),
-        f"StorageError: invalid object, Code: 4, Key: {root}/{resource.storage_prefix}/{key},"
-        f" ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition:"
-        f" {wanted}, UID in object meta: {found}",
-    )
-
-
-def _revision(wanted: str) -> int:
-    return revision_of(wanted, "metadata.resourceVersion")
-
-
-def carry_over(metadata: Object, old: Object) -> None:
-    metadata["creationTimestamp"] = old["creationTimestamp"]
-    for name in _CARRIED:
-        if not metadata.get(name) and old.get(name) is not None:
-            metadata[name] = old[name]
-    generation = old.get("generation")
-    if generation is not None:
-        metadata["generation"] = generation
-    else:
-        metadata.pop("generation", None)
