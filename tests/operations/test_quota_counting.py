@@ -18,7 +18,7 @@ from fairlead.admission.chain import Chain
 from fairlead.admission.plugins.base import PODS
 from fairlead.admission.plugins.resource_quota import QUOTAS, ResourceQuota
 from fairlead.admission.plugins.resource_quota.usage import Pods, is_counted
-from fairlead.base import slices
+from fairlead.base import backlog
 from fairlead.base.dialect import KUBERNETES
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.decode import decoder
@@ -116,7 +116,7 @@ def test_many_objects_are_counted_in_turns(tmp_path: Path, monkeypatch: pytest.M
     rounds: list[int] = []
     now = [0]
     monkeypatch.setattr(Pods, "usage", lambda measure, pod: _Watched(rounds, now))
-    monkeypatch.setattr(slices, "SECONDS", 0.0)
+    monkeypatch.setattr(backlog, "SECONDS", 0.0)
 
     async def count_rounds() -> None:
         while True:
