@@ -199,7 +199,7 @@ def drive(
     """
     sample = Sample()
     clock = time.perf_counter
-    by_fd = {one.sock.fileno(): one for one in (*connections, *watchers)}
+    by_fd = {opened.sock.fileno(): opened for opened in (*connections, *watchers)}
     sent_at: dict[bytes, float] = {}
     idle = list(connections)
     sent = events = 0

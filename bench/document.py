@@ -19,7 +19,7 @@ RESULTS = Path(__file__).with_name("results.json")
 PUBLISHED = Path(__file__).with_name("published.json")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- bench: the table -->\n", "<!-- bench: its end -->\n"
-HEAD = ["case", "ours", "at that pace", "wanted", "reference", "ratio", "what bounds it now"]
+HEAD = ["case", "ours", "scaled", "target", "reference", "ratio", "bottleneck"]
 WHOLE_SECONDS = 3.0  # per case, unless overridden on the command line
 ELSEWHERE = {"etcd-alone"}  # not measured in runs on the embedded store
 STARTS = {"start-fresh", "start-filled"}
@@ -37,19 +37,18 @@ def rendered(document: dict[str, Any]) -> str:
     day, python = document["when"][:10], document["python"]
     note = f"Measured on {day} with CPython {python}, {document['seconds']:g} s a case"
     if document["parts"] > 1:
-        note += f", in {document['parts']} parts that may be of different sources"
+        note += f", in {document['parts']} parts, possibly of different sources"
     load = document["load"]
     note += ", load of the machine not recorded." if load is None else f", load before {load:.1f}."
     if turn:
         processor = document["machine"].rpartition("-with-")[0].rpartition("-")[2]
         note += (
-            f" A turn of the fixed loop (`bench/pace.py`) took {turn:.0f} ns at best on this"
-            f" machine ({processor}), and {REFERENCE_TURN} ns on those of the kind that the"
-            " reference was measured on: *at that pace* is what the processor took, times the"
-            " ratio of the two."
+            f" One turn of the fixed loop (`bench/pace.py`) took {turn:.0f} ns at best on this"
+            f" machine ({processor}), and {REFERENCE_TURN} ns on the kind of machine that the"
+            " reference was measured on. *Scaled* is the CPU time here times the ratio of the two."
         )
     if document["seconds"] < WHOLE_SECONDS:
-        note += " **A trial with short windows: not figures to go by.**"
+        note += " **A trial with short windows: do not rely on these figures.**"
     return f"{table}\n{note}\n"
 
 
@@ -59,10 +58,10 @@ def _cells(row: dict[str, Any], target: Target, pace: float) -> list[str]:
     # Latencies depend on the machine's load, and memory is the same on any machine.
     paced = ours * pace if unit == "µs" or row["name"] in STARTS else None
     limit = row["limit"] or target.limit
-    wanted = number(limit, unit)
+    shown_limit = number(limit, unit)
     slow = False
     if target.least_rate is not None:
-        wanted, limit = f"{number(target.least_rate)}/s", None
+        shown_limit, limit = f"{number(target.least_rate)}/s", None
         slow = row["rate"] < target.least_rate
     compared = ours if paced is None else paced
     ratio = f"{compared / target.reference:.3f}" if target.reference else ""
@@ -72,7 +71,7 @@ def _cells(row: dict[str, Any], target: Target, pace: float) -> list[str]:
         target.title,
         _marked(ours, unit, limit, slow),
         _marked(paced, unit, paced_limit),
-        wanted,
+        shown_limit,
         number(target.reference, unit),
         ratio,
         target.bounds,
@@ -90,8 +89,8 @@ def joined(runs: list[dict[str, Any]]) -> dict[str, Any]:
     seconds = min(run["seconds"] for run in runs)
     recorded = all("load" in run for run in runs)
     load = max(run["load"] for run in runs) if recorded else None
-    told = {"seconds": seconds, "load": load, "parts": len(runs), "rows": list(rows.values())}
-    return {**runs[-1], **told}
+    settings = {"seconds": seconds, "load": load, "parts": len(runs), "rows": list(rows.values())}
+    return {**runs[-1], **settings}
 
 
 def missing(document: dict[str, Any]) -> list[str]:
@@ -116,8 +115,8 @@ def main() -> int:
         print(f"bench: no figures of {', '.join(absent)}", file=sys.stderr)
         return 1
     rows = [{key: row[key] for key in KEPT} for row in document["rows"]]
-    told = ("when", "python", "machine", "seconds", "load", "turn", "parts")
-    kept = {key: document[key] for key in told if key in document}
+    settings = ("when", "python", "machine", "seconds", "load", "turn", "parts")
+    kept = {key: document[key] for key in settings if key in document}
     PUBLISHED.write_text(json.dumps({**kept, "rows": rows}, indent=1) + "\n")
     PAGE.write_text(page_with(PAGE.read_text(), rendered(document)))
     return 0

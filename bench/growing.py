@@ -36,11 +36,11 @@ def growth(bench: Bench) -> list[Row]:
         for many, server in servers.items():
             held, path = collection(server, "bench-held"), collection(server, "bench-growth")
             fill(server, creator(server, held), many)
-            one = objects.constant(server.address.request("GET", f"{held}/cm-00000050"))
-            makers.append((many, server, one, creator(server, path), path))
+            get = objects.constant(server.address.request("GET", f"{held}/cm-00000050"))
+            makers.append((many, server, get, creator(server, path), path))
         for _ in range(rounds + 1):
-            for many, server, one, make, path in makers:
-                measure(f"get-at-{many}", server, one, seconds=bench.seconds / rounds)
+            for many, server, get, make, path in makers:
+                measure(f"get-at-{many}", server, get, seconds=bench.seconds / rounds)
                 measure(f"create-at-{many}", server, make, count=each)
                 call(server, "DELETE", path)
     rows = []

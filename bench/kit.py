@@ -71,8 +71,8 @@ def _runs() -> Iterator[float]:
         began = time.perf_counter()
         done = subprocess.run(words, env=environment, capture_output=True, text=True)
         took = time.perf_counter() - began
-        found = re.search(r"(\d+) passed", done.stdout)
-        if done.returncode or found is None or found[1] != "10":
+        match = re.search(r"(\d+) passed", done.stdout)
+        if done.returncode or match is None or match[1] != "10":
             raise SystemExit(done.stdout)
         yield took
 

@@ -103,10 +103,10 @@ def _first() -> Iterator[None]:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-def _tell(what: str, found: tuple[float, float, float], alone: tuple[float, float, float]) -> None:
-    middle, late, work = (seconds * 1000 for seconds in found)
-    times = f"{middle:.2f} ms | {late:.2f} ms | {found[1] / alone[1]:.1f}"
-    print(f"| {what} | {times} | {work:.2f} ms | {found[2] / alone[2]:.1f} |", flush=True)
+def _tell(what: str, noisy: tuple[float, float, float], alone: tuple[float, float, float]) -> None:
+    middle, late, work = (seconds * 1000 for seconds in noisy)
+    times = f"{middle:.2f} ms | {late:.2f} ms | {noisy[1] / alone[1]:.1f}"
+    print(f"| {what} | {times} | {work:.2f} ms | {noisy[2] / alone[2]:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -69,8 +69,8 @@ def _costs(counting: Counter, wanted: str) -> dict[str, float]:
             def run(count: int = number) -> None:
                 drive(opened, makers[name], count=count, watchers=watchers)  # noqa: B023
 
-            found = min(counting.spent(run) for _ in range(counting.rounds))
-        costs[name] = found / number
+            result = min(counting.spent(run) for _ in range(counting.rounds))
+        costs[name] = result / number
         print(f"quick: {name}: {costs[name]:,.0f} {counting.unit} a request", file=sys.stderr)
     return costs
 

@@ -63,7 +63,7 @@ def list_pods(bench: Bench) -> list[Row]:
     return rows
 
 
-def select(name: str, selector: str, found: int) -> Work:
+def select(name: str, selector: str, number: int) -> Work:
     """A label selector over 20,000 ConfigMaps."""
 
     def work(bench: Bench) -> list[Row]:
@@ -73,7 +73,7 @@ def select(name: str, selector: str, found: int) -> Work:
         with connections(server.address, 1) as (connection,):
             connection.call(request)
             items = connection.body.count(b'"uid":')
-            if bool(items) != bool(found):  # only part of a long body is kept
+            if bool(items) != bool(number):  # only part of a long body is kept
                 return [Row(name, error=f"{path} found {items} objects")]
         return bench.load(name, objects.constant(request), 1)
 

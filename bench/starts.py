@@ -41,7 +41,7 @@ def start_filled(bench: Bench) -> list[Row]:
         with closing(bench.start(directory)) as server:
             time.sleep(2.0)
             idle = server.resident_mb()
-            paths = [collection(server, "bench-filled", one) for one in ("configmaps", "pods")]
+            paths = [collection(server, "bench-filled", item) for item in ("configmaps", "pods")]
             make = creator(server, paths[0])
             fill(server, make, HELD)
             fill(server, creator(server, paths[1]), PODS)

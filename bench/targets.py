@@ -17,12 +17,12 @@ class Target:
 
 
 _HTTP = "HTTP, TLS and system calls"
-_BYTES = "TLS and copying of what is sent"
-_READING = "reading the stored JSON"
+_BYTES = "TLS and copying the body"
+_PARSING = "parsing the stored JSON"
 _COMMIT = "ownership, admission and the commit"
-_RULES = "decoding, defaults and the kind's rules of what was not seen before"
-_RECORDS = "a TLS record and a system call a watcher"
-_SLICES = "the longest slice of encoding between two looks at the sockets"
+_RULES = "decoding, defaults and validation of new content"
+_RECORDS = "a TLS record and a system call per watcher"
+_SLICES = "the longest slice of encoding"
 
 TARGETS: dict[str, Target] = {
     "start-fresh": Target("start to ready, fresh data directory", 400, 2900, bounds="imports"),
@@ -37,18 +37,20 @@ TARGETS: dict[str, Target] = {
         "list 500 Pods as protobuf, the first time",
         60_000,
         45_000,
-        bounds=f"{_READING} and writing each field",
+        bounds=f"{_PARSING} and encoding each field",
     ),
     "list-pods-proto": Target("the same, again", 2_500, 45_000, bounds=_BYTES),
     "list-pods-table-first": Target(
-        "list 500 Pods as a Table, the first time", 25_000, 48_000, bounds=_READING
+        "list 500 Pods as a Table, the first time", 25_000, 48_000, bounds=_PARSING
     ),
     "list-pods-table": Target("the same, again", 4_000, 48_000, bounds=_BYTES),
     "list-500": Target("list 500 of 11,000 ConfigMaps", 1600, 16_000, bounds=_BYTES),
     "list-all": Target("list all 11,000 ConfigMaps", 30_000, 310_000, bounds=_BYTES),
     "list-all-rv0": Target("the same, resourceVersion=0", 30_000, 157_000, bounds=_BYTES),
     "select-none": Target("a label selector that finds none of 20,000", 300, 175_000, bounds=_HTTP),
-    "select-100": Target("one that finds 100 of 20,000", 1000, bounds="sending 100 objects"),
+    "select-100": Target(
+        "a label selector that finds 100 of 20,000", 1000, bounds="sending 100 objects"
+    ),
     "create-configmap": Target("create 1 KB ConfigMaps", 230, 1340, bounds=_COMMIT),
     "create-configmap-proto": Target("the same in protobuf", None, 1340, bounds=_COMMIT),
     "create-pod": Target("create two-container Pods", 450, 2600, bounds=_RULES),
@@ -75,7 +77,7 @@ TARGETS: dict[str, Target] = {
     "stall-proto": Target("the same, list as protobuf", 30, bounds=_SLICES),
     "stall-table": Target("the same, list as a Table", 30, bounds=_SLICES),
     "get-mixed": Target("p99.9 of gets beside a mixed load", 30, bounds="the longest slice"),
-    "etcd-alone": Target("such transactions, etcd alone"),
+    "etcd-alone": Target("the same transactions, etcd alone"),
     "get-at-100": Target("get with 100 objects", bounds=_HTTP),
     "get-at-11000": Target("get with 11,000 objects", bounds=_HTTP),
     "create-at-100": Target("create with 100 objects", bounds=_COMMIT),
@@ -85,7 +87,7 @@ TARGETS: dict[str, Target] = {
         "resident, 20,000 ConfigMaps, 6,000 Pods (reference: 11,000 and 6,000)",
         None,
         1110,
-        bounds="the stored bytes, what is known of each version, history",
+        bounds="the stored bytes, metadata of each version, history",
     ),
     "start-filled": Target("start to ready with 100,000 objects", 2500, bounds="reading the log"),
     "memory-restarted": Target("resident after that start", bounds="the stored bytes"),

@@ -27,10 +27,10 @@ STANDING = 2000  # objects that are patched and applied to in turn: too many for
 
 def new(resource: str, number: int) -> dict[str, Any]:
     """Return an object with its own texts, labels, images and sizes."""
-    made: dict[str, Any] = json.loads(
+    parsed: dict[str, Any] = json.loads(
         objects.with_number(objects.encode(objects.new(resource)), number)
     )
-    return made
+    return parsed
 
 
 Work = Callable[[Server], Maker]
@@ -54,15 +54,15 @@ def _standing(server: Server, name: str, resource: str) -> Iterator[tuple[str, i
     path = collection(server, f"unlike-{name}", resource)
     if resource == "pods":
         call(server, "POST", path, objects.new("pods", "first"))
-    found = []
-    with connections(server.address, 1) as (one,):
+    paths = []
+    with connections(server.address, 1) as (connection,):
         for number in range(STANDING):
             body = new(resource, number)
             item = f"{path}/{body['metadata']['name']}?fieldManager=bench"
-            one.call(server.address.request("PATCH", item, objects.encode(body), APPLY))
-            one.check()
-            found.append((item, number))
-    return cycle(found)
+            connection.call(server.address.request("PATCH", item, objects.encode(body), APPLY))
+            connection.check()
+            paths.append((item, number))
+    return cycle(paths)
 
 
 def apply_label(server: Server) -> Maker:
@@ -140,9 +140,9 @@ def measured(servers: dict[str, Server], work: Work, options: argparse.Namespace
                 before = server.cpu_seconds()
                 drive(ways, iter(bodies).__next__, count=options.number)
                 costs[source].append((server.cpu_seconds() - before) / options.number * 1e6)
-    for source, found in costs.items():
-        mean = sum(found) / len(found)
-        print(f"  {min(found):8.0f} µs at best {mean:8.0f} on average   {source}", flush=True)
+    for source, result in costs.items():
+        mean = sum(result) / len(result)
+        print(f"  {min(result):8.0f} µs at best {mean:8.0f} on average   {source}", flush=True)
 
 
 def main() -> None:

@@ -58,9 +58,11 @@ def stalls(form: str) -> Work:
         longest: list[float] = []
         began = time.perf_counter()
         while len(longest) < ROUNDS and time.perf_counter() < began + ENOUGH_SECONDS:
-            with _others(lambda: _send(server.address, objects.constant(long), 1, count=1)) as one:
-                waits = _waits(server.address, short, one.is_alive)
-            if one.exitcode:
+            with _others(
+                lambda: _send(server.address, objects.constant(long), 1, count=1)
+            ) as process:
+                waits = _waits(server.address, short, process.is_alive)
+            if process.exitcode:
                 raise WorkFailedError(f"the list as {form} failed")
             longest.append(max(waits) * 1e3)
         return [Row(name, statistics.median(longest), min(longest), "ms")]

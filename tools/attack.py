@@ -86,7 +86,7 @@ class Search:
         ranges = FAMILIES[name].ranges
         known = self.worst.get(name)
         if known is None or self._random.random() < _FRESH:
-            return {one: self._any(*ranges[one]) for one in ranges}
+            return {range_: self._any(*ranges[range_]) for range_ in ranges}
         numbers = dict(known[1])
         changed = self._random.choice(list(ranges))
         low, high = ranges[changed]
@@ -131,9 +131,9 @@ class Search:
 
     def _smallest(self, name: str, numbers: Numbers) -> Numbers:
         """Halve each number as long as the case still exceeds a limit."""
-        for one, (low, high) in FAMILIES[name].ranges.items():
-            while high >= 20 and numbers[one] // 2 >= low:
-                smaller = {**numbers, one: numbers[one] // 2}
+        for item, (low, high) in FAMILIES[name].ranges.items():
+            while high >= 20 and numbers[item] // 2 >= low:
+                smaller = {**numbers, item: numbers[item] // 2}
                 if not self._confirmed(name, smaller):
                     break
                 numbers = smaller
@@ -155,7 +155,9 @@ def main() -> int:
             stack.callback(search.close)
             rounds = search.run(options.seconds / len(DIALECTS))
             print(f"{dialect}: {rounds} rounds; the worst of each family, 1 is allowed:")
-            for name, (score, numbers) in sorted(search.worst.items(), key=lambda one: -one[1][0]):
+            for name, (score, numbers) in sorted(
+                search.worst.items(), key=lambda item: -item[1][0]
+            ):
                 print(f"  {score:5.2f}  {name} {numbers}")
             print(f"  not set up: {dict(search.refused)}")
             findings += search.findings

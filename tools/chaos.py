@@ -64,7 +64,7 @@ def main() -> int:
         print("there is no etcd command (Debian: etcd-server): its scenarios are left out")
         chosen = [name for name in chosen if "etcd" not in name]
     each = options.minutes * 60 / max(len(chosen), 1)
-    problems = sum(asyncio.run(play(one, each, options.seed, options.keep)) for one in chosen)
+    problems = sum(asyncio.run(play(item, each, options.seed, options.keep)) for item in chosen)
     print(f"{problems} problems")
     return 1 if problems or not chosen else 0
 

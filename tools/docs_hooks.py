@@ -15,13 +15,11 @@ _FETCHED = re.compile(
 
 def foreign(page: str) -> list[str]:
     """Return the URLs on other hosts that a page makes the browser load."""
-    found = (
-        match["source"] or match["link"] or match["style"] for match in _FETCHED.finditer(page)
-    )
-    return [one for one in found if re.match(r"(?:[a-z]+:)?//", one)]
+    urls = (match["source"] or match["link"] or match["style"] for match in _FETCHED.finditer(page))
+    return [url for url in urls if re.match(r"(?:[a-z]+:)?//", url)]
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    if found := foreign(output):
-        raise SystemExit(f"{page.file.src_uri} loads {', '.join(found)}")
+    if urls := foreign(output):
+        raise SystemExit(f"{page.file.src_uri} loads {', '.join(urls)}")
     return output

@@ -98,10 +98,10 @@ def server(dialect: str) -> Iterator[str]:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert process.stdout is not None
         try:
-            found = re.search(r"https://\S+", process.stdout.readline())
-            if found is None:
+            match = re.search(r"https://\S+", process.stdout.readline())
+            if match is None:
                 raise ParityError(f"the server did not start: {(directory / 'log').read_text()}")
-            yield found[0]
+            yield match[0]
         finally:
             process.terminate()
             try:
@@ -120,10 +120,10 @@ def check(dialect: str, file: Path, words: str) -> tuple[Figures, str]:
         for name in USERS:
             command += ["--user", f"{name}=parity-{name}"]
         done = subprocess.run([*command, str(file)], capture_output=True, text=True, check=False)
-    found = FIGURES.search(done.stdout)
-    if found is None:
+    match = FIGURES.search(done.stdout)
+    if match is None:
         raise ParityError(f"{file.stem}: {done.stderr or done.stdout}")
-    return Figures(*map(int, found.groups())), done.stdout[: found.start()]
+    return Figures(*map(int, match.groups())), done.stdout[: match.start()]
 
 
 def check_all(dialect: str, files: list[Path], words: str, verbose: bool) -> Figures:

@@ -32,10 +32,10 @@ def operated(cluster: Cluster) -> Iterator[Cluster]:
 @pytest.fixture
 def site(operated: Cluster, restored: Cluster) -> Website:
     """A website of three pods, all ready."""
-    made = Website(operated)
-    made.create("docs", replicas=3)
-    made.await_ready("docs", 3)
-    return made
+    website = Website(operated)
+    website.create("docs", replicas=3)
+    website.await_ready("docs", 3)
+    return website
 
 
 class Website:

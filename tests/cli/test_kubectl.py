@@ -206,8 +206,8 @@ def test_describe(kubectl: Kubectl) -> None:
 
 def test_explain_has_texts(kubectl: Kubectl) -> None:
     shown = kubectl("explain", "pod.spec.containers")
-    assert "A process with its own file system, run in a pod." in shown
-    assert "Image that it is made from." in shown
-    assert "How the service is reached." in kubectl(
+    assert "A process with its own file system, running in a pod." in shown
+    assert "Image of the container." in shown
+    assert "Address of the service." in kubectl(
         "explain", "validatingwebhookconfigurations.webhooks"
     )
