@@ -1,4 +1,5 @@
-"""Servers for tests: one a dialect and worker, and fresh ones where a test needs its own."""
+"""Servers for tests: one for each dialect and worker, and new ones for tests with their own
+flags."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ import pytest
 from support.audited import Audited
 from support.client import Client
 from support.commands import Commands
+from support.namespaces import Space
 from support.power import Power
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.simulation import Pods, await_nodes
-from support.things import Space
 from support.webhook import Hooked, WebhookServer
 
 
@@ -46,32 +47,32 @@ def cluster_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerP
 def any_server(request: pytest.FixtureRequest) -> ServerProcess:
     """Each of the two, one after the other."""
     name = {"kubernetes": "server", "cluster": "cluster_server"}[request.param]
-    found: ServerProcess = request.getfixturevalue(name)
-    return found
+    running: ServerProcess = request.getfixturevalue(name)
+    return running
 
 
 @pytest.fixture
 def client(any_server: ServerProcess) -> Iterator[Client]:
-    made = any_server.client()
-    yield made
-    made.close()
+    clients = any_server.client()
+    yield clients
+    clients.close()
 
 
 @pytest.fixture
 def space(any_server: ServerProcess, client: Client) -> Iterator[Space]:
     """A fresh namespace, in each dialect."""
-    made = Space(any_server, client)
-    yield made
-    made.leave()
+    space = Space(any_server, client)
+    yield space
+    space.leave()
 
 
 @pytest.fixture
 def kubernetes(server: ServerProcess) -> Iterator[Space]:
     """A fresh namespace in the kubernetes dialect."""
     client = server.client()
-    made = Space(server, client)
-    yield made
-    made.leave()
+    kubernetes = Space(server, client)
+    yield kubernetes
+    kubernetes.leave()
     client.close()
 
 
@@ -79,9 +80,9 @@ def kubernetes(server: ServerProcess) -> Iterator[Space]:
 def cluster(cluster_server: ServerProcess) -> Iterator[Space]:
     """A fresh namespace in the cluster dialect."""
     client = cluster_server.client()
-    made = Space(cluster_server, client)
-    yield made
-    made.leave()
+    cluster = Space(cluster_server, client)
+    yield cluster
+    cluster.leave()
     client.close()
 
 
@@ -91,16 +92,16 @@ def fresh_server(tmp_path: Any) -> Iterator[FreshServer]:
 
     `fresh_server("--flag", "value", dialect=..., prelude=...)`; see ServerProcess.
     """
-    made: list[ServerProcess] = []
+    servers: list[ServerProcess] = []
 
     def start_one(*flags: str, dialect: str = "kubernetes", prelude: str = "") -> ServerProcess:
-        directory = tmp_path / f"server-{len(made)}"
+        directory = tmp_path / f"server-{len(servers)}"
         directory.mkdir()
-        made.append(ServerProcess(directory, dialect, flags, prelude))
-        return made[-1].start()
+        servers.append(ServerProcess(directory, dialect, flags, prelude))
+        return servers[-1].start()
 
     yield start_one
-    for running in made:
+    for running in servers:
         running.kill()
 
 
@@ -140,43 +141,43 @@ def pods(simulated: ServerProcess) -> Iterator[Pods]:
 
 def _pods(server: ServerProcess) -> Iterator[Pods]:
     client = server.client()
-    made = Pods(Space(server, client))
-    yield made
-    made.clear()
+    created = Pods(Space(server, client))
+    yield created
+    created.clear()
     client.close()
 
 
 @pytest.fixture(scope="session")
 def webhook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookServer]:
     """An admission webhook, shared by all tests of a worker."""
-    made = WebhookServer(tmp_path_factory.mktemp("webhook"))
-    yield made
-    made.close()
+    running = WebhookServer(tmp_path_factory.mktemp("webhook"))
+    yield running
+    running.close()
 
 
 @pytest.fixture
 def hooked(space: Space, webhook_server: WebhookServer) -> Iterator[Hooked]:
     """Webhook configurations that end with the test, in each dialect."""
-    made = Hooked(space, webhook_server)
-    yield made
-    made.remove()
+    hooked = Hooked(space, webhook_server)
+    yield hooked
+    hooked.remove()
 
 
 @pytest.fixture
 def hooks(kubernetes: Space, webhook_server: WebhookServer) -> Iterator[Hooked]:
     """The same in the kubernetes dialect."""
-    made = Hooked(kubernetes, webhook_server)
-    yield made
-    made.remove()
+    hooks = Hooked(kubernetes, webhook_server)
+    yield hooks
+    hooks.remove()
 
 
 @pytest.fixture(scope="session")
 def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
     """A server in the kubernetes dialect that keeps an audit log, for all tests that need no flags
     of their own."""
-    made = Audited(tmp_path_factory.mktemp("audited"))
-    yield made
-    made.server.stop()
+    audited = Audited(tmp_path_factory.mktemp("audited"))
+    yield audited
+    audited.server.stop()
 
 
 @pytest.fixture
@@ -193,7 +194,7 @@ def fairlead_kubernetes(kubernetes: Space) -> Commands:
 
 @pytest.fixture(scope="session")
 def testing_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server with the powers of tests, shared by those of a worker."""
+    """A server with the testing API, shared by all tests of a worker."""
     flags = ("--testing", "--simulate-nodes", "1")
     running = ServerProcess(tmp_path_factory.mktemp("testing"), "kubernetes", flags).start()
     yield running
@@ -204,7 +205,7 @@ def testing_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerP
 def power(testing_server: ServerProcess) -> Iterator[Power]:
     """A fresh namespace and all powers; faults end with the test."""
     client = testing_server.client()
-    made = Power(Space(testing_server, client))
-    yield made
-    made.client.delete(f"{made.base}/faults")
+    power = Power(Space(testing_server, client))
+    yield power
+    power.client.delete(f"{power.base}/faults")
     client.close()

@@ -1,4 +1,4 @@
-"""The table of docs/performance.md and the quick baseline follow from what is measured."""
+"""The table of docs/performance.md and the quick baseline match the measurements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_the_table_is_what_the_kept_figures_say() -> None:
 
 def test_every_case_has_a_figure_and_says_what_bounds_it() -> None:
     assert missing(json.loads(PUBLISHED.read_text())) == []
-    assert [name for name, one in TARGETS.items() if not one.bounds] == ["etcd-alone"]
+    assert [name for name, item in TARGETS.items() if not item.bounds] == ["etcd-alone"]
 
 
 def test_every_quick_case_has_a_baseline() -> None:

@@ -1,4 +1,4 @@
-"""Compiled modules: what the build does with and without a compiler, and how the package tells."""
+"""Compiled modules: the build with and without a compiler, and how the package reports it."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ Build = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def built(tmp_path: Path) -> Build:
-    """Builds a small package in the way of the project's own, from a copy of what builds it. Wheels
-    go into `wheels`."""
+    """Builds a small package like the project itself, with a copy of its build files. Wheels go
+    into `wheels`."""
     for name in ("setup.py", "pyproject.toml"):
         copy(ROOT / name, tmp_path)
     copytree(BUILDING, tmp_path / "building", ignore=ignore_patterns("__pycache__"))
@@ -143,12 +143,12 @@ def test_compiled_modules_of_an_earlier_build_do_not_hide_sources(
     assert f"fairlead/codec/bodies{suffix}" not in packed(tmp_path)
 
 
-@pytest.mark.parametrize(("wish", "asked"), [("0", False), ("1", True)])
+@pytest.mark.parametrize(("wish", "requested"), [("0", False), ("1", True)])
 def test_the_compiler_of_python_is_asked_for_only_where_it_is_used(
-    wish: str, asked: bool, monkeypatch: pytest.MonkeyPatch
+    wish: str, requested: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAIRLEAD_COMPILE", wish)
-    assert (build.COMPILER in build.get_requires_for_build_wheel()) == asked
+    assert (build.COMPILER in build.get_requires_for_build_wheel()) == requested
 
 
 def test_it_is_not_asked_for_where_no_compiler_of_c_follows(
@@ -162,8 +162,8 @@ def test_it_is_not_asked_for_where_no_compiler_of_c_follows(
 
 @pytest.mark.parametrize("source", build.sources())
 def test_a_compiled_module_has_no_coroutine(source: str) -> None:
-    """Coroutines gain little from mypyc and differ from those of Python in exceptions and stack
-    traces, so they are all plain."""
+    """Coroutines gain little from mypyc and differ from Python's in exceptions and stack traces, so
+    none are compiled."""
     tree = ast.parse((ROOT / source).read_text())
     waiting = ast.AsyncFunctionDef | ast.Await | ast.AsyncFor | ast.AsyncWith
     assert [node.lineno for node in ast.walk(tree) if isinstance(node, waiting)] == []
@@ -179,4 +179,4 @@ def test_no_name_stands_for_exceptions_of_two_kinds_in_a_compiled_function(sourc
         for node in ast.walk(function):
             if isinstance(node, ast.ExceptHandler) and node.name and node.type:
                 kinds.setdefault(node.name, set()).add(ast.unparse(node.type))
-        assert [name for name, found in kinds.items() if len(found) > 1] == [], function.name
+        assert [name for name, item in kinds.items() if len(item) > 1] == [], function.name

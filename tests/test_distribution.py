@@ -1,4 +1,4 @@
-"""What is given to users: the wheel, the container's description, the changelog."""
+"""The deliverables: the wheel, the container file, the changelog."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPILED = ignore_patterns("__pycache__", "*.egg-info", "*.pyc")
 
 
 def run(directory: Path, *words: str, **environment: str) -> str:
-    """What Python prints. Sources that go with the test are not measured."""
+    """Return the output of Python. Its coverage is not measured."""
     unmeasured = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}
     done = subprocess.run(
         [sys.executable, *words],
@@ -42,8 +42,8 @@ def run(directory: Path, *words: str, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, as pip does it but with what is installed: no network is needed. Nothing
-    is compiled for it; `make test-compiled` has what is."""
+    """Built from a copy like pip does, but with installed packages, without a network. Nothing is
+    compiled; see `make test-compiled`."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     files = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md")
     for name in files:
@@ -53,8 +53,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     system = PROJECT["build-system"]
     build = f"import {system['build-backend']} as backend; backend.build_wheel({str(out)!r})"
     run(source, "-c", build, PYTHONPATH=system["backend-path"][0], FAIRLEAD_COMPILE="0")
-    (found,) = out.iterdir()
-    return found
+    (path,) = out.iterdir()
+    return path
 
 
 def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
@@ -70,12 +70,12 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
 def test_the_wheel_tells_what_it_is(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         folder = f"fairlead-{__version__}.dist-info"
-        told = archive.read(f"{folder}/METADATA").decode()
+        text = archive.read(f"{folder}/METADATA").decode()
         points = archive.read(f"{folder}/entry_points.txt").decode()
-    assert f"\nVersion: {__version__}\n" in told
-    assert "\nLicense-Expression: Apache-2.0\n" in told
-    assert "\nDescription-Content-Type: text/markdown\n" in told
-    assert "# Fairlead" in told
+    assert f"\nVersion: {__version__}\n" in text
+    assert "\nLicense-Expression: Apache-2.0\n" in text
+    assert "\nDescription-Content-Type: text/markdown\n" in text
+    assert "# Fairlead" in text
     wanted = ["[console_scripts]", "fairlead", "=", "fairlead.cli:main"]
     wanted += ["[pytest11]", "fairlead", "=", "fairlead.testing.plugin"]
     assert points.split() == wanted
@@ -83,10 +83,10 @@ def test_the_wheel_tells_what_it_is(wheel: Path) -> None:
 
 def test_what_is_in_the_wheel_runs(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)
-    found = run(tmp_path, "-c", "import fairlead; print(fairlead.__file__)", PYTHONPATH="")
-    assert Path(found.strip()) == tmp_path / "fairlead" / "__init__.py"
-    told = run(tmp_path, "-m", "fairlead", "--version", PYTHONPATH="")
-    assert told == f"fairlead {__version__}\n"
+    output = run(tmp_path, "-c", "import fairlead; print(fairlead.__file__)", PYTHONPATH="")
+    assert Path(output.strip()) == tmp_path / "fairlead" / "__init__.py"
+    text = run(tmp_path, "-m", "fairlead", "--version", PYTHONPATH="")
+    assert text == f"fairlead {__version__}\n"
 
 
 def test_the_version_stands_in_one_place() -> None:
@@ -104,7 +104,7 @@ def test_the_changelog_has_the_version_and_what_comes_next() -> None:
         re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)", head) for head in heads[1:]
     ]
     assert all(released)
-    assert __version__ in {found[1] for found in released if found is not None}
+    assert __version__ in {item[1] for item in released if item is not None}
     kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
     assert set(re.findall(r"^### (.*)$", CHANGELOG, re.MULTILINE)) <= kinds
 
@@ -121,16 +121,16 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def stages() -> list[list[tuple[str, str]]]:
-    found: list[list[tuple[str, str]]] = []
-    for one in instructions():
-        if one[0] == "FROM":
-            found.append([])
-        found[-1].append(one)
-    return found
+    rows: list[list[tuple[str, str]]] = []
+    for instruction in instructions():
+        if instruction[0] == "FROM":
+            rows.append([])
+        rows[-1].append(instruction)
+    return rows
 
 
 def values(word: str) -> list[str]:
-    """What an instruction says in the last stage."""
+    """Return the values of an instruction in the last stage."""
     return [rest for name, rest in stages()[-1] if name == word]
 
 

@@ -1,4 +1,4 @@
-"""The layout: what the packages say is in them is there."""
+"""The layout: docstrings of packages match their modules."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def test_the_modules_that_a_page_names_exist(name: str) -> None:
 
 def _defined(path: Path) -> set[str]:
     """Functions and classes of a module, methods as `Class.method`."""
-    found: set[str] = set()
+    texts: set[str] = set()
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
+            texts.add(node.name)
         if isinstance(node, ast.ClassDef):
             parts = (part for part in node.body if hasattr(part, "name"))
-            found.update(f"{node.name}.{part.name}" for part in parts)
-    return found
+            texts.update(f"{node.name}.{part.name}" for part in parts)
+    return texts
 
 
 def test_the_functions_that_the_architecture_names_exist() -> None:
@@ -104,10 +104,10 @@ def _imports_in_functions(path: Path) -> list[int]:
 
 def test_imports_stand_at_the_top_of_a_module() -> None:
     """Modules that few processes need are in the table of `fairlead.base.lazy`."""
-    found = {
+    result = {
         str(path.relative_to(ROOT)): lines
         for path in ROOT.rglob("*.py")
         if (lines := _imports_in_functions(path))
     }
-    assert {name: lines for name, lines in found.items() if name not in IMPORTS_LATE} == {}
-    assert found.keys() >= IMPORTS_LATE.keys()
+    assert {name: lines for name, lines in result.items() if name not in IMPORTS_LATE} == {}
+    assert result.keys() >= IMPORTS_LATE.keys()

@@ -13,7 +13,7 @@ from fairlead.testing import Cluster, User
 
 @pytest.fixture(scope="session", autouse=True)
 def account(cluster: Cluster) -> User:
-    """That of the provisioner."""
+    """The service account of the provisioner."""
     cluster.definitions(HERE / "definitions")
     cluster.apply(HERE / "roles.yaml")
     return cluster.service_account("provisioner", "platform")
@@ -27,7 +27,7 @@ def provisioner(account: User) -> Iterator[None]:
 
 @pytest.fixture
 def platform(cluster: Cluster, namespace: str) -> Iterator[Platform]:
-    made = Platform(cluster, namespace)
-    made.plan()
-    yield made
+    platform = Platform(cluster, namespace)
+    platform.plan()
+    yield platform
     cluster.admin.resource("plans").delete(namespace)

@@ -1,4 +1,4 @@
-"""What the tests have in common."""
+"""Shared by the tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Object = dict[str, Any]
 
 @contextmanager
 def running(account: User, identity: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A provisioner of the service account; it gives its lease back at the end."""
+    """A provisioner of the service account; it releases its lease at the end."""
     program = [sys.executable, str(HERE / "provisioner.py"), "--identity", identity, "--lease", "2"]
     environment = {**os.environ, "KUBECONFIG": str(account.kubeconfig)}
     process = subprocess.Popen(program, env=environment)
@@ -37,7 +37,7 @@ def running(account: User, identity: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 class Platform:
-    """Plans of a test's own, and the databases that are ordered of them in its namespace."""
+    """The plan of a test, and the databases that are ordered in its namespace."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster = cluster
@@ -46,7 +46,7 @@ class Platform:
         self.secrets = cluster.admin.resource("secrets")
 
     def plan(self, most: int = 20, capacity: int = 10) -> None:
-        """Make or change the plan, which is called as the namespace is."""
+        """Create or change the plan, which is named like the namespace."""
         metadata, spec = {"name": self.namespace}, {"maxStorage": most, "capacity": capacity}
         plan = {"apiVersion": API, "kind": "Plan", "metadata": metadata, "spec": spec}
         self._cluster.apply(plan)
@@ -61,27 +61,27 @@ class Platform:
     def await_reason(self, reason: str, name: str = "orders") -> Object:
         def holds(value: Object | None) -> bool:
             conditions = ((value or {}).get("status") or {}).get("conditions") or ()
-            return any(one["reason"] == reason for one in conditions)
+            return any(condition["reason"] == reason for condition in conditions)
 
-        found = self.databases.wait(name, holds, self.namespace, timeout=PATIENCE)
-        assert found is not None
-        status: Object = found["status"]
+        database = self.databases.wait(name, holds, self.namespace, timeout=PATIENCE)
+        assert database is not None
+        status: Object = database["status"]
         return status
 
     def await_reasons(self, *reasons: str) -> dict[str, str]:
-        """Until the orders, whichever, have these reasons; gives their names by reason."""
+        """Wait until orders have these reasons; return their names by reason."""
         deadline = time.monotonic() + PATIENCE
         while True:
-            found = {}
-            for one in self.databases.list(self.namespace)["items"]:
-                for condition in (one.get("status") or {}).get("conditions") or ():
-                    found[condition["reason"]] = one["metadata"]["name"]
-            if found.keys() == set(reasons):
-                return found
-            assert time.monotonic() < deadline, found
+            names = {}
+            for item in self.databases.list(self.namespace)["items"]:
+                for condition in (item.get("status") or {}).get("conditions") or ():
+                    names[condition["reason"]] = item["metadata"]["name"]
+            if names.keys() == set(reasons):
+                return names
+            assert time.monotonic() < deadline, names
             time.sleep(0.05)
 
     def await_secret(self) -> Object:
-        found = self.secrets.wait("orders-database", exists, self.namespace, timeout=PATIENCE)
-        assert found is not None
-        return found
+        secret = self.secrets.wait("orders-database", exists, self.namespace, timeout=PATIENCE)
+        assert secret is not None
+        return secret

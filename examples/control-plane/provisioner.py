@@ -1,5 +1,5 @@
-"""Provisions the databases that people order: says in their status what became of the order, and
-puts the credentials into a Secret that goes away with the database.
+"""Provisions the databases that users order: writes the result to their status, and the
+credentials to a Secret that is deleted with the database.
 
 Several may run; one of them leads:
 
@@ -44,7 +44,7 @@ Object = dict[str, Any]
 
 
 class Refused(Exception):
-    """An order that cannot be met; the texts are for a condition."""
+    """An order that cannot be fulfilled; the texts are for a condition."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class Refused(Exception):
 
 
 class Queue:
-    """Keys to look at, each once however often it was put."""
+    """A queue of keys, each in it at most once."""
 
     def __init__(self) -> None:
         self._keys: dict[str, None] = {}
@@ -79,7 +79,7 @@ class Provisioner:
         self._databases, self._credentials = databases, credentials
         self._queue = Queue()
         self._plans = Informer(plans)
-        self._orders = Informer(databases, indexes={"plan": lambda one: [one["spec"]["plan"]]})
+        self._orders = Informer(databases, indexes={"plan": lambda item: [item["spec"]["plan"]]})
         self._secrets = Informer(credentials, labelSelector=LABEL)
         self._told: dict[str, Object] = {}  # orders as we left them, until the informer has them
         self._plans.handle(
@@ -104,7 +104,7 @@ class Provisioner:
         )
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run until cancelled."""
         async with AsyncExitStack() as running:
             for informer in (self._plans, self._orders, self._secrets):
                 await running.enter_async_context(informer)
@@ -157,14 +157,16 @@ class Provisioner:
         try:
             self._check(order)
         except Refused as refusal:
-            await self._tell(order, condition("False", refusal.reason, str(refusal)))
+            await self._write_status(order, condition("False", refusal.reason, str(refusal)))
             return
         await self._ensure_secret(order)
         ready = condition("True", "Provisioned", "the database can be used")
-        await self._tell(order, ready, endpoint=endpoint_of(order), secret=secret_name(order))
+        await self._write_status(
+            order, ready, endpoint=endpoint_of(order), secret=secret_name(order)
+        )
 
     def _check(self, order: Object) -> None:
-        """Raises Refused. An order has its place in a plan as long as it is there."""
+        """Raises Refused. An order keeps its place in a plan until it is deleted."""
         spec = order["spec"]
         plan = self._plans.get(spec["plan"])
         if plan is None:
@@ -173,7 +175,7 @@ class Provisioner:
         if spec["storage"] > most:
             raise Refused("PlanExceeded", f"the plan {spec['plan']} has {most} GiB at most")
         others = self._orders.by_index("plan", spec["plan"])
-        if sum(age_of(one) < age_of(order) for one in others) >= capacity:
+        if sum(age_of(other) < age_of(order) for other in others) >= capacity:
             raise Refused("PlanFull", f"the plan {spec['plan']} is for {capacity} databases")
 
     async def _ensure_secret(self, order: Object) -> None:
@@ -198,24 +200,24 @@ class Provisioner:
             },
             "stringData": {"user": metadata["name"], "password": secrets.token_urlsafe(24)},
         }
-        with suppress(AlreadyExists):  # the informer has not told of it yet
+        with suppress(AlreadyExists):  # the informer has not seen it yet
             await self._credentials.create(secret)
 
-    async def _tell(self, order: Object, ready: Object, **fields: str) -> None:
-        """Write the status, unless it is that already."""
+    async def _write_status(self, order: Object, ready: Object, **fields: str) -> None:
+        """Write the status if it changed."""
         metadata, old = order["metadata"], order.get("status") or {}
         generation = metadata["generation"]
-        found: Object = next(
-            (one for one in old.get("conditions", ()) if one["type"] == "Ready"), {}
+        condition: Object = next(
+            (item for item in old.get("conditions", ()) if item["type"] == "Ready"), {}
         )
-        changed_at = found.get("lastTransitionTime")
-        if changed_at is None or found["status"] != ready["status"]:
+        changed_at = condition.get("lastTransitionTime")
+        if changed_at is None or condition["status"] != ready["status"]:
             changed_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         ready |= {"lastTransitionTime": changed_at, "observedGeneration": generation}
         status = {"observedGeneration": generation, "conditions": [ready], **fields}
         if status == old:
             return
-        told = {
+        applied = {
             "apiVersion": order["apiVersion"],
             "kind": order["kind"],
             "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
@@ -224,7 +226,7 @@ class Provisioner:
         key = key_of(order)
         seen = self._orders.get(key)
         written = await self._databases.apply(
-            told, manager="provisioner", force=True, subresource="status"
+            applied, manager="provisioner", force=True, subresource="status"
         )
         if self._orders.get(key) == seen:  # no event came meanwhile, which may be a newer one
             self._told[key] = written
@@ -240,7 +242,7 @@ def key_of(value: Object) -> str:
 
 
 def age_of(value: Object) -> tuple[str, str]:
-    """Sorts older ones first."""
+    """A sort key: older objects first."""
     return value["metadata"]["creationTimestamp"], value["metadata"]["uid"]
 
 
@@ -255,7 +257,7 @@ def endpoint_of(order: Object) -> str:
 
 
 async def run(identity: str, pace: Pace) -> None:
-    """Lead whenever nobody else does, until it is cancelled."""
+    """Campaign for the lease, and lead while holding it, until cancelled."""
     async with Client.load() as client:
 
         async def lead() -> None:

@@ -1,4 +1,4 @@
-"""Orders are met, or told why not."""
+"""Orders are fulfilled, or get a condition with the reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_credentials_go_with_their_database_and_come_back_without_it(platform: P
     platform.secrets.delete("orders-database", platform.namespace)
     platform.secrets.wait(
         "orders-database",
-        lambda one: one is not None and one["metadata"]["uid"] != lost["metadata"]["uid"],
+        lambda item: item is not None and item["metadata"]["uid"] != lost["metadata"]["uid"],
         platform.namespace,
         timeout=PATIENCE,
     )
@@ -53,8 +53,8 @@ def test_a_plan_that_is_full_has_room_again_when_a_database_goes(platform: Platf
     platform.order("first")
     platform.order("second")
     # Which of the two is older is in their order, not in ours: they may be of the same second.
-    found = platform.await_reasons("Provisioned", "PlanFull")
-    placed, other = found["Provisioned"], found["PlanFull"]
+    reasons = platform.await_reasons("Provisioned", "PlanFull")
+    placed, other = reasons["Provisioned"], reasons["PlanFull"]
     assert platform.await_reason("PlanFull", other).get("endpoint") is None
     platform.databases.delete(placed, platform.namespace)
     platform.await_reason("Provisioned", other)
@@ -71,7 +71,7 @@ def test_the_status_is_written_once_a_change(
         platform.plan(most=30)
         cluster.wait_idle()
     written = recording.requests(user=account.name, namespace=platform.namespace)
-    assert sorted((one["verb"], one["resource"]) for one in written) == [
+    assert sorted((item["verb"], item["resource"]) for item in written) == [
         ("create", "secrets"),
         ("patch", "databases"),
     ]

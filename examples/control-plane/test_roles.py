@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""The permissions of the roles."""
 
 from __future__ import annotations
 

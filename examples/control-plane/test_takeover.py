@@ -17,7 +17,7 @@ def test_another_one_takes_over_from_a_leader_that_was_killed(
     leases = cluster.admin.resource("leases")
 
     def await_leader(identity: str) -> None:
-        leases.wait("provisioner", lambda one: holder(one) == identity, "platform", timeout=60)
+        leases.wait("provisioner", lambda item: holder(item) == identity, "platform", timeout=60)
 
     with running(account, "leader") as leader:
         await_leader("leader")
@@ -31,5 +31,5 @@ def test_another_one_takes_over_from_a_leader_that_was_killed(
 
 
 def holder(lease: Object | None) -> str | None:
-    found: str | None = ((lease or {}).get("spec") or {}).get("holderIdentity")
-    return found
+    identity: str | None = ((lease or {}).get("spec") or {}).get("holderIdentity")
+    return identity

@@ -1,4 +1,4 @@
-"""The operator on a real server with a simulated node, which `pytest.ini` asks for."""
+"""The operator on a real server with a simulated node (see `pytest.ini`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Object = dict[str, Any]
 
 @pytest.fixture(scope="module", autouse=True)
 def _operator(cluster: Cluster) -> Iterator[None]:
-    """One for all tests: they are in namespaces of their own."""
+    """One operator for all tests, which use separate namespaces."""
     cluster.definitions(HERE / "definition.yaml")
     program = str(HERE / "website_operator.py")
     with cluster.clients.kopf("run", "--all-namespaces", program) as runner:
@@ -46,13 +46,13 @@ class Website:
         self.await_ready_pods(lambda ready: ready == wanted)
 
     def await_ready_pods(self, holds: Callable[[int], bool]) -> None:
-        """Until the status says so."""
+        """Wait for this status."""
 
-        def told(website: Object | None) -> bool:
+        def is_ready(website: Object | None) -> bool:
             status = (website or {}).get("status") or {}
             return "ready" in status and holds(status["ready"])
 
-        self._sites.wait("docs", told, self.namespace, timeout=PATIENCE)
+        self._sites.wait("docs", is_ready, self.namespace, timeout=PATIENCE)
 
     def await_deployment(self, holds: Callable[[Object | None], bool]) -> None:
         deployments = self._cluster.admin.resource("deployments")

@@ -1,4 +1,4 @@
-"""Keeps a Deployment for every Website, and tells how many of its pods are ready."""
+"""Keeps a Deployment for every Website, and reports the number of ready pods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
 @kopf.on.create("websites")
 @kopf.on.update("websites")
 def deploy(name: str, namespace: Any, spec: kopf.Spec, annotations: Any, **_: Any) -> None:
-    """Make the Deployment what the Website asks for."""
+    """Create or update the Deployment of the Website."""
     wanted: Any = deployment(name, spec, annotations)
     kopf.adopt(wanted)
     apps = kubernetes.client.AppsV1Api()
@@ -44,7 +44,7 @@ def deployment(
     name: str, spec: Mapping[str, Any], annotations: Mapping[str, str]
 ) -> dict[str, Any]:
     labels = {LABEL: name}
-    told = {key: text for key, text in annotations.items() if key.startswith(SIMULATION)}
+    simulation = {key: text for key, text in annotations.items() if key.startswith(SIMULATION)}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -53,7 +53,7 @@ def deployment(
             "replicas": spec.get("replicas", 1),
             "selector": {"matchLabels": labels},
             "template": {
-                "metadata": {"labels": labels, "annotations": told},
+                "metadata": {"labels": labels, "annotations": simulation},
                 "spec": {"containers": [{"name": "web", "image": spec["image"]}]},
             },
         },
@@ -62,13 +62,13 @@ def deployment(
 
 @kopf.on.event("apps", "v1", "deployments", labels={LABEL: kopf.PRESENT})
 def report(type: str | None, labels: Any, namespace: Any, status: Any, **_: Any) -> None:
-    """Say in the Website how many of its pods are ready."""
+    """Write the number of ready pods to the status of the Website."""
     if type == "DELETED":
         return
-    told = {"status": {"ready": status.get("readyReplicas", 0)}}
+    value = {"status": {"ready": status.get("readyReplicas", 0)}}
     try:
         kubernetes.client.CustomObjectsApi().patch_namespaced_custom_object_status(
-            "example.com", "v1", namespace, "websites", labels[LABEL], told
+            "example.com", "v1", namespace, "websites", labels[LABEL], value
         )
     except kubernetes.client.ApiException as error:
         if error.status != 404:  # the Website went first

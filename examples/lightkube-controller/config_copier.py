@@ -1,8 +1,7 @@
 """Copies ConfigMaps that are labelled `example.com/sharing=source` into every namespace that is
-labelled `example.com/team`, and keeps the copies as they should be.
+labelled `example.com/team`, and keeps the copies up to date.
 
-It looks at what there is, never at what has happened: whatever an event says, the copies that
-there should be are compared with those that there are.
+It is level-triggered: after any event it compares the desired copies with the existing ones.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ SOURCE, COPY = "source", "copy"
 ORIGIN = "example.com/copied-from"  # an annotation of copies
 
 SECONDS_TO_NEXT_TRY = 0.5
-SECONDS_TO_NEXT_LOOK = 60.0  # for what no event tells of, such as a name that became free
+SECONDS_TO_NEXT_LOOK = 60.0  # for changes without an event, such as a name that became free
 CONFLICT, NOT_FOUND = 409, 404
 
 Key = tuple[str, str]  # namespace and name
 
 
 class Followed:
-    """The objects of one kind as they are, kept by a list and a watch."""
+    """The objects of one kind, kept current by a list and a watch."""
 
     def __init__(self, client: AsyncClient, kind: Any, labels: Mapping[str, Any]) -> None:
         self.objects: dict[Key, Any] = {}
@@ -43,8 +42,8 @@ class Followed:
             self._query["namespace"] = ALL_NS
 
     async def run(self, changed: Callable[[], None]) -> None:
-        """Begin again with a list whenever something goes wrong, such as a watch that is told
-        that its version is too old: what was deleted meanwhile is only missed by a list."""
+        """Start again with a list after any error, such as a watch whose version is too old: only a
+        list shows which objects were deleted meanwhile."""
         while True:
             try:
                 await self._follow(changed)
@@ -54,7 +53,7 @@ class Followed:
 
     async def _follow(self, changed: Callable[[], None]) -> None:
         listed = self._client.list(**self._query)
-        self.objects = {key_of(one): one async for one in listed}
+        self.objects = {key_of(item): item async for item in listed}
         self.is_complete = True
         changed()
         watched = self._client.watch(**self._query, resource_version=listed.resourceVersion)
@@ -89,7 +88,7 @@ class Copier:
                 await self._reconcile()
 
     async def _reconcile(self) -> None:
-        """What fails is tried again, and holds up nothing else."""
+        """Failed writes are retried, and do not block others."""
         failures = 0
         for write in self._writes():
             try:
@@ -102,19 +101,19 @@ class Copier:
             self._woken.set()
 
     def _writes(self) -> Iterator[Coroutine[Any, Any, None]]:
-        """What has to be done for the copies to be as they should."""
+        """Yield the writes that make the copies right."""
         shared = dict(self._shared.objects)
-        found = {key: one for key, one in shared.items() if role_of(one) == COPY}
-        sources = [one for one in shared.values() if role_of(one) == SOURCE]
-        teams = [one for one in self._teams.objects.values() if not is_going(one)]
-        wanted = wanted_copies(sources, [key_of(one)[1] for one in teams])
-        for key in found.keys() - wanted.keys():
+        copies = {key: item for key, item in shared.items() if role_of(item) == COPY}
+        sources = [item for item in shared.values() if role_of(item) == SOURCE]
+        teams = [item for item in self._teams.objects.values() if not is_going(item)]
+        wanted = wanted_copies(sources, [key_of(team)[1] for team in teams])
+        for key in copies.keys() - wanted.keys():
             yield self._delete(key)
         for key, copy in wanted.items():
-            if key not in found:
+            if key not in copies:
                 yield self._create(copy)
-            elif not is_same(found[key], copy):
-                yield self._replace(found[key], copy)
+            elif not is_same(copies[key], copy):
+                yield self._replace(copies[key], copy)
 
     async def _create(self, copy: ConfigMap) -> None:
         try:
@@ -122,13 +121,13 @@ class Copier:
         except ApiError as error:
             if error.status.code != CONFLICT:
                 raise
-            # It is somebody's own, or the watch has not told of our copy yet.
-            LOG.info("%s is there already", shown(copy))
+            # Another user created it, or the watch has not delivered our copy yet.
+            LOG.info("%s is there already", full_name(copy))
 
-    async def _replace(self, found: ConfigMap, copy: ConfigMap) -> None:
+    async def _replace(self, existing: ConfigMap, copy: ConfigMap) -> None:
         assert copy.metadata is not None
-        assert found.metadata is not None
-        copy.metadata.resourceVersion = found.metadata.resourceVersion
+        assert existing.metadata is not None
+        copy.metadata.resourceVersion = existing.metadata.resourceVersion
         await self._client.replace(copy)
 
     async def _delete(self, key: Key) -> None:
@@ -141,7 +140,7 @@ class Copier:
 
 
 def wanted_copies(sources: list[ConfigMap], teams: list[str]) -> dict[Key, ConfigMap]:
-    """Of sources that have the same name the first one counts, by namespace."""
+    """Of sources with the same name the first is used, by namespace."""
     wanted: dict[Key, ConfigMap] = {}
     taken = {key_of(source) for source in sources}
     for source in sorted(sources, key=key_of):
@@ -157,14 +156,14 @@ def copy_of(source: ConfigMap, namespace: str) -> ConfigMap:
         name=key_of(source)[1],
         namespace=namespace,
         labels={SHARING: COPY},
-        annotations={ORIGIN: shown(source)},
+        annotations={ORIGIN: full_name(source)},
     )
     return ConfigMap(metadata=metadata, data=source.data, binaryData=source.binaryData)
 
 
-def is_same(found: ConfigMap, wanted: ConfigMap) -> bool:
+def is_same(existing: ConfigMap, wanted: ConfigMap) -> bool:
     return all(
-        (getattr(found, name) or {}) == (getattr(wanted, name) or {})
+        (getattr(existing, name) or {}) == (getattr(wanted, name) or {})
         for name in ("data", "binaryData")
     )
 
@@ -184,7 +183,7 @@ def key_of(value: ConfigMap | Namespace) -> Key:
     return value.metadata.namespace or "", value.metadata.name or ""
 
 
-def shown(value: ConfigMap) -> str:
+def full_name(value: ConfigMap) -> str:
     return "/".join(key_of(value))
 
 

@@ -1,4 +1,4 @@
-"""The controller as a process of its own, on a real server; it may do what `roles.yaml` says."""
+"""The controller as a separate process on a real server, with the permissions of `roles.yaml`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Maps:
         self.apply(namespace, text, **{"example.com/sharing": "source"})
 
     def await_text(self, namespace: str, text: str) -> Object:
-        return self.wait(namespace, has_value(lambda one: [one["data"].get("ca")], text)) or {}
+        return self.wait(namespace, has_value(lambda item: [item["data"].get("ca")], text)) or {}
 
     def wait(self, namespace: str, holds: Callable[[Object | None], bool]) -> Object | None:
         return self._maps.wait("trust", holds, namespace, timeout=PATIENCE)
@@ -64,7 +64,7 @@ class Maps:
         self._maps.delete("trust", namespace)
 
     def join(self, namespace: str, team: str | None) -> None:
-        """Make it a team's namespace, or none."""
+        """Add or remove the label of a team."""
         patch = {"metadata": {"labels": {"example.com/team": team}}}
         self._cluster.admin.resource("namespaces").patch(namespace, patch)
 
@@ -84,8 +84,8 @@ def team(cluster: Cluster, maps: Maps) -> Iterator[str]:
 
 def test_copies_come_change_and_go_with_their_source(maps: Maps, namespace: str, team: str) -> None:
     maps.share(namespace, "one")
-    made = maps.await_text(team, "one")
-    assert made["metadata"]["annotations"] == {"example.com/copied-from": f"{namespace}/trust"}
+    value = maps.await_text(team, "one")
+    assert value["metadata"]["annotations"] == {"example.com/copied-from": f"{namespace}/trust"}
     maps.share(namespace, "two")
     maps.await_text(team, "two")
     maps.delete(namespace)
@@ -124,7 +124,9 @@ def test_what_a_team_has_of_its_own_is_left_alone(
         maps.join(other, "blue")
         maps.await_text(other, "one")
         cluster.wait_idle()
-    assert {one["code"] for one in recording.requests(user=account.name, namespace=team)} == {409}
+    assert {
+        request["code"] for request in recording.requests(user=account.name, namespace=team)
+    } == {409}
     maps.await_text(team, "mine")
 
 
@@ -148,10 +150,10 @@ def test_a_write_that_fails_is_tried_again(
     maps.await_text(team, "one")
     with cluster.fault(
         users=[account.name], verbs=["update"], namespaces=[team], count=1, **fault
-    ) as made:
+    ) as created:
         maps.share(namespace, "two")
         maps.await_text(team, "two")
-    assert made.applied == 1
+    assert created.applied == 1
 
 
 def test_a_state_that_is_gone_back_to_is_taken_as_it_is(

@@ -1,7 +1,7 @@
-"""A validating webhook: images of pods come from a registry that is allowed, and have a tag or a
-digest that says which image it is.
+"""A validating webhook: images of pods must come from an allowed registry and have a digest or a
+tag other than `latest`.
 
-It needs nothing but Python's library:
+It needs only Python's standard library:
 
     image_policy.py serve --certificate tls.crt --key tls.key --registry registry.example.com
     image_policy.py configuration --url https://127.0.0.1:8443/ --ca tls.crt
@@ -36,7 +36,7 @@ DEFAULT_HOST = "docker.io"
 
 
 def complaints(pod: Object, registries: Collection[str]) -> Iterator[str]:
-    """What is wrong with the images of a pod, each with its field."""
+    """Yield the problems with the images of a pod, each with its field."""
     spec = pod.get("spec") or {}
     for name in LISTS:
         for number, container in enumerate(spec.get(name) or ()):
@@ -45,30 +45,30 @@ def complaints(pod: Object, registries: Collection[str]) -> Iterator[str]:
 
 
 def image_complaints(image: str, registries: Collection[str]) -> Iterator[str]:
-    found = REFERENCE.fullmatch(image)
-    if found is None:
+    match = REFERENCE.fullmatch(image)
+    if match is None:
         yield f'"{image}" is not the name of an image'
         return
-    host = found["host"] or DEFAULT_HOST
+    host = match["host"] or DEFAULT_HOST
     if host not in registries:
         yield f'"{image}" comes from {host}, not from {" or ".join(sorted(registries))}'
-    if not found["digest"] and found["tag"] in (None, "latest"):
+    if not match["digest"] and match["tag"] in (None, "latest"):
         yield f'"{image}" has neither a digest nor a tag other than latest'
 
 
 def answer(review: Object, registries: Collection[str]) -> Object:
-    """The review with its response; raises KeyError or TypeError for what is none."""
+    """Return the review with its response; raises KeyError or TypeError if it is malformed."""
     request = review["request"]
     response: Object = {"uid": request["uid"], "allowed": True}
-    if found := list(complaints(request["object"], registries)):
-        status = {"code": 422, "reason": "Invalid", "message": "; ".join(found)}
+    if problems := list(complaints(request["object"], registries)):
+        status = {"code": 422, "reason": "Invalid", "message": "; ".join(problems)}
         response |= {"allowed": False, "status": status}
     return {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}
 
 
 def configuration(url: str, ca: bytes) -> Object:
-    """What has a server call the webhook. Pods are refused while it does not answer, so it is
-    asked for namespaces that want it only, and never for those of the system."""
+    """Return the webhook configuration. Pods are refused while the webhook does not answer, so it
+    is called only for namespaces with the label, and never for system namespaces."""
     rule = {
         "apiGroups": [""],
         "apiVersions": ["v1"],
@@ -153,7 +153,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     serving.add_argument("--certificate", type=Path, required=True)
     serving.add_argument("--key", type=Path, required=True)
     serving.add_argument("--registry", action="append", required=True, help="may be repeated")
-    configuring = commands.add_parser("configuration", help="print what to apply")
+    configuring = commands.add_parser("configuration", help="print the configuration to apply")
     configuring.add_argument("--url", required=True)
     configuring.add_argument("--ca", type=Path, required=True, help="who signed the certificate")
     return parser.parse_args(words)

@@ -63,8 +63,8 @@ def test_images_that_are_refused(image: str, words: str) -> None:
 
 def test_the_rule_alone_with_a_webhook_of_the_kit(cluster: Cluster, namespace: str) -> None:
     def decide(value: Object) -> None:
-        if found := list(complaints(value, {REGISTRY})):
-            raise Denied(found[0])
+        if problems := list(complaints(value, {REGISTRY})):
+            raise Denied(problems[0])
 
     pods = cluster.admin.resource("pods")
     only_here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
@@ -120,19 +120,19 @@ class Policy:
 
 @pytest.fixture(scope="module")
 def policy(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Policy]:
-    made = Policy(tmp_path_factory.mktemp("policy"))
+    policy = Policy(tmp_path_factory.mktemp("policy"))
     program = (sys.executable, str(HERE / "image_policy.py"), "configuration")
-    flags = ("--url", made.url, "--ca", str(made.certificate))
+    flags = ("--url", policy.url, "--ca", str(policy.certificate))
     printed = subprocess.run([*program, *flags], check=True, capture_output=True, text=True)
     (applied,) = cluster.apply(json.loads(printed.stdout))
-    yield made
+    yield policy
     cluster.admin.resource_of(applied).delete(applied["metadata"]["name"])
-    made.stop()
+    policy.stop()
 
 
 @pytest.fixture
 def enforced(cluster: Cluster, namespace: str, policy: Policy) -> str:
-    """A namespace that the webhook is asked about."""
+    """A namespace for which the webhook is called."""
     labels = {"metadata": {"labels": OPT_IN}}
     cluster.admin.resource("namespaces").patch(namespace, labels)
     return namespace
@@ -165,8 +165,8 @@ def test_pods_of_a_deployment_are_refused_too(cluster: Cluster, enforced: str) -
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
     cluster.apply({**deployment, "spec": spec}, enforced)
     failed = has_condition("ReplicaFailure")
-    found = cluster.admin.resource("deployments").wait("web", failed, enforced, timeout=30)
-    assert "comes from docker.io" in str(found)
+    result = cluster.admin.resource("deployments").wait("web", failed, enforced, timeout=30)
+    assert "comes from docker.io" in str(result)
 
 
 @pytest.mark.usefixtures("policy")

@@ -49,7 +49,7 @@ def test_approval_needs_a_right_to_the_signer(right: str) -> None:
     plugin = CertificateApproval(KUBERNETES, world.needs.allowed)
     with refused(_refusal(KUBERNETES, "approve")):
         world.update(plugin, APPROVAL, _request(), _request("Approved"))
-    assert [(q.user, q.verb, q.group, q.resource, q.name) for q in world.asked] == [
+    assert [(q.user, q.verb, q.group, q.resource, q.name) for q in world.authorizations] == [
         (USER, "approve", "certificates.k8s.io", "signers", name)
         for name in (SIGNER, "example.com/*")
     ]
@@ -106,7 +106,7 @@ def _pem(*organizations: str) -> str:
 
 @pytest.mark.parametrize("before", [b"  ", b"x", "\u00a0".encode()])
 def test_a_request_that_is_not_signed_hides_no_other(before: bytes) -> None:
-    """What other readers take for the first block is not one to who signs."""
+    """The signer ignores the first block, which other parsers would read."""
     world, plugin = World(), CertificateSubjectRestriction(KUBERNETES)
     pem = before + b64decode(_pem("dev")) + b64decode(_pem("system:masters"))
     request = _request(signer=KUBERNETES.signer_client, request=b64encode(pem).decode())

@@ -1,4 +1,4 @@
-"""The file that tells plugins what they need to know."""
+"""The admission configuration file."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def test_a_plugin_is_configured_inline(tmp_path: Path, dialect: Dialect) -> None
         "name": "ResourceQuota",
         "configuration": _quota(dialect, limitedResources=[LIMITED]),
     }
-    found = _read(tmp_path, _file(entry, dialect=dialect), dialect).of("ResourceQuota")
-    assert found is not None
-    assert found.value == {"limitedResources": [LIMITED]}
-    assert str(found.error("limitedResources[0].resource", "no")) == (
+    result = _read(tmp_path, _file(entry, dialect=dialect), dialect).of("ResourceQuota")
+    assert result is not None
+    assert result.value == {"limitedResources": [LIMITED]}
+    assert str(result.error("limitedResources[0].resource", "no")) == (
         f"--admission-control-config-file: {tmp_path}/admission.yaml:"
         " plugins[0].configuration.limitedResources[0].resource: no"
     )
@@ -63,8 +63,10 @@ def test_a_path_is_relative_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     other = tmp_path / "more" / "selectors.yaml"
     other.write_text("podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: a=b}")
-    found = _read(tmp_path, _file({"name": "PodNodeSelector", "path": "more/selectors.yaml"}))
-    section = found.of("PodNodeSelector")
+    configuration = _read(
+        tmp_path, _file({"name": "PodNodeSelector", "path": "more/selectors.yaml"})
+    )
+    section = configuration.of("PodNodeSelector")
     assert section is not None
     assert section.value["podNodeSelectorPluginConfig"] == {"clusterDefaultNodeSelector": "a=b"}
     assert section.beside("x") == tmp_path / "more" / "x"
@@ -72,9 +74,9 @@ def test_a_path_is_relative_to_the_file(tmp_path: Path) -> None:
 
 
 def test_a_plugin_that_is_not_named_has_none(tmp_path: Path) -> None:
-    found = _read(tmp_path, _file({"name": "PodSecurity"}))
-    assert found.of("PodSecurity") is None
-    assert found.of("ResourceQuota") is None
+    configuration = _read(tmp_path, _file({"name": "PodSecurity"}))
+    assert configuration.of("PodSecurity") is None
+    assert configuration.of("ResourceQuota") is None
 
 
 @pytest.mark.parametrize("group", ["apiserver.config.@", "apiserver.@"])
@@ -105,7 +107,7 @@ def test_old_versions_of_plugins_are_warned_of_if_there_are_newer_ones(
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (_file({"name": "Nonsense"}), 'plugins[0].name: unknown plugin "Nonsense"'),
         (
@@ -160,10 +162,10 @@ def test_old_versions_of_plugins_are_warned_of_if_there_are_newer_ones(
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, content: Any, said: str) -> None:
+def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, content: Any, message: str) -> None:
     version = "pod-security.admission.config.k8s.io/v1"
     (tmp_path / "p.yaml").write_text(f"kind: PodSecurityConfiguration\napiVersion: {version}\n")
-    with pytest.raises(ConfigurationError, match=re.escape(said)) as caught:
+    with pytest.raises(ConfigurationError, match=re.escape(message)) as caught:
         _read(tmp_path, content)
     assert str(caught.value).startswith(f"--admission-control-config-file: {tmp_path}/")
     assert "\n" not in str(caught.value)

@@ -70,7 +70,7 @@ def test_flags_choose_but_do_not_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("enabled", "disabled", "said"),
+    ("enabled", "disabled", "message"),
     [
         ("Nonsense", "", '--enable-admission-plugins: unknown plugin "Nonsense"'),
         ("", "Priority,b,a", '--disable-admission-plugins: unknown plugin "a", "b"'),
@@ -81,8 +81,8 @@ def test_flags_choose_but_do_not_order() -> None:
         ),
     ],
 )
-def test_wrong_names(enabled: str, disabled: str, said: str) -> None:
-    with pytest.raises(PluginNameError, match=f"^{said}"):
+def test_wrong_names(enabled: str, disabled: str, message: str) -> None:
+    with pytest.raises(PluginNameError, match=f"^{message}"):
         _built(enabled=enabled, disabled=disabled)
 
 
@@ -124,8 +124,8 @@ def test_every_plugin_bears_the_name_it_is_built_by(tmp_path: Path) -> None:
     known = [name for name in ORDER if name not in webhooks]
     needs = dataclasses.replace(World().needs, configuration=_configuration(tmp_path))
     built = build_plugins(KUBERNETES, ",".join(known), "", needs)
-    made = [plugin.plugin if isinstance(plugin, LazyPlugin) else plugin for plugin in built]
-    assert [plugin.name for plugin in made] == [plugin.name for plugin in built] == known
+    created = [plugin.plugin if isinstance(plugin, LazyPlugin) else plugin for plugin in built]
+    assert [plugin.name for plugin in created] == [plugin.name for plugin in built] == known
 
 
 def test_a_plugin_that_is_made_later_is_asked_about_all_that_concerns_it() -> None:
@@ -137,14 +137,14 @@ def test_a_plugin_that_is_made_later_is_asked_about_all_that_concerns_it() -> No
 
 
 def test_a_plugin_is_made_by_the_first_write_that_concerns_it() -> None:
-    world, made = World(), []
+    world, created = World(), []
 
     class Picky(PluginBase):
         name = "Picky"
         concerns = frozenset({"core/v1/pods"})
 
         def __init__(self) -> None:
-            made.append(self)
+            created.append(self)
 
         async def validate(self, attributes: Attributes) -> None:
             raise refusal(attributes, "no pods")
@@ -160,11 +160,11 @@ def test_a_plugin_is_made_by_the_first_write_that_concerns_it() -> None:
 
     asyncio.run(write("core/v1/configmaps"))
     asyncio.run(chain.close())
-    assert not made
+    assert not created
     for _ in range(2):
         with pytest.raises(StatusError, match="no pods"):
             asyncio.run(write("core/v1/pods"))
-    assert len(made) == 1
+    assert len(created) == 1
 
 
 @pytest.mark.parametrize("name", ["EventRateLimit", "ImagePolicyWebhook"])

@@ -128,7 +128,7 @@ def test_a_refusal_is_short_whatever_the_event_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "said"),
+    ("limit", "message"),
     [
         ({"type": "Pod"}, r'type: "Pod" is not one of Server, Namespace, User, SourceAndObject'),
         ({"type": "Server", "qps": 0}, "qps: must be positive"),
@@ -136,8 +136,8 @@ def test_a_refusal_is_short_whatever_the_event_says() -> None:
         ({"type": "User", "cacheSize": -1}, "cacheSize: must not be negative"),
     ],
 )
-def test_limits_are_checked_at_start(limit: Object, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=rf"f: limits\[1\]\.{said}"):
+def test_limits_are_checked_at_start(limit: Object, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"f: limits\[1\]\.{message}"):
         _limiting({"type": "Server"}, limit)
     with pytest.raises(ConfigurationError, match="f: limits: must not be empty"):
         _limiting()

@@ -31,7 +31,7 @@ def webhook() -> Iterator[Answering]:
 
 
 class _OneLoop(JsonPoster):
-    """World runs each write on a loop of its own; so do connections."""
+    """World runs each write on a new event loop, and connections belong to a loop: use one loop."""
 
     async def post_with_retries(self, *arguments: Any) -> Object:
         try:
@@ -63,9 +63,9 @@ def test_the_webhook_sees_images_and_matching_annotations(
     group = dialect.group_domain
     _says(webhook, dialect, allowed=True)
     matching = {f"x.image-policy.{group}/ticket": "1"}
-    asked = pod(initContainers=[{"name": "i", "image": "first"}])
-    asked["metadata"] = {"annotations": {"other": "2", **matching}}
-    World(dialect).create(_plugin(webhook, dialect), PODS, asked)
+    stored = pod(initContainers=[{"name": "i", "image": "first"}])
+    stored["metadata"] = {"annotations": {"other": "2", **matching}}
+    World(dialect).create(_plugin(webhook, dialect), PODS, stored)
     [(_, review)] = webhook.seen
     assert (review["apiVersion"], review["kind"]) == (
         f"imagepolicy.{group}/v1alpha1",
@@ -170,12 +170,12 @@ def test_without_an_answer_a_pod_is_marked_if_that_is_the_default(
 ) -> None:
     webhook.answers += answers
     world = World(dialect)
-    asked = pod()
-    asked["metadata"] = {"labels": {"a": "b"}, "finalizers": ["x.io/y"]}
-    made = world.create(_plugin(webhook, dialect, default_allow=True), PODS, asked)
+    stored = pod()
+    stored["metadata"] = {"labels": {"a": "b"}, "finalizers": ["x.io/y"]}
+    value = world.create(_plugin(webhook, dialect, default_allow=True), PODS, stored)
     failed_open = f"alpha.image-policy.{dialect.group_domain}/failed-open"
-    assert made["metadata"]["annotations"] == {failed_open: "true"}
-    assert list(made["metadata"])[-2:] == ["annotations", "finalizers"]
+    assert value["metadata"]["annotations"] == {failed_open: "true"}
+    assert list(value["metadata"])[-2:] == ["annotations", "finalizers"]
 
 
 def test_what_the_webhook_wants_audited_goes_to_the_audit_log(webhook: Answering) -> None:
@@ -218,9 +218,9 @@ def _configured(
 
 def test_times_are_seconds_and_milliseconds(tmp_path: Path) -> None:
     def settings(**policy: Any) -> Settings:
-        made = _configured(tmp_path, **policy)
-        asyncio.run(made.close())
-        return made._settings
+        created = _configured(tmp_path, **policy)
+        asyncio.run(created.close())
+        return created._settings
 
     assert settings() == Settings(300.0, 30.0, 0.5, default_allow=False)
     assert settings(allowTTL=50, denyTTL=1800, retryBackoff=250, defaultAllow=True) == Settings(
@@ -230,7 +230,7 @@ def test_times_are_seconds_and_milliseconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "said"),
+    ("policy", "message"),
     [
         ({"allowTTL": 1801}, "allowTTL: 1801 is neither -1 nor between 1 and 1800"),
         ({"denyTTL": -2}, "denyTTL: -2 is neither -1 nor between 1 and 1800"),
@@ -239,8 +239,8 @@ def test_times_are_seconds_and_milliseconds(tmp_path: Path) -> None:
         ({"kubeConfigFile": ""}, "kubeConfigFile: must name the client configuration"),
     ],
 )
-def test_a_policy_is_checked_at_start(tmp_path: Path, policy: Object, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=rf"/f: imagePolicy\.{said}"):
+def test_a_policy_is_checked_at_start(tmp_path: Path, policy: Object, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"/f: imagePolicy\.{message}"):
         _configured(tmp_path, **policy)
 
 

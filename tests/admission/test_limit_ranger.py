@@ -1,4 +1,4 @@
-"""LimitRanger: what pods get by default, and the bounds of pods and claims."""
+"""LimitRanger: defaults of pods, and limits of pods and claims."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from support.client import Object
+from support.namespaces import Space
 from support.quotas import container, post_claim, post_pod
-from support.things import Space
 
 GI = "1Gi"
 
@@ -19,27 +19,27 @@ def limited(space: Space) -> Space:
 
 
 def _limit(space: Space, *limits: Object, name: str = "l") -> None:
-    space.things("limitranges").create(name, spec={"limits": list(limits)})
+    space.collection("limitranges").create(name, spec={"limits": list(limits)})
 
 
 def _resources(space: Space, name: str, *containers: Object) -> list[Object]:
     answer = post_pod(space, name, *containers)
     assert answer.status == 201, answer.text
-    return [one["resources"] for one in answer.body["spec"]["containers"]]
+    return [item["resources"] for item in answer.body["spec"]["containers"]]
 
 
 def _refusal(space: Space, *containers: Object, **spec: Any) -> str:
     answer = post_pod(space, "p", *containers, **spec)
     assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
-    said: str = answer.message.removeprefix('pods "p" is forbidden: ')
-    return said
+    text: str = answer.message.removeprefix('pods "p" is forbidden: ')
+    return text
 
 
 def test_containers_get_what_they_do_not_say(limited: Space) -> None:
     _limit(limited, {"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "1"}})
     answer = post_pod(limited, "p", container("a"), container("b", {"cpu": "500m"}, {"cpu": "1"}))
     spec, annotations = answer.body["spec"], answer.body["metadata"]["annotations"]
-    assert [one["resources"] for one in spec["containers"]] == [
+    assert [item["resources"] for item in spec["containers"]] == [
         {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}},
         {"limits": {"cpu": "1"}, "requests": {"cpu": "500m"}},
     ]
@@ -55,8 +55,8 @@ def test_initial_containers_get_defaults_too(limited: Space) -> None:
     answer = post_pod(limited, "p", initContainers=[container("first")])
     first = answer.body["spec"]["initContainers"][0]
     assert first["resources"]["requests"] == {"memory": "1Mi"}
-    told = answer.body["metadata"]["annotations"][limited.dialect.label("@/limit-ranger")]
-    assert told.endswith("; memory request for init container first")
+    annotation = answer.body["metadata"]["annotations"][limited.dialect.label("@/limit-ranger")]
+    assert annotation.endswith("; memory request for init container first")
 
 
 def test_several_ranges_give_together(limited: Space) -> None:
@@ -74,7 +74,7 @@ def test_every_violation_is_told(limited: Space) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "containers", "said"),
+    ("limit", "containers", "message"),
     [
         (
             {"type": "Pod", "min": {"cpu": "1"}},
@@ -124,10 +124,10 @@ def test_every_violation_is_told(limited: Space) -> None:
     ],
 )
 def test_pods_out_of_bounds_are_refused(
-    limited: Space, limit: Object, containers: list[Object], said: str
+    limited: Space, limit: Object, containers: list[Object], message: str
 ) -> None:
     _limit(limited, limit)
-    assert _refusal(limited, *containers) == said
+    assert _refusal(limited, *containers) == message
 
 
 def test_an_initial_container_counts_where_it_needs_more_than_the_others(limited: Space) -> None:
@@ -141,8 +141,8 @@ def test_an_initial_container_counts_where_it_needs_more_than_the_others(limited
 
 def test_initial_containers_stay_within_the_bounds_of_containers(limited: Space) -> None:
     _limit(limited, {"type": "Container", "max": {"cpu": "1"}})
-    said = _refusal(limited, initContainers=[container("i", limits={"cpu": "3"})])
-    assert said == "maximum cpu usage per Container is 1, but limit is 3"
+    error = _refusal(limited, initContainers=[container("i", limits={"cpu": "3"})])
+    assert error == "maximum cpu usage per Container is 1, but limit is 3"
 
 
 def test_a_pod_at_the_bounds_is_let_through(limited: Space) -> None:
@@ -154,7 +154,7 @@ def test_a_pod_at_the_bounds_is_let_through(limited: Space) -> None:
 def test_pods_that_exist_are_not_held_against_new_ranges(limited: Space) -> None:
     assert post_pod(limited, "p").status == 201
     _limit(limited, {"type": "Container", "min": {"cpu": "1"}})
-    assert limited.things("pods").label("p", a="b")["spec"]["containers"][0]["resources"] == {}
+    assert limited.collection("pods").label("p", a="b")["spec"]["containers"][0]["resources"] == {}
 
 
 def test_claims_stay_within_their_bounds(limited: Space) -> None:
@@ -162,13 +162,13 @@ def test_claims_stay_within_their_bounds(limited: Space) -> None:
         limited,
         {"type": "PersistentVolumeClaim", "min": {"storage": "1Gi"}, "max": {"storage": "2Gi"}},
     )
-    for storage, said in (
+    for storage, text in (
         ("500Mi", "minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 500Mi"),
         ("3Gi", "maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi"),
     ):
         answer = post_claim(limited, "c", storage)
         assert answer.status == 403
-        assert answer.message == f'persistentvolumeclaims "c" is forbidden: {said}'
+        assert answer.message == f'persistentvolumeclaims "c" is forbidden: {text}'
     assert post_claim(limited, "c", "1Gi").status == 201
 
 
@@ -176,13 +176,13 @@ def test_claims_are_held_against_new_ranges_when_they_change(limited: Space) -> 
     assert post_claim(limited, "c", "1Gi").status == 201
     _limit(limited, {"type": "PersistentVolumeClaim", "max": {"storage": "500Mi"}})
     change = {"metadata": {"labels": {"a": "b"}}}
-    answer = limited.things("persistentvolumeclaims").patch("c", change)
+    answer = limited.collection("persistentvolumeclaims").patch("c", change)
     assert answer.status == 403
     assert "but request is 1Gi" in answer.message
 
 
 def test_a_claim_that_is_going_is_let_go(limited: Space) -> None:
-    claims = limited.things("persistentvolumeclaims")
+    claims = limited.collection("persistentvolumeclaims")
     assert post_claim(limited, "c", "1Gi").status == 201
     assert claims.patch("c", {"metadata": {"finalizers": ["a.b/c"]}}).status == 200
     claims.remove("c")
@@ -202,26 +202,26 @@ def _in_default(space: Space, *containers: Object) -> Object:
     space.ready_for_pods()
     answer = post_pod(space, "unused", *containers, dry_run=True)
     assert answer.status == 201, answer.text
-    made: Object = answer.body
-    return made
+    document: Object = answer.body
+    return document
 
 
 def test_pods_of_the_default_namespace_request_a_tenth_of_a_processor(cluster: Space) -> None:
-    made = _in_default(cluster, container("a"), container("b", {"cpu": "2"}))
-    requests = [one["resources"]["requests"] for one in made["spec"]["containers"]]
+    value = _in_default(cluster, container("a"), container("b", {"cpu": "2"}))
+    requests = [item["resources"]["requests"] for item in value["spec"]["containers"]]
     assert requests == [{"cpu": "100m"}, {"cpu": "2"}]
-    assert made["metadata"]["annotations"] == {
+    assert value["metadata"]["annotations"] == {
         "cluster.io/limit-ranger": "LimitRanger plugin set: cpu request for container a"
     }
 
 
 def test_that_default_gives_way_to_a_range(cluster: Space) -> None:
-    ranges = cluster.things("limitranges")
+    ranges = cluster.collection("limitranges")
     ranges.path = ranges.path.replace(cluster.name, "default")
     ranges.create("l", spec={"limits": [{"type": "Container", "max": {"memory": GI}}]})
     try:
-        made = _in_default(cluster)
-        resources = made["spec"]["containers"][0]["resources"]
+        value = _in_default(cluster)
+        resources = value["spec"]["containers"][0]["resources"]
         assert resources == {"limits": {"memory": GI}, "requests": {"memory": GI}}
     finally:
         ranges.remove("l")

@@ -33,22 +33,22 @@ OTHER_TAINTS = [{"key": "a", "effect": "NoSchedule"}, {"key": NOT_READY, "effect
 )
 def test_new_nodes_are_tainted(given: list[Any], result: list[Any]) -> None:
     world, plugin = World(), TaintNodesByCondition(KUBERNETES)
-    made = world.create(plugin, NODES, {"metadata": {}, "spec": {"taints": given}})
-    assert made["spec"]["taints"] == result
+    value = world.create(plugin, NODES, {"metadata": {}, "spec": {"taints": given}})
+    assert value["spec"]["taints"] == result
 
 
 def test_nodes_may_lose_the_taint() -> None:
     world, plugin = World(), TaintNodesByCondition(KUBERNETES)
-    made = world.update(plugin, NODES, {"spec": {"taints": [TAINT]}}, {"spec": {}})
-    assert not made["spec"].get("taints")
+    value = world.update(plugin, NODES, {"spec": {"taints": [TAINT]}}, {"spec": {}})
+    assert not value["spec"].get("taints")
 
 
 @both_dialects
 def test_storage_objects_are_protected(dialect: Dialect) -> None:
     world, plugin = World(dialect), StorageObjectInUseProtection(dialect)
     for key, finalizer in ((CLAIMS, dialect.pvc_protection), (VOLUMES, dialect.pv_protection)):
-        made = world.create(plugin, key, {"metadata": {"finalizers": ["x.io/y"]}, "spec": {}})
-        assert made["metadata"]["finalizers"] == ["x.io/y", finalizer]
+        value = world.create(plugin, key, {"metadata": {"finalizers": ["x.io/y"]}, "spec": {}})
+        assert value["metadata"]["finalizers"] == ["x.io/y", finalizer]
         again = world.create(plugin, key, {"metadata": {"finalizers": [finalizer]}, "spec": {}})
         assert again["metadata"]["finalizers"] == [finalizer]
     other = world.create(plugin, CONFIG_MAPS, {"metadata": {}})
@@ -122,8 +122,8 @@ def test_default_ingress_class(ingress: dict[str, Any], result: str | None) -> N
     _class(world, INGRESS_CLASSES, "old", INGRESS_MARK)
     _class(world, INGRESS_CLASSES, "newest", INGRESS_MARK, "2024-02-02")
     _class(world, INGRESS_CLASSES, "zweiter", INGRESS_MARK, "2024-02-02")
-    made = world.create(plugin, INGRESSES, ingress)["spec"]
-    assert made.get("ingressClassName") == result
+    spec = world.create(plugin, INGRESSES, ingress)["spec"]
+    assert spec.get("ingressClassName") == result
 
 
 def test_no_default_ingress_class() -> None:

@@ -1,4 +1,4 @@
-"""The plugins that are off by default, as clients meet them."""
+"""The plugins that are off by default, on a server."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 import yaml
 from support.answering import Answering
 from support.client import Client
+from support.namespaces import Space, random_word
 from support.process import ServerProcess, failed_start
-from support.things import Space, random_word
 
 from fairlead.base.dialect import DIALECTS, KUBERNETES, Dialect
 
@@ -31,7 +31,7 @@ APPLY = "application/apply-patch+yaml"
 
 
 class Plugged:
-    """A server with some of them, and the webhook that it asks about images."""
+    """A server with some of these plugins, and the image policy webhook."""
 
     def __init__(
         self, directory: Path, dialect: Dialect, plugins: tuple[str, ...] = PLUGINS
@@ -102,9 +102,9 @@ def _configuration(dialect: Dialect) -> Object:
 def plugged(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Plugged]:
-    made = Plugged(tmp_path_factory.mktemp("plugged"), DIALECTS[request.param])
-    yield made
-    made.close()
+    plugged = Plugged(tmp_path_factory.mktemp("plugged"), DIALECTS[request.param])
+    yield plugged
+    plugged.close()
 
 
 @pytest.fixture
@@ -131,9 +131,9 @@ def test_a_pod_meets_all_of_them(plugged: Plugged, own: Space) -> None:
     _annotate(own, **{"node-selector": "env=test"})
     device = {"requests": {"x.io/gpu": "1"}, "limits": {"x.io/gpu": "1"}}
     containers = [{"name": "c", "image": "good", "resources": device}]
-    made = own.things("pods").create("p", spec=_spec(containers=containers))
-    assert made["spec"]["nodeSelector"] == {"env": "test"}
-    keys = [toleration["key"] for toleration in made["spec"]["tolerations"]]
+    pod = own.collection("pods").create("p", spec=_spec(containers=containers))
+    assert pod["spec"]["nodeSelector"] == {"env": "test"}
+    keys = [toleration["key"] for toleration in pod["spec"]["tolerations"]]
     domain = own.dialect.label_domain
     assert keys == [
         f"node.{domain}/not-ready",
@@ -148,7 +148,7 @@ def test_a_pod_meets_all_of_them(plugged: Plugged, own: Space) -> None:
 
 def test_refusals_are_statuses(plugged: Plugged, own: Space) -> None:
     _annotate(own, **{"node-selector": "env=test", "tolerationsWhitelist": '[{"key": "x"}]'})
-    pods = own.things("pods")
+    pods = own.collection("pods")
 
     def refusal(spec: Object) -> tuple[int, str, str]:
         answer = pods.client.post(pods.path, {"metadata": {"name": "p"}, "spec": spec})
@@ -177,17 +177,17 @@ def test_refusals_are_statuses(plugged: Plugged, own: Space) -> None:
 
 @contextmanager
 def _alone(directory: Path, plugin: str) -> Iterator[tuple[Plugged, Space]]:
-    """A server with just one of them: another one could keep applies from being remembered."""
-    made = Plugged(directory, KUBERNETES, (plugin,))
+    """A server with one plugin: another one could disable the cache of applies."""
+    created = Plugged(directory, KUBERNETES, (plugin,))
     try:
-        yield made, Space(made.server, made.server.client())
+        yield created, Space(created.server, created.server.client())
     finally:
-        made.close()
+        created.close()
 
 
 def _apply_pod(space: Space) -> int:
     config = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": _spec()}
-    path = space.things("pods").item("p")
+    path = space.collection("pods").item("p")
     return space.client.patch(path, config, kind=APPLY, fieldManager="m").status
 
 
@@ -218,14 +218,14 @@ def test_an_event_applied_again_counts_again(own: Space) -> None:
         "metadata": {"name": "e"},
         "involvedObject": about,
     }
-    path = own.things("events").item("e")
+    path = own.collection("events").item("e")
     codes = [own.client.patch(path, event, kind=APPLY, fieldManager="m").status for _ in range(10)]
     assert codes[:2] == [201, 200]
     assert 429 in codes
 
 
 def test_events_are_limited_by_namespace(own: Space) -> None:
-    events, new_events = own.things("events"), own.things("events", "events.@")
+    events, new_events = own.collection("events"), own.collection("events", "events.@")
     about = {"kind": "Pod", "namespace": own.name, "name": "p"}
     answers = [
         events.client.post(events.path, {"metadata": {"name": f"e{n}"}, "involvedObject": about})
@@ -234,8 +234,8 @@ def test_events_are_limited_by_namespace(own: Space) -> None:
     assert [answer.status for answer in answers[:2]] == [201, 201]
     refused = answers[-1]
     assert (refused.status, refused.body["reason"]) == (429, "TooManyRequests")
-    said = f"Too many requests: limit reached on type Namespace for key {own.name}"
-    assert refused.message == said
+    text = f"Too many requests: limit reached on type Namespace for key {own.name}"
+    assert refused.message == text
     event = {
         "metadata": {"name": "n"},
         "eventTime": "2024-01-01T00:00:00.000000Z",
@@ -251,7 +251,7 @@ def test_events_are_limited_by_namespace(own: Space) -> None:
     assert events.client.post(events.path, again, dryRun="All").status == 201
     other = Space(own.server, own.client)
     about["namespace"] = other.name
-    other.things("events").create("e", involvedObject=about)
+    other.collection("events").create("e", involvedObject=about)
 
 
 def test_volumes_in_a_cloud_get_their_place(own: Space) -> None:
@@ -265,12 +265,12 @@ def test_volumes_in_a_cloud_get_their_place(own: Space) -> None:
             "awsElasticBlockStore": {"volumeID": identifier},
         }
 
-    made = volumes.create(f"v-{own.name}", spec=spec("aws://us-east-1a/vol-1"))
-    assert made["metadata"]["labels"] == {
+    volume = volumes.create(f"v-{own.name}", spec=spec("aws://us-east-1a/vol-1"))
+    assert volume["metadata"]["labels"] == {
         f"topology.{domain}/region": "us-east-1",
         f"topology.{domain}/zone": "us-east-1a",
     }
-    assert made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
     body = {"metadata": {"name": "w"}, "spec": spec("vol-1")}
     answer = own.client.post(volumes.path, body)
     assert (answer.status, answer.message) == (
@@ -291,8 +291,8 @@ class Alice:
         space, name = self._space, f"r-{random_word()}"
         rbac = "rbac.authorization.@"
         rule = {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
-        space.things("roles", rbac).create(name, rules=[rule])
-        space.things("rolebindings", rbac).create(
+        space.collection("roles", rbac).create(name, rules=[rule])
+        space.collection("rolebindings", rbac).create(
             name,
             roleRef={
                 "apiGroup": space.dialect.group_name(rbac),
@@ -316,13 +316,13 @@ NO_FINALIZERS = (
 
 @pytest.fixture
 def alice(own: Space) -> Alice:
-    made = Alice(own)
-    made.may("configmaps", "get", "create", "update", "patch")
-    return made
+    alice = Alice(own)
+    alice.may("configmaps", "get", "create", "update", "patch")
+    return alice
 
 
 def _owned(alice: Alice, space: Space, name: str, *owners: Object) -> tuple[int, str]:
-    """What becomes of giving an object these owners: the code, and why not."""
+    """Set these owners on an object; return the code and the message."""
     path = space.config_maps.item(name)
     answer = alice.client.patch(path, {"metadata": {"ownerReferences": list(owners)}})
     if answer.status == 200:

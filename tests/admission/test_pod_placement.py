@@ -43,8 +43,8 @@ def _select(world: World, text: str) -> None:
 def test_pods_get_the_selector_of_their_namespace(dialect: Dialect) -> None:
     world = World(dialect)
     _select(world, "env=test, zone = west")
-    made = world.create(_selectors(world), PODS, pod(nodeSelector={"disk": "ssd", "env": "test"}))
-    assert made["spec"]["nodeSelector"] == {"env": "test", "zone": "west", "disk": "ssd"}
+    value = world.create(_selectors(world), PODS, pod(nodeSelector={"disk": "ssd", "env": "test"}))
+    assert value["spec"]["nodeSelector"] == {"env": "test", "zone": "west", "disk": "ssd"}
 
 
 @both_dialects
@@ -74,8 +74,8 @@ def test_selectors_beyond_those_of_the_configuration_are_refused() -> None:
     world = World()
     plugin = _selectors(world, {NAMESPACE: "env=test,disk=ssd", "other": "env=x"})
     _select(world, "env=test")
-    made = world.create(plugin, PODS, pod(nodeSelector={"disk": "ssd"}))
-    assert made["spec"]["nodeSelector"] == {"env": "test", "disk": "ssd"}
+    value = world.create(plugin, PODS, pod(nodeSelector={"disk": "ssd"}))
+    assert value["spec"]["nodeSelector"] == {"env": "test", "disk": "ssd"}
     for more in ({"disk": "hdd"}, {"gpu": "yes"}):
         with refused(
             'pods "a" is forbidden: pod node label selector labels conflict with its namespace'
@@ -113,8 +113,8 @@ def test_a_selector_that_cannot_be_read(text: str, why: str) -> None:
     _select(world, text)
     with pytest.raises(Exception, match="forbidden") as refusal:
         world.create(_selectors(world), PODS, pod())
-    said = f'pods "a" is forbidden: the node selector of namespace "ns" cannot be read: {why}'
-    assert str(refusal.value).startswith(said)
+    message = f'pods "a" is forbidden: the node selector of namespace "ns" cannot be read: {why}'
+    assert str(refusal.value).startswith(message)
     with pytest.raises(ConfigurationError, match=r"file.yaml: podNodeSelectorPluginConfig\.x: inv"):
         _selectors(world, {"x": text})
 
@@ -157,8 +157,8 @@ def test_pods_get_the_tolerations_of_their_namespace(dialect: Dialect) -> None:
     _tolerate(world, defaultTolerations=[A, B])
     plugin = _tolerations(world)
     for given, result in (([], [A, B]), ([B], [B, A]), ([{"operator": "Exists"}], None)):
-        made = world.create(plugin, PODS, pod(tolerations=given))
-        assert made["spec"]["tolerations"] == (given if result is None else result)
+        value = world.create(plugin, PODS, pod(tolerations=given))
+        assert value["spec"]["tolerations"] == (given if result is None else result)
 
 
 @pytest.mark.parametrize(("annotation", "result"), [(None, [A]), ("", None), ("[]", None)])
@@ -167,8 +167,8 @@ def test_the_default_tolerations_are_for_namespaces_without(
 ) -> None:
     world = World()
     _tolerate(world, **({} if annotation is None else {"defaultTolerations": annotation}))
-    made = world.create(_tolerations(world, default=[A]), PODS, pod())
-    assert made["spec"].get("tolerations") == result
+    value = world.create(_tolerations(world, default=[A]), PODS, pod())
+    assert value["spec"].get("tolerations") == result
 
 
 def test_a_pod_that_contradicts_the_tolerations_of_its_namespace() -> None:
@@ -179,8 +179,8 @@ def test_a_pod_that_contradicts_the_tolerations_of_its_namespace() -> None:
         cluster.create(_tolerations(cluster), PODS, pod(tolerations=[OTHER_B]))
     both = cluster.create(_tolerations(cluster), PODS, pod(tolerations=[OTHER_B, B]))
     assert both["spec"]["tolerations"] == [OTHER_B, B]
-    made = kubernetes.create(_tolerations(kubernetes), PODS, pod(tolerations=[OTHER_B]))
-    assert made["spec"]["tolerations"] == [OTHER_B, B]
+    kubernete = kubernetes.create(_tolerations(kubernetes), PODS, pod(tolerations=[OTHER_B]))
+    assert kubernete["spec"]["tolerations"] == [OTHER_B, B]
 
 
 def test_what_pods_tolerate_that_say_nothing_contradicts_nobody() -> None:
@@ -188,8 +188,8 @@ def test_what_pods_tolerate_that_say_nothing_contradicts_nobody() -> None:
     usual = {"key": "node.cluster.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
     _tolerate(world, defaultTolerations=[usual])
     given = [{**usual, "tolerationSeconds": 300}]
-    made = world.create(_tolerations(world), PODS, pod(tolerations=given))
-    assert made["spec"]["tolerations"] == [usual]
+    value = world.create(_tolerations(world), PODS, pod(tolerations=given))
+    assert value["spec"]["tolerations"] == [usual]
 
 
 @both_dialects
@@ -203,11 +203,11 @@ def test_pods_that_ask_for_something_tolerate_memory_pressure(dialect: Dialect) 
         "effect": "NoSchedule",
     }
     plugin = _tolerations(world)
-    for made in (
+    for item in (
         world.create(plugin, PODS, pod(containers=asking)),
         world.update(plugin, PODS, pod(containers=asking), pod(containers=asking)),
     ):
-        assert made["spec"]["tolerations"] == [pressure]
+        assert item["spec"]["tolerations"] == [pressure]
 
 
 @both_dialects
@@ -217,11 +217,11 @@ def test_tolerations_must_be_among_those_that_the_namespace_allows(dialect: Dial
     plugin = _tolerations(world, whitelist=[OTHER_B])
     world.create(plugin, PODS, pod(tolerations=[B]))
     world.update(plugin, PODS, pod(), pod(tolerations=[B]))
-    for given in ([OTHER_B], [{"operator": "Exists"}], [{**A, "effect": "NoExecute"}]):
+    for item in ([OTHER_B], [{"operator": "Exists"}], [{**A, "effect": "NoExecute"}]):
         with refused(NOT_ALLOWED):
-            world.create(plugin, PODS, pod(tolerations=given))
+            world.create(plugin, PODS, pod(tolerations=item))
         with refused(NOT_ALLOWED):
-            world.update(plugin, PODS, pod(), pod(tolerations=given))
+            world.update(plugin, PODS, pod(), pod(tolerations=item))
 
 
 def test_what_the_server_lets_pods_tolerate_needs_no_permission() -> None:
@@ -230,8 +230,8 @@ def test_what_the_server_lets_pods_tolerate_needs_no_permission() -> None:
     for world in (cluster, kubernetes):
         _tolerate(world, tolerationsWhitelist=[A], defaultTolerations=[A])
     usual = default_tolerations(CLUSTER)
-    made = cluster.create(_tolerations(cluster), PODS, pod(containers=asking, tolerations=usual))
-    keys = [one["key"] for one in made["spec"]["tolerations"]]
+    value = cluster.create(_tolerations(cluster), PODS, pod(containers=asking, tolerations=usual))
+    keys = [toleration["key"] for toleration in value["spec"]["tolerations"]]
     domain = "node.cluster.io"
     assert keys == [
         f"{domain}/not-ready",
@@ -240,11 +240,11 @@ def test_what_the_server_lets_pods_tolerate_needs_no_permission() -> None:
         f"{domain}/memory-pressure",
     ]
     with refused(NOT_ALLOWED):
-        longer = [{**one, "tolerationSeconds": 301} for one in usual]
+        longer = [{**item, "tolerationSeconds": 301} for item in usual]
         cluster.create(_tolerations(cluster), PODS, pod(tolerations=longer))
     with refused(NOT_ALLOWED):
-        given = default_tolerations(KUBERNETES)
-        kubernetes.create(_tolerations(kubernetes), PODS, pod(tolerations=given))
+        items = default_tolerations(KUBERNETES)
+        kubernetes.create(_tolerations(kubernetes), PODS, pod(tolerations=items))
 
 
 def test_the_merged_tolerations_are_what_is_judged() -> None:
@@ -275,8 +275,10 @@ def test_tolerations_that_cannot_be_read(name: str, text: str) -> None:
     _tolerate(world, **{name: text})
     with pytest.raises(Exception, match="forbidden") as refusal:
         world.create(_tolerations(world), PODS, pod(tolerations=[A]))
-    said = f'pods "a" is forbidden: namespace "ns": annotation scheduler.alpha.kubernetes.io/{name}'
-    assert str(refusal.value).startswith(said)
+    message = (
+        f'pods "a" is forbidden: namespace "ns": annotation scheduler.alpha.kubernetes.io/{name}'
+    )
+    assert str(refusal.value).startswith(message)
 
 
 def test_tolerations_of_the_configuration_are_checked() -> None:
@@ -303,16 +305,16 @@ def test_pods_may_go_where_what_they_ask_for_is(dialect: Dialect) -> None:
         tolerations=[B],
     )
     wanted = [B, *map(_kept_for, ("x.io/a", "x.io/b", "x.io/c"))]
-    for made in (
+    for item in (
         world.create(plugin, PODS, asking),
         world.update(plugin, PODS, asking, asking),
     ):
-        assert made["spec"]["tolerations"] == wanted
+        assert item["spec"]["tolerations"] == wanted
 
 
 def test_a_toleration_that_is_there_is_not_added_again() -> None:
     world, plugin = World(), ExtendedResourceToleration(KUBERNETES)
     given = [_kept_for("x.io/a"), B]
-    made = world.create(plugin, PODS, pod(containers=[_asking("x.io/a")], tolerations=given))
-    assert made["spec"]["tolerations"] == given
+    value = world.create(plugin, PODS, pod(containers=[_asking("x.io/a")], tolerations=given))
+    assert value["spec"]["tolerations"] == given
     assert not world.create(plugin, PODS, pod())["spec"].get("tolerations")

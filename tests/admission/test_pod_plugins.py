@@ -1,4 +1,4 @@
-"""The plugins that only look at a pod, and RuntimeClass."""
+"""The plugins that need only the pod, and RuntimeClass."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def _default(key: str) -> dict[str, Any]:
 def test_default_tolerations(given: list[Any], added: list[str]) -> None:
     world, plugin = World(), DefaultTolerationSeconds(KUBERNETES)
     wanted = [*given, *map(_default, added)]
-    for made in (
+    for item in (
         world.create(plugin, PODS, pod(tolerations=given)),
         world.update(plugin, PODS, pod(), pod(tolerations=given)),
     ):
-        assert made["spec"]["tolerations"] == wanted
+        assert item["spec"]["tolerations"] == wanted
 
 
 @both_dialects
 def test_default_tolerations_in_words_of_the_dialect(dialect: Dialect) -> None:
-    made = World(dialect).create(DefaultTolerationSeconds(dialect), PODS, pod())
-    keys = [toleration["key"] for toleration in made["spec"]["tolerations"]]
+    value = World(dialect).create(DefaultTolerationSeconds(dialect), PODS, pod())
+    keys = [toleration["key"] for toleration in value["spec"]["tolerations"]]
     assert keys == [f"node.{dialect.label_domain}/{end}" for end in ("not-ready", "unreachable")]
 
 
@@ -94,25 +94,25 @@ def test_merged_tolerations_drop_what_is_covered() -> None:
 
 def _merged_one_by_one(every: list[Any]) -> list[Any]:
     kept: list[Any] = []
-    for index, one in enumerate(every):
-        later = [other for other in every[index + 1 :] if other != one]
-        if not any(TolerationSet([other]).covers(one) for other in kept + later):
-            kept.append(one)
+    for index, item in enumerate(every):
+        later = [other for other in every[index + 1 :] if other != item]
+        if not any(TolerationSet([other]).covers(item) for other in kept + later):
+            kept.append(item)
     return kept
 
 
 def _random_toleration(chance: random.Random) -> dict[str, Any]:
-    made: dict[str, Any] = {"key": chance.choice("ab"), "operator": "Exists"}
+    value: dict[str, Any] = {"key": chance.choice("ab"), "operator": "Exists"}
     if chance.random() < 0.1:
-        del made["key"]
+        del value["key"]
     elif chance.random() < 0.6:
-        made |= {"operator": "Equal", "value": chance.choice("vw")}
+        value |= {"operator": "Equal", "value": chance.choice("vw")}
     effect = chance.choice(["", "NoSchedule", "NoExecute"])
     if effect:
-        made["effect"] = effect
+        value["effect"] = effect
     if effect == "NoExecute" and chance.random() < 0.7:
-        made["tolerationSeconds"] = chance.choice([-1, 0, 5, 9])
-    return made
+        value["tolerationSeconds"] = chance.choice([-1, 0, 5, 9])
+    return value
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -169,8 +169,8 @@ FULL = {"overhead": {"cpu": "250m"}, "nodeSelector": {"kind": "x"}, "tolerations
 )
 def test_runtime_class(spec: dict[str, Any], result: dict[str, Any]) -> None:
     world, plugin = _runtimes()
-    made = world.create(plugin, PODS, pod(**spec))["spec"]
-    assert {name: made[name] for name in FULL if made.get(name)} == result
+    created = world.create(plugin, PODS, pod(**spec))["spec"]
+    assert {name: created[name] for name in FULL if created.get(name)} == result
 
 
 @pytest.mark.parametrize(
@@ -226,18 +226,18 @@ def _with_policy(image: str, policy: str) -> dict[str, Any]:
 
 def test_images_are_always_pulled() -> None:
     world, plugin = World(), AlwaysPullImages()
-    given = _with_policy("i:1", "Never")
-    given["spec"]["initContainers"] = [{"name": "i", "image": "i:1"}]
-    made = world.create(plugin, PODS, given)["spec"]
-    assert made["containers"][0]["imagePullPolicy"] == "Always"
-    assert made["initContainers"][0]["imagePullPolicy"] == "Always"
+    value = _with_policy("i:1", "Never")
+    value["spec"]["initContainers"] = [{"name": "i", "image": "i:1"}]
+    spec = world.create(plugin, PODS, value)["spec"]
+    assert spec["containers"][0]["imagePullPolicy"] == "Always"
+    assert spec["initContainers"][0]["imagePullPolicy"] == "Always"
 
 
 @pytest.mark.parametrize(("image", "policy"), [("i:1", "Never"), ("i:2", "Always")])
 def test_updates_pull_new_images_only(image: str, policy: str) -> None:
     world, plugin = World(), AlwaysPullImages()
-    made = world.update(plugin, PODS, _with_policy("i:1", "Never"), _with_policy(image, "Never"))
-    assert made["spec"]["containers"][0]["imagePullPolicy"] == policy
+    value = world.update(plugin, PODS, _with_policy("i:1", "Never"), _with_policy(image, "Never"))
+    assert value["spec"]["containers"][0]["imagePullPolicy"] == policy
 
 
 def _apart(key: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""PodSecurity over HTTP: labels of namespaces, and what they do to pods and templates."""
+"""PodSecurity over HTTP: labels of namespaces and their effect on pods and templates."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from support.client import Answer, Client
+from support.namespaces import Space
 from support.process import ServerProcess, failed_start
-from support.things import Space
 
 Object = dict[str, Any]
 APPLY = "application/apply-patch+yaml"
@@ -52,17 +52,17 @@ def _ask(space: Space, dry_run: bool = False, **modes: Any) -> Answer:
     )
 
 
-def _asked(space: Space, **modes: Any) -> None:
+def _enforce(space: Space, **modes: Any) -> None:
     answer = _ask(space, **modes)
     assert answer.status == 200, answer.text
 
 
 def _create(space: Space, name: str = "p", spec: Object = POD, **metadata: Any) -> Answer:
     body = {"metadata": {"name": name, **metadata}, "spec": spec}
-    return space.client.post(space.things("pods").path, body)
+    return space.client.post(space.collection("pods").path, body)
 
 
-def _made(space: Space, name: str = "p", spec: Object = POD, **metadata: Any) -> None:
+def _create_accepted(space: Space, name: str = "p", spec: Object = POD, **metadata: Any) -> None:
     answer = _create(space, name, spec, **metadata)
     assert answer.status == 201, answer.text
 
@@ -85,31 +85,31 @@ def test_a_namespace_without_labels_allows_everything(ready: Space) -> None:
 
 
 def test_an_enforced_standard_refuses_pods(ready: Space) -> None:
-    _asked(ready, enforce="restricted")
+    _enforce(ready, enforce="restricted")
     refused = _create(ready)
     assert refused.status == 403
     assert refused.message == (
         f'pods "p" is forbidden: violates PodSecurity "restricted:latest": {FAULTS}'
     )
     assert refused.body["details"] == {"name": "p", "kind": "pods"}
-    _made(ready, spec=GOOD_POD)
+    _create_accepted(ready, spec=GOOD_POD)
 
 
 def test_a_version_is_held_to(ready: Space) -> None:
-    _asked(ready, enforce="restricted", enforce_version="v1.7")
-    said = 'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)'
-    assert _create(ready).message.endswith(f'violates PodSecurity "restricted:v1.7": {said}')
+    _enforce(ready, enforce="restricted", enforce_version="v1.7")
+    text = 'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)'
+    assert _create(ready).message.endswith(f'violates PodSecurity "restricted:v1.7": {text}')
 
 
 def test_a_warning_does_not_refuse(ready: Space) -> None:
-    _asked(ready, enforce="baseline", warn="restricted", warn_version="v1.30")
-    made = _create(ready)
-    assert made.status == 201
-    assert _texts(made) == [f'would violate PodSecurity "restricted:v1.30": {FAULTS}']
+    _enforce(ready, enforce="baseline", warn="restricted", warn_version="v1.30")
+    answer = _create(ready)
+    assert answer.status == 201
+    assert _texts(answer) == [f'would violate PodSecurity "restricted:v1.30": {FAULTS}']
 
 
 def test_what_is_refused_is_not_warned_of(ready: Space) -> None:
-    _asked(ready, enforce="restricted", warn="restricted")
+    _enforce(ready, enforce="restricted", warn="restricted")
     assert _create(ready).warnings == []
 
 
@@ -127,7 +127,7 @@ def test_what_is_refused_is_not_warned_of(ready: Space) -> None:
     ],
 )
 def test_templates_are_warned_of(ready: Space, resource: str, group: str, value: Object) -> None:
-    _asked(ready, enforce="restricted", warn="restricted")
+    _enforce(ready, enforce="restricted", warn="restricted")
     labels = {"a": "b"}
     if resource != "podtemplates":
         spec: Object = {"selector": {"matchLabels": labels}, **value.get("spec", {})}
@@ -140,12 +140,12 @@ def test_templates_are_warned_of(ready: Space, resource: str, group: str, value:
             spec["jobTemplate"] = {"spec": {"template": template}}
         else:
             spec["template"] = template
-        value = {"spec": {name: found for name, found in spec.items() if found is not None}}
-    things = ready.things(resource, group)
-    answer = ready.client.post(things.path, {"metadata": {"name": "w"}, **value})
+        value = {"spec": {name: item for name, item in spec.items() if item is not None}}
+    collection = ready.collection(resource, group)
+    answer = ready.client.post(collection.path, {"metadata": {"name": "w"}, **value})
     assert answer.status == 201, answer.text
     assert _texts(answer) == [f'would violate PodSecurity "restricted:latest": {FAULTS}']
-    changed = things.patch("w", {"metadata": {"labels": {"c": "d"}}})
+    changed = collection.patch("w", {"metadata": {"labels": {"c": "d"}}})
     assert _texts(changed) == _texts(answer)
 
 
@@ -169,18 +169,18 @@ def test_wrong_labels_are_refused(ready: Space) -> None:
 
 def test_running_pods_are_held_against_a_new_standard(ready: Space) -> None:
     for name in ("b", "a", "c"):
-        _made(ready, name)
-    _made(ready, "good", GOOD_POD)
-    _made(ready, "host", {**POD, "hostNetwork": True})
-    said = [
+        _create_accepted(ready, name)
+    _create_accepted(ready, "good", GOOD_POD)
+    _create_accepted(ready, "host", {**POD, "hostNetwork": True})
+    messages = [
         f'existing pods in namespace "{ready.name}" violate the new PodSecurity enforce level'
         ' "restricted:latest"',
         f"a (and 2 other pods): {REASONS}",
         f"host: host namespaces, {REASONS}",
     ]
     tried = _ask(ready, dry_run=True, enforce="restricted")
-    assert (tried.status, _texts(tried)) == (200, said)
-    assert _texts(_ask(ready, enforce="restricted")) == said
+    assert (tried.status, _texts(tried)) == (200, messages)
+    assert _texts(_ask(ready, enforce="restricted")) == messages
     assert _ask(ready, enforce="restricted", warn="baseline").warnings == []
     assert _ask(ready, enforce="baseline").warnings == []
     assert _texts(_ask(ready, enforce="baseline", enforce_version="v1.1"))[1:] == [
@@ -189,9 +189,9 @@ def test_running_pods_are_held_against_a_new_standard(ready: Space) -> None:
 
 
 def test_only_changes_that_matter_are_judged(ready: Space) -> None:
-    _made(ready)
-    _asked(ready, enforce="restricted")
-    pods = ready.things("pods")
+    _create_accepted(ready)
+    _enforce(ready, enforce="restricted")
+    pods = ready.collection("pods")
     assert pods.patch("p", {"metadata": {"labels": {"a": "b"}}}).status == 200
     image = pods.client.patch(
         pods.item("p"),
@@ -208,7 +208,7 @@ def test_only_changes_that_matter_are_judged(ready: Space) -> None:
 
 
 def test_a_label_between_two_identical_applies_is_seen(ready: Space) -> None:
-    path = ready.things("pods").item("applied")
+    path = ready.collection("pods").item("applied")
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "applied"}, "spec": POD}
 
     def applied() -> list[str]:
@@ -217,17 +217,17 @@ def test_a_label_between_two_identical_applies_is_seen(ready: Space) -> None:
         return _texts(answer)
 
     assert [applied() for _ in range(3)] == [[], [], []]
-    _asked(ready, warn="restricted")
+    _enforce(ready, warn="restricted")
     assert applied() == []  # nothing that matters in the pod has changed
-    path = ready.things("deployments", "apps").item("applied")
+    path = ready.collection("deployments", "apps").item("applied")
     template = {"metadata": {"labels": {"a": "b"}}, "spec": POD}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "applied"}}
     body["spec"] = spec
     assert len(applied()) == 1
-    _asked(ready, warn="privileged")
+    _enforce(ready, warn="privileged")
     assert [applied() for _ in range(3)] == [[], [], []]
-    _asked(ready, warn="restricted")
+    _enforce(ready, warn="restricted")
     assert [len(applied()) for _ in range(2)] == [1, 1]
 
 
@@ -278,8 +278,8 @@ def _check_exemptions(space: Space, client: Client, host: Object) -> None:
     exempt = _create(space, "c", {**host, "runtimeClassName": "vm"})
     assert (exempt.status, exempt.warnings) == (201, [])
     labels = {_label(space, "enforce"): "restricted"}
-    made = client.post("/api/v1/namespaces", {"metadata": {"name": "free", "labels": labels}})
-    assert _texts(made) == [
+    created = client.post("/api/v1/namespaces", {"metadata": {"name": "free", "labels": labels}})
+    assert _texts(created) == [
         'namespace "free" is exempt from Pod Security, and the policy (enforce=restricted:v1.24,'
         " warn=restricted:latest) will be ignored"
     ]
@@ -289,7 +289,7 @@ def _check_exemptions(space: Space, client: Client, host: Object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("defaults", "exemptions", "said"),
+    ("defaults", "exemptions", "message"),
     [
         ("enforce: high", "", "defaults.enforce: must be one of privileged, baseline, restricted"),
         ('"audit-version": v2', "", 'defaults.audit-version: must be "latest" or "v1.x"'),
@@ -300,10 +300,10 @@ def _check_exemptions(space: Space, client: Client, host: Object) -> None:
     ],
 )
 def test_a_wrong_configuration_stops_the_start(
-    tmp_path: Path, defaults: str, exemptions: str, said: str
+    tmp_path: Path, defaults: str, exemptions: str, message: str
 ) -> None:
     file = _file(tmp_path, "kubernetes", defaults, exemptions)
     ended = failed_start(tmp_path, "--admission-control-config-file", file)
     assert ended.returncode != 0
-    assert f"{file}: plugins[0].configuration.{said}" in ended.stderr
+    assert f"{file}: plugins[0].configuration.{message}" in ended.stderr
     assert "Traceback" not in ended.stderr

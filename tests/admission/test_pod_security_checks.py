@@ -36,7 +36,7 @@ def _pod(
     annotations: dict[str, str] | None = None,
     **spec: Any,
 ) -> Object:
-    """A pod whose one container keeps to all standards but for what is said."""
+    """Return a pod with one container that meets all standards, except for the given fields."""
     container = {"name": "c", "image": "i", "securityContext": {**GOOD_CONTEXT, **(context or {})}}
     value: Object = {"containers": [container], **spec}
     if pod_context is not None:
@@ -44,7 +44,7 @@ def _pod(
     return {"metadata": {"annotations": annotations or {}}, "spec": value}
 
 
-def _said(level: str, minor: int, pod: Object, dialect: Dialect = KUBERNETES) -> str:
+def _refusal(level: str, minor: int, pod: Object, dialect: Dialect = KUBERNETES) -> str:
     return listed(violations(Standard(level, minor), pod_of(pod, keys(dialect))))
 
 
@@ -186,21 +186,21 @@ REFUSED: list[tuple[str, int, int, Object, str]] = [
 VERSIONS = (*range(LAST_CHANGE + 3), NEWEST)
 
 
-@pytest.mark.parametrize(("level", "first", "last", "pod", "said"), REFUSED)
+@pytest.mark.parametrize(("level", "first", "last", "pod", "message"), REFUSED)
 def test_a_pod_is_refused_in_these_versions_only(
-    level: str, first: int, last: int, pod: Object, said: str
+    level: str, first: int, last: int, pod: Object, message: str
 ) -> None:
-    found = {minor: _said(level, minor, pod) for minor in VERSIONS}
-    assert found == {minor: said if first <= minor <= last else "" for minor in VERSIONS}
+    result = {minor: _refusal(level, minor, pod) for minor in VERSIONS}
+    assert result == {minor: message if first <= minor <= last else "" for minor in VERSIONS}
 
 
-@pytest.mark.parametrize(("level", "first", "last", "pod", "said"), REFUSED)
+@pytest.mark.parametrize(("level", "first", "last", "pod", "message"), REFUSED)
 def test_what_baseline_refuses_restricted_refuses_too(
-    level: str, first: int, last: int, pod: Object, said: str
+    level: str, first: int, last: int, pod: Object, message: str
 ) -> None:
     for minor in VERSIONS:
-        assert bool(_said(RESTRICTED, minor, pod)) >= bool(_said(BASELINE, minor, pod))
-        assert not _said("privileged", minor, pod)
+        assert bool(_refusal(RESTRICTED, minor, pod)) >= bool(_refusal(BASELINE, minor, pod))
+        assert not _refusal("privileged", minor, pod)
 
 
 @pytest.mark.parametrize(
@@ -220,16 +220,16 @@ def test_what_baseline_refuses_restricted_refuses_too(
     ],
 )
 def test_good_pods_are_allowed_at_all_levels(pod: Object) -> None:
-    assert {_said(level, minor, pod) for level in LEVELS for minor in VERSIONS} == {""}
+    assert {_refusal(level, minor, pod) for level in LEVELS for minor in VERSIONS} == {""}
 
 
 def test_added_capabilities_were_always_limited() -> None:
     pod = _pod({"capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN", "KILL", "NET_RAW"]}})
-    said = f'(container "c" must not include "NET_RAW", "SYS_ADMIN" {_ADDS})'
+    message = f'(container "c" must not include "NET_RAW", "SYS_ADMIN" {_ADDS})'
     for level, minor in ((BASELINE, 0), (BASELINE, NEWEST), (RESTRICTED, 21)):
-        assert _said(level, minor, pod) == f"non-default capabilities {said}"
-    said = f'(container "c" must not include "KILL", "NET_RAW", "SYS_ADMIN" {_ADDS})'
-    assert _said(RESTRICTED, 22, pod) == f"unrestricted capabilities {said}"
+        assert _refusal(level, minor, pod) == f"non-default capabilities {message}"
+    message = f'(container "c" must not include "KILL", "NET_RAW", "SYS_ADMIN" {_ADDS})'
+    assert _refusal(RESTRICTED, 22, pod) == f"unrestricted capabilities {message}"
 
 
 @both_dialects
@@ -237,26 +237,26 @@ def test_annotations_named_seccomp_profiles_before_1_19(dialect: Dialect) -> Non
     known = keys(dialect)
     wrong = {known.seccomp_pod: "unconfined", known.seccomp_container + "c": "x"}
     pod = _pod(annotations={**wrong, known.seccomp_container + "nobody": "unconfined"})
-    said = (
+    message = (
         f'seccompProfile (forbidden annotations {known.seccomp_container}c="x",'
         f' {known.seccomp_pod}="unconfined")'
     )
     for level in (BASELINE, RESTRICTED):
-        assert _said(level, 18, pod, dialect) == said
-        assert not _said(level, 19, pod, dialect)
+        assert _refusal(level, 18, pod, dialect) == message
+        assert not _refusal(level, 19, pod, dialect)
     for profile in ("runtime/default", "docker/default", "localhost/x"):
-        assert not _said(RESTRICTED, 0, _pod(annotations={known.seccomp_pod: profile}), dialect)
+        assert not _refusal(RESTRICTED, 0, _pod(annotations={known.seccomp_pod: profile}), dialect)
 
 
 @both_dialects
 def test_app_armor_profiles_are_the_default_or_local(dialect: Dialect) -> None:
     prefix = keys(dialect).app_armor
     pod = _pod(annotations={f"{prefix}b": "unconfined", f"{prefix}a": "x"})
-    said = f'forbidden AppArmor profiles ({prefix}a="x", {prefix}b="unconfined")'
-    assert {_said(BASELINE, minor, pod, dialect) for minor in VERSIONS} == {said}
+    message = f'forbidden AppArmor profiles ({prefix}a="x", {prefix}b="unconfined")'
+    assert {_refusal(BASELINE, minor, pod, dialect) for minor in VERSIONS} == {message}
     for profile in ("", "runtime/default", "localhost/x"):
         pod = _pod(annotations={f"{prefix}c": profile})
-        assert not _said(RESTRICTED, NEWEST, pod, dialect)
+        assert not _refusal(RESTRICTED, NEWEST, pod, dialect)
 
 
 def test_every_container_counts_in_its_order() -> None:
@@ -266,13 +266,14 @@ def test_every_container_counts_in_its_order() -> None:
     pod = _pod(
         containers=[named("b")], initContainers=[named("c")], ephemeralContainers=[named("a")]
     )
-    assert _said(BASELINE, NEWEST, pod).startswith('privileged (containers "c", "b", "a" must')
+    assert _refusal(BASELINE, NEWEST, pod).startswith('privileged (containers "c", "b", "a" must')
 
 
 def test_faults_are_listed_level_by_level() -> None:
     pod = {"spec": {"hostPID": True, "containers": [{"name": "c"}], **_volume("hostPath")}}
     reasons = [
-        found.reason for found in violations(Standard(RESTRICTED), pod_of(pod, keys(KUBERNETES)))
+        violation.reason
+        for violation in violations(Standard(RESTRICTED), pod_of(pod, keys(KUBERNETES)))
     ]
     assert reasons == [
         "host namespaces",

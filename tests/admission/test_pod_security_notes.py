@@ -1,4 +1,4 @@
-"""PodSecurity: what it tells the audit log, and how far it looks into a namespace."""
+"""PodSecurity: audit annotations, and the limit on pods checked in a namespace."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def _plugin(world: World, **settings: Any) -> PodSecurity:
 
 
 def _notes(world: World, plugin: PodSecurity, key: str, value: Any) -> dict[str, str]:
-    """What the audit log is told of a new object, without the prefix of the names."""
+    """Return the audit annotations of a new object, without their prefix."""
     context = world.context()
     resource = world.resources.named(key)
-    made = world.decode(key, value)
-    attributes = Attributes(CREATE, resource, "ns", "a", made, None, USER, context)
+    content = world.decode(key, value)
+    attributes = Attributes(CREATE, resource, "ns", "a", content, None, USER, context)
     with suppress(StatusError):
         asyncio.run(plugin.validate(attributes))
     prefix = world.dialect.label("pod-security.@/")
@@ -60,13 +60,13 @@ def test_violations_are_noted_for_pods_and_templates() -> None:
     world = World()
     _namespace(world)
     plugin = _plugin(world, defaults=OLD)
-    said = f'would violate PodSecurity "restricted:v1.7": {NON_ROOT}'
+    message = f'would violate PodSecurity "restricted:v1.7": {NON_ROOT}'
     assert _notes(world, plugin, PODS, pod()) == {
         "enforce-policy": "privileged:latest",
-        "audit-violations": said,
+        "audit-violations": message,
     }
     template = {"spec": {"selector": {}, "template": {"metadata": {}, **pod()}}}
-    assert _notes(world, plugin, DEPLOYMENTS, template) == {"audit-violations": said}
+    assert _notes(world, plugin, DEPLOYMENTS, template) == {"audit-violations": message}
 
 
 def test_violations_of_a_refused_pod_are_noted_too() -> None:
@@ -109,10 +109,10 @@ def test_labels_from_before_that_are_wrong_enforce_the_highest_level() -> None:
 
 def _warnings(world: World, exempt: frozenset[str] = frozenset()) -> list[str]:
     entries = world.collection(PODS).current("ns")
-    found = existing_pods.warnings_about(
+    texts = existing_pods.warnings_about(
         "ns", entries, Standard(RESTRICTED, 7), exempt, keys(KUBERNETES)
     )
-    return asyncio.run(found)
+    return asyncio.run(texts)
 
 
 def _running(world: World, name: str, owner: str = "", **spec: Any) -> None:

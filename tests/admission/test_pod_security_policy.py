@@ -1,4 +1,4 @@
-"""PodSecurityPolicy: which policy a pod is under, what the policy gives it, and what it forbids."""
+"""PodSecurityPolicy: selection of a policy, its defaults and its restrictions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _ids(rule: str, *ranges: tuple[int, int]) -> Object:
 
 
 class Policies:
-    """A world with policies, all of which `jane` may use unless it is said otherwise."""
+    """A world with policies; `jane` may use all of them by default."""
 
     def __init__(self) -> None:
         self.world = World(CLUSTER)
@@ -56,8 +56,8 @@ class Policies:
         return self.world.update(self.plugin, key, old, value)
 
     def refuses(self, value: Object, *causes: str) -> None:
-        said = f"PodSecurityPolicy: unable to admit pod: [{' '.join(causes)}]"
-        with refused(f'pods "a" is forbidden: {said}'):
+        message = f"PodSecurityPolicy: unable to admit pod: [{' '.join(causes)}]"
+        with refused(f'pods "a" is forbidden: {message}'):
             self.create(value)
 
 
@@ -66,18 +66,18 @@ def policies() -> Policies:
     return Policies()
 
 
-def _context(made: Object) -> Object:
-    found: Object = made["spec"]["containers"][0].get("securityContext") or {}
-    return found
+def _context(value: Object) -> Object:
+    item: Object = value["spec"]["containers"][0].get("securityContext") or {}
+    return item
 
 
 def _with(context: Object | None = None, annotations: Object | None = None, **spec: Any) -> Object:
-    """A pod whose one container has a security context."""
-    made = pod(**spec)
-    made["metadata"]["annotations"] = annotations or {}
+    """Return a pod with one container that has a security context."""
+    stored = pod(**spec)
+    stored["metadata"]["annotations"] = annotations or {}
     if context is not None:
-        made["spec"]["containers"][0]["securityContext"] = context
-    return made
+        stored["spec"]["containers"][0]["securityContext"] = context
+    return stored
 
 
 def test_without_policies_there_are_no_pods(policies: Policies) -> None:
@@ -89,16 +89,16 @@ def test_without_policies_there_are_no_pods(policies: Policies) -> None:
 
 def test_a_pod_bears_the_name_of_its_policy(policies: Policies) -> None:
     policies.add()
-    made = policies.create(pod())
-    assert made["metadata"]["annotations"] == {MARK: "policy"}
-    assert made["spec"] == policies.world.decode(PODS, pod())["spec"]
+    policy = policies.create(pod())
+    assert policy["metadata"]["annotations"] == {MARK: "policy"}
+    assert policy["spec"] == policies.world.decode(PODS, pod())["spec"]
 
 
 def test_a_policy_that_changes_nothing_comes_before_all_others(policies: Policies) -> None:
     policies.add("a", fsGroup=_ids("MustRunAs", (7, 9)))
     policies.add("b", fsGroup=_ids("MustRunAs", (8, 9)))
-    made = policies.create(pod())
-    assert (made["metadata"]["annotations"][MARK], made["spec"]["securityContext"]) == (
+    policy = policies.create(pod())
+    assert (policy["metadata"]["annotations"][MARK], policy["spec"]["securityContext"]) == (
         *("a", {"fsGroup": 7}),
     )
     policies.add("c")
@@ -118,13 +118,13 @@ def test_the_account_of_the_pod_may_have_the_right(policies: Policies) -> None:
     policies.add()
     policies.create(pod(serviceAccountName="robot"))
     policies.world.rights.clear()
-    policies.world.asked.clear()
+    policies.world.authorizations.clear()
     policies.refuses(pod(serviceAccountName="robot"))
-    asked = {
+    requests = {
         (question.user.name, question.group, question.namespace, question.name)
-        for question in policies.world.asked
+        for question in policies.world.authorizations
     }
-    assert asked == {
+    assert requests == {
         (user, group, "ns", "policy")
         for user in ("jane", "system:serviceaccount:ns:robot")
         for group in ("policy", "extensions")
@@ -138,7 +138,7 @@ REFUSED: list[tuple[Object, Object, str]] = [
     ({}, pod(hostPID=True), f"{_TOP}.hostPID: {_INVALID} true: Host PID"),
     ({}, pod(hostIPC=True), f"{_TOP}.hostIPC: {_INVALID} true: Host IPC"),
 ]
-REFUSED = [(spec, value, f"{said} is not allowed to be used") for spec, value, said in REFUSED]
+REFUSED = [(spec, value, f"{item} is not allowed to be used") for spec, value, item in REFUSED]
 REFUSED += [
     (
         *({}, _with({"privileged": True})),
@@ -286,10 +286,12 @@ REFUSED += [
 ]
 
 
-@pytest.mark.parametrize(("spec", "value", "said"), REFUSED)
-def test_what_a_policy_forbids(policies: Policies, spec: Object, value: Object, said: str) -> None:
+@pytest.mark.parametrize(("spec", "value", "message"), REFUSED)
+def test_what_a_policy_forbids(
+    policies: Policies, spec: Object, value: Object, message: str
+) -> None:
     policies.add("strict", **deepcopy(spec))
-    policies.refuses(value, said)
+    policies.refuses(value, message)
     policies.add("open", **OPEN)
     assert policies.create(value)["metadata"]["annotations"][MARK] == "open"
 
@@ -337,14 +339,14 @@ def test_what_a_policy_gives(
     policies: Policies, spec: Object, container: Object, whole: Object
 ) -> None:
     policies.add(**deepcopy(spec))
-    made = policies.create(pod())
-    assert (_context(made), made["spec"].get("securityContext") or {}) == (container, whole)
+    policy = policies.create(pod())
+    assert (_context(policy), policy["spec"].get("securityContext") or {}) == (container, whole)
 
 
 def test_no_groups_at_all_are_not_a_way_around_a_range(policies: Policies) -> None:
     policies.add(supplementalGroups=_ids("MustRunAs", (5, 9)))
-    made = policies.create(pod(securityContext={"supplementalGroups": []}))
-    assert made["spec"]["securityContext"]["supplementalGroups"] == [5]
+    policy = policies.create(pod(securityContext={"supplementalGroups": []}))
+    assert policy["spec"]["securityContext"]["supplementalGroups"] == [5]
 
 
 def test_what_a_pod_says_stays(policies: Policies) -> None:
@@ -353,11 +355,11 @@ def test_what_a_pod_says_stays(policies: Policies) -> None:
         fsGroup=_ids("MustRunAs", (5, 9)),
         defaultAddCapabilities=["A"],
     )
-    made = policies.create(
+    policy = policies.create(
         _with({"capabilities": {"drop": ["A"]}}, securityContext={"runAsUser": 6, "fsGroup": 7})
     )
-    assert _context(made) == {"capabilities": {"drop": ["A"]}}
-    assert made["spec"]["securityContext"] == {"runAsUser": 6, "fsGroup": 7}
+    assert _context(policy) == {"capabilities": {"drop": ["A"]}}
+    assert policy["spec"]["securityContext"] == {"runAsUser": 6, "fsGroup": 7}
 
 
 def test_profiles_and_the_runtime_class_have_defaults(policies: Policies) -> None:
@@ -369,9 +371,9 @@ def test_profiles_and_the_runtime_class_have_defaults(policies: Policies) -> Non
     }
     runtime = {"allowedRuntimeClassNames": ["vm"], "defaultRuntimeClassName": "vm"}
     policies.add(annotations=annotations, runtimeClass=runtime)
-    made = policies.create(pod())
-    assert made["spec"]["runtimeClassName"] == "vm"
-    assert made["metadata"]["annotations"] == {
+    policy = policies.create(pod())
+    assert policy["spec"]["runtimeClassName"] == "vm"
+    assert policy["metadata"]["annotations"] == {
         SECCOMP_POD: "docker/default",
         APPARMOR_CONTAINER: "runtime/default",
         MARK: "policy",
@@ -383,8 +385,8 @@ def test_host_paths_below_a_prefix(policies: Policies, path: str) -> None:
     policies.add(allowedHostPaths=[{"pathPrefix": "/foo", "readOnly": True}])
     container = {"name": "c", "volumeMounts": [{"name": "v", "mountPath": "/m"}]}
     value = pod(volumes=[{"name": "v", "hostPath": {"path": path}}], containers=[container])
-    said = "spec.containers[0].volumeMounts[0].readOnly: Invalid value: false: must be read-only"
-    policies.refuses(value, said)
+    message = "spec.containers[0].volumeMounts[0].readOnly: Invalid value: false: must be read-only"
+    policies.refuses(value, message)
     policies.add(allowedHostPaths=[{"pathPrefix": "/foo", "readOnly": True}, {"pathPrefix": "/"}])
     policies.create(value)
 
@@ -410,8 +412,8 @@ def test_tokens_of_accounts_are_allowed_where_secrets_are(policies: Policies) ->
         {"downwardAPI": {"items": [{"path": "labels", "fieldRef": field}]}},
     ):
         volume = {"name": "v", "projected": {"sources": [*sources, wrong]}}
-        said = 'Invalid value: "projected": projected volumes are not allowed to be used'
-        policies.refuses(pod(volumes=[volume]), f"spec.volumes[0]: {said}")
+        message = 'Invalid value: "projected": projected volumes are not allowed to be used'
+        policies.refuses(pod(volumes=[volume]), f"spec.volumes[0]: {message}")
 
 
 def test_updates_are_judged_and_never_changed(policies: Policies) -> None:
@@ -434,6 +436,6 @@ def test_ephemeral_containers_are_judged(policies: Policies) -> None:
     policies.add()
     new = pod(ephemeralContainers=[{"name": "e", "securityContext": {"privileged": True}}])
     path = "spec.ephemeralContainers[0].securityContext.privileged"
-    said = f"[{path}: Invalid value: true: Privileged containers are not allowed]"
-    with refused(f'pods "a" is forbidden: PodSecurityPolicy: unable to validate pod: {said}'):
+    message = f"[{path}: Invalid value: true: Privileged containers are not allowed]"
+    with refused(f'pods "a" is forbidden: PodSecurityPolicy: unable to validate pod: {message}'):
         policies.update(pod(), new, EPHEMERAL)

@@ -1,4 +1,4 @@
-"""PodSecurityPolicy on a server: it is off unless asked for, and rights come from roles."""
+"""PodSecurityPolicy on a server: off by default, and permissions come from roles."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from support.client import Answer, Client
+from support.namespaces import Space
 from support.process import failed_start
-from support.things import Space
 
 Object = dict[str, Any]
 ENABLE = ("--enable-admission-plugins", "PodSecurityPolicy")
@@ -24,14 +24,14 @@ SPEC: Object = {
 
 def _create(client: Client, space: Space, name: str, **more: Any) -> Answer:
     pod = {"containers": [{"name": "c", "image": "i"}], **more}
-    return client.post(space.things("pods").path, {"metadata": {"name": name}, "spec": pod})
+    return client.post(space.collection("pods").path, {"metadata": {"name": name}, "spec": pod})
 
 
 def test_policies_do_nothing_unless_the_plugin_is_on(cluster: Space) -> None:
     cluster.ready_for_pods()
-    made = _create(cluster.client, cluster, "p", hostNetwork=True)
-    assert made.status == 201
-    assert "annotations" not in made.body["metadata"]
+    answer = _create(cluster.client, cluster, "p", hostNetwork=True)
+    assert answer.status == 201
+    assert "annotations" not in answer.body["metadata"]
 
 
 def test_a_policy_serves_those_who_may_use_it(fresh_server: Any) -> None:
@@ -39,13 +39,13 @@ def test_a_policy_serves_those_who_may_use_it(fresh_server: Any) -> None:
     client: Client = server.client()
     space = Space(server, client)
     space.ready_for_pods()
-    said = "PodSecurityPolicy: no providers available to validate pod request"
-    assert _create(client, space, "a").message == f'pods "a" is forbidden: {said}'
+    output = "PodSecurityPolicy: no providers available to validate pod request"
+    assert _create(client, space, "a").message == f'pods "a" is forbidden: {output}'
     _grant_use(client, space)
-    made = _create(client, space, "a", serviceAccountName="robot")
-    assert made.status == 201, made.text
-    assert made.body["metadata"]["annotations"] == {"cluster.io/psp": "limits"}
-    assert made.body["spec"]["containers"][0]["securityContext"] == {"runAsUser": 5}
+    answer = _create(client, space, "a", serviceAccountName="robot")
+    assert answer.status == 201, answer.text
+    assert answer.body["metadata"]["annotations"] == {"cluster.io/psp": "limits"}
+    assert answer.body["spec"]["containers"][0]["securityContext"] == {"runAsUser": 5}
     refused = _create(client, space, "b", hostNetwork=True)
     assert refused.status == 403
     assert refused.message == (
@@ -54,7 +54,7 @@ def test_a_policy_serves_those_who_may_use_it(fresh_server: Any) -> None:
         " be used]"
     )
     generated = client.post(
-        space.things("pods").path,
+        space.collection("pods").path,
         {
             "metadata": {"generateName": "g-"},
             "spec": {"containers": [{"name": "c", "image": "i"}], "hostPID": True},
@@ -66,8 +66,8 @@ def test_a_policy_serves_those_who_may_use_it(fresh_server: Any) -> None:
 
 def _grant_use(client: Client, space: Space) -> None:
     """`limits` may be used by the account `robot` of the namespace."""
-    made = client.post(POLICIES, {"metadata": {"name": "limits"}, "spec": SPEC})
-    assert made.status == 201, made.text
+    answer = client.post(POLICIES, {"metadata": {"name": "limits"}, "spec": SPEC})
+    assert answer.status == 201, answer.text
     rule = {
         "apiGroups": ["policy"],
         "resources": ["podsecuritypolicies"],
@@ -87,11 +87,11 @@ def _grant_use(client: Client, space: Space) -> None:
     }
     path = f"{ROLES}/namespaces/{space.name}/rolebindings"
     assert client.post(path, binding).status == 201
-    space.things("serviceaccounts").create("robot")
+    space.collection("serviceaccounts").create("robot")
 
 
 def _other_account_is_refused(server: Any, space: Space) -> None:
-    """Somebody who may make pods, but may not use the policy."""
+    """A user who may create pods but may not use the policy."""
     headers = {"Impersonate-User": "maker"}
     client: Client = server.client()
     role = {
@@ -116,7 +116,7 @@ def _other_account_is_refused(server: Any, space: Space) -> None:
     def create(name: str, account: str) -> Answer:
         spec = {"containers": [{"name": "c", "image": "i"}], "serviceAccountName": account}
         body = {"metadata": {"name": name}, "spec": spec}
-        return client.post(space.things("pods").path, body, headers=headers)
+        return client.post(space.collection("pods").path, body, headers=headers)
 
     refused = create("d", "default")
     assert refused.status == 403

@@ -1,4 +1,4 @@
-"""ResourceQuota: nothing beyond what a namespace may hold, and what is used is always told."""
+"""ResourceQuota: enforces limits and keeps the usage current."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from support.client import Object
+from support.namespaces import Space
 from support.process import FreshServer, failed_start
 from support.quotas import (
     becomes,
@@ -19,7 +20,6 @@ from support.quotas import (
     post_service,
     used,
 )
-from support.things import Space
 from support.waiting import eventually
 
 
@@ -58,7 +58,7 @@ def test_what_goes_is_given_back(limited: Space) -> None:
 def test_objects_of_any_resource_are_counted_by_name_and_group(limited: Space) -> None:
     name = f"count/leases.{limited.dialect.group_name('coordination.@')}"
     make_quota(limited, "q", {name: "1", "count/deployments.apps": "0"})
-    leases = limited.things("leases", "coordination.@")
+    leases = limited.collection("leases", "coordination.@")
     leases.create("a")
     answer = leases.client.post(leases.path, {"metadata": {"name": "b"}})
     assert f"requested: {name}=1, used: {name}=1, limited: {name}=1" in answer.message
@@ -89,8 +89,8 @@ def test_an_initial_container_is_charged_where_it_needs_more(limited: Space) -> 
 def test_extended_resources_and_huge_pages_are_charged(limited: Space) -> None:
     hard = {"requests.example.com/gpu": "2", "hugepages-2Mi": "4Mi"}
     make_quota(limited, "q", hard)
-    asked = {"example.com/gpu": "2", "hugepages-2Mi": "4Mi", "cpu": "1"}
-    assert post_pod(limited, "p", container("c", asked, asked)).status == 201
+    value = {"example.com/gpu": "2", "hugepages-2Mi": "4Mi", "cpu": "1"}
+    assert post_pod(limited, "p", container("c", value, value)).status == 201
     assert used(limited, "q") == hard
     more = {"example.com/gpu": "1"}
     assert (
@@ -111,7 +111,7 @@ def test_pods_that_are_through_are_given_back_but_still_there(limited: Space) ->
     make_quota(limited, "q", {"pods": "1", "count/pods": "5", "requests.cpu": "1"})
     assert post_pod(limited, "p", container("c", {"cpu": "1"})).status == 201
     done = {"status": {"phase": "Succeeded"}}
-    path = limited.things("pods").item("p", "status")
+    path = limited.collection("pods").item("p", "status")
     assert limited.client.patch(path, done).status == 200
     becomes(limited, "q", {"pods": "0", "count/pods": "1", "requests.cpu": "0"})
 
@@ -137,7 +137,7 @@ def test_services_are_charged_by_type_and_updates_by_the_difference(limited: Spa
         limited, "q", {"services": "9", "services.nodeports": "3", "services.loadbalancers": "1"}
     )
     assert post_service(limited, "a", "ClusterIP", 2).status == 201
-    services = limited.things("services")
+    services = limited.collection("services")
     assert services.patch("a", {"spec": {"type": "NodePort"}}).status == 200
     counted = {"services": "1", "services.nodeports": "2", "services.loadbalancers": "0"}
     assert used(limited, "q") == counted
@@ -158,7 +158,7 @@ def test_services_are_charged_by_type_and_updates_by_the_difference(limited: Spa
 def test_an_update_that_asks_for_more_than_is_left_is_refused(limited: Space) -> None:
     make_quota(limited, "q", {"services.nodeports": "1"})
     assert post_service(limited, "a", "ClusterIP", 2).status == 201
-    answer = limited.things("services").patch("a", {"spec": {"type": "NodePort"}})
+    answer = limited.collection("services").patch("a", {"spec": {"type": "NodePort"}})
     assert answer.status == 403
     assert used(limited, "q") == {"services.nodeports": "0"}
 
@@ -190,7 +190,7 @@ def test_all_quotas_of_a_namespace_are_charged_or_none(limited: Space) -> None:
 def test_nothing_is_let_through_before_it_is_counted(fresh_server: FreshServer) -> None:
     server = fresh_server("--controllers=*,-resourcequota")
     space = Space(server, server.client())
-    space.things("resourcequotas").create("q", spec={"hard": {"secrets": "1"}})
+    space.collection("resourcequotas").create("q", spec={"hard": {"secrets": "1"}})
     answer = space.client.post(space.secrets.path, {"metadata": {"name": "a"}})
     assert answer.message == (
         'secrets "a" is forbidden: status unknown for quota: q, resources: secrets'
@@ -223,9 +223,9 @@ def test_a_quota_counts_the_pods_of_its_scopes(
 
 
 def _selecting(scope: str, operator: str, *values: str) -> Object:
-    one: Object = {"scopeName": scope, "operator": operator}
+    value: Object = {"scopeName": scope, "operator": operator}
     return {
-        "scopeSelector": {"matchExpressions": [one | ({"values": [*values]} if values else {})]}
+        "scopeSelector": {"matchExpressions": [value | ({"values": [*values]} if values else {})]}
     }
 
 
@@ -273,14 +273,14 @@ def test_a_changed_quota_is_counted_again(limited: Space) -> None:
     limited.secrets.create("a")
     make_quota(limited, "q", {"secrets": "5"})
     change = {"spec": {"hard": {"secrets": None, "count/secrets": "1"}}}
-    assert limited.things("resourcequotas").patch("q", change).status == 200
+    assert limited.collection("resourcequotas").patch("q", change).status == 200
     becomes(limited, "q", {"count/secrets": "1"})
 
 
 def test_a_quota_that_lost_its_figures_is_counted_again(limited: Space) -> None:
     limited.secrets.create("a")
     make_quota(limited, "q", {"secrets": "5"})
-    quotas = limited.things("resourcequotas")
+    quotas = limited.collection("resourcequotas")
     answer = limited.client.patch(f"{quotas.item('q')}/status", {"status": {"used": None}})
     assert answer.status == 200
     eventually(
@@ -298,7 +298,7 @@ def test_a_hundred_at_once_never_come_to_more(limited: Space) -> None:
             "metadata": {"name": f"p{number}"},
             "spec": {"containers": [container()], "automountServiceAccountToken": False},
         }
-        return client.post(limited.things("pods").path, body).status
+        return client.post(limited.collection("pods").path, body).status
 
     def create_some(worker: int) -> list[int]:
         return [create(number) for number in range(worker, 100, 10)]
@@ -319,7 +319,7 @@ def test_charges_outlive_a_kill(fresh_server: FreshServer) -> None:
     server.kill()
     server.start()
     space.client = server.client()
-    space.secrets = space.things("secrets")
+    space.secrets = space.collection("secrets")
     assert used(space, "q") == {"secrets": "2"}
     space.secrets.create("c")
     assert space.client.post(space.secrets.path, {"metadata": {"name": "d"}}).status == 403
@@ -369,7 +369,7 @@ def test_limited_scopes_need_a_quota(fresh_server: FreshServer, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("limited", "said"),
+    ("limited", "message"),
     [
         ({"matchContains": ["x"]}, "limitedResources[0].resource: is required"),
         (
@@ -382,10 +382,12 @@ def test_limited_scopes_need_a_quota(fresh_server: FreshServer, tmp_path: Path) 
         ),
     ],
 )
-def test_wrong_limited_resources_stop_the_start(tmp_path: Path, limited: Object, said: str) -> None:
+def test_wrong_limited_resources_stop_the_start(
+    tmp_path: Path, limited: Object, message: str
+) -> None:
     path = _configured(tmp_path, **limited)
     done = failed_start(tmp_path, "--admission-control-config-file", str(path))
-    assert f"{path}: plugins[0].configuration.{said}" in done.stderr
+    assert f"{path}: plugins[0].configuration.{message}" in done.stderr
 
 
 def _apply(space: Space, path: str, value: Object) -> int:
@@ -393,7 +395,7 @@ def _apply(space: Space, path: str, value: Object) -> int:
 
 
 def test_the_same_apply_is_judged_by_a_range_that_appeared_meanwhile(limited: Space) -> None:
-    path = limited.things("persistentvolumeclaims").item("c")
+    path = limited.collection("persistentvolumeclaims").item("c")
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -402,13 +404,13 @@ def test_the_same_apply_is_judged_by_a_range_that_appeared_meanwhile(limited: Sp
     }
     assert [_apply(limited, path, claim) for _ in range(3)] == [201, 200, 200]
     bound = {"type": "PersistentVolumeClaim", "max": {"storage": "1Mi"}}
-    limited.things("limitranges").create("l", spec={"limits": [bound]})
+    limited.collection("limitranges").create("l", spec={"limits": [bound]})
     assert _apply(limited, path, claim) == 403
 
 
 def test_the_same_apply_uses_nothing_whatever_quota_appeared_meanwhile(limited: Space) -> None:
-    """It is let through, remembered or not; once the object is gone it is one that creates."""
-    path = limited.things("services").item("s")
+    """It is admitted, cached or not; after the object was deleted it is a create."""
+    path = limited.collection("services").item("s")
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -419,7 +421,7 @@ def test_the_same_apply_uses_nothing_whatever_quota_appeared_meanwhile(limited: 
     make_quota(limited, "q", {"services.nodeports": "0"})
     assert _apply(limited, path, service) == 200
     assert _apply(limited, path, service | {"metadata": {"name": "s", "labels": {"a": "b"}}}) == 200
-    limited.things("services").remove("s")
+    limited.collection("services").remove("s")
     becomes(limited, "q", {"services.nodeports": "0"})
     assert _apply(limited, path, service) == 403
 
@@ -427,6 +429,6 @@ def test_the_same_apply_uses_nothing_whatever_quota_appeared_meanwhile(limited: 
 def test_a_quota_counts_itself(limited: Space) -> None:
     make_quota(limited, "q", {"resourcequotas": "1"})
     assert used(limited, "q") == {"resourcequotas": "1"}
-    quotas = limited.things("resourcequotas")
+    quotas = limited.collection("resourcequotas")
     assert quotas.client.post(quotas.path, {"metadata": {"name": "r"}}).status == 403
     eventually(lambda: used(limited, "q") == {"resourcequotas": "1"}, "one quota")

@@ -1,4 +1,4 @@
-"""ServiceAccount: which account a pod runs as, and what the account gives it."""
+"""ServiceAccount: the account of a pod, and what the account adds to it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _secret_env(name: str) -> list[dict[str, Any]]:
 )
 def test_account_is_chosen_and_mirrored(spec: dict[str, Any], account: str) -> None:
     world, plugin = _world()
-    made = world.create(plugin, PODS, pod(**spec))["spec"]
-    assert (made["serviceAccountName"], made["serviceAccount"]) == (account, account)
+    created = world.create(plugin, PODS, pod(**spec))["spec"]
+    assert (created["serviceAccountName"], created["serviceAccount"]) == (account, account)
 
 
 def test_missing_account_is_refused() -> None:
@@ -125,16 +125,16 @@ def test_waiting_for_the_default_account_ends(monkeypatch: pytest.MonkeyPatch) -
 )
 def test_automount(of_account: dict[str, Any], of_pod: dict[str, Any], mounted: bool) -> None:
     world, plugin = _world(**of_account)
-    made = world.create(plugin, PODS, pod(serviceAccountName="sa", **of_pod))["spec"]
-    assert bool(made.get("volumes")) is mounted
-    assert bool(made["containers"][0].get("volumeMounts")) is mounted
+    spec = world.create(plugin, PODS, pod(serviceAccountName="sa", **of_pod))["spec"]
+    assert bool(spec.get("volumes")) is mounted
+    assert bool(spec["containers"][0].get("volumeMounts")) is mounted
 
 
 @both_dialects
 def test_token_volume(dialect: Dialect) -> None:
     world, plugin = _world(dialect)
-    made = world.create(plugin, PODS, pod(initContainers=[{"name": "i", "image": "i"}]))["spec"]
-    (volume,) = made["volumes"]
+    spec = world.create(plugin, PODS, pod(initContainers=[{"name": "i", "image": "i"}]))["spec"]
+    (volume,) = spec["volumes"]
     name = volume["name"]
     assert name.startswith(f"{dialect.system_prefix}-api-access-")
     assert len(name.rpartition("-")[2]) == 5
@@ -154,14 +154,14 @@ def test_token_volume(dialect: Dialect) -> None:
     }
     path = dialect.label("/var/run/secrets/@/serviceaccount")
     mounts = [{"name": name, "readOnly": True, "mountPath": path}]
-    assert made["containers"][0]["volumeMounts"] == mounts
-    assert made["initContainers"][0]["volumeMounts"] == mounts
+    assert spec["containers"][0]["volumeMounts"] == mounts
+    assert spec["initContainers"][0]["volumeMounts"] == mounts
 
 
 def test_a_container_with_a_mount_at_the_path_keeps_it() -> None:
     world, plugin = _world()
     own = {"name": "own", "mountPath": PATH}
-    made = world.create(
+    spec = world.create(
         plugin,
         PODS,
         pod(
@@ -169,17 +169,17 @@ def test_a_container_with_a_mount_at_the_path_keeps_it() -> None:
             containers=[{"name": "c", "image": "i", "volumeMounts": [own]}],
         ),
     )["spec"]
-    assert [volume["name"] for volume in made["volumes"]] == ["own"]
-    assert [mount["name"] for mount in made["containers"][0]["volumeMounts"]] == ["own"]
+    assert [volume["name"] for volume in spec["volumes"]] == ["own"]
+    assert [mount["name"] for mount in spec["containers"][0]["volumeMounts"]] == ["own"]
 
 
 def test_a_volume_of_that_name_is_used() -> None:
     world, plugin = _world()
-    made = world.create(
+    spec = world.create(
         plugin, PODS, pod(volumes=[{"name": "kube-api-access-mine", "emptyDir": {}}])
     )["spec"]
-    assert len(made["volumes"]) == 1
-    assert made["containers"][0]["volumeMounts"][0]["name"] == "kube-api-access-mine"
+    assert len(spec["volumes"]) == 1
+    assert spec["containers"][0]["volumeMounts"][0]["name"] == "kube-api-access-mine"
 
 
 @pytest.mark.parametrize(
@@ -188,16 +188,16 @@ def test_a_volume_of_that_name_is_used() -> None:
 def test_pull_secrets(given: Any, result: Any) -> None:
     world, plugin = _world(imagePullSecrets=[{"name": "pull"}])
     spec = {"imagePullSecrets": given} if given else {}
-    made = world.create(plugin, PODS, pod(serviceAccountName="sa", **spec))["spec"]
-    assert made["imagePullSecrets"] == result
+    created = world.create(plugin, PODS, pod(serviceAccountName="sa", **spec))["spec"]
+    assert created["imagePullSecrets"] == result
 
 
 def test_a_changed_account_is_read_again() -> None:
     world, plugin = _world()
     world.create(plugin, PODS, pod(serviceAccountName="sa"))
     world.put(ACCOUNTS, {"metadata": {"name": "sa"}, "imagePullSecrets": [{"name": "new"}]})
-    made = world.create(plugin, PODS, pod(serviceAccountName="sa"))["spec"]
-    assert made["imagePullSecrets"] == [{"name": "new"}]
+    spec = world.create(plugin, PODS, pod(serviceAccountName="sa"))["spec"]
+    assert spec["imagePullSecrets"] == [{"name": "new"}]
 
 
 _NOT_LISTED = "is not allowed because service account sa does not reference that"
@@ -250,8 +250,8 @@ def _limited() -> tuple[World, ServiceAccount]:
 )
 def test_listed_secrets_may_be_used(spec: dict[str, Any]) -> None:
     world, plugin = _limited()
-    made = world.create(plugin, PODS, pod(serviceAccountName="sa", **spec))
-    assert made["spec"]["imagePullSecrets"] == [{"name": "pull"}]
+    value = world.create(plugin, PODS, pod(serviceAccountName="sa", **spec))
+    assert value["spec"]["imagePullSecrets"] == [{"name": "pull"}]
 
 
 def test_ephemeral_containers_use_listed_secrets_only() -> None:
@@ -299,12 +299,12 @@ def test_mirror_pods_get_nothing_from_the_cluster(spec: dict[str, Any], why: str
 
 def test_mirror_pods_stay_as_they_are() -> None:
     world, plugin = _world()
-    made = world.create(plugin, PODS, {**pod(), "metadata": dict(MIRROR)})["spec"]
-    assert "serviceAccountName" not in made
-    assert not made.get("volumes")
+    spec = world.create(plugin, PODS, {**pod(), "metadata": dict(MIRROR)})["spec"]
+    assert "serviceAccountName" not in spec
+    assert not spec.get("volumes")
 
 
 def test_updates_are_left_alone() -> None:
     world, plugin = _world()
-    made = world.update(plugin, PODS, pod(), pod())
-    assert not made["spec"].get("serviceAccountName")
+    value = world.update(plugin, PODS, pod(), pod())
+    assert not value["spec"].get("serviceAccountName")

@@ -19,10 +19,10 @@ def _volume(source: Object, **metadata: Object) -> Object:
 
 
 def _labelled(volume: Object, dialect: Dialect = KUBERNETES) -> tuple[Object, list[Object]]:
-    """The labels of a new volume and the terms that say where it is used."""
-    made = World(dialect).create(PersistentVolumeLabel(dialect), VOLUMES, volume)
-    required = (made["spec"].get("nodeAffinity") or {}).get("required") or {}
-    return made["metadata"].get("labels") or {}, required.get("nodeSelectorTerms") or []
+    """Return the labels of a new volume and the terms of its node affinity."""
+    value = World(dialect).create(PersistentVolumeLabel(dialect), VOLUMES, volume)
+    required = (value["spec"].get("nodeAffinity") or {}).get("required") or {}
+    return value["metadata"].get("labels") or {}, required.get("nodeSelectorTerms") or []
 
 
 def _in(key: str, *values: str) -> Object:
@@ -50,12 +50,12 @@ def test_a_volume_that_names_its_zone_is_used_there(
 @pytest.mark.parametrize("prefix", ["topology", "failure-domain.beta"])
 def test_what_a_provisioner_says_is_believed(prefix: str) -> None:
     zone, region = f"{prefix}.kubernetes.io/zone", f"{prefix}.kubernetes.io/region"
-    given = {zone: "z2__z1", region: "r"}
+    value = {zone: "z2__z1", region: "r"}
     volume = _volume(
-        _aws("vol-1"), labels=given, annotations={"pv.kubernetes.io/provisioned-by": "x"}
+        _aws("vol-1"), labels=value, annotations={"pv.kubernetes.io/provisioned-by": "x"}
     )
     labels, terms = _labelled(volume)
-    assert labels == given
+    assert labels == value
     assert terms == [{"matchExpressions": [_in(region, "r"), _in(zone, "z1", "z2")]}]
 
 
@@ -83,9 +83,9 @@ def test_what_a_provisioner_says_is_believed(prefix: str) -> None:
     ],
 )
 def test_a_cloud_volume_whose_place_is_unknown_is_refused(source: Object, message: str) -> None:
-    said = f'persistentvolumes "a" is forbidden: error querying {message}'
-    said += " for EBS" if message.endswith("AWS cloud provider") else ""
-    with refused(said):
+    text = f'persistentvolumes "a" is forbidden: error querying {message}'
+    text += " for EBS" if message.endswith("AWS cloud provider") else ""
+    with refused(text):
         _labelled(_volume(source, labels={ZONE: "z", REGION: "r"}))
 
 

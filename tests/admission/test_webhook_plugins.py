@@ -1,5 +1,4 @@
-"""The webhook plugins by themselves: what the audit log is told, and configurations from before
-the rules of today."""
+"""The webhook plugins alone: audit annotations, and configurations that later rules refuse."""
 
 from __future__ import annotations
 
@@ -51,10 +50,10 @@ class _Webhook:
 
     def __init__(self, answer: Answering) -> None:
         self._answer = answer
-        self.asked = 0
+        self.calls = 0
 
     async def post(self, body: bytes, timeout: float, deadline: float) -> bytes:
-        self.asked += 1
+        self.calls += 1
         review = json.loads(body)
         response = {"uid": review["request"]["uid"], **self._answer(review["request"])}
         head = {name: review[name] for name in ("kind", "apiVersion")}
@@ -78,7 +77,7 @@ class _Shapes:
         )
 
 
-class Asked:
+class Admission:
     """A chain of the two plugins and the webhooks of one configuration each."""
 
     def __init__(self, dialect: Dialect = KUBERNETES) -> None:
@@ -93,8 +92,8 @@ class Asked:
         }
         reviews = Reviews(self.world.resources)
         mutating, validating = (
-            Dependencies(found, reviews, _Shapes(), self.world.namespace)
-            for found in self._configurations.values()
+            Dependencies(configuration, reviews, _Shapes(), self.world.namespace)
+            for configuration in self._configurations.values()
         )
         plugins = [
             MutatingAdmissionWebhook(dialect, mutating),
@@ -106,8 +105,8 @@ class Asked:
 
     def _make(self, client_config: Object) -> Any:
         name = client_config["url"]
-        made = self.webhooks[name] = _Webhook(self._answers[name])
-        return made
+        created = self.webhooks[name] = _Webhook(self._answers[name])
+        return created
 
     def configure(self, kind: Any, *webhooks: Object) -> None:
         value = {"metadata": {"name": "c", "uid": "u"}, "webhooks": list(webhooks)}
@@ -149,17 +148,17 @@ class Asked:
     ("dialect", "domain"), [(KUBERNETES, "k8s.io"), (CLUSTER, "cluster.io")], ids=["k", "c"]
 )
 def test_every_question_and_every_patch_is_told(dialect: Dialect, domain: str) -> None:
-    asked = Asked(dialect)
-    asked.configure(
+    admission = Admission(dialect)
+    admission.configure(
         MutatingAdmissionWebhook,
-        asked.webhook("skipped.w", objectSelector={"matchLabels": {"no": "such"}}),
-        asked.webhook("first.w", reinvocationPolicy="IfNeeded"),
-        asked.webhook("second.w", _setting("v")),
+        admission.webhook("skipped.w", objectSelector={"matchLabels": {"no": "such"}}),
+        admission.webhook("first.w", reinvocationPolicy="IfNeeded"),
+        admission.webhook("second.w", _setting("v")),
     )
-    told = asked.update().context.annotations
+    reported = admission.update().context.annotations
     mutation, patch = f"mutation.webhook.admission.{domain}/", f"patch.webhook.admission.{domain}/"
     operations = [{"op": "add", "path": "/data", "value": {"k": "v"}}]
-    assert {key: json.loads(text) for key, text in told.items()} == {
+    assert {key: json.loads(text) for key, text in reported.items()} == {
         f"{mutation}round_0_index_1": {
             "configuration": "c",
             "webhook": "first.w",
@@ -185,67 +184,69 @@ def test_every_question_and_every_patch_is_told(dialect: Dialect, domain: str) -
 
 
 def test_a_failure_that_is_ignored_is_told() -> None:
-    asked = Asked()
+    admission = Admission()
     for kind in (MutatingAdmissionWebhook, ValidatingAdmissionWebhook):
-        asked.configure(kind, asked.webhook("broken.w", _failing, failurePolicy="Ignore"))
-    told = asked.update().context.annotations
-    assert told.pop("mutation.webhook.admission.k8s.io/round_0_index_0")
-    assert told == {
+        admission.configure(kind, admission.webhook("broken.w", _failing, failurePolicy="Ignore"))
+    reported = admission.update().context.annotations
+    assert reported.pop("mutation.webhook.admission.k8s.io/round_0_index_0")
+    assert reported == {
         "failed-open.mutation.webhook.admission.k8s.io/round_0_index_0": "broken.w",
         "failed-open.validating.webhook.admission.k8s.io/round_0_index_0": "broken.w",
     }
 
 
 def test_what_a_webhook_tells_the_audit_log_is_under_its_name() -> None:
-    asked = Asked()
+    admission = Admission()
     notes = {"why": "because", "bad key": "x", "a/b": "y"}
     answer = {"allowed": True, "auditAnnotations": notes}
-    asked.configure(ValidatingAdmissionWebhook, asked.webhook("telling.w", lambda request: answer))
-    assert asked.update().context.annotations == {"telling.w/why": "because"}
+    admission.configure(
+        ValidatingAdmissionWebhook, admission.webhook("telling.w", lambda request: answer)
+    )
+    assert admission.update().context.annotations == {"telling.w/why": "because"}
 
 
 @pytest.mark.parametrize("effects", ["Some", "Unknown"])
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
 def test_an_unsafe_webhook_fails_a_dry_run_unasked(effects: str, policy: str) -> None:
-    asked = Asked()
-    webhook = asked.webhook("unsafe.w", sideEffects=effects, failurePolicy=policy)
-    asked.configure(ValidatingAdmissionWebhook, webhook)
+    admission = Admission()
+    webhook = admission.webhook("unsafe.w", sideEffects=effects, failurePolicy=policy)
+    admission.configure(ValidatingAdmissionWebhook, webhook)
     with refused('admission webhook "unsafe.w" does not support dry run', 400):
-        asked.update(dry_run=True)
-    assert asked.webhooks["unsafe.w"].asked == 0
-    asked.update()
-    assert asked.webhooks["unsafe.w"].asked == 1
+        admission.update(dry_run=True)
+    assert admission.webhooks["unsafe.w"].calls == 0
+    admission.update()
+    assert admission.webhooks["unsafe.w"].calls == 1
 
 
 def test_a_webhook_that_does_not_say_what_it_does_fails_a_dry_run() -> None:
-    asked = Asked()
-    asked.configure(MutatingAdmissionWebhook, asked.webhook("silent.w", sideEffects=None))
+    admission = Admission()
+    admission.configure(MutatingAdmissionWebhook, admission.webhook("silent.w", sideEffects=None))
     why = 'failed calling webhook "silent.w": Webhook SideEffects is nil'
     with refused(f"Internal error occurred: {why}", 500):
-        asked.update(dry_run=True)
+        admission.update(dry_run=True)
 
 
 def test_a_webhook_of_unknown_versions_follows_its_policy() -> None:
-    asked = Asked()
+    admission = Admission()
     old: Any = {"admissionReviewVersions": ["v1alpha1"]}
-    asked.configure(ValidatingAdmissionWebhook, asked.webhook("old.w", **old))
+    admission.configure(ValidatingAdmissionWebhook, admission.webhook("old.w", **old))
     why = (
         "could not create admission objects: webhook does not accept known AdmissionReview"
         " versions (v1, v1beta1)"
     )
     with refused(f'Internal error occurred: failed calling webhook "old.w": {why}', 500):
-        asked.update()
-    ignoring = asked.webhook("old.w", failurePolicy="Ignore", **old)
-    asked.configure(ValidatingAdmissionWebhook, ignoring)
-    asked.update()
-    assert asked.webhooks["old.w"].asked == 0
+        admission.update()
+    ignoring = admission.webhook("old.w", failurePolicy="Ignore", **old)
+    admission.configure(ValidatingAdmissionWebhook, ignoring)
+    admission.update()
+    assert admission.webhooks["old.w"].calls == 0
 
 
 def test_a_plugin_costs_nothing_where_no_rule_names_the_resource() -> None:
-    asked = Asked()
-    asked.configure(ValidatingAdmissionWebhook, asked.webhook("w.w"))
-    concerned = [plugin.concerns for plugin in asked.chain.plugins]
-    assert [CONFIG_MAPS in (found or ()) for found in concerned] == [False, True]
+    admission = Admission()
+    admission.configure(ValidatingAdmissionWebhook, admission.webhook("w.w"))
+    concerned = [plugin.concerns for plugin in admission.chain.plugins]
+    assert [CONFIG_MAPS in (item or ()) for item in concerned] == [False, True]
     assert [key in (concerned[1] or ()) for key in ("core/v1/secrets", "*", "no/v1/such")] == [
         False,
         False,
@@ -254,9 +255,9 @@ def test_a_plugin_costs_nothing_where_no_rule_names_the_resource() -> None:
 
 
 def test_a_write_that_was_settled_is_not_asked_about_again() -> None:
-    asked = Asked()
-    asked.configure(ValidatingAdmissionWebhook, asked.webhook("w.w"))
-    attributes = asked.update()
+    admission = Admission()
+    admission.configure(ValidatingAdmissionWebhook, admission.webhook("w.w"))
+    attributes = admission.update()
     attributes.is_settled = True
-    asyncio.run(asked.chain.validate(attributes))
-    assert asked.webhooks["w.w"].asked == 1
+    asyncio.run(admission.chain.validate(attributes))
+    assert admission.webhooks["w.w"].calls == 1

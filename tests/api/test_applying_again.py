@@ -1,4 +1,4 @@
-"""Apply: a configuration is applied again and again, with changes in it and by others."""
+"""Apply: repeated configurations, with changes in them and by others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.client import Answer, Object
-from support.things import Space
+from support.namespaces import Space
 
 APPLY = "application/apply-patch+yaml"
 
@@ -38,35 +38,37 @@ class Applied:
     name = "applied"
 
     def __init__(self, space: Space, resource: str) -> None:
-        self.things = space.things(resource)
+        self.collection = space.collection(resource)
         self.dialect = space.dialect
         self._is_pod = resource == "pods"
 
     def config(self, label: str = "a", spec: Object | None = None, **metadata: Any) -> Object:
-        given = {"name": self.name, "labels": {"app": label}, **metadata}
+        value = {"name": self.name, "labels": {"app": label}, **metadata}
         head = {"apiVersion": "v1", "kind": "Pod" if self._is_pod else "PodTemplate"}
         body = {"spec": SPEC if spec is None else spec}
-        return {**head, "metadata": given, **(body if self._is_pod else {"template": body})}
+        return {**head, "metadata": value, **(body if self._is_pod else {"template": body})}
 
     def apply(self, config: Object | str, manager: str = "one", **query: Any) -> Answer:
         body = config if isinstance(config, str) else json.dumps(config)
         query = {"fieldManager": manager, **query}
-        return self.things.client.patch(self.things.item(self.name), body, kind=APPLY, **query)
+        return self.collection.client.patch(
+            self.collection.item(self.name), body, kind=APPLY, **query
+        )
 
     def label(self, *labels: str, **how: Any) -> Answer:
         """Apply the same with another label."""
         return [self.apply(self.config(label), **how) for label in labels][-1]
 
     def patch(self, value: Object, subresource: str = "", manager: str = "two") -> Answer:
-        path = self.things.item(self.name, subresource)
-        return self.things.client.patch(path, value, fieldManager=manager)
+        path = self.collection.item(self.name, subresource)
+        return self.collection.client.patch(path, value, fieldManager=manager)
 
     def change(self, **fields: Any) -> Answer:
-        """Somebody else changes the container."""
-        item = self.things.read(self.name)
+        """Change the container as another manager."""
+        item = self.collection.read(self.name)
         spec = item["spec"] if self._is_pod else item["template"]["spec"]
         spec["containers"][0].update(fields)
-        return self.things.put(item, fieldManager="two")
+        return self.collection.put(item, fieldManager="two")
 
 
 Story = Callable[[Applied], list[Answer]]
@@ -95,10 +97,10 @@ def test_an_unchanged_configuration_writes_nothing(
 
     def story(applied: Applied) -> list[Answer]:
         applied.label("b", manager=manager, force=True)
-        earlier = applied.things.read(applied.name)
+        earlier = applied.collection.read(applied.name)
         for entry in earlier["metadata"]["managedFields"]:
             entry["time"] = "2020-01-01T00:00:00Z"
-        return [applied.things.put(earlier), applied.label("b", manager=manager, force=True)]
+        return [applied.collection.put(earlier), applied.label("b", manager=manager, force=True)]
 
     before, after = answers(space, story, resource)
     assert after.body == before.body
@@ -182,10 +184,10 @@ def test_two_managers_state_the_same(space: Space) -> None:
 
 def test_a_status_that_changed_in_between_is_no_matter(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
-        said = [applied.patch({"status": {"message": text}}, "status") for text in ("x", "y")]
-        said.append(applied.label("c"))
-        said.append(applied.patch({"status": {"message": "z"}}, "status"))
-        return [*said, applied.label("d"), applied.label("e")]
+        messages = [applied.patch({"status": {"message": text}}, "status") for text in ("x", "y")]
+        messages.append(applied.label("c"))
+        messages.append(applied.patch({"status": {"message": "z"}}, "status"))
+        return [*messages, applied.label("d"), applied.label("e")]
 
     given = answers(space, story, "pods")
     assert codes(given) == [200] * 6
@@ -222,11 +224,11 @@ def test_items_that_cannot_be_told_apart_are_told(space: Space) -> None:
 
 def test_an_object_of_the_same_name_is_another(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
-        applied.things.remove(applied.name)
-        made = applied.label("c")
-        applied.things.remove(applied.name)
-        applied.things.create(applied.name, template={"spec": SPEC})
-        return [made, applied.label("d"), applied.label("d", force=True), applied.label("e")]
+        applied.collection.remove(applied.name)
+        answer = applied.label("c")
+        applied.collection.remove(applied.name)
+        applied.collection.create(applied.name, template={"spec": SPEC})
+        return [answer, applied.label("d"), applied.label("d", force=True), applied.label("e")]
 
     assert codes(answers(space, story)) == [201, 409, 200, 200]
 
@@ -244,7 +246,7 @@ def test_a_dry_run_leaves_nothing_behind(space: Space) -> None:
 
 
 def broken(applied: Applied) -> dict[str, str]:
-    """Bodies that have the known part and something wrong, by what it is."""
+    """Return bodies with the known part and an error, by the kind of error."""
     whole = applied.config("c")
     text = json.dumps(whole)
     part = json.dumps(whole["template"])
@@ -288,11 +290,11 @@ def test_the_annotation_of_client_side_apply_shows_all_of_it(space: Space) -> No
     def story(applied: Applied) -> list[Answer]:
         name = applied.dialect.label("kubectl.@/last-applied-configuration")
         kubectl = applied.dialect.client_manager
-        said = [applied.label("b", "c", manager=kubectl, force=True)]
-        said.append(applied.patch({"metadata": {"annotations": {name: "{}"}}}))
-        said.append(applied.label("d", manager=kubectl))
-        shown = json.loads(said[-1].body["metadata"]["annotations"][name])
-        assert shown == applied.config("d")
-        return said
+        messages = [applied.label("b", "c", manager=kubectl, force=True)]
+        messages.append(applied.patch({"metadata": {"annotations": {name: "{}"}}}))
+        messages.append(applied.label("d", manager=kubectl))
+        numbers = json.loads(messages[-1].body["metadata"]["annotations"][name])
+        assert numbers == applied.config("d")
+        return messages
 
     answers(space, story)

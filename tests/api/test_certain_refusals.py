@@ -1,4 +1,4 @@
-"""Who is refused because of another write can see that write: it is on disk by then."""
+"""A write that is refused because of another write: that write is committed by then."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from support.client import Answer, Client
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 SLOW_DISK = (
     "import time; from fairlead.storage.sqlite.backend import SqliteBackend as B;"
@@ -28,8 +28,8 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 def compete(
     space: Space, write: Callable[[Client], Answer], look: Callable[[Client], Answer]
 ) -> tuple[list[int], Answer]:
-    """Write the same from two sides at once; gives how both were answered, and what the one who
-    was refused saw at once."""
+    """Send the same write twice at once; return both answers, and the object that the refused
+    client reads immediately."""
     statuses: list[int] = []
     looked: list[Answer] = []
     barrier = threading.Barrier(2)
@@ -64,16 +64,16 @@ def test_whoever_hears_that_an_object_exists_can_get_it(slow: ServerProcess) -> 
 
 def test_whoever_hears_of_a_newer_version_can_get_it(slow: ServerProcess) -> None:
     space = Space(slow, slow.client())
-    made = space.secrets.create("one")
+    secret = space.secrets.create("one")
     item = space.secrets.item("one")
     numbers = iter(range(2))
     statuses, seen = compete(
         space,
-        lambda client: client.put(item, {**made, "stringData": {"n": str(next(numbers))}}),
+        lambda client: client.put(item, {**secret, "stringData": {"n": str(next(numbers))}}),
         lambda client: client.get(item),
     )
     assert statuses == [200, 409]
-    assert seen.version != made["metadata"]["resourceVersion"]
+    assert seen.version != secret["metadata"]["resourceVersion"]
 
 
 def test_whoever_hears_that_an_object_is_gone_cannot_get_it(slow: ServerProcess) -> None:

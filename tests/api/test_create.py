@@ -1,4 +1,4 @@
-"""POST: names, what the server sets, and what it refuses."""
+"""POST: names, fields set by the server, and refusals."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable
 
 import pytest
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 def test_a_created_object_is_answered_as_it_is_stored(space: Space) -> None:
-    made = space.secrets.create("a", data={"k": "dg=="})
-    assert (made["kind"], made["apiVersion"]) == ("Secret", "v1")
-    assert space.secrets.read("a") == made
+    secret = space.secrets.create("a", data={"k": "dg=="})
+    assert (secret["kind"], secret["apiVersion"]) == ("Secret", "v1")
+    assert space.secrets.read("a") == secret
 
 
 def test_the_server_sets_uid_creation_time_and_version(space: Space) -> None:
@@ -51,8 +51,10 @@ def test_the_first_generation_is_1_where_a_kind_counts_them(space: Space) -> Non
             "spec": {"containers": [{"name": "c", "image": "i"}]},
         },
     }
-    made = space.things("deployments", "apps").create("a", metadata={"generation": 7}, spec=spec)
-    assert made["metadata"]["generation"] == 1
+    deployment = space.collection("deployments", "apps").create(
+        "a", metadata={"generation": 7}, spec=spec
+    )
+    assert deployment["metadata"]["generation"] == 1
 
 
 def test_a_name_is_unique_in_its_namespace(space: Space) -> None:
@@ -254,7 +256,7 @@ def test_an_empty_group_in_front_of_the_version_is_the_core_group(
 
 def test_a_group_without_a_version_means_the_version_of_the_path(space: Space) -> None:
     body = {"kind": "PodDisruptionBudget", "apiVersion": "policy/", "metadata": {"name": "a"}}
-    budgets = space.things("poddisruptionbudgets", "policy")
+    budgets = space.collection("poddisruptionbudgets", "policy")
     assert space.client.post(budgets.path, body).status == 201
 
 
@@ -335,8 +337,8 @@ def test_one_owner_at_most_is_the_controller(space: Space) -> None:
     causes = space.client.post(space.secrets.path, body).causes
     assert [field for field, _, _ in causes] == ["metadata.ownerReferences"] * 2
     messages = [message for _, _, message in causes]
-    shown = "Invalid value: []v1.OwnerReference{v1.OwnerReference{APIVersion:"
-    assert all(message.startswith(shown) for message in messages)
+    text = "Invalid value: []v1.OwnerReference{v1.OwnerReference{APIVersion:"
+    assert all(message.startswith(text) for message in messages)
     ends = [message.rpartition(" references for ")[2] for message in messages]
     assert ends == ["a and b", "a and c"]
 
@@ -393,5 +395,5 @@ def test_only_the_first_yaml_document_is_read(space: Space) -> None:
 
 def test_the_case_of_a_media_type_does_not_matter(space: Space) -> None:
     headers = {"Content-Type": "Application/JSON"}
-    made = space.client.post(space.secrets.path, {"metadata": {"name": "a"}}, headers=headers)
-    assert made.status == 201
+    answer = space.client.post(space.secrets.path, {"metadata": {"name": "a"}}, headers=headers)
+    assert answer.status == 201

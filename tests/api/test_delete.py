@@ -1,4 +1,4 @@
-"""DELETE: two phases, finalizers, preconditions, grace, propagation and what is answered."""
+"""DELETE: two phases, finalizers, preconditions, grace periods, propagation and the answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 from support.client import Object
-from support.things import Space, Things, random_word
+from support.namespaces import Collection, Space, random_word
 
 HOLD = "example.com/hold"
 
@@ -19,18 +19,18 @@ def test_without_finalizers_an_object_is_gone_at_once(space: Space) -> None:
 
 
 def test_a_deletion_is_answered_with_a_status_that_names_the_object(space: Space) -> None:
-    made = space.config_maps.create("a")
+    config_map = space.config_maps.create("a")
     assert space.config_maps.delete("a").body == {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Success",
-        "details": {"name": "a", "kind": "configmaps", "uid": made["metadata"]["uid"]},
+        "details": {"name": "a", "kind": "configmaps", "uid": config_map["metadata"]["uid"]},
     }
 
 
 def test_a_status_names_the_group_of_named_groups(space: Space) -> None:
-    revisions = space.things("controllerrevisions", "apps")
+    revisions = space.collection("controllerrevisions", "apps")
     revisions.create("a", revision=1, data={"x": 1})
     details = revisions.delete("a").body["details"]
     assert (details["group"], details["kind"]) == ("apps", "controllerrevisions")
@@ -75,8 +75,8 @@ RETURNS_STATUS: list[tuple[str, str, bool, Object]] = [
 ]
 
 
-def _things(space: Space, resource: str, group: str, namespaced: bool) -> Things:
-    return space.things(resource, group) if namespaced else space.everywhere(resource, group)
+def _things(space: Space, resource: str, group: str, namespaced: bool) -> Collection:
+    return space.collection(resource, group) if namespaced else space.everywhere(resource, group)
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_kinds_whose_deletion_answers_with_the_object(
     space: Space, resource: str, group: str, namespaced: bool, fields: Object
 ) -> None:
     name = random_word()
-    things = _things(space, resource, group, namespaced)
-    made = things.create(name, **fields)
-    answer = things.delete(name)
+    collection = _things(space, resource, group, namespaced)
+    value = collection.create(name, **fields)
+    answer = collection.delete(name)
     assert answer.status == 200
-    assert answer.body["kind"] == made["kind"]
-    assert answer.body["metadata"]["uid"] == made["metadata"]["uid"]
-    assert things.get(name).status == 404
+    assert answer.body["kind"] == value["kind"]
+    assert answer.body["metadata"]["uid"] == value["metadata"]["uid"]
+    assert collection.get(name).status == 404
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_kinds_whose_deletion_answers_with_a_status(
     space: Space, resource: str, group: str, namespaced: bool, fields: Object
 ) -> None:
     name = random_word()
-    things = _things(space, resource, group, namespaced)
-    made = things.create(name, **fields)
-    body = things.delete(name).body
+    collection = _things(space, resource, group, namespaced)
+    value = collection.create(name, **fields)
+    body = collection.delete(name).body
     assert (body["kind"], body["status"]) == ("Status", "Success")
-    assert body["details"]["uid"] == made["metadata"]["uid"]
+    assert body["details"]["uid"] == value["metadata"]["uid"]
 
 
 def test_a_deletion_of_nothing_is_not_found(space: Space) -> None:
@@ -197,9 +197,9 @@ def test_the_name_of_a_terminating_object_is_still_taken(space: Space) -> None:
 
 
 def test_removing_a_finalizer_of_a_live_object_removes_nothing_else(space: Space) -> None:
-    made = space.config_maps.create("a", metadata={"finalizers": [HOLD]})
-    made["metadata"]["finalizers"] = []
-    space.config_maps.update(made)
+    config_map = space.config_maps.create("a", metadata={"finalizers": [HOLD]})
+    config_map["metadata"]["finalizers"] = []
+    space.config_maps.update(config_map)
     assert space.config_maps.get("a").status == 200
 
 
@@ -268,15 +268,15 @@ def test_two_ways_to_say_it_at_once_are_invalid(space: Space) -> None:
 
 
 def test_a_uid_precondition_must_hold(space: Space) -> None:
-    made = space.config_maps.create("a")["metadata"]
+    metadata = space.config_maps.create("a")["metadata"]
     answer = space.config_maps.delete("a", {"preconditions": {"uid": "other"}})
     assert (answer.status, answer.body["reason"]) == (409, "Conflict")
     assert answer.message == (
         'Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (other) does'
-        f" not match the UID in record ({made['uid']}). The object might have been deleted and"
+        f" not match the UID in record ({metadata['uid']}). The object might have been deleted and"
         " then recreated"
     )
-    assert space.config_maps.delete("a", {"preconditions": {"uid": made["uid"]}}).status == 200
+    assert space.config_maps.delete("a", {"preconditions": {"uid": metadata["uid"]}}).status == 200
 
 
 def test_a_version_precondition_must_hold(space: Space) -> None:
@@ -352,14 +352,14 @@ def test_a_grace_period_must_be_a_number(space: Space) -> None:
 
 
 @pytest.fixture
-def scheduled_pod(space: Space) -> Things:
+def scheduled_pod(space: Space) -> Collection:
     return _scheduled_pod(space)
 
 
-def _scheduled_pod(space: Space) -> Things:
+def _scheduled_pod(space: Space) -> Collection:
     """A pod `a` on a node, with 600 seconds of grace."""
     space.ready_for_pods()
-    pods = space.things("pods")
+    pods = space.collection("pods")
     pods.create(
         "a",
         spec={
@@ -372,14 +372,14 @@ def _scheduled_pod(space: Space) -> Things:
     return pods
 
 
-def test_a_scheduled_pod_gets_its_grace_period(scheduled_pod: Things) -> None:
+def test_a_scheduled_pod_gets_its_grace_period(scheduled_pod: Collection) -> None:
     answer = scheduled_pod.delete("a")
     assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 600
     assert scheduled_pod.get("a").status == 200
 
 
 def test_a_second_deletion_can_shorten_the_grace_period_and_not_lengthen_it(
-    scheduled_pod: Things,
+    scheduled_pod: Collection,
 ) -> None:
     scheduled_pod.delete("a")
     for wanted, expected in ((300, 300), (400, 300)):
@@ -411,27 +411,27 @@ def test_the_time_of_deletion_is_the_end_of_the_grace_period_in_the_reference(
 
 
 def test_a_second_deletion_that_names_no_grace_period_changes_nothing(
-    scheduled_pod: Things,
+    scheduled_pod: Collection,
 ) -> None:
     scheduled_pod.delete("a", gracePeriodSeconds=900)
     answer = scheduled_pod.delete("a")
     assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 900
 
 
-def test_no_grace_removes_a_pod_at_once(scheduled_pod: Things) -> None:
+def test_no_grace_removes_a_pod_at_once(scheduled_pod: Collection) -> None:
     answer = scheduled_pod.delete("a", gracePeriodSeconds=0)
     assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 0
     assert scheduled_pod.get("a").status == 404
 
 
-def test_a_negative_grace_period_is_one_second(scheduled_pod: Things) -> None:
+def test_a_negative_grace_period_is_one_second(scheduled_pod: Collection) -> None:
     answer = scheduled_pod.delete("a", gracePeriodSeconds=-5)
     assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 1
 
 
 def test_an_unscheduled_pod_goes_at_once(space: Space) -> None:
     space.ready_for_pods()
-    pods = space.things("pods")
+    pods = space.collection("pods")
     spec = {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
     pods.create("a", spec=spec)
     assert pods.delete("a").body["kind"] == "Pod"
@@ -496,7 +496,7 @@ ORPHANS = "child pods are preserved by default when jobs are deleted"
 
 
 def test_what_becomes_of_the_pods_of_jobs_is_said_before_any_is_found(space: Space) -> None:
-    jobs = space.things("jobs", "batch")
+    jobs = space.collection("jobs", "batch")
     answer = jobs.delete("none")
     assert (answer.status, len(answer.warnings)) == (404, 1)
     assert ORPHANS in answer.warnings[0]

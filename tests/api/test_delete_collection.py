@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.things import Space
+from support.namespaces import Space
 
 
 def test_everything_in_the_collection_is_deleted(space: Space) -> None:

@@ -1,4 +1,4 @@
-"""What is served is told: the documents under /api, /apis, /version and /."""
+"""Discovery: the documents under /api, /apis, /version and /."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from support.client import Client
+from support.namespaces import Space
 from support.process import FreshServer, ServerProcess
-from support.things import Space
 
 from fairlead import __version__
 from fairlead.codec.protobuf import envelope
@@ -29,8 +29,8 @@ def in_dialect(text: str, server: ServerProcess) -> str:
 def reference() -> dict[str, Any]:
     if not REFERENCE.exists():
         pytest.skip(f"{REFERENCE} is not there: the served resources are not compared")
-    found: dict[str, Any] = json.loads(REFERENCE.read_text())
-    return found
+    parsed: dict[str, Any] = json.loads(REFERENCE.read_text())
+    return parsed
 
 
 def resources(client: Client, group: str, version: str) -> dict[str, dict[str, Any]]:
@@ -53,7 +53,7 @@ def test_the_core_group_tells_its_versions(client: Client, any_server: ServerPro
 
 
 def built_in(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The groups without those that other tests defined on the same server."""
+    """Return the groups without custom ones of other tests on the same server."""
     return [group for group in body["groups"] if ".example." not in group["name"]]
 
 
@@ -122,7 +122,7 @@ def test_nothing_else_is_listed_but_pod_security_policies(
     served = [("", "v1")]
     for group in built_in(client.get("/apis").body):
         served += [(group["name"], version["version"]) for version in group["versions"]]
-    found = {
+    results = {
         (group, version, name)
         for group, version in served
         for name in resources(client, group, version)
@@ -131,7 +131,7 @@ def test_nothing_else_is_listed_but_pod_security_policies(
         ("policy", "v1beta1", "podsecuritypolicies"),
         ("authentication.cluster.io", "v1beta1", "tokenreviews"),
     }
-    assert found - expected == (own if any_server.dialect.name == "cluster" else set())
+    assert results - expected == (own if any_server.dialect.name == "cluster" else set())
 
 
 def test_a_resource_list_names_its_group_version(client: Client) -> None:
@@ -176,15 +176,15 @@ def test_subresources_are_listed_with_the_type_of_their_body(
 def test_a_resource_tells_in_which_version_it_is_kept(
     client: Client, any_server: ServerProcess, group: str, version: str, name: str, kept: str
 ) -> None:
-    found = resources(client, in_dialect(group, any_server), version)[name]
+    resource = resources(client, in_dialect(group, any_server), version)[name]
     digest = sha256(kept.encode()).digest()
-    assert found["storageVersionHash"] == b64encode(digest[:8]).decode()
+    assert resource["storageVersionHash"] == b64encode(digest[:8]).decode()
 
 
 def test_what_is_kept_nowhere_tells_no_version(client: Client) -> None:
-    found = resources(client, "", "v1")
-    assert "storageVersionHash" not in found["componentstatuses"]
-    assert "storageVersionHash" not in found["pods/status"]
+    result = resources(client, "", "v1")
+    assert "storageVersionHash" not in result["componentstatuses"]
+    assert "storageVersionHash" not in result["pods/status"]
 
 
 def test_every_listable_resource_can_be_listed(client: Client) -> None:
@@ -277,8 +277,8 @@ def test_discovery_can_be_read_in_binary(
     accept = any_server.dialect.protobuf_media_type
     answer = client.get(path, headers={"Accept": accept})
     assert (answer.status, answer.headers["content-type"]) == (200, accept)
-    version, found, content = envelope(answer.content)
-    assert (version, found) == ("v1", kind)
+    version, result, content = envelope(answer.content)
+    assert (version, result) == ("v1", kind)
     assert part in content
 
 

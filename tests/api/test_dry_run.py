@@ -1,10 +1,10 @@
-"""dryRun=All: every stage but the last, and nothing is kept."""
+"""dryRun=All: every step except the commit."""
 
 from __future__ import annotations
 
 import pytest
 from support.client import Object
-from support.things import Space
+from support.namespaces import Space
 
 UNSUPPORTED = 'Unsupported value: []string{{"{}"}}: supported values: "All"'
 
@@ -38,57 +38,57 @@ def test_an_invalid_object_is_refused_as_ever(space: Space) -> None:
 
 
 def test_an_update_answers_with_what_would_be_stored(space: Space) -> None:
-    made = space.config_maps.create("a", data={"k": "v"})
+    config_map = space.config_maps.create("a", data={"k": "v"})
     answer = space.config_maps.put({"metadata": {"name": "a"}, "data": {"k": "w"}}, dryRun="All")
     assert (answer.status, answer.body["data"]) == (200, {"k": "w"})
-    assert space.config_maps.read("a") == made
+    assert space.config_maps.read("a") == config_map
 
 
 def test_a_conflicting_update_is_refused_as_ever(space: Space) -> None:
-    made = space.config_maps.create("a")
+    config_map = space.config_maps.create("a")
     space.config_maps.label("a", x="1")
-    assert space.config_maps.put({**made, "data": {"k": "w"}}, dryRun="All").status == 409
+    assert space.config_maps.put({**config_map, "data": {"k": "w"}}, dryRun="All").status == 409
 
 
 def test_an_update_that_would_create_creates_nothing(space: Space) -> None:
-    endpoints = space.things("endpoints")
+    endpoints = space.collection("endpoints")
     answer = endpoints.put({"metadata": {"name": "a"}}, dryRun="All")
     assert answer.status == 201
     assert endpoints.get("a").status == 404
 
 
 def test_a_status_update_keeps_nothing(space: Space) -> None:
-    quotas = space.things("resourcequotas")
-    made = quotas.create("a", spec={"hard": {"pods": "5"}})
-    del made["metadata"]["resourceVersion"]  # the quota is counted meanwhile
-    made["status"] = {"hard": {"pods": "5"}, "used": {"pods": "3"}}
-    answer = space.client.put(quotas.item("a", "status"), made, dryRun="All")
+    quotas = space.collection("resourcequotas")
+    quota = quotas.create("a", spec={"hard": {"pods": "5"}})
+    del quota["metadata"]["resourceVersion"]  # the quota is counted meanwhile
+    quota["status"] = {"hard": {"pods": "5"}, "used": {"pods": "3"}}
+    answer = space.client.put(quotas.item("a", "status"), quota, dryRun="All")
     assert answer.body["status"]["used"] == {"pods": "3"}
     assert quotas.read("a").get("status", {}).get("used") != {"pods": "3"}
 
 
 def test_a_patch_keeps_nothing(space: Space) -> None:
-    made = space.config_maps.create("a", data={"k": "v"})
+    config_map = space.config_maps.create("a", data={"k": "v"})
     answer = space.config_maps.patch("a", {"data": {"k": "x"}}, dryRun="All")
     assert answer.body["data"] == {"k": "x"}
-    assert space.config_maps.read("a") == made
+    assert space.config_maps.read("a") == config_map
 
 
 def test_a_deletion_deletes_nothing(space: Space) -> None:
-    made = space.config_maps.create("a")
+    config_map = space.config_maps.create("a")
     for answer in (
         space.config_maps.delete("a", dryRun="All"),
         space.config_maps.delete("a", {"dryRun": ["All"]}),
     ):
         assert (answer.status, answer.body["status"]) == (200, "Success")
-    assert space.config_maps.read("a") == made
+    assert space.config_maps.read("a") == config_map
 
 
 def test_a_two_phase_deletion_marks_nothing(space: Space) -> None:
-    made = space.config_maps.create("a", metadata={"finalizers": ["example.com/f"]})
+    config_map = space.config_maps.create("a", metadata={"finalizers": ["example.com/f"]})
     answer = space.config_maps.delete("a", dryRun="All")
     assert answer.body["metadata"]["deletionTimestamp"]
-    assert space.config_maps.read("a") == made
+    assert space.config_maps.read("a") == config_map
 
 
 def test_removing_the_last_finalizer_removes_nothing(space: Space) -> None:
@@ -109,10 +109,10 @@ def test_saying_it_twice_is_saying_it_once(space: Space) -> None:
 
 @pytest.mark.parametrize("value", ["Sure", "true", "all", "None"])
 def test_another_value_is_invalid_for_every_verb(space: Space, value: str) -> None:
-    made: Object = space.config_maps.create("a")
+    config_map: Object = space.config_maps.create("a")
     answers = [
-        (space.client.post(space.config_maps.path, made, dryRun=value), "CreateOptions"),
-        (space.config_maps.put(made, dryRun=value), "UpdateOptions"),
+        (space.client.post(space.config_maps.path, config_map, dryRun=value), "CreateOptions"),
+        (space.config_maps.put(config_map, dryRun=value), "UpdateOptions"),
         (space.config_maps.patch("a", {}, dryRun=value), "PatchOptions"),
         (space.config_maps.delete("a", dryRun=value), "DeleteOptions"),
         (space.client.delete(space.config_maps.path, dryRun=value), "DeleteOptions"),

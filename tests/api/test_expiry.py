@@ -1,4 +1,4 @@
-"""History is kept for a while only: what is older answers 410, in every way it can be asked for."""
+"""Expired history: every request for it gets a 410."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from support.client import Answer
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 from support.waiting import eventually
 from support.web_sockets import CLOSE, WebSocket
 
@@ -32,14 +32,14 @@ def place(forgetful: ServerProcess) -> Iterator[Space]:
 
 
 def until(ask: Callable[[], Answer], status: int) -> Answer:
-    """Ask again until the answer has a status."""
+    """Repeat the request until the answer has a status."""
     eventually(lambda: ask().status == status, f"the answer is {status}")
     return ask()
 
 
 @pytest.fixture(scope="module")
 def old_version(place: Space) -> str:
-    """A version whose history is gone: secrets a to e are older, f is younger."""
+    """An expired version: secrets a to e are older, f is newer."""
     place.secrets.create_all(*"abcde")
     old = place.secrets.version()
     place.secrets.create("f")
@@ -192,5 +192,5 @@ def test_versions_rise_after_the_newest_objects_were_deleted_and_forgotten(
     until(lambda: place.secrets.list(resourceVersion=start, resourceVersionMatch="Exact"), 410)
     server.stop()
     server.start()
-    made = server.client().post(place.secrets.path, {"metadata": {"name": "d"}})
-    assert int(made.version) > int(newest)
+    answer = server.client().post(place.secrets.path, {"metadata": {"name": "d"}})
+    assert int(answer.version) > int(newest)

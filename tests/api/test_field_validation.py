@@ -1,11 +1,11 @@
-"""`fieldValidation`: what becomes of fields that are unknown or stand twice."""
+"""`fieldValidation`: unknown and repeated fields."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from support.things import Space
+from support.namespaces import Space
 
 UNKNOWN_JSON = '{"metadata": {"name": "a"}, "data": {"k": "v"}, "extra": 1, "other": {"x": 2}}'
 REPEATED_JSON = '{"metadata": {"name": "a"}, "data": {"k": "v", "k": "w"}}'
@@ -71,11 +71,11 @@ def test_repeated_fields_are_found_however_they_are_written(
 ) -> None:
     body = f'{{"metadata": {{"name": "a"}}, {text}}}'
     answer = space.client.post(space.config_maps.path, body, dryRun="All")
-    told = [text for text in answer.warnings if "duplicate field" in text]
-    assert len(told) >= len(repeated)
-    assert bool(told) == bool(repeated)
+    reported = [text for text in answer.warnings if "duplicate field" in text]
+    assert len(reported) >= len(repeated)
+    assert bool(reported) == bool(repeated)
     for path in repeated:
-        assert any(f'duplicate field \\"{path}' in warning for warning in told)
+        assert any(f'duplicate field \\"{path}' in warning for warning in reported)
 
 
 def test_what_is_wrong_is_told_in_the_order_of_the_document(space: Space) -> None:
@@ -83,7 +83,7 @@ def test_what_is_wrong_is_told_in_the_order_of_the_document(space: Space) -> Non
         '{"metadata": {"name": "a", "name": "a", "nope": 1, "nope": 2}, "subsets": [{"x": 1},'
         ' {"ports": [{"port": 1, "y": 2, "port": 2}]}], "apiVersion": "v1", "apiVersion": "v1"}'
     )
-    answer = space.client.post(space.things("endpoints").path, body, fieldValidation="Strict")
+    answer = space.client.post(space.collection("endpoints").path, body, fieldValidation="Strict")
     assert answer.message.partition("strict decoding error: ")[2] == (
         'duplicate field "metadata.name", unknown field "metadata.nope",'
         ' unknown field "subsets[0].x", unknown field "subsets[1].ports[0].y",'
@@ -146,7 +146,7 @@ def test_paths_go_through_lists_and_maps(space: Space) -> None:
         "subsets": [{"addresses": []}, {"ports": [{"port": 1, "nope": 2}]}],
         "metadataX": 1,
     }
-    answer = space.client.post(space.things("endpoints").path, body, fieldValidation="Strict")
+    answer = space.client.post(space.collection("endpoints").path, body, fieldValidation="Strict")
     assert answer.status == 400
     assert 'unknown field "subsets[1].ports[0].nope"' in answer.message
     assert 'unknown field "metadataX"' in answer.message

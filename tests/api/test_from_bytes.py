@@ -1,5 +1,5 @@
-"""Tables and metadata that are put together from bytes: the same bytes as if every object were
-read, with the ages of the moment."""
+"""Tables and metadata that are built from stored bytes: equal to those of decoded objects, with
+current ages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _moment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_nulls(value: Any) -> Any:
-    """What is stored has none."""
+    """Stored objects have no nulls."""
     if isinstance(value, dict):
         return {name: without_nulls(item) for name, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -60,31 +60,31 @@ def version(value: Object, number: int = 1) -> Version:
 
 
 def in_steps(
-    resource: Resource, found: list[Version], form: Representation, include: str = "Metadata"
+    resource: Resource, versions: list[Version], form: Representation, include: str = "Metadata"
 ) -> bytes:
     async def run() -> bytes:
-        made = encoded_versions(RESOURCES, resource, found, METADATA, form, include)
-        return b"".join([piece async for piece in made])
+        encoded = encoded_versions(RESOURCES, resource, versions, METADATA, form, include)
+        return b"".join([piece async for piece in encoded])
 
     return asyncio.run(run())
 
 
 @pytest.mark.parametrize("resource", LISTED, ids=lambda resource: resource.key)
 def test_objects_of_every_kind_are_shown_as_if_they_were_read(resource: Resource) -> None:
-    found: list[Version] = []
+    versions: list[Version] = []
 
     @settings(deadline=None, max_examples=5, suppress_health_check=list(HealthCheck))
     @given(objects_of(resource.struct, 5))
     def collect(value: Object) -> None:
-        shown = {name: value[name] for name in value.keys() - {"kind", "apiVersion"}}
-        found.append(version(without_nulls(shown), len(found)))
+        output = {name: value[name] for name in value.keys() - {"kind", "apiVersion"}}
+        versions.append(version(without_nulls(output), len(versions)))
 
     collect()
     for include in ("Metadata", "Object", "None"):
-        wanted = at_once(resource.key, found, TABLE, include)
-        assert in_steps(resource, found, TABLE, include) == wanted  # made
-        assert in_steps(resource, found, TABLE, include) == wanted  # kept
-    assert in_steps(resource, found, PARTIAL) == at_once(resource.key, found, PARTIAL)
+        wanted = at_once(resource.key, versions, TABLE, include)
+        assert in_steps(resource, versions, TABLE, include) == wanted  # made
+        assert in_steps(resource, versions, TABLE, include) == wanted  # kept
+    assert in_steps(resource, versions, PARTIAL) == at_once(resource.key, versions, PARTIAL)
 
 
 def _container(number: int) -> Object:
@@ -120,10 +120,10 @@ MAKERS = {"core/v1/pods": _pod, "batch/v1/jobs": _job, "core/v1/events": _event}
 
 @pytest.mark.parametrize("key", MAKERS)
 def test_ages_stand_wherever_a_row_shows_them(key: str) -> None:
-    found = [MAKERS[key](number) for number in range(24)]
+    results = [MAKERS[key](number) for number in range(24)]
     for include in ("Metadata", "Object", "None"):
-        wanted = at_once(key, found, TABLE, include)
-        assert in_steps(RESOURCES.named(key), found, TABLE, include) == wanted
+        wanted = at_once(key, results, TABLE, include)
+        assert in_steps(RESOURCES.named(key), results, TABLE, include) == wanted
 
 
 def test_a_kept_row_grows_old(monkeypatch: pytest.MonkeyPatch) -> None:

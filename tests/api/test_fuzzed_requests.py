@@ -1,12 +1,12 @@
-"""Whatever is sent, no answer is a 500; `make fuzz` sends thirty times as much."""
+"""Random requests never get a 500; `make fuzz` sends thirty times as many."""
 
 from __future__ import annotations
 
 import random
 
+from support.namespaces import random_word
 from support.object_fuzzing import Fuzzer
 from support.process import ServerProcess
-from support.things import random_word
 
 COUNT = 1000  # in each dialect
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from threading import Timer
 
-from support.things import Space
+from support.namespaces import Space
 
 
 def test_an_unset_version_reads_the_most_recent_state(space: Space) -> None:
-    made = space.secrets.create("a")
-    made["metadata"]["labels"] = {"x": "1"}
-    changed = space.secrets.update(made)
+    secret = space.secrets.create("a")
+    secret["metadata"]["labels"] = {"x": "1"}
+    changed = space.secrets.update(secret)
     assert space.secrets.read("a") == changed
 
 
 def test_version_0_reads_any_state_and_the_freshest_is_at_hand(space: Space) -> None:
-    made = space.secrets.create("a")
+    secret = space.secrets.create("a")
     answer = space.secrets.get("a", resourceVersion="0")
-    assert (answer.status, answer.version) == (200, made["metadata"]["resourceVersion"])
+    assert (answer.status, answer.version) == (200, secret["metadata"]["resourceVersion"])
 
 
 def test_another_version_reads_a_state_that_is_not_older(space: Space) -> None:

@@ -1,12 +1,12 @@
-"""Bodies made to hurt: they are refused at once and the server goes on."""
+"""Hostile bodies are refused at once, and the server continues."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 # A server that would rather fail than take the machine down.
 MODEST = "import resource as r; r.setrlimit(r.RLIMIT_AS, (1 << 30, 1 << 30))"
@@ -52,7 +52,7 @@ def test_a_quantity_made_to_hurt_is_refused(
     space = Space(server, server.client())
     for amount in ("1e999999999", "1e-999999999", "9" * 100_000, "0." + "1" * 100_000):
         space.client.post(
-            space.things("resourcequotas").path,
+            space.collection("resourcequotas").path,
             {"metadata": {"generateName": "a-"}, "spec": {"hard": {"pods": amount}}},
         )
     assert space.config_maps.create("b")

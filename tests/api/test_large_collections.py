@@ -1,4 +1,4 @@
-"""Collections of more objects than go into one piece of an answer."""
+"""Collections that are larger than one slice of an answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from support.client import Object
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 COUNT = 1203
 
@@ -44,17 +44,17 @@ def test_a_long_list_is_compressed_as_a_whole(crowded: Space) -> None:
 
 @pytest.mark.parametrize("limit", [401, 500, 501, 1202, 1203, 5000])
 def test_pages_of_any_size_fit_together(crowded: Space, limit: int) -> None:
-    found: list[Object] = []
+    items: list[Object] = []
     token = ""
     while True:
         query = {"continue_": token} if token else {}
         body = crowded.secrets.list(limit=limit, **query).body
-        found += body["items"]
+        items += body["items"]
         token = body["metadata"].get("continue", "")
-        assert body["metadata"].get("remainingItemCount", 0) == COUNT - len(found)
+        assert body["metadata"].get("remainingItemCount", 0) == COUNT - len(items)
         if not token:
             break
-    assert [item["metadata"]["name"] for item in found] == NAMES
+    assert [item["metadata"]["name"] for item in items] == NAMES
 
 
 def test_a_watch_starts_with_all_of_them(crowded: Space) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 from support.client import Answer, Query
-from support.things import Space
+from support.namespaces import Space
 
 NEEDS_VERSION = "resourceVersionMatch is forbidden unless resourceVersion is provided"
 NOT_EXACTLY_0 = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
@@ -24,7 +24,7 @@ class History:
         return self.space.secrets.list(**query)
 
     def is_newest(self, answer: Answer) -> bool:
-        """Whether a list was made after all this; other things may have happened since."""
+        """Whether a list is at least as new as all these writes."""
         return int(answer.version) >= int(self.now)
 
 
@@ -277,10 +277,10 @@ def test_a_namespaced_type_is_listed_across_all_namespaces(space: Space) -> None
     space.secrets.create("a", labels={"across": space.name})
     other.secrets.create("b", labels={"across": space.name})
     answer = space.everywhere("secrets").list(labelSelector=f"across={space.name}")
-    found = {
+    results = {
         (item["metadata"]["namespace"], item["metadata"]["name"]) for item in answer.body["items"]
     }
-    assert found == {(space.name, "a"), (other.name, "b")}
+    assert results == {(space.name, "a"), (other.name, "b")}
 
 
 def test_namespaces_are_a_cluster_scoped_type(space: Space) -> None:

@@ -1,4 +1,4 @@
-"""Long lists are written in steps, with the bytes that they would have if written at once."""
+"""Long lists are encoded in steps, with the same bytes as in one step."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _version(key: str, number: int) -> Version:
     return Version(f"ns/a-{number}", number + 1, "v1", body_of(stored(value), number + 1))
 
 
-def in_steps(key: str, found: list[Version], form: Representation) -> tuple[bytes, float]:
+def in_steps(key: str, expected: list[Version], form: Representation) -> tuple[bytes, float]:
     """The bytes, and the longest that anything else had to wait for the loop."""
 
     async def run() -> tuple[bytes, float]:
@@ -61,8 +61,8 @@ def in_steps(key: str, found: list[Version], form: Representation) -> tuple[byte
 
         async def pieces() -> bytes:
             resource = RESOURCES.named(key)
-            made = encoded_versions(RESOURCES, resource, found, METADATA, form)
-            return b"".join([piece async for piece in made])
+            encoded = encoded_versions(RESOURCES, resource, expected, METADATA, form)
+            return b"".join([piece async for piece in encoded])
 
         under_way = asyncio.ensure_future(pieces())
         while not under_way.done():
@@ -82,25 +82,25 @@ def in_steps(key: str, found: list[Version], form: Representation) -> tuple[byte
 @pytest.mark.parametrize("key", ["core/v1/configmaps", "core/v1/events"])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_list_in_steps_has_the_bytes_of_one_at_once(form: str, key: str, count: int) -> None:
-    found = versions(key, count)
-    assert in_steps(key, found, FORMS[form])[0] == at_once(key, found, FORMS[form])
+    result = versions(key, count)
+    assert in_steps(key, result, FORMS[form])[0] == at_once(key, result, FORMS[form])
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_step_of_a_long_list_is_long(form: str) -> None:
-    found = versions("core/v1/configmaps", 5000)
-    assert in_steps("core/v1/configmaps", found, FORMS[form])[1] < 0.1
+    result = versions("core/v1/configmaps", 5000)
+    assert in_steps("core/v1/configmaps", result, FORMS[form])[1] < 0.1
 
 
 def test_the_size_of_a_list_in_protobuf_is_known_with_its_first_piece() -> None:
-    found = versions("core/v1/configmaps", 300)
+    result = versions("core/v1/configmaps", 300)
 
     async def run() -> tuple[int | None, int]:
         resource = RESOURCES.named("core/v1/configmaps")
-        made = encoded_versions(RESOURCES, resource, found, METADATA, FORMS["protobuf"])
-        first = await anext(made.pieces)
-        told = made.size
-        return told, len(first) + sum([len(piece) async for piece in made])
+        encoded = encoded_versions(RESOURCES, resource, result, METADATA, FORMS["protobuf"])
+        first = await anext(encoded.pieces)
+        reported = encoded.size
+        return reported, len(first) + sum([len(piece) async for piece in encoded])
 
-    told, size = asyncio.run(run())
-    assert told == size
+    reported, size = asyncio.run(run())
+    assert reported == size

@@ -1,4 +1,4 @@
-"""Logs and proxies through the agent of a node: HTTPS, and it wants to know who asks."""
+"""Logs and proxies through the agent of a node, over HTTPS with a client certificate."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.neighbour import Neighbour, Says
+from support.namespaces import Collection, Space
+from support.neighbour import Neighbour, Reply
 from support.process import ServerProcess
 from support.running import run_node, run_pod
-from support.things import Space, Things
 
 from fairlead.process.certificates.authority import Pki, ensure_pki
 
@@ -38,9 +38,9 @@ def trusting(tmp_path_factory: pytest.TempPathFactory, pki: Pki) -> Iterator[Ser
 @pytest.fixture
 def space(trusting: ServerProcess) -> Iterator[Space]:
     client = trusting.client()
-    found = Space(trusting, client)
-    found.ready_for_pods()
-    yield found
+    space = Space(trusting, client)
+    space.ready_for_pods()
+    yield space
     client.close()
 
 
@@ -56,23 +56,23 @@ def agent(pki: Pki) -> Iterator[Neighbour]:
 
 
 @pytest.fixture
-def pods(space: Space, agent: Neighbour) -> Things:
+def pods(space: Space, agent: Neighbour) -> Collection:
     run_pod(space, "p", node=run_node(space, agent.port))
-    return space.things("pods")
+    return space.collection("pods")
 
 
-def test_logs_come_from_the_node(pods: Things, agent: Neighbour) -> None:
-    agent.answer = lambda asked: Says(headers={"Content-Type": "x/y"}, body=b"line\n")
+def test_logs_come_from_the_node(pods: Collection, agent: Neighbour) -> None:
+    agent.answer = lambda item: Reply(headers={"Content-Type": "x/y"}, body=b"line\n")
     answer = pods.client.get(
         pods.item("p", "log"), tailLines=3, timestamps="true", container="c", limitBytes=9
     )
     assert (answer.status, answer.raw) == (200, b"line\n")
     assert answer.headers["Content-Type"] == "text/plain"
     namespace = pods.path.split("/")[4]
-    assert agent.asked[0].path == (
+    assert agent.requests[0].path == (
         f"/containerLogs/{namespace}/p/c?timestamps=true&tailLines=3&limitBytes=9"
     )
-    assert agent.asked[0].headers["Authorization"] is None
+    assert agent.requests[0].headers["Authorization"] is None
 
 
 def test_logs_of_an_agent_that_nobody_knows_are_read_where_that_is_asked_for(
@@ -84,9 +84,9 @@ def test_logs_of_an_agent_that_nobody_knows_are_read_where_that_is_asked_for(
     context.load_verify_locations(pki.ca.certificate)
     context.verify_mode = ssl.CERT_REQUIRED  # we prove ourselves all the same
     agent = Neighbour(context)
-    agent.answer = lambda asked: Says(body=b"line\n")
+    agent.answer = lambda item: Reply(body=b"line\n")
     run_pod(space, "p", node=run_node(space, agent.port))
-    log = space.things("pods").item("p", "log")
+    log = space.collection("pods").item("p", "log")
     refused = space.client.get(log)
     assert refused.status == 500
     assert "x509: certificate signed by unknown authority" in refused.message
@@ -95,9 +95,9 @@ def test_logs_of_an_agent_that_nobody_knows_are_read_where_that_is_asked_for(
     agent.close()
 
 
-def test_logs_are_followed(pods: Things, agent: Neighbour) -> None:
+def test_logs_are_followed(pods: Collection, agent: Neighbour) -> None:
     more = threading.Event()
-    agent.answer = lambda asked: Says(pieces=[(None, b"one\n"), (more, b"two\n")])
+    agent.answer = lambda item: Reply(pieces=[(None, b"one\n"), (more, b"two\n")])
     connection = pods.client.connect()
     path = f"{pods.item('p', 'log')}?follow=1"
     connection.request("GET", path, headers=pods.client.head_of())
@@ -113,20 +113,22 @@ def test_logs_are_followed(pods: Things, agent: Neighbour) -> None:
     [(400, 400, "BadRequest"), (404, 404, "NotFound"), (500, 500, "InternalError")],
 )
 def test_what_the_agent_refuses_is_said(
-    pods: Things, agent: Neighbour, code: int, status: int, reason: str
+    pods: Collection, agent: Neighbour, code: int, status: int, reason: str
 ) -> None:
-    agent.answer = lambda asked: Says(code, body=b'container "c" is waiting')
+    agent.answer = lambda item: Reply(code, body=b'container "c" is waiting')
     answer = pods.client.get(pods.item("p", "log"))
     assert (answer.status, answer.body["reason"]) == (status, reason)
     assert 'container "c" is waiting' in answer.message
 
 
-def test_a_node_is_reached_through_its_agent(space: Space, pods: Things, agent: Neighbour) -> None:
+def test_a_node_is_reached_through_its_agent(
+    space: Space, pods: Collection, agent: Neighbour
+) -> None:
     nodes = space.everywhere("nodes")
     name = f"node-{space.name}"
     for form in (name, f"{name}:{agent.port}", f"http:{name}:{agent.port}"):
         assert nodes.client.get(f"{nodes.item(form, 'proxy')}/stats").raw == b"hello"
-    assert [asked.path for asked in agent.asked] == ["/stats"] * 3
+    assert [request.path for request in agent.requests] == ["/stats"] * 3
 
 
 def test_an_agent_of_another_ca_is_not_trusted(space: Space, tmp_path: Path) -> None:
@@ -136,10 +138,10 @@ def test_an_agent_of_another_ca_is_not_trusted(space: Space, tmp_path: Path) -> 
     stranger = Neighbour(context)
     try:
         run_pod(space, "p", node=run_node(space, stranger.port))
-        pods = space.things("pods")
+        pods = space.collection("pods")
         answer = pods.client.get(pods.item("p", "log"))
         assert answer.status == 500
         assert "x509: certificate signed by unknown authority" in answer.message
-        assert stranger.asked == []
+        assert stranger.requests == []
     finally:
         stranger.close()

@@ -1,4 +1,4 @@
-"""Requests at the edge of what HTTP allows, and numbers at the edge of what they can be."""
+"""Requests at the limits of HTTP, and numbers at the limits of their range."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from http.client import HTTPResponse
 
 import pytest
 from support.client import Object
-from support.things import Space
+from support.namespaces import Space
 
 
 def send_raw(space: Space, text: str, body: bytes = b"") -> tuple[int, Object]:
@@ -92,14 +92,14 @@ def test_a_client_may_ask_before_it_sends(space: Space) -> None:
 
 
 def test_requests_may_follow_each_other_without_waiting(space: Space) -> None:
-    """Two requests in one go are answered in their order."""
+    """Two pipelined requests are answered in order."""
     space.secrets.create("a")
     connection = space.client.connect()
     connection.connect()
     head = "".join(f"{name}: {value}\r\n" for name, value in space.client.head_of().items())
-    one = f"GET {space.secrets.item('a')} HTTP/1.1\r\nHost: x\r\n{head}\r\n"
+    text = f"GET {space.secrets.item('a')} HTTP/1.1\r\nHost: x\r\n{head}\r\n"
     two = f"GET {space.secrets.item('no')} HTTP/1.1\r\nHost: x\r\n{head}\r\n"
-    connection.sock.sendall((one + two).encode())
+    connection.sock.sendall((text + two).encode())
     received = b""
     while received.count(b"HTTP/1.1 ") < 2 or not received.rstrip().endswith(b"}"):
         part = connection.sock.recv(65536)
@@ -149,8 +149,8 @@ def test_the_largest_version_is_a_version(space: Space) -> None:
 
 def test_text_of_any_script_is_kept(space: Space) -> None:
     data = {"k": "żółw \U0001f422 \u2028 \x7f \x00 \t", "l": "\ufeff"}
-    made = space.config_maps.create("a", data=data)
-    assert made["data"] == data
+    config_map = space.config_maps.create("a", data=data)
+    assert config_map["data"] == data
     assert space.config_maps.read("a")["data"] == data
 
 

@@ -37,34 +37,34 @@ class Widgets:
     def __init__(self, schema: dict[str, Any] | None) -> None:
         self.resources: Resources = resources()
         self.openapi = OpenApi(self.resources)
-        found = GroupVersion("stable.example.com", "stable.example.com", "v1")
+        version = GroupVersion("stable.example.com", "stable.example.com", "v1")
         marks = {"namespaced": ""}
         widgets = Resource(
-            self.resources.dialect, self.resources.types, found, "widgets", "Widget", marks, None
+            self.resources.dialect, self.resources.types, version, "widgets", "Widget", marks, None
         )
         for name, kind in (("status", "Widget"), ("scale", "autoscaling/v1.Scale")):
             full = f"widgets/{name}"
-            made = Resource(
-                self.resources.dialect, self.resources.types, found, full, kind, {}, widgets
+            resource = Resource(
+                self.resources.dialect, self.resources.types, version, full, kind, {}, widgets
             )
-            widgets.subresources[name] = made
-        found.resources["widgets"] = widgets
-        self.resources.groups["stable.example.com"] = {"v1": found}
+            widgets.subresources[name] = resource
+        version.resources["widgets"] = widgets
+        self.resources.groups["stable.example.com"] = {"v1": version}
         self.schema = CustomSchema("1", schema, "WidgetCollection")
-        self.openapi.find_custom = lambda one: self.schema if one.name == "widgets" else None
+        self.openapi.find_custom = lambda item: self.schema if item.name == "widgets" else None
 
     def get(self, path: str) -> Any:
         return asyncio.run(ask(self.openapi, self.resources, path)).json()
 
     @property
     def new(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.get("/openapi/v3/apis/stable.example.com/v1")
-        return found
+        value: dict[str, Any] = self.get("/openapi/v3/apis/stable.example.com/v1")
+        return value
 
     @property
     def old(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.get("/openapi/v2")
-        return found
+        value: dict[str, Any] = self.get("/openapi/v2")
+        return value
 
 
 def test_a_custom_kind_is_published_with_what_all_objects_have() -> None:

@@ -12,7 +12,7 @@ OF_KIND = "x-kubernetes-group-version-kind"
 
 
 def names(parameters: list[dict[str, Any]]) -> list[str]:
-    return [one["name"] for one in parameters]
+    return [parameter["name"] for parameter in parameters]
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def names(parameters: list[dict[str, Any]]) -> list[str]:
 def test_operations_are_named_by_what_they_do(
     path: str, method: str, name: str, action: str
 ) -> None:
-    found = swagger()["paths"][path][method]
-    assert (found["operationId"], found["x-kubernetes-action"]) == (name, action)
+    result = swagger()["paths"][path][method]
+    assert (result["operationId"], result["x-kubernetes-action"]) == (name, action)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_what_is_served_can_be_asked_for(path: str, name: str) -> None:
 
 def test_no_two_operations_share_a_name() -> None:
     paths = swagger()["paths"].values()
-    found = [
-        one["operationId"] for path in paths for key, one in path.items() if key != "parameters"
+    operation_ids = [
+        item["operationId"] for path in paths for key, item in path.items() if key != "parameters"
     ]
-    assert len(found) == len(set(found))
+    assert len(operation_ids) == len(set(operation_ids))
 
 
 def test_only_served_verbs_are_described() -> None:
@@ -116,25 +116,25 @@ def test_only_served_verbs_are_described() -> None:
 
 def test_a_patch_takes_the_options_of_a_write() -> None:
     """Clients look here to learn whether the server checks fields and can do dry runs."""
-    found = version("", "v1")["paths"][f"{CONFIG_MAPS}/{{name}}"]["patch"]
-    assert names(found["parameters"]) == ["dryRun", "fieldManager", "fieldValidation", "force"]
-    assert found[OF_KIND] == {"group": "", "kind": "ConfigMap", "version": "v1"}
+    patch = version("", "v1")["paths"][f"{CONFIG_MAPS}/{{name}}"]["patch"]
+    assert names(patch["parameters"]) == ["dryRun", "fieldManager", "fieldValidation", "force"]
+    assert patch[OF_KIND] == {"group": "", "kind": "ConfigMap", "version": "v1"}
 
 
 def test_a_body_is_the_first_parameter_in_the_old_version() -> None:
-    found = swagger()["paths"][CONFIG_MAPS]["post"]
+    post = swagger()["paths"][CONFIG_MAPS]["post"]
     reference = {"$ref": "#/definitions/io.k8s.api.core.v1.ConfigMap"}
     body = {"in": "body", "name": "body", "required": True, "schema": reference}
-    assert found["parameters"][0] == body
-    assert list(found["responses"]) == ["200", "201", "202", "401"]
+    assert post["parameters"][0] == body
+    assert list(post["responses"]) == ["200", "201", "202", "401"]
 
 
 def test_a_body_has_a_place_of_its_own_in_the_new_version() -> None:
-    found = version("", "v1")["paths"][CONFIG_MAPS]
+    path = version("", "v1")["paths"][CONFIG_MAPS]
     reference = {"$ref": "#/components/schemas/io.k8s.api.core.v1.ConfigMap"}
     content = {"*/*": {"schema": reference}}
-    assert found["post"]["requestBody"] == {"content": content, "required": True}
-    assert "required" not in found["delete"]["requestBody"]
+    assert path["post"]["requestBody"] == {"content": content, "required": True}
+    assert "required" not in path["delete"]["requestBody"]
 
 
 def test_patches_are_told_by_their_media_types() -> None:
@@ -158,8 +158,8 @@ def test_parameters_in_the_path_are_shared_by_its_operations() -> None:
 
 def test_a_delete_answers_with_the_object_where_it_does() -> None:
     def answer(path: str) -> str:
-        found: str = swagger()["paths"][path]["delete"]["responses"]["200"]["schema"]["$ref"]
-        return found.rpartition(".")[2]
+        text: str = swagger()["paths"][path]["delete"]["responses"]["200"]["schema"]["$ref"]
+        return text.rpartition(".")[2]
 
     assert answer("/api/v1/namespaces/{namespace}/pods/{name}") == "Pod"
     assert answer(f"{CONFIG_MAPS}/{{name}}") == "Status"

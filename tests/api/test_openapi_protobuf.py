@@ -1,4 +1,4 @@
-"""The protobuf form of the old version, read back with a reader of its own."""
+"""OpenAPI 2 as protobuf, read back with a separate parser."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Value = dict[str, Any]
 
 
 def by_number(raw: bytes) -> dict[int, list[Any]]:
-    found: dict[int, list[Any]] = {}
+    result: dict[int, list[Any]] = {}
     for number, _, value in fields(raw):
-        found.setdefault(number, []).append(value)
-    return found
+        result.setdefault(number, []).append(value)
+    return result
 
 
 def pairs(raw: bytes, number: int = 1) -> dict[str, bytes]:
-    named = [by_number(one) for one in by_number(raw).get(number, [])]
-    return {one[1][0].decode(): one[2][0] for one in named}
+    named = [by_number(item) for item in by_number(raw).get(number, [])]
+    return {item[1][0].decode(): item[2][0] for item in named}
 
 
 def any_value(raw: bytes) -> Any:
@@ -35,8 +35,8 @@ def texts(values: list[bytes]) -> list[str]:
 
 
 def extensions(values: list[bytes]) -> Value:
-    named = [by_number(one) for one in values]
-    return {one[1][0].decode(): any_value(one[2][0]) for one in named}
+    named = [by_number(value) for value in values]
+    return {item[1][0].decode(): any_value(item[2][0]) for item in named}
 
 
 SCHEMA_TEXT = {1: "$ref", 2: "format", 3: "title", 4: "description", 13: "pattern"}
@@ -45,86 +45,88 @@ SCHEMA_INTEGER = {11: "maxLength", 12: "minLength", 14: "maxItems"}
 
 
 def schema(raw: bytes) -> Value:
-    made: Value = {}
+    parsed: Value = {}
     for number, values in by_number(raw).items():
         first = values[0]
         if number in SCHEMA_TEXT:
-            made[SCHEMA_TEXT[number]] = first.decode()
+            parsed[SCHEMA_TEXT[number]] = first.decode()
         elif number in SCHEMA_NUMBER:
-            made[SCHEMA_NUMBER[number]] = double(first)
+            parsed[SCHEMA_NUMBER[number]] = double(first)
         elif number in SCHEMA_INTEGER:
-            made[SCHEMA_INTEGER[number]] = signed(first)
+            parsed[SCHEMA_INTEGER[number]] = signed(first)
         elif number == 19:
-            made["required"] = texts(values)
+            parsed["required"] = texts(values)
         elif number == 20:
-            made["enum"] = [any_value(value) for value in values]
+            parsed["enum"] = [any_value(value) for value in values]
         elif number == 21:
             inner = by_number(first)
-            made["additionalProperties"] = schema(inner[1][0]) if 1 in inner else bool(inner[2][0])
+            parsed["additionalProperties"] = (
+                schema(inner[1][0]) if 1 in inner else bool(inner[2][0])
+            )
         elif number == 22:
-            made["type"] = texts(by_number(first)[1])[0]
+            parsed["type"] = texts(by_number(first)[1])[0]
         elif number == 23:
-            made["items"] = schema(by_number(first)[1][0])
+            parsed["items"] = schema(by_number(first)[1][0])
         elif number == 25:
-            made["properties"] = {name: schema(one) for name, one in pairs(first).items()}
+            parsed["properties"] = {name: schema(inner) for name, inner in pairs(first).items()}
         elif number == 31:
-            made.update(extensions(values))
+            parsed.update(extensions(values))
         else:
             raise AssertionError(f"field {number}")
-    return made
+    return parsed
 
 
 def parameter(raw: bytes) -> Value:
     choice = by_number(by_number(raw)[1][0])
     if 1 in choice:
         body = by_number(choice[1][0])
-        made = {
+        value = {
             "in": body[3][0].decode(),
             "name": body[2][0].decode(),
             "schema": schema(body[5][0]),
         }
-        return {**made, "required": True} if body.get(4) else made
+        return {**value, "required": True} if body.get(4) else value
     other = by_number(choice[2][0])
     type_number, [inner] = (6, other[3]) if 3 in other else (5, other[4])
-    found = by_number(inner)
-    made = {"in": found[2][0].decode(), "name": found[4][0].decode()}
-    made["type"] = found[type_number][0].decode()
-    return {**made, "required": True} if found.get(1) else made
+    result = by_number(inner)
+    value = {"in": result[2][0].decode(), "name": result[4][0].decode()}
+    value["type"] = result[type_number][0].decode()
+    return {**value, "required": True} if result.get(1) else value
 
 
 def response(raw: bytes) -> Value:
-    found = by_number(by_number(raw)[1][0])
-    made: Value = {"description": found[1][0].decode()}
-    if 2 in found:
-        made["schema"] = schema(by_number(found[2][0])[1][0])
-    return made
+    result = by_number(by_number(raw)[1][0])
+    value: Value = {"description": result[1][0].decode()}
+    if 2 in result:
+        value["schema"] = schema(by_number(result[2][0])[1][0])
+    return value
 
 
 def operation(raw: bytes) -> Value:
-    found = by_number(raw)
-    made: Value = {
-        "operationId": found[5][0].decode(),
-        "tags": texts(found[1]),
-        "produces": texts(found[6]),
-        "consumes": texts(found[7]),
-        "schemes": texts(found[10]),
-        "responses": {code: response(one) for code, one in pairs(found[9][0]).items()},
-        **extensions(found.get(13, [])),
+    result = by_number(raw)
+    value: Value = {
+        "operationId": result[5][0].decode(),
+        "tags": texts(result[1]),
+        "produces": texts(result[6]),
+        "consumes": texts(result[7]),
+        "schemes": texts(result[10]),
+        "responses": {code: response(item) for code, item in pairs(result[9][0]).items()},
+        **extensions(result.get(13, [])),
     }
-    if 8 in found:
-        made["parameters"] = [parameter(one) for one in found[8]]
-    return made
+    if 8 in result:
+        value["parameters"] = [parameter(item) for item in result[8]]
+    return value
 
 
 METHODS = {2: "get", 3: "put", 4: "post", 5: "delete", 8: "patch"}
 
 
 def path(raw: bytes) -> Value:
-    found = by_number(raw)
-    made: Value = {METHODS[n]: operation(found[n][0]) for n in found if n in METHODS}
-    if 9 in found:
-        made["parameters"] = [parameter(one) for one in found[9]]
-    return made
+    result = by_number(raw)
+    value: Value = {METHODS[n]: operation(result[n][0]) for n in result if n in METHODS}
+    if 9 in result:
+        value["parameters"] = [parameter(item) for item in result[9]]
+    return value
 
 
 @pytest.fixture(scope="module")
@@ -138,12 +140,12 @@ def test_the_head(message: dict[int, list[Any]]) -> None:
 
 
 def test_all_definitions_come_through(message: dict[int, list[Any]]) -> None:
-    read = {name: schema(one) for name, one in pairs(message[9][0]).items()}
+    read = {name: schema(item) for name, item in pairs(message[9][0]).items()}
     assert read == swagger()["definitions"]
 
 
 def test_all_paths_come_through(message: dict[int, list[Any]]) -> None:
-    read = {name: path(one) for name, one in pairs(message[8][0], number=2).items()}
+    read = {name: path(item) for name, item in pairs(message[8][0], number=2).items()}
     assert read == swagger()["paths"]
 
 
@@ -158,7 +160,7 @@ def test_security_comes_through(message: dict[int, list[Any]]) -> None:
 
 
 def test_what_custom_schemas_may_say_comes_through() -> None:
-    given = {
+    value = {
         "type": "object",
         "title": "T",
         "properties": {
@@ -168,8 +170,8 @@ def test_what_custom_schemas_may_say_comes_through() -> None:
             "d": {},
         },
     }
-    raw = encode_document({"definitions": {"x": given}})
-    assert schema(pairs(by_number(raw)[9][0])["x"]) == given
+    raw = encode_document({"definitions": {"x": value}})
+    assert schema(pairs(by_number(raw)[9][0])["x"]) == value
 
 
 def test_words_that_messages_have_no_field_for_are_left_out() -> None:

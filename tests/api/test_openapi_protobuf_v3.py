@@ -1,4 +1,4 @@
-"""The protobuf form of the new version, read back with a reader of its own."""
+"""OpenAPI 3 as protobuf, read back with a separate parser."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ METHODS = {4: "get", 5: "put", 6: "post", 7: "delete", 8: "options", 9: "head", 
 
 
 def by_number(raw: bytes) -> dict[int, list[Any]]:
-    found: dict[int, list[Any]] = {}
+    result: dict[int, list[Any]] = {}
     for number, _, value in fields(raw):
-        found.setdefault(number, []).append(value)
-    return found
+        result.setdefault(number, []).append(value)
+    return result
 
 
 def pairs(raw: bytes, read: Read, number: int = 1) -> Value:
-    named = [by_number(one) for one in by_number(raw).get(number, [])]
-    return {one[1][0].decode(): read(one[2][0]) for one in named}
+    named = [by_number(item) for item in by_number(raw).get(number, [])]
+    return {item[1][0].decode(): read(item[2][0]) for item in named}
 
 
 def any_value(raw: bytes) -> Any:
@@ -37,97 +37,99 @@ def any_value(raw: bytes) -> Any:
 
 
 def extensions(values: list[bytes]) -> Value:
-    named = [by_number(one) for one in values]
-    return {one[1][0].decode(): any_value(one[2][0]) for one in named}
+    named = [by_number(value) for value in values]
+    return {item[1][0].decode(): any_value(item[2][0]) for item in named}
 
 
 def choice(read: Read) -> Read:
     def of_message(raw: bytes) -> Any:
-        found = by_number(raw)
-        return read(found[1][0]) if 1 in found else {"$ref": by_number(found[2][0])[1][0].decode()}
+        result = by_number(raw)
+        return (
+            read(result[1][0]) if 1 in result else {"$ref": by_number(result[2][0])[1][0].decode()}
+        )
 
     return of_message
 
 
 def default(raw: bytes) -> Any:
-    """Objects have no place in a default: what is not there was one."""
-    found = by_number(raw)
-    if 1 in found:
-        return double(found[1][0])
-    return bool(found[2][0]) if 2 in found else found[3][0].decode() if 3 in found else {}
+    """Objects cannot be encoded in a default: a missing one was an object."""
+    result = by_number(raw)
+    if 1 in result:
+        return double(result[1][0])
+    return bool(result[2][0]) if 2 in result else result[3][0].decode() if 3 in result else {}
 
 
 def schema(raw: bytes) -> Value:
-    made: Value = {}
+    parsed: Value = {}
     item = choice(schema)
     for number, values in by_number(raw).items():
         if number in TEXTS:
-            made[TEXTS[number]] = values[0].decode()
+            parsed[TEXTS[number]] = values[0].decode()
         elif number in LISTS:
-            made[LISTS[number]] = [item(one) for one in values]
+            parsed[LISTS[number]] = [item(part) for part in values]
         elif number == 23:
-            made["required"] = [one.decode() for one in values]
+            parsed["required"] = [part.decode() for part in values]
         elif number == 24:
-            made["enum"] = [any_value(one) for one in values]
+            parsed["enum"] = [any_value(part) for part in values]
         elif number == 30:
-            made["items"] = item(by_number(values[0])[1][0])
+            parsed["items"] = item(by_number(values[0])[1][0])
         elif number == 31:
-            made["properties"] = pairs(values[0], item)
+            parsed["properties"] = pairs(values[0], item)
         elif number == 32:
             inner = by_number(values[0])
-            made["additionalProperties"] = item(inner[1][0]) if 1 in inner else bool(inner[2][0])
+            parsed["additionalProperties"] = item(inner[1][0]) if 1 in inner else bool(inner[2][0])
         elif number == 33:
-            made["default"] = default(values[0])
+            parsed["default"] = default(values[0])
         else:
             assert number == 36
-            made.update(extensions(values))
-    return made
+            parsed.update(extensions(values))
+    return parsed
 
 
 def content(raw: bytes) -> Value:
-    return pairs(raw, lambda one: {"schema": choice(schema)(by_number(one)[1][0])})
+    return pairs(raw, lambda item: {"schema": choice(schema)(by_number(item)[1][0])})
 
 
 def parameter(raw: bytes) -> Value:
-    found = by_number(raw)
-    made: Value = {"name": found[1][0].decode(), "in": found[2][0].decode()}
-    made["schema"] = choice(schema)(found[10][0])
-    return {**made, "required": True} if 4 in found else made
+    result = by_number(raw)
+    value: Value = {"name": result[1][0].decode(), "in": result[2][0].decode()}
+    value["schema"] = choice(schema)(result[10][0])
+    return {**value, "required": True} if 4 in result else value
 
 
 def body(raw: bytes) -> Value:
-    found = by_number(raw)
-    made: Value = {"content": content(found[2][0])}
-    return {**made, "required": True} if 3 in found else made
+    result = by_number(raw)
+    value: Value = {"content": content(result[2][0])}
+    return {**value, "required": True} if 3 in result else value
 
 
 def response(raw: bytes) -> Value:
-    found = by_number(raw)
-    made: Value = {"description": found[1][0].decode()} if 1 in found else {}
-    return {**made, "content": content(found[3][0])} if 3 in found else made
+    result = by_number(raw)
+    value: Value = {"description": result[1][0].decode()} if 1 in result else {}
+    return {**value, "content": content(result[3][0])} if 3 in result else value
 
 
 def operation(raw: bytes) -> Value:
-    found = by_number(raw)
-    made: Value = {
-        "operationId": found[5][0].decode(),
-        "tags": [one.decode() for one in found[1]],
-        "responses": pairs(found[8][0], choice(response), number=2),
-        **extensions(found.get(13, [])),
+    result = by_number(raw)
+    value: Value = {
+        "operationId": result[5][0].decode(),
+        "tags": [item.decode() for item in result[1]],
+        "responses": pairs(result[8][0], choice(response), number=2),
+        **extensions(result.get(13, [])),
     }
-    if 6 in found:
-        made["parameters"] = [choice(parameter)(one) for one in found[6]]
-    if 7 in found:
-        made["requestBody"] = choice(body)(found[7][0])
-    return made
+    if 6 in result:
+        value["parameters"] = [choice(parameter)(item) for item in result[6]]
+    if 7 in result:
+        value["requestBody"] = choice(body)(result[7][0])
+    return value
 
 
 def path(raw: bytes) -> Value:
-    found = by_number(raw)
-    made: Value = {METHODS[n]: operation(found[n][0]) for n in found if n in METHODS}
-    if 13 in found:
-        made["parameters"] = [choice(parameter)(one) for one in found[13]]
-    return made
+    result = by_number(raw)
+    value: Value = {METHODS[n]: operation(result[n][0]) for n in result if n in METHODS}
+    if 13 in result:
+        value["parameters"] = [choice(parameter)(item) for item in result[13]]
+    return value
 
 
 @pytest.fixture(scope="module")

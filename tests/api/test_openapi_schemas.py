@@ -1,4 +1,4 @@
-"""Schemas: what the type tables say, in the words of both versions of OpenAPI."""
+"""Schemas of OpenAPI 2 and 3 match the type tables."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ OLD, NEW = "#/definitions/", "#/components/schemas/"
 
 
 def old(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = without_texts(swagger()["definitions"][name])
-    return found
+    value: dict[str, Any] = without_texts(swagger()["definitions"][name])
+    return value
 
 
 def new(name: str, group: str = "", release: str = "v1") -> dict[str, Any]:
     schemas = version(group, release)["components"]["schemas"]
-    found: dict[str, Any] = without_texts(schemas[name])
-    return found
+    value: dict[str, Any] = without_texts(schemas[name])
+    return value
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,10 @@ def test_every_reference_leads_somewhere(dialect: str) -> None:
     assert references(document) == {OLD + name for name in document["definitions"]}
     for group, versions in resources(dialect).groups.items():
         for name in versions:
-            made = version(group, name, dialect)
-            assert references(made) == {NEW + known for known in made["components"]["schemas"]}
+            api_version = version(group, name, dialect)
+            assert references(api_version) == {
+                NEW + known for known in api_version["components"]["schemas"]
+            }
 
 
 @pytest.mark.parametrize(

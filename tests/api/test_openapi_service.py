@@ -1,4 +1,4 @@
-"""The paths below /openapi: what is sent, when it is made, and how long it is kept."""
+"""The paths below /openapi: content, when it is built, and caching."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Served:
         return asyncio.run(ask(self.openapi, self.resources, path, method, **headers))
 
     def address(self, name: str) -> str:
-        found: str = self.get("/openapi/v3").json()["paths"][name]["serverRelativeURL"]
-        return found
+        url: str = self.get("/openapi/v3").json()["paths"][name]["serverRelativeURL"]
+        return url
 
 
 @pytest.fixture
@@ -157,20 +157,20 @@ def test_documents_are_sent_compressed_to_who_takes_it(served: Served) -> None:
 def test_a_document_is_made_once_and_when_it_is_asked_for(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[str] = []
+    created: list[str] = []
     builder = served.openapi._builder
     version = type(builder).version
 
-    def counted(self: Any, found: Any) -> Any:
-        made.append(found.api_version)
-        return version(self, found)
+    def counted(self: Any, result: Any) -> Any:
+        created.append(result.api_version)
+        return version(self, result)
 
     monkeypatch.setattr(type(builder), "version", counted)
     served.get("/openapi/v3")
-    assert made == []
+    assert created == []
     for _ in range(2):
         served.get("/openapi/v3/apis/apps/v1")
-    assert made == ["apps/v1"]
+    assert created == ["apps/v1"]
 
 
 def test_what_changes_gets_another_hash_and_nothing_else_does(served: Served) -> None:

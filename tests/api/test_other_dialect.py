@@ -1,17 +1,17 @@
-"""Clients of the other dialect are told which dialect they need."""
+"""Clients of the other dialect get an error that names the dialect they need."""
 
 from __future__ import annotations
 
 import pytest
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 from fairlead.base.dialect import DIALECTS, Dialect
 
 
 @pytest.fixture
 def other(any_server: ServerProcess) -> Dialect:
-    return next(found for found in DIALECTS.values() if found is not any_server.dialect)
+    return next(other for other in DIALECTS.values() if other is not any_server.dialect)
 
 
 @pytest.mark.parametrize("path", ["", "/v1", "/v1/clusterroles", "/v1/clusterroles/x"])

@@ -1,4 +1,4 @@
-"""Values beyond what anything can hold are refused with a 4xx, or taken for the nearest."""
+"""Values out of range are refused with a 4xx, or clamped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.things import Space
+from support.namespaces import Space
 
 DIGITS = "9" * 5000
 FAR = ("9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00")
@@ -27,17 +27,17 @@ def test_a_time_out_of_range_is_refused(kubernetes: Space, moment: str) -> None:
         "involvedObject": {"namespace": kubernetes.name},
         "firstTimestamp": moment,
     }
-    answer = kubernetes.client.post(kubernetes.things("events").path, body)
+    answer = kubernetes.client.post(kubernetes.collection("events").path, body)
     assert (answer.status, "out of range" in answer.message) == (400, True)
 
 
 def test_an_early_year_has_four_digits(kubernetes: Space) -> None:
-    made = kubernetes.things("events").create(
+    event = kubernetes.collection("events").create(
         "a",
         involvedObject={"namespace": kubernetes.name},
         firstTimestamp="0800-01-01T00:00:00.5Z",
     )
-    assert made["firstTimestamp"] == "0800-01-01T00:00:00Z"
+    assert event["firstTimestamp"] == "0800-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_an_early_year_has_four_digits(kubernetes: Space) -> None:
 def test_a_quantity_beyond_the_largest_is_the_largest(
     kubernetes: Space, amount: str, kept: str
 ) -> None:
-    made = kubernetes.things("resourcequotas").create("a", spec={"hard": {"pods": amount}})
-    assert made["spec"]["hard"]["pods"] == kept
+    quota = kubernetes.collection("resourcequotas").create("a", spec={"hard": {"pods": amount}})
+    assert quota["spec"]["hard"]["pods"] == kept
 
 
 @pytest.mark.parametrize("levels", [236, 245, 249, 250, 251, 252, 253, 254, 300, 1100])
@@ -139,7 +139,7 @@ def test_a_scalar_that_is_not_what_it_says_is_answered(kubernetes: Space, value:
 
 def test_the_causes_of_a_refusal_are_bounded(kubernetes: Space) -> None:
     body = {"metadata": {"name": "a"}, "spec": {"scopes": [f"scope-{n}" for n in range(20_000)]}}
-    answer = kubernetes.client.post(kubernetes.things("resourcequotas").path, body)
+    answer = kubernetes.client.post(kubernetes.collection("resourcequotas").path, body)
     assert answer.status == 422
     assert len(answer.raw) < 1_000_000
 

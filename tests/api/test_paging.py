@@ -8,24 +8,24 @@ from typing import Any
 
 import pytest
 from support.client import Answer, Query
-from support.things import Space, Things
+from support.namespaces import Collection, Space
 
 
 def token_of(answer: Answer) -> str:
     return str(answer.body["metadata"].get("continue", ""))
 
 
-def pages(things: Things, limit: int, **query: Query) -> list[Answer]:
+def pages(collection: Collection, limit: int, **query: Query) -> list[Answer]:
     """All chunks of a list, the first included."""
-    found = [things.list(limit=limit, **query)]
-    while token := token_of(found[-1]):
+    results = [collection.list(limit=limit, **query)]
+    while token := token_of(results[-1]):
         query.pop("resourceVersion", None)
-        found.append(things.list(limit=limit, continue_=token, **query))
-    return found
+        results.append(collection.list(limit=limit, continue_=token, **query))
+    return results
 
 
-def names(found: list[Answer]) -> list[list[str]]:
-    return [answer.names for answer in found]
+def names(answers: list[Answer]) -> list[list[str]]:
+    return [answer.names for answer in answers]
 
 
 def test_chunks_hold_at_most_the_limit_and_together_everything(space: Space) -> None:
@@ -35,8 +35,8 @@ def test_chunks_hold_at_most_the_limit_and_together_everything(space: Space) -> 
 
 def test_all_chunks_have_the_same_version(space: Space) -> None:
     space.secrets.create_all(*"abcde")
-    found = pages(space.secrets, 2)
-    assert len({answer.version for answer in found}) == 1
+    answers = pages(space.secrets, 2)
+    assert len({answer.version for answer in answers}) == 1
 
 
 def test_a_list_that_fits_is_complete_and_has_no_token(space: Space) -> None:
@@ -63,9 +63,9 @@ def test_what_remains_is_not_counted_with_a_selector(
 ) -> None:
     for name in "abcde":
         space.secrets.create(name, labels={"x": "1"} if name != "c" else None)
-    found = pages(space.secrets, 2, **selector)
-    assert names(found) == [["a", "b"], ["d", "e"]]
-    assert all("remainingItemCount" not in answer.body["metadata"] for answer in found)
+    answers = pages(space.secrets, 2, **selector)
+    assert names(answers) == [["a", "b"], ["d", "e"]]
+    assert all("remainingItemCount" not in answer.body["metadata"] for answer in answers)
 
 
 def test_an_object_created_between_chunks_is_not_shown(space: Space) -> None:
@@ -85,22 +85,22 @@ def test_an_object_deleted_between_chunks_is_still_shown(space: Space) -> None:
 
 
 def test_an_object_changed_between_chunks_is_shown_as_it_was(space: Space) -> None:
-    made = space.secrets.create_all(*"ab")
+    items = space.secrets.create_all(*"ab")
     first = space.secrets.list(limit=1)
     space.secrets.label("b", changed="yes")
     rest = space.secrets.list(limit=9, continue_=token_of(first))
     item = rest.body["items"][0]["metadata"]
     assert "labels" not in item
-    assert item["resourceVersion"] == made[1]["metadata"]["resourceVersion"]
+    assert item["resourceVersion"] == items[1]["metadata"]["resourceVersion"]
 
 
 def test_an_object_deleted_and_made_again_is_shown_as_it_was(space: Space) -> None:
-    made = space.secrets.create_all(*"ab")
+    items = space.secrets.create_all(*"ab")
     first = space.secrets.list(limit=1)
     space.secrets.remove("b")
     space.secrets.create("b")
     rest = space.secrets.list(limit=9, continue_=token_of(first))
-    assert [item["metadata"]["uid"] for item in rest.body["items"]] == [made[1]["metadata"]["uid"]]
+    assert [item["metadata"]["uid"] for item in rest.body["items"]] == [items[1]["metadata"]["uid"]]
 
 
 def test_what_remains_is_that_of_the_snapshot(space: Space) -> None:
@@ -151,11 +151,11 @@ def test_pages_go_across_namespaces(space: Space) -> None:
     for place in (space, other):
         for name in "ab":
             place.secrets.create(name, labels={"pages": space.name})
-    found = pages(space.everywhere("secrets"), 3, labelSelector=f"pages={space.name}")
-    assert [len(answer.names) for answer in found] == [3, 1]
+    answers = pages(space.everywhere("secrets"), 3, labelSelector=f"pages={space.name}")
+    assert [len(answer.names) for answer in answers] == [3, 1]
     listed = [
         (item["metadata"]["namespace"], item["metadata"]["name"])
-        for answer in found
+        for answer in answers
         for item in answer.body["items"]
     ]
     assert listed == sorted(listed)
@@ -168,8 +168,8 @@ def test_pages_of_one_namespace_stay_in_it(space: Space) -> None:
 
 
 def test_cluster_scoped_types_are_paged_too(space: Space) -> None:
-    found = pages(space.everywhere("namespaces"), 2)
-    listed = [name for answer in found for name in answer.names]
+    answers = pages(space.everywhere("namespaces"), 2)
+    listed = [name for answer in answers for name in answer.names]
     assert listed == sorted(listed)
     assert space.name in listed
 
@@ -258,8 +258,8 @@ def test_a_token_can_be_kept_across_a_restart(fresh_server: Any) -> None:
     space.secrets.remove("b")
     assert server.stop() == 0
     server.start()
-    things = Things(server.client(), space.secrets.path)
-    rest = things.list(limit=9, continue_=token_of(first))
+    collection = Collection(server.client(), space.secrets.path)
+    rest = collection.list(limit=9, continue_=token_of(first))
     assert (rest.names, rest.version) == (["b", "c"], first.version)
 
 

@@ -7,8 +7,8 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from support.client import PATIENCE
+from support.namespaces import Space
 from support.process import FreshServer, ServerProcess
-from support.things import Space
 
 CLIENTS = 16
 OBJECTS = 250

@@ -1,11 +1,11 @@
-"""Answers in protobuf say what those in JSON say, also when they come from kept messages."""
+"""Answers in protobuf equal those in JSON, also from cached messages."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from support.things import Space
+from support.namespaces import Space
 
 from fairlead.api.negotiation import Representation
 from fairlead.api.protobuf_cache import enveloped_message
@@ -24,7 +24,7 @@ POD: Object = {
 
 
 class Reading:
-    """Asks the same in JSON and in protobuf."""
+    """Sends the same request in JSON and in protobuf."""
 
     def __init__(self, space: Space) -> None:
         self.client = space.client
@@ -51,12 +51,13 @@ class Reading:
         return to_message(struct, value)
 
     def agree(self, path: str, form: str = "") -> None:
-        """Lists tell the version of the whole server: asked again where others wrote between."""
+        """Compare both answers. Lists have the version of the whole server: repeated if other
+        writes came between."""
         for _ in range(50):
-            before, found = self.from_json(path, form), self.in_protobuf(path, form)
+            before, result = self.from_json(path, form), self.in_protobuf(path, form)
             if self.from_json(path, form) == before:
                 break
-        assert found == before
+        assert result == before
 
     def metadata(self, kind: str = "PartialObjectMetadata") -> str:
         return f";as={kind};g={self.dialect.meta_group};v=v1"
@@ -69,7 +70,7 @@ def reading(space: Space) -> Reading:
 
 def test_an_object_is_the_same_at_first_and_later(space: Space, reading: Reading) -> None:
     space.ready_for_pods()
-    pods = space.things("pods")
+    pods = space.collection("pods")
     assert space.client.post(pods.path, POD).status == 201
     for _ in range(2):
         reading.agree(pods.item("a"))
@@ -92,14 +93,14 @@ def test_what_is_written_in_protobuf_is_answered_as_it_is_stored(
     body = reading.written({"apiVersion": "v1", "kind": "Pod", **POD})
     headers = {**reading.headers(), "Content-Type": reading.media_type}
     space.ready_for_pods()
-    pods = space.things("pods")
+    pods = space.collection("pods")
     answer = space.client.post(pods.path, body, headers=headers)
     assert answer.status == 201
     assert answer.content == reading.from_json(pods.item("a"))
 
 
 def test_so_is_what_is_changed(space: Space, reading: Reading) -> None:
-    """Who manages which fields is in it too."""
+    """With managedFields."""
     space.config_maps.create("a", data={"k": "1"})
     path, headers = space.config_maps.item("a"), reading.headers()
     merge = {**headers, "Content-Type": "application/merge-patch+json"}
@@ -122,10 +123,10 @@ def test_so_is_what_is_stored_in_another_version(space: Space, reading: Reading)
             "targetCPUUtilizationPercentage": 70,
         },
     }
-    things = space.things("horizontalpodautoscalers", "autoscaling", "v1")
-    answer = space.client.post(things.path, scaler, headers=reading.headers())
+    collection = space.collection("horizontalpodautoscalers", "autoscaling", "v1")
+    answer = space.client.post(collection.path, scaler, headers=reading.headers())
     assert answer.status == 201
-    assert answer.content == reading.from_json(things.item("h"))
+    assert answer.content == reading.from_json(collection.item("h"))
 
 
 def test_a_dry_run_is_answered_without_a_version(space: Space, reading: Reading) -> None:
@@ -145,7 +146,7 @@ def test_a_number_that_is_too_large_for_its_field_is_named(space: Space, reading
     pod = {**POD, "spec": {"containers": [container]}}
     body = reading.written({"apiVersion": "v1", "kind": "Pod", **pod})
     headers = {"Content-Type": reading.media_type}
-    answer = space.client.post(space.things("pods").path, body, headers=headers)
+    answer = space.client.post(space.collection("pods").path, body, headers=headers)
     assert answer.status == 400
     assert "containers.ports.containerPort of type int32" in answer.message
 
@@ -169,13 +170,15 @@ def test_versions_of_one_object_have_messages_of_their_own(space: Space, reading
         "metadata": {"name": name},
         "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d"}},
     }
-    versions = [space.things("horizontalpodautoscalers", "autoscaling", v) for v in ("v1", "v2")]
+    versions = [
+        space.collection("horizontalpodautoscalers", "autoscaling", v) for v in ("v1", "v2")
+    ]
     assert space.client.post(versions[0].path, scaler).status == 201
     for _ in range(2):
-        for things in versions:
-            reading.agree(things.item(name))
-            reading.agree(things.path)
-            reading.agree(things.item(name), reading.metadata())
+        for version in versions:
+            reading.agree(version.item(name))
+            reading.agree(version.path)
+            reading.agree(version.item(name), reading.metadata())
 
 
 def test_an_empty_list_is_a_list(space: Space, reading: Reading) -> None:
@@ -184,14 +187,17 @@ def test_an_empty_list_is_a_list(space: Space, reading: Reading) -> None:
 
 
 def test_events_carry_the_objects_that_reads_answer(space: Space, reading: Reading) -> None:
-    made = space.secrets.create("a", data={"k": "dg=="})
+    secret = space.secrets.create("a", data={"k": "dg=="})
     changed = space.client.patch(space.secrets.item("a"), {"data": {"k": "dw=="}}).body
     space.client.delete(space.secrets.item("a"))
-    since = str(int(made["metadata"]["resourceVersion"]) - 1)
+    since = str(int(secret["metadata"]["resourceVersion"]) - 1)
     with space.secrets.watch(resourceVersion=since) as watch:
-        shown = [event.object for event in watch.take(3)]
-    assert shown[1] == changed
-    for form, part in (("", shown), (reading.metadata(), [_metadata(reading, o) for o in shown])):
+        objects = [event.object for event in watch.take(3)]
+    assert objects[1] == changed
+    for form, part in (
+        ("", objects),
+        (reading.metadata(), [_metadata(reading, o) for o in objects]),
+    ):
         answer = space.client.get(
             space.secrets.path,
             headers=reading.headers(form),

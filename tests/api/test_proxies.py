@@ -9,11 +9,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from support.namespaces import Space
 from support.nearby import nearby, space_for_pods
-from support.neighbour import Asked, Neighbour, Says, own_address
+from support.neighbour import Neighbour, ReceivedRequest, Reply, own_address
 from support.process import ServerProcess
 from support.running import run_pod
-from support.things import Space
 from support.webhook import Hooked, WebhookServer, patching
 
 
@@ -38,14 +38,14 @@ def neighbour() -> Iterator[Neighbour]:
 def pod(space: Space, neighbour: Neighbour) -> str:
     """The path of a proxy to a pod."""
     run_pod(space, "p")
-    return space.things("pods").item(f"p:{neighbour.port}", "proxy")
+    return space.collection("pods").item(f"p:{neighbour.port}", "proxy")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_a_request_is_passed_on_and_answered(
     space: Space, neighbour: Neighbour, pod: str, method: str
 ) -> None:
-    neighbour.answer = lambda asked: Says(
+    neighbour.answer = lambda item: Reply(
         418, {"Content-Type": "text/x-tea", "X-Own": "1"}, b"short and stout"
     )
     body = None if method == "GET" else b"\x00\xffraw"
@@ -54,9 +54,9 @@ def test_a_request_is_passed_on_and_answered(
     )
     assert (answer.status, answer.raw) == (418, b"short and stout")
     assert (answer.headers["Content-Type"], answer.headers["X-Own"]) == ("text/x-tea", "1")
-    [asked] = neighbour.asked
-    assert (asked.method, asked.path) == (method, "/a%20b/c?x=1&x=%2F&bare")
-    assert asked.body == (body or b"")
+    [requested] = neighbour.requests
+    assert (requested.method, requested.path) == (method, "/a%20b/c?x=1&x=%2F&bare")
+    assert requested.body == (body or b"")
 
 
 def test_credentials_and_headers_of_the_connection_stay_here(
@@ -72,8 +72,8 @@ def test_credentials_and_headers_of_the_connection_stay_here(
         "Cookie": "session=of-another-server-on-this-host",
     }
     assert space.client.get(f"{pod}/x", headers=headers).status == 200
-    [asked] = neighbour.asked
-    sent = {name.lower() for name in asked.headers}
+    [request] = neighbour.requests
+    sent = {name.lower() for name in request.headers}
     assert not sent & {
         "authorization",
         "x-hop",
@@ -82,17 +82,17 @@ def test_credentials_and_headers_of_the_connection_stay_here(
         "impersonate-group",
         "x-remote-user",
     }
-    assert asked.headers["X-Own"] == "stays"
-    assert asked.headers["X-Forwarded-For"] == "127.0.0.1"
-    assert asked.headers["X-Forwarded-Uri"].endswith("/proxy/x")
+    assert request.headers["X-Own"] == "stays"
+    assert request.headers["X-Forwarded-For"] == "127.0.0.1"
+    assert request.headers["X-Forwarded-Uri"].endswith("/proxy/x")
 
 
 def test_an_answer_is_shown_in_a_sandbox_whatever_it_says_of_itself(
     space: Space, neighbour: Neighbour, pod: str
 ) -> None:
     own = "sandbox allow-scripts allow-same-origin"
-    said = {"Content-Security-Policy": own, "X-Content-Type-Options": "sniff"}
-    neighbour.answer = lambda asked: Says(headers=said)
+    value = {"Content-Security-Policy": own, "X-Content-Type-Options": "sniff"}
+    neighbour.answer = lambda item: Reply(headers=value)
     headers = space.client.get(f"{pod}/x").headers
     assert headers.get_all("Content-Security-Policy") == ["sandbox", own]
     assert headers.get_all("X-Content-Type-Options") == ["nosniff"]
@@ -111,7 +111,7 @@ def test_an_answer_is_shown_in_a_sandbox_whatever_it_says_of_itself(
 def test_headers_that_act_on_the_whole_origin_are_not_returned(
     space: Space, neighbour: Neighbour, pod: str, name: str
 ) -> None:
-    neighbour.answer = lambda asked: Says(401, headers={name: "x", "X-Own": "1"})
+    neighbour.answer = lambda item: Reply(401, headers={name: "x", "X-Own": "1"})
     answer = space.client.get(f"{pod}/x")
     assert (answer.status, answer.headers[name], answer.headers["X-Own"]) == (401, None, "1")
 
@@ -125,11 +125,11 @@ def test_the_script_of_a_service_worker_is_refused(
     answer = space.client.get(f"{pod}/worker.js", headers=header)
     assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
     assert answer.message == "service workers of other servers are not passed on"
-    assert neighbour.asked == []
+    assert neighbour.requests == []
 
 
 @pytest.mark.parametrize(
-    ("location", "shown"),
+    ("location", "expected"),
     [
         ("/login?to=1", "{proxy}/login?to=1"),
         ("next/", "{proxy}/a/next/"),
@@ -139,13 +139,13 @@ def test_the_script_of_a_service_worker_is_refused(
     ],
 )
 def test_redirects_lead_through_the_proxy_and_are_not_followed(
-    space: Space, neighbour: Neighbour, pod: str, location: str, shown: str
+    space: Space, neighbour: Neighbour, pod: str, location: str, expected: str
 ) -> None:
-    said = location.format(port=neighbour.port)
-    neighbour.answer = lambda asked: Says(302, {"Location": said})
+    text = location.format(port=neighbour.port)
+    neighbour.answer = lambda item: Reply(302, {"Location": text})
     answer = space.client.get(f"{pod}/a/b")
-    assert (answer.status, answer.headers["Location"]) == (302, shown.format(proxy=pod))
-    assert len(neighbour.asked) == 1
+    assert (answer.status, answer.headers["Location"]) == (302, expected.format(proxy=pod))
+    assert len(neighbour.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_a_redirect_does_not_lead_from_the_proxy_to_other_paths_of_this_server(
 ) -> None:
     host = urlsplit(space.server.address).netloc
     server_port = host.partition(":")[2]
-    said = location.format(host=host, port=neighbour.port, proxy=pod, server_port=server_port)
-    neighbour.answer = lambda asked: Says(302, {"Location": said})
+    text = location.format(host=host, port=neighbour.port, proxy=pod, server_port=server_port)
+    neighbour.answer = lambda item: Reply(302, {"Location": text})
     answer = space.client.get(f"{pod}/a/b")
     assert (answer.status, answer.headers["Location"]) == (302, None)
 
@@ -179,7 +179,7 @@ def test_a_redirect_does_not_lead_from_the_proxy_to_other_paths_of_this_server(
 def test_a_page_that_knows_its_address_can_redirect_below_it(
     space: Space, neighbour: Neighbour, pod: str
 ) -> None:
-    neighbour.answer = lambda asked: Says(302, {"Location": f"{space.server.address}{pod}/login"})
+    neighbour.answer = lambda item: Reply(302, {"Location": f"{space.server.address}{pod}/login"})
     assert space.client.get(f"{pod}/a").headers["Location"] == f"{pod}/login"
 
 
@@ -187,17 +187,17 @@ def test_the_root_is_asked_for_with_a_slash(space: Space, neighbour: Neighbour, 
     answer = space.client.get(pod, x="1")
     assert (answer.status, answer.headers["Location"]) == (301, f"{pod}/?x=1")
     assert space.client.get(f"{pod}/").raw == b"hello"
-    assert [asked.path for asked in neighbour.asked] == ["/"]
+    assert [request.path for request in neighbour.requests] == ["/"]
 
 
 def test_steps_up_do_not_leave_the_root(space: Space, neighbour: Neighbour, pod: str) -> None:
     space.client.get(f"{pod}/a/../../../etc/passwd")
-    assert neighbour.asked[0].path == "/etc/passwd"
+    assert neighbour.requests[0].path == "/etc/passwd"
 
 
 def test_an_answer_comes_while_it_is_made(space: Space, neighbour: Neighbour, pod: str) -> None:
     more = threading.Event()
-    neighbour.answer = lambda asked: Says(pieces=[(None, b"one"), (more, b"two")])
+    neighbour.answer = lambda item: Reply(pieces=[(None, b"one"), (more, b"two")])
     connection = space.client.connect()
     connection.request("GET", f"{pod}/x", headers=space.client.head_of())
     response = connection.getresponse()
@@ -209,14 +209,14 @@ def test_an_answer_comes_while_it_is_made(space: Space, neighbour: Neighbour, po
 
 def test_a_large_answer_is_passed_on_whole(space: Space, neighbour: Neighbour, pod: str) -> None:
     large = bytes(range(256)) * 40_000
-    neighbour.answer = lambda asked: Says(body=large)
+    neighbour.answer = lambda item: Reply(body=large)
     assert space.client.get(f"{pod}/x").raw == large
 
 
 def test_an_answer_that_is_cut_off_does_not_look_whole(
     space: Space, neighbour: Neighbour, pod: str
 ) -> None:
-    neighbour.answer = lambda asked: Says(pieces=[(None, b"half")], cut_off=True)
+    neighbour.answer = lambda item: Reply(pieces=[(None, b"half")], cut_off=True)
     with pytest.raises((http.client.IncompleteRead, OSError, http.client.HTTPException)):
         space.client.get(f"{pod}/x")
 
@@ -224,22 +224,22 @@ def test_an_answer_that_is_cut_off_does_not_look_whole(
 def test_a_client_that_leaves_ends_the_conversation(
     space: Space, neighbour: Neighbour, pod: str
 ) -> None:
-    def endless(asked: Asked) -> Says:
-        return Says(pieces=[(None, b"x" * 1000)] * 1_000_000)
+    def endless(request: ReceivedRequest) -> Reply:
+        return Reply(pieces=[(None, b"x" * 1000)] * 1_000_000)
 
     neighbour.answer = endless
     connection = space.client.connect()
     connection.request("GET", f"{pod}/x", headers=space.client.head_of())
     assert connection.getresponse().read(1000)
     connection.close()
-    assert neighbour.left.wait(20)
+    assert neighbour.disconnected.wait(20)
 
 
 @pytest.mark.parametrize("status", [101, 600, 999])
 def test_a_status_that_is_no_answer_is_not_passed_on(
     space: Space, neighbour: Neighbour, pod: str, status: int
 ) -> None:
-    neighbour.answer = lambda asked: Says(status, {"Upgrade": "x", "Connection": "Upgrade"})
+    neighbour.answer = lambda item: Reply(status, {"Upgrade": "x", "Connection": "Upgrade"})
     answer = space.client.get(f"{pod}/x")
     assert (answer.status, answer.body["reason"]) == (503, "ServiceUnavailable")
 
@@ -247,12 +247,12 @@ def test_a_status_that_is_no_answer_is_not_passed_on(
 def test_a_head_has_no_body(space: Space, neighbour: Neighbour, pod: str) -> None:
     answer = space.client.request("HEAD", f"{pod}/x")
     assert (answer.status, answer.headers["Content-Length"], answer.raw) == (200, "5", b"")
-    assert neighbour.asked[0].method == "HEAD"
+    assert neighbour.requests[0].method == "HEAD"
 
 
 def test_options_are_passed_on(space: Space, neighbour: Neighbour, pod: str) -> None:
     assert space.client.request("OPTIONS", f"{pod}/x").status == 200
-    assert neighbour.asked[0].method == "OPTIONS"
+    assert neighbour.requests[0].method == "OPTIONS"
 
 
 def test_nobody_there(space: Space, neighbour: Neighbour, pod: str) -> None:
@@ -268,55 +268,55 @@ def test_nobody_there(space: Space, neighbour: Neighbour, pod: str) -> None:
 def test_a_body_of_any_size_is_passed_on(space: Space, neighbour: Neighbour, pod: str) -> None:
     large = b"x" * (3 * 1024 * 1024 + 1)
     assert space.client.post(f"{pod}/x", large).status == 200
-    assert neighbour.asked[0].body == large
+    assert neighbour.requests[0].body == large
 
 
 @pytest.fixture
 def service(space: Space) -> Iterator[Neighbour]:
-    """What answers behind the service `s`, whose port 80 is named `web`."""
+    """The server behind the service `s`, whose port 80 is named `web`."""
     address = own_address()  # endpoints may not hold loopback addresses
     if not address:
         pytest.skip("this machine has no address but loopback")
     running = Neighbour(address=address)
     run_pod(space, "p", ip=address)
-    space.things("services").create("s", spec={"ports": [{"name": "web", "port": 80}]})
+    space.collection("services").create("s", spec={"ports": [{"name": "web", "port": 80}]})
     target = {"kind": "Pod", "namespace": space.name, "name": "p"}
     subset = {
         "addresses": [{"ip": address, "targetRef": target}],
         "ports": [{"name": "web", "port": running.port}],
     }
-    space.things("endpoints").create("s", subsets=[subset])
+    space.collection("endpoints").create("s", subsets=[subset])
     yield running
     running.close()
 
 
 @pytest.mark.parametrize("name", ["s:web", "s:80", "http:s:web"])
 def test_a_service_leads_to_a_pod_behind_it(space: Space, service: Neighbour, name: str) -> None:
-    services = space.things("services")
+    services = space.collection("services")
     assert services.client.get(f"{services.item(name, 'proxy')}/x").raw == b"hello"
-    assert service.asked[0].path == "/x"
+    assert service.requests[0].path == "/x"
 
 
 def test_endpoints_that_are_not_a_pods_address_are_not_reached(
     space: Space, service: Neighbour
 ) -> None:
-    space.client.delete(space.things("pods").item("p"), {"gracePeriodSeconds": 0})
-    services = space.things("services")
+    space.client.delete(space.collection("pods").item("p"), {"gracePeriodSeconds": 0})
+    services = space.collection("services")
     answer = services.client.get(f"{services.item('s:web', 'proxy')}/x")
-    assert (answer.status, service.asked) == (503, [])
+    assert (answer.status, service.requests) == (503, [])
 
 
 @pytest.fixture
 def hooked(space: Space, tmp_path: Path) -> Iterator[Hooked]:
     server = WebhookServer(tmp_path)
-    made = Hooked(space, server)
-    yield made
-    made.remove()
+    hooked = Hooked(space, server)
+    yield hooked
+    hooked.remove()
     server.close()
 
 
 @pytest.mark.parametrize(
-    ("asked", "given", "reached"),
+    ("requested", "given", "reached"),
     [
         ("/secret", "/public/a b", "/public/a%20b"),
         ("/secret/", "public", "/public/"),
@@ -324,10 +324,10 @@ def hooked(space: Space, tmp_path: Path) -> Iterator[Hooked]:
     ],
 )
 def test_a_webhook_may_lead_a_request_to_another_path(
-    hooked: Hooked, neighbour: Neighbour, pod: str, asked: str, given: str, reached: str
+    hooked: Hooked, neighbour: Neighbour, pod: str, requested: str, given: str, reached: str
 ) -> None:
     change = patching({"op": "add", "path": "/path", "value": given})
     hooked.mutate(change, operations=["CONNECT"], resources=["pods/proxy"])
-    answer = hooked.space.client.get(f"{pod}{asked}")
+    answer = hooked.space.client.get(f"{pod}{requested}")
     assert answer.status == 200, answer.text
-    assert [one.path for one in neighbour.asked] == [reached]
+    assert [request.path for request in neighbour.requests] == [reached]

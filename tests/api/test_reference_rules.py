@@ -1,4 +1,4 @@
-"""Details that the reference's own suites look for, in both dialects."""
+"""Details that the reference's test suites check, in both dialects."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from support.client import Answer, Client
+from support.namespaces import Space
 from support.process import FreshServer, ServerProcess
-from support.things import Space
 
 from fairlead.codec.protobuf_wire import BYTES, delimited, key
 
@@ -98,10 +98,10 @@ def test_owned_fields_are_written_in_order(space: Space) -> None:
 
 def test_metadata_is_shown_in_its_order(space: Space) -> None:
     metadata = {"finalizers": ["example.com/x"], "annotations": {"a": "b"}, "selfLink": "/x"}
-    made = space.config_maps.create("a", labels={"c": "d"}, metadata=metadata)
-    shown = [name for name in made["metadata"] if name != "resourceVersion"]
+    config_map = space.config_maps.create("a", labels={"c": "d"}, metadata=metadata)
+    rows = [name for name in config_map["metadata"] if name != "resourceVersion"]
     expected = "name namespace uid creationTimestamp labels annotations finalizers managedFields"
-    assert shown == expected.split()
+    assert rows == expected.split()
 
 
 def test_a_self_link_is_dropped_wherever_it_comes_from(space: Space) -> None:
@@ -139,9 +139,9 @@ def test_a_self_link_is_dropped_wherever_it_comes_from(space: Space) -> None:
 def test_a_strategic_merge_says_what_cannot_become_what(
     space: Space, patch: dict[str, Any], why: str
 ) -> None:
-    things = space.things("deployments", "apps")
-    assert things.client.post(things.path, deployment()).status == 201
-    answer = things.client.patch(things.item("d"), patch, kind=STRATEGIC)
+    collection = space.collection("deployments", "apps")
+    assert collection.client.post(collection.path, deployment()).status == 201
+    answer = collection.client.patch(collection.item("d"), patch, kind=STRATEGIC)
     assert answer.status == 422
     assert why in answer.message
 
@@ -174,18 +174,18 @@ def test_a_strategic_merge_says_what_cannot_become_what(
 def test_a_refused_patch_is_shown_in_the_order_of_the_type(
     space: Space, kind: str, patch: Any, order: list[str]
 ) -> None:
-    things = space.things("services")
+    collection = space.collection("services")
     port = {"port": 80, "name": "a"}
     body = {"metadata": {"name": "s"}, "spec": {"selector": {"b": "2", "a": "1"}, "ports": [port]}}
-    assert things.client.post(things.path, body).status == 201
-    answer = things.client.patch(things.item("s"), patch, kind=kind)
+    assert collection.client.post(collection.path, body).status == 201
+    answer = collection.client.patch(collection.item("s"), patch, kind=kind)
     assert answer.status == 422, answer.text
     quoted = json.loads(answer.message.partition("Invalid value: ")[2].rpartition(": json")[0])
     assert [part for part in order if part not in quoted] == []
 
 
 def test_kinds_inside_a_refused_patch_begin_with_their_type(space: Space) -> None:
-    things = space.things("statefulsets", "apps")
+    collection = space.collection("statefulsets", "apps")
     body = deployment("s")
     body["spec"]["serviceName"] = "s"
     mount = {"name": "v", "mountPath": "/v"}
@@ -199,8 +199,8 @@ def test_kinds_inside_a_refused_patch_begin_with_their_type(space: Space) -> Non
             },
         }
     ]
-    assert things.client.post(things.path, body).status == 201
-    refused = things.client.patch(things.item("s"), {"metadata": {"labels": 5}}, kind=MERGE)
+    assert collection.client.post(collection.path, body).status == 201
+    refused = collection.client.patch(collection.item("s"), {"metadata": {"labels": 5}}, kind=MERGE)
     assert refused.status == 422
     wanted = r"[{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":"
     assert rf"\"volumeClaimTemplates\":{wanted}" in refused.message
@@ -217,9 +217,9 @@ def test_kinds_inside_a_refused_patch_begin_with_their_type(space: Space) -> Non
 def test_a_patch_may_not_take_away_the_version_of_what_is_only_changed_with_it(
     space: Space, kind: str, patch: Any
 ) -> None:
-    things = space.things("leases", "coordination.@")
-    things.create("a")
-    answer = things.client.patch(things.item("a"), patch, kind=kind)
+    collection = space.collection("leases", "coordination.@")
+    collection.create("a")
+    answer = collection.client.patch(collection.item("a"), patch, kind=kind)
     assert answer.status == 422
     assert answer.causes == [
         (
@@ -229,7 +229,7 @@ def test_a_patch_may_not_take_away_the_version_of_what_is_only_changed_with_it(
         )
     ]
     space.config_maps.create("a")
-    assert things.client.patch(space.config_maps.item("a"), patch, kind=kind).status == 200
+    assert collection.client.patch(space.config_maps.item("a"), patch, kind=kind).status == 200
 
 
 def test_an_apply_refuses_repeated_values_of_a_set_inside_an_atomic_list(space: Space) -> None:
@@ -254,7 +254,7 @@ def test_an_apply_refuses_repeated_values_of_a_set_inside_an_atomic_list(space: 
         in refused.message
     )
     rule["nonResourceURLs"].pop()
-    space.left.append(lambda: space.client.delete(path))
+    space.cleanups.append(lambda: space.client.delete(path))
     assert space.client.patch(path, config, kind=APPLY, fieldManager="m").status == 201
 
 
@@ -270,16 +270,16 @@ def test_new_finalizers_of_what_is_being_deleted_are_told_once(space: Space) -> 
 
 
 def test_a_strategic_merge_knows_integers_by_their_value(space: Space) -> None:
-    things = space.things("deployments", "apps")
-    assert things.client.post(things.path, deployment()).status == 201
+    collection = space.collection("deployments", "apps")
+    assert collection.client.post(collection.path, deployment()).status == 201
     surge = {"rollingUpdate": {"maxSurge": 3.0}}
     patch = {"spec": {"minReadySeconds": 1e2, "strategy": surge}}
-    answer = things.client.patch(things.item("d"), patch, kind=STRATEGIC)
+    answer = collection.client.patch(collection.item("d"), patch, kind=STRATEGIC)
     assert answer.status == 200, answer.text
     spec = answer.body["spec"]
     assert (spec["minReadySeconds"], spec["strategy"]["rollingUpdate"]["maxSurge"]) == (100, 3)
-    refused = things.client.patch(
-        things.item("d"), {"spec": {"minReadySeconds": 3.5, "paused": 2.0}}, kind=STRATEGIC
+    refused = collection.client.patch(
+        collection.item("d"), {"spec": {"minReadySeconds": 3.5, "paused": 2.0}}, kind=STRATEGIC
     )
     assert refused.status == 422
     assert '"map[spec:map[minReadySeconds:3.5 paused:2]]": ' in refused.message
@@ -307,28 +307,28 @@ def test_a_strategic_merge_knows_integers_by_their_value(space: Space) -> None:
 def test_a_wrong_type_is_named_as_the_field_has_it(
     space: Space, spec: dict[str, Any], place: str
 ) -> None:
-    pods = space.things("pods")
+    pods = space.collection("pods")
     answer = pods.client.post(pods.path, {"metadata": {"name": "a"}, "spec": spec})
     assert answer.status == 400
     assert answer.message.endswith(f"cannot unmarshal number into Go struct field {place}")
 
 
 def test_empty_labels_are_told_from_none_in_a_selector(space: Space) -> None:
-    things = space.things("deployments", "apps")
+    collection = space.collection("deployments", "apps")
     shown_selectors: list[tuple[dict[str, Any], str]] = [
         ({}, "MatchLabels:map[string]string(nil)"),
         ({"matchLabels": {}}, "MatchLabels:map[string]string{}"),
     ]
-    for selector, shown in shown_selectors:
+    for selector, output in shown_selectors:
         body = deployment()
         body["spec"]["selector"] = selector
-        answer = things.client.post(things.path, body)
+        answer = collection.client.post(collection.path, body)
         assert answer.status == 422
-        assert shown in answer.message
+        assert output in answer.message
 
 
 def test_an_empty_quantity_is_400(space: Space) -> None:
-    pods = space.things("pods")
+    pods = space.collection("pods")
     container = {"name": "c", "image": "i", "resources": {"limits": {"cpu": ""}}}
     body = {"metadata": {"name": "a"}, "spec": {"containers": [container]}}
     answer = pods.client.post(pods.path, body)
@@ -350,8 +350,8 @@ def test_a_patch_that_breaks_the_type_is_shown_by_what_it_made(
     answer = space.client.patch(space.config_maps.item("a"), patch, kind=kind)
     assert answer.status == 422
     assert [cause[0] for cause in answer.causes] == ["patch"]
-    shown = r"{\"apiVersion\":\"v1\",\"data\":{\"b\":1,\"c\":\"2\"},\"kind\":\"ConfigMap\","
-    assert shown in answer.message
+    text = r"{\"apiVersion\":\"v1\",\"data\":{\"b\":1,\"c\":\"2\"},\"kind\":\"ConfigMap\","
+    assert text in answer.message
 
 
 @pytest.mark.parametrize("levels", [300, 900])
@@ -414,8 +414,8 @@ def test_a_patch_that_takes_the_version_away_leaves_no_name(space: Space) -> Non
         answer = space.client.patch(path, patch, kind=kind)
         assert (answer.status, answer.message) == (400, why)
     assert space.client.patch(path, {"kind": None}).status == 200
-    kept = space.client.patch(path, {"apiVersion": None}, kind=STRATEGIC)
-    assert kept.status == 200
+    response = space.client.patch(path, {"apiVersion": None}, kind=STRATEGIC)
+    assert response.status == 200
 
 
 def test_repeated_keys_in_yaml_are_one_strict_error(space: Space) -> None:
@@ -424,16 +424,16 @@ def test_repeated_keys_in_yaml_are_one_strict_error(space: Space) -> None:
     path = space.config_maps.path
     answer = space.client.post(path, body, headers=headers, fieldValidation="Strict")
     lines = 'line 3: key "name" already set in map\n  line 6: key "k" already set in map'
-    found = f'yaml: unmarshal errors:\n  {lines}, unknown field "bogus"'
-    assert (answer.status, answer.message.partition("strict decoding error: ")[2]) == (400, found)
+    text = f'yaml: unmarshal errors:\n  {lines}, unknown field "bogus"'
+    assert (answer.status, answer.message.partition("strict decoding error: ")[2]) == (400, text)
     answer = space.client.post(path, body, headers=headers)
     assert answer.status == 201
     assert answer.warnings[0] == '299 - "line 3: key \\"name\\" already set in map"'
 
 
 def test_conflicts_about_a_scale_are_told_in_its_version(space: Space) -> None:
-    things = space.things("deployments", "apps")
-    assert things.client.post(things.path, deployment(), fieldManager="maker").status == 201
+    collection = space.collection("deployments", "apps")
+    assert collection.client.post(collection.path, deployment(), fieldManager="maker").status == 201
 
     def apply(version: str) -> Any:
         config = {
@@ -442,8 +442,8 @@ def test_conflicts_about_a_scale_are_told_in_its_version(space: Space) -> None:
             "metadata": {"name": "d", "namespace": space.name},
             "spec": {"replicas": 5},
         }
-        path = things.item("d", "scale")
-        return things.client.patch(path, config, kind=APPLY, fieldManager="other")
+        path = collection.item("d", "scale")
+        return collection.client.patch(path, config, kind=APPLY, fieldManager="other")
 
     conflict = apply("autoscaling/v1")
     assert conflict.status == 409
@@ -457,15 +457,15 @@ def test_conflicts_about_a_scale_are_told_in_its_version(space: Space) -> None:
 
 
 class Scaled:
-    """A deployment whose number of replicas nobody owns, and writes to its scale."""
+    """A deployment whose number of replicas has no owner, and writes to its scale."""
 
     def __init__(self, space: Space) -> None:
-        self.things = space.things("deployments", "apps")
+        self.collection = space.collection("deployments", "apps")
         self.namespace = space.name
         config = {"apiVersion": "apps/v1", "kind": "Deployment", **deployment()}
         config["spec"].pop("replicas", None)
-        path = self.things.item("d")
-        answer = self.things.client.patch(path, config, kind=APPLY, fieldManager="maker")
+        path = self.collection.item("d")
+        answer = self.collection.client.patch(path, config, kind=APPLY, fieldManager="maker")
         assert answer.status == 201, answer.text
 
     def apply(self, replicas: int, **query: str) -> Answer:
@@ -475,18 +475,19 @@ class Scaled:
             "metadata": {"name": "d", "namespace": self.namespace},
             "spec": {"replicas": replicas},
         }
-        path, query = self.things.item("d", "scale"), {"fieldManager": "applier", **query}
-        return self.things.client.patch(path, config, kind=APPLY, **query)
+        path, query = self.collection.item("d", "scale"), {"fieldManager": "applier", **query}
+        return self.collection.client.patch(path, config, kind=APPLY, **query)
 
     def update(self, replicas: int) -> Answer:
-        path, change = self.things.item("d", "scale"), {"spec": {"replicas": replicas}}
-        return self.things.client.patch(path, change, fieldManager="updater")
+        path, change = self.collection.item("d", "scale"), {"spec": {"replicas": replicas}}
+        return self.collection.client.patch(path, change, fieldManager="updater")
 
     def owners(self) -> list[tuple[str, str, bool]]:
-        """Of the number of replicas: their names and operations, and whether a time is told."""
+        """Return the owners of the number of replicas: names, operations, and whether they have a
+        time."""
         return [
             (entry["manager"], entry["operation"], "time" in entry)
-            for entry in self.things.read("d")["metadata"]["managedFields"]
+            for entry in self.collection.read("d")["metadata"]["managedFields"]
             if "f:replicas" in entry["fieldsV1"].get("f:spec", {})
         ]
 
@@ -533,8 +534,8 @@ def test_owners_of_versions_that_are_not_served_are_dropped(space: Space) -> Non
 
 
 def test_extras_of_a_user_may_be_null(space: Space) -> None:
-    asked = {"verb": "get", "resource": "pods"}
-    body = {"spec": {"user": "u", "extra": {"k": None}, "resourceAttributes": asked}}
+    value = {"verb": "get", "resource": "pods"}
+    body = {"spec": {"user": "u", "extra": {"k": None}, "resourceAttributes": value}}
     answer = space.client.post(f"{space.base('authorization.@')}/subjectaccessreviews", body)
     assert answer.status == 201, answer.text
     assert answer.body["spec"]["extra"] == {"k": None}
@@ -551,7 +552,7 @@ def test_reviews_have_no_table(space: Space) -> None:
 
 
 def test_jobs_are_selected_by_what_succeeded_only(space: Space) -> None:
-    jobs = space.things("jobs", "batch")
+    jobs = space.collection("jobs", "batch")
     assert jobs.list(fieldSelector="status.successful=1").status == 200
     answer = jobs.list(fieldSelector="spec.parallelism=5")
     assert (answer.status, answer.message) == (
@@ -664,14 +665,14 @@ def test_annotations_that_once_were_init_containers_are_not_kept(space: Space) -
     ]
     spec = {"containers": [{"name": "c", "image": "i"}]}
     metadata = {"annotations": {**dict.fromkeys(names, "[]"), "kept": "x"}}
-    pod = space.things("pods").client.post(
-        space.things("pods").path,
+    pod = space.collection("pods").client.post(
+        space.collection("pods").path,
         {"metadata": {"name": "p", **metadata}, "spec": spec},
         dryRun="All",
     )
     assert pod.body["metadata"]["annotations"] == {"kept": "x"}
     template = {"metadata": {"annotations": dict.fromkeys(names, "[]")}, "spec": spec}
-    templates = space.things("podtemplates")
+    templates = space.collection("podtemplates")
     answer = templates.client.post(
         templates.path, {"metadata": {"name": "t"}, "template": template}, dryRun="All"
     )
@@ -679,11 +680,11 @@ def test_annotations_that_once_were_init_containers_are_not_kept(space: Space) -
 
 
 def test_the_uid_in_a_scale_is_a_precondition(space: Space) -> None:
-    deployments = space.things("deployments", "apps")
+    deployments = space.collection("deployments", "apps")
     body = deployment()
-    made = deployments.create(body["metadata"]["name"], spec=body["spec"] | {"replicas": 0})
+    created = deployments.create(body["metadata"]["name"], spec=body["spec"] | {"replicas": 0})
     path = f"{deployments.path}/d/scale"
-    uid = made["metadata"]["uid"]
+    uid = created["metadata"]["uid"]
     failed = f"Precondition failed: UID in precondition: u, UID in object meta: {uid}"
     scale = {"metadata": {"name": "d", "uid": "u"}, "spec": {"replicas": -1}}
     answer = deployments.client.put(path, scale)
@@ -708,16 +709,16 @@ def owned_by(answer: Answer, manager: str) -> dict[str, Any]:
 
 
 def test_labels_that_a_status_cannot_write_are_not_owned_by_it(space: Space) -> None:
-    things = space.things("deployments", "apps")
-    things.client.post(things.path, deployment())
+    collection = space.collection("deployments", "apps")
+    collection.client.post(collection.path, deployment())
     stated = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "d", "labels": {"x": "y"}, "annotations": {"x": "y"}},
         "status": {"observedGeneration": 1},
     }
-    path = things.item("d") + "/status"
-    answer = things.client.patch(path, stated, kind=APPLY, fieldManager="s", force="true")
+    path = collection.item("d") + "/status"
+    answer = collection.client.patch(path, stated, kind=APPLY, fieldManager="s", force="true")
     assert owned_by(answer, "s") == {
         "f:metadata": {"f:annotations": {"f:x": {}}},
         "f:status": {"f:observedGeneration": {}},
@@ -728,10 +729,10 @@ def test_metadata_that_a_status_cannot_write_is_not_owned_by_it(space: Space) ->
     things = space.everywhere("volumeattachments", "storage.@")
     spec = {"attacher": "a", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
     name = f"a-{space.name}"
-    made = things.client.post(things.path, {"metadata": {"name": name}, "spec": spec}).body
-    made["metadata"]["labels"] = {"x": "y"}
-    made["status"] = {"attached": True}
-    answer = things.client.put(things.item(name) + "/status", made, fieldManager="s")
+    document = things.client.post(things.path, {"metadata": {"name": name}, "spec": spec}).body
+    document["metadata"]["labels"] = {"x": "y"}
+    document["status"] = {"attached": True}
+    answer = things.client.put(things.item(name) + "/status", document, fieldManager="s")
     assert owned_by(answer, "s") == {"f:status": {"f:attached": {}}}
     things.remove(name)
 
@@ -789,22 +790,22 @@ def test_owners_that_a_client_writes_have_to_be_in_order(
 def test_metadata_of_every_new_object_is_checked(
     space: Space, group: str, plural: str, more: dict[str, Any]
 ) -> None:
-    things = space.things(plural, group)
+    collection = space.collection(plural, group)
     if "involvedObject" in more:
         more = {"involvedObject": {"namespace": space.name}}
     wrong = {"labels": {"a b": "c"}, "annotations": {"a b": "c"}, "ownerReferences": [{}]}
-    answer = things.client.post(things.path, {"metadata": {"name": "a", **wrong}, **more})
+    answer = collection.client.post(collection.path, {"metadata": {"name": "a", **wrong}, **more})
     assert answer.status == 422
     fields = ["annotations", "labels", *(f"ownerReferences.{n}" for n in OWNER_FIELDS)]
     assert sorted({field for field, _, _ in answer.causes}) == [f"metadata.{n}" for n in fields]
 
 
 def test_finalizers_of_leases_and_runtime_classes_need_no_domain(space: Space) -> None:
-    leases = space.things("leases", "coordination.@")
+    leases = space.collection("leases", "coordination.@")
     classes = space.everywhere("runtimeclasses", "node.@")
     body = {"metadata": {"name": "a", "finalizers": ["x"]}, "handler": "h"}
-    for things in (leases, classes):
-        assert things.client.post(things.path, body, dryRun="All").status == 201
+    for item in (leases, classes):
+        assert item.client.post(item.path, body, dryRun="All").status == 201
 
 
 def test_a_name_that_is_taken_is_told_with_the_prefix_that_came_with_it(space: Space) -> None:
@@ -820,7 +821,7 @@ def test_a_name_that_is_taken_is_told_with_the_prefix_that_came_with_it(space: S
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "found"),
+    ("given", "code", "expected"),
     [
         ([], 201, ""),
         ([97, None, 255], 201, "YQD/"),
@@ -830,27 +831,27 @@ def test_a_name_that_is_taken_is_told_with_the_prefix_that_came_with_it(space: S
     ],
 )
 def test_bytes_may_be_a_list_of_numbers(
-    space: Space, given: list[Any], code: int, found: str
+    space: Space, given: list[Any], code: int, expected: str
 ) -> None:
     body = {"metadata": {"name": "a"}, "data": {"k": given}}
     answer = space.client.post(space.secrets.path, body)
     assert answer.status == code
     if code == 201:
-        assert answer.body["data"] == {"k": found}
+        assert answer.body["data"] == {"k": expected}
     else:
-        assert f"cannot unmarshal {found} into Go struct field Secret.data of type uint8" in (
+        assert f"cannot unmarshal {expected} into Go struct field Secret.data of type uint8" in (
             answer.message
         )
 
 
 def test_what_a_maker_says_of_the_deletion_of_a_new_object_is_not_owned(space: Space) -> None:
     metadata = {"name": "a", "deletionTimestamp": "2020-01-01T00:00:00Z"}
-    made = space.client.post(
+    created = space.client.post(
         space.secrets.path,
         {"metadata": {**metadata, "deletionGracePeriodSeconds": 5}, "data": {"k": ""}},
     ).body["metadata"]
-    assert "deletionTimestamp" not in made
-    assert made["managedFields"][0]["fieldsV1"].keys() == {"f:data", "f:type"}
+    assert "deletionTimestamp" not in created
+    assert created["managedFields"][0]["fieldsV1"].keys() == {"f:data", "f:type"}
 
 
 @pytest.mark.parametrize(
@@ -863,52 +864,52 @@ def test_what_a_maker_says_of_the_deletion_of_a_new_object_is_not_owned(space: S
 def test_a_quantity_that_cannot_be_read_is_told_before_wrong_types(
     space: Space, spec: dict[str, Any], why: str
 ) -> None:
-    path = space.things("persistentvolumeclaims").path
+    path = space.collection("persistentvolumeclaims").path
     answer = space.client.post(path, {"metadata": {"name": "a"}, "spec": spec})
     assert answer.status == 400
     assert why in answer.message
 
 
 def test_a_replication_controller_warns_of_its_former_template(space: Space) -> None:
-    things = space.things("replicationcontrollers")
+    collection = space.collection("replicationcontrollers")
     template = deployment()["spec"]["template"]
     template["spec"]["imagePullSecrets"] = [{}]
     body = {"metadata": {"name": "a"}, "spec": {"replicas": 0, "template": template}}
-    made = things.client.post(things.path, body)
+    created = collection.client.post(collection.path, body)
     field = r"template.spec.imagePullSecrets[0].name: invalid empty name \"\""
-    assert made.warnings == [f'299 - "{field}"']
+    assert created.warnings == [f'299 - "{field}"']
     named = {"spec": {"template": {"spec": {"imagePullSecrets": None}}}}
-    assert things.patch("a", named).warnings == [f'299 - "spec.{field}"']
+    assert collection.patch("a", named).warnings == [f'299 - "spec.{field}"']
 
 
 def test_clients_of_autoscaling_v1_get_no_defaults_for_behaviour(space: Space) -> None:
-    things = space.things("horizontalpodautoscalers", "autoscaling")
+    collection = space.collection("horizontalpodautoscalers", "autoscaling")
     rules = {"Policies": [{"Type": "Pods", "Value": 1, "PeriodSeconds": 5}]}
     name = f"autoscaling.alpha.{space.dialect.label_domain}/behavior"
     body = {
         "metadata": {"name": "a", "annotations": {name: json.dumps({"ScaleUp": rules})}},
         "spec": {"scaleTargetRef": {"kind": "K", "name": "n"}, "maxReplicas": 2},
     }
-    assert things.client.post(things.path, body).status == 201
-    newer = space.things("horizontalpodautoscalers", "autoscaling", "v2").read("a")
+    assert collection.client.post(collection.path, body).status == 201
+    newer = space.collection("horizontalpodautoscalers", "autoscaling", "v2").read("a")
     assert newer["spec"]["behavior"].keys() == {"scaleUp"}
 
 
 def test_the_data_of_a_revision_has_one_owner(space: Space) -> None:
-    things = space.things("controllerrevisions", "apps")
+    collection = space.collection("controllerrevisions", "apps")
     body = {"metadata": {"name": "a"}, "revision": 1, "data": {"spec": {"k": [1, {"l": 2}]}}}
-    made = things.client.post(things.path, body).body
-    owned = made["metadata"]["managedFields"][0]["fieldsV1"]
+    document = collection.client.post(collection.path, body).body
+    owned = document["metadata"]["managedFields"][0]["fieldsV1"]
     assert owned == {"f:data": {}, "f:revision": {}}
 
 
 def test_owners_stay_when_an_update_empties_a_map(space: Space) -> None:
-    things = space.things("podtemplates")
+    collection = space.collection("podtemplates")
     template = deployment()["spec"]["template"]
     body = {"metadata": {"name": "a"}, "template": template}
-    things.client.post(things.path, body, fieldManager="maker")
+    collection.client.post(collection.path, body, fieldManager="maker")
     emptied = {"metadata": {"labels": {}}, "spec": template["spec"]}
-    changed = things.client.put(things.item("a"), {**body, "template": emptied}).body
+    changed = collection.client.put(collection.item("a"), {**body, "template": emptied}).body
     assert "labels" not in changed["template"]["metadata"]
     (entry,) = changed["metadata"]["managedFields"]
     assert entry["manager"] == "maker"
@@ -932,9 +933,9 @@ def test_owners_stay_when_an_update_empties_a_map(space: Space) -> None:
 def test_kinds_of_versions_that_are_served_no_more_are_known(
     space: Space, version: str, kind: str, why: str
 ) -> None:
-    things = space.things("deployments", "apps")
+    collection = space.collection("deployments", "apps")
     body = {**deployment(), "apiVersion": version, "kind": kind}
-    answer = things.client.post(things.path, body)
+    answer = collection.client.post(collection.path, body)
     assert answer.status == 400
     assert why in answer.message
 
@@ -959,15 +960,15 @@ def test_an_apply_of_another_version_is_told_before_another_kind(space: Space) -
 def test_an_eviction_with_a_wrong_propagation_policy_is_invalid(
     space: Space, options: dict[str, Any], why: str
 ) -> None:
-    things = space.things("pods")
+    collection = space.collection("pods")
     body = {"metadata": {"name": "a"}, "deleteOptions": options}
-    missing = things.client.post(things.item("a") + "/eviction", body)
+    missing = collection.client.post(collection.item("a") + "/eviction", body)
     pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    assert things.client.post(things.path, pod).status == 201
-    answer = things.client.post(things.item("a") + "/eviction", body)
+    assert collection.client.post(collection.path, pod).status == 201
+    answer = collection.client.post(collection.item("a") + "/eviction", body)
     assert (missing.status, answer.status) == (404, 422)
     assert why in answer.message
-    assert things.get("a").status == 200
+    assert collection.get("a").status == 200
 
 
 def test_a_review_of_a_wrong_token_keeps_the_status_that_was_sent(space: Space) -> None:
@@ -983,15 +984,17 @@ def test_a_review_of_a_wrong_token_keeps_the_status_that_was_sent(space: Space) 
 
 
 def test_a_scale_with_the_uid_of_another_object_is_a_conflict(space: Space) -> None:
-    things = space.things("deployments", "apps")
-    things.client.post(things.path, deployment())
-    path = things.item("d") + "/scale"
+    collection = space.collection("deployments", "apps")
+    collection.client.post(collection.path, deployment())
+    path = collection.item("d") + "/scale"
     scale = {"metadata": {"name": "d", "uid": "other"}, "spec": {"replicas": 2}}
-    put, patched = things.client.put(path, scale), things.client.patch(path, scale)
-    assert [put.status, patched.status] == [409, 409]
-    assert put.message.startswith('Operation cannot be fulfilled on deployments.apps "d": Storage')
+    answer, patched = collection.client.put(path, scale), collection.client.patch(path, scale)
+    assert [answer.status, patched.status] == [409, 409]
+    assert answer.message.startswith(
+        'Operation cannot be fulfilled on deployments.apps "d": Storage'
+    )
     assert patched.message.startswith(
         'Operation cannot be fulfilled on deployments/scale.apps "d": Precondition failed: UID in'
         " precondition: other, UID in object meta: "
     )
-    assert things.read("d")["spec"]["replicas"] == 1
+    assert collection.read("d")["spec"]["replicas"] == 1

@@ -6,8 +6,8 @@ import http.client
 
 import pytest
 from support.client import Client
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 NO_METHOD = "the server does not allow this method on the requested resource"
 NO_RESOURCE = "the server could not find the requested resource"
@@ -74,7 +74,8 @@ def test_401_for_a_bad_token(any_server: ServerProcess) -> None:
 
 
 def test_nobody_reads_without_a_name(any_server: ServerProcess) -> None:
-    """Who brings no credentials is refused: as nobody, or as anonymous without rights."""
+    """Requests without credentials are refused: as unauthenticated, or as anonymous without
+    permissions."""
     answer = any_server.client(token=None).get("/api/v1/namespaces/default/secrets")
     assert (answer.status, answer.body["reason"]) in ((401, "Unauthorized"), (403, "Forbidden"))
 
@@ -98,7 +99,7 @@ def test_404_for_an_object(space: Space) -> None:
 
 
 def test_404_names_the_group(space: Space) -> None:
-    assert space.things("deployments", "apps").get("no").body == status(
+    assert space.collection("deployments", "apps").get("no").body == status(
         404,
         "NotFound",
         'deployments.apps "no" not found',
@@ -115,13 +116,13 @@ def test_404_names_the_group(space: Space) -> None:
     ],
 )
 def test_404_for_a_scale(space: Space, resource: str, group: str, named: str) -> None:
-    answer = space.client.get(space.things(resource, group).item("no", "scale"))
+    answer = space.client.get(space.collection(resource, group).item("no", "scale"))
     assert (answer.status, answer.message) == (404, f'{named} "no" not found')
 
 
 @pytest.mark.parametrize("what", ["exec", "attach", "portforward", "proxy", "proxy/a"])
 def test_400_for_a_connection_that_would_be_none(space: Space, what: str) -> None:
-    path = f"{space.things('pods').path}/no/{what}"
+    path = f"{space.collection('pods').path}/no/{what}"
     answer = space.client.request("POST", path, dryRun="All")
     assert (answer.status, answer.message) == (400, "dryRun is not supported")
 
@@ -342,9 +343,9 @@ def test_400_for_a_name_that_nothing_can_have(
     patch = {"Content-Type": "application/merge-patch+json"} if method == "PATCH" else None
     path = f"{space.config_maps.path}/{name}"
     answer = space.client.request(method, path, None if method == "GET" else {}, headers=patch)
-    shown = name.replace("%2E", ".").replace("%25", "%")
+    text = name.replace("%2E", ".").replace("%25", "%")
     assert answer.status == 400
-    assert answer.body["message"] == f'Name parameter invalid: "{shown}": {wrong}'
+    assert answer.body["message"] == f'Name parameter invalid: "{text}": {wrong}'
 
 
 def test_several_causes_stand_in_brackets(space: Space) -> None:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 from support.client import Answer
-from support.things import Space
+from support.namespaces import Space
 
 
 def accept(space: Space, *forms: str) -> dict[str, str]:
@@ -70,12 +70,14 @@ def test_yaml_keeps_text_that_looks_like_something_else(space: Space) -> None:
 
 
 def test_what_yaml_wrote_yaml_reads(space: Space) -> None:
-    made = space.config_maps.create("a", data={"k": "two\nlines\n", "l": "  edge ", "m": "é☃"})
+    config_map = space.config_maps.create(
+        "a", data={"k": "two\nlines\n", "l": "  edge ", "m": "é☃"}
+    )
     text = space.client.get(space.config_maps.item("a"), headers={"Accept": "application/yaml"}).raw
     answer = space.client.put(
         space.config_maps.item("a"), text, headers={"Content-Type": "application/yaml"}
     )
-    assert answer.body == made
+    assert answer.body == config_map
 
 
 def test_writes_are_answered_in_yaml_too(space: Space) -> None:
@@ -121,7 +123,7 @@ def test_broken_yaml_is_refused_with_its_line(space: Space) -> None:
 
 
 def test_what_a_yaml_alias_stands_for_is_not_shared(space: Space) -> None:
-    """The server adds labels to a job's template; those of the job itself stay as sent."""
+    """The server adds labels to a job's template; the labels of the job itself stay as sent."""
     text = """
 metadata:
   name: a
@@ -133,7 +135,7 @@ spec:
       restartPolicy: Never
       containers: [{name: c, image: i}]
 """
-    jobs = space.things("jobs", "batch")
+    jobs = space.collection("jobs", "batch")
     answer = space.client.post(jobs.path, text, headers={"Content-Type": "application/yaml"})
     assert answer.status == 201, answer.text
     assert answer.body["metadata"]["labels"] == {"app": "web"}
@@ -246,7 +248,7 @@ def test_created_objects_can_be_answered_as_tables(space: Space) -> None:
 
 
 def test_the_default_table_has_name_and_creation_time_as_specified(cluster: Space) -> None:
-    cluster.things("controllerrevisions", "apps")
+    cluster.collection("controllerrevisions", "apps")
     columns = cluster.client.get(
         cluster.everywhere("csinodes", "storage.@").path, headers=accept(cluster, "Table")
     ).body["columnDefinitions"]
@@ -278,8 +280,8 @@ def test_an_items_form_on_a_list_and_the_other_way_round_are_406(filled: Space) 
         "you requested PartialObjectMetadata, but the requested object is a list"
         " (*core.SecretList)",
     )
-    one = read(filled, "PartialObjectMetadataList", "application/json")
-    assert (one.status, one.message) == (
+    answer = read(filled, "PartialObjectMetadataList", "application/json")
+    assert (answer.status, answer.message) == (
         406,
         "you requested PartialObjectMetadataList, but the requested object is not a list"
         " (*core.Secret)",
@@ -436,7 +438,7 @@ def test_a_small_answer_is_not_compressed(large: Space) -> None:
 
 @pytest.mark.parametrize("include", ["Metadata", "Object", "None"])
 def test_a_compact_table_says_what_a_pretty_one_does(filled: Space, include: str) -> None:
-    """Compact ones are made of stored bytes, pretty ones of objects."""
+    """Compact Tables are built from stored bytes, pretty ones from objects."""
     for path in (filled.secrets.path, filled.secrets.item("a")):
         for _ in range(2):  # the second time from what was kept
             answers = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.client import Query
-from support.things import Space
+from support.namespaces import Space
 
 LABELS = {
     "a": {"env": "prod", "tier": "web", "n": "5"},
@@ -22,7 +22,7 @@ def labelled(space: Space) -> Space:
 
 
 @pytest.mark.parametrize(
-    ("selector", "found"),
+    ("selector", "expected"),
     [
         ("", "abcd"),
         ("env=prod", "a"),
@@ -54,8 +54,8 @@ def labelled(space: Space) -> Space:
         ("in=x", ""),
     ],
 )
-def test_a_label_selector_finds(labelled: Space, selector: str, found: str) -> None:
-    assert labelled.secrets.names(labelSelector=selector) == list(found)
+def test_a_label_selector_finds(labelled: Space, selector: str, expected: str) -> None:
+    assert labelled.secrets.names(labelSelector=selector) == list(expected)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_refused_label_selector_says_why(space: Space) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "found"),
+    ("selector", "expected"),
     [
         ("", "abc"),
         ("metadata.name=a", "a"),
@@ -121,10 +121,10 @@ def test_a_refused_label_selector_says_why(space: Space) -> None:
         ("metadata.name=a,", "a"),
     ],
 )
-def test_a_field_selector_finds(space: Space, selector: str, found: str) -> None:
+def test_a_field_selector_finds(space: Space, selector: str, expected: str) -> None:
     space.secrets.create("a", type="example.com/t")
     space.secrets.create_all("b", "c")
-    assert space.secrets.names(fieldSelector=selector) == list(found)
+    assert space.secrets.names(fieldSelector=selector) == list(expected)
 
 
 def test_a_value_of_a_field_selector_may_be_escaped(space: Space) -> None:
@@ -194,7 +194,7 @@ def test_a_kind_without_selectable_fields_says_which_there_are(space: Space) -> 
 
 
 @pytest.mark.parametrize(
-    ("selector", "found"),
+    ("selector", "expected"),
     [
         ("spec.nodeName=node-1", "a"),
         ("spec.nodeName=", "b"),
@@ -207,17 +207,17 @@ def test_a_kind_without_selectable_fields_says_which_there_are(space: Space) -> 
         ("status.nominatedNodeName=x", ""),
     ],
 )
-def test_pods_are_found_by_their_fields(space: Space, selector: str, found: str) -> None:
+def test_pods_are_found_by_their_fields(space: Space, selector: str, expected: str) -> None:
     space.ready_for_pods()
-    pods = space.things("pods")
+    pods = space.collection("pods")
     common = {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
     pods.create("a", spec={**common, "nodeName": "node-1"})
     pods.create("b", spec={**common, "restartPolicy": "Never", "schedulerName": "mine"})
-    assert pods.names(fieldSelector=selector) == list(found)
+    assert pods.names(fieldSelector=selector) == list(expected)
 
 
 def test_events_are_found_by_what_they_are_about_in_both_groups(space: Space) -> None:
-    events = space.things("events")
+    events = space.collection("events")
     events.create(
         "e1",
         involvedObject={"kind": "Pod", "name": "p1", "namespace": space.name, "uid": "u-1"},
@@ -234,7 +234,7 @@ def test_events_are_found_by_what_they_are_about_in_both_groups(space: Space) ->
     )
     assert events.names(fieldSelector="involvedObject.name=p1,involvedObject.kind=Pod") == ["e1"]
     assert events.names(fieldSelector="reason=Failed,type=Warning,source=you") == ["e2"]
-    newer = space.things("events", "events.@")
+    newer = space.collection("events", "events.@")
     assert newer.names(fieldSelector="regarding.name=p1") == ["e1"]
     answer = newer.list(fieldSelector="involvedObject.name=p1")
     assert (answer.status, answer.message) == (
@@ -257,7 +257,7 @@ def test_a_bare_operator_asks_for_no_field(space: Space, selector: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({"fieldSelector": "metadata.name=etcd-0"}, ["etcd-0"]),
         ({"fieldSelector": "metadata.name!=etcd-0"}, ["controller-manager"]),
@@ -267,9 +267,9 @@ def test_a_bare_operator_asks_for_no_field(space: Space, selector: str) -> None:
     ],
 )
 def test_component_statuses_are_selected(
-    space: Space, query: dict[str, Query], found: list[str]
+    space: Space, query: dict[str, Query], expected: list[str]
 ) -> None:
-    assert space.client.get("/api/v1/componentstatuses", **query).names == found
+    assert space.client.get("/api/v1/componentstatuses", **query).names == expected
 
 
 def test_component_statuses_know_no_other_field(space: Space) -> None:

@@ -6,23 +6,23 @@ from typing import Any
 
 import pytest
 from support.client import Object
-from support.things import Space, Things, random_word
+from support.namespaces import Collection, Space, random_word
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 
 
 @pytest.fixture
-def autoscalers(space: Space) -> dict[str, Things]:
+def autoscalers(space: Space) -> dict[str, Collection]:
     return {
-        version: space.things("horizontalpodautoscalers", "autoscaling", version)
+        version: space.collection("horizontalpodautoscalers", "autoscaling", version)
         for version in ("v1", "v2", "v2beta2")
     }
 
 
 def test_an_autoscaler_written_in_v1_is_read_in_every_version(
-    autoscalers: dict[str, Things],
+    autoscalers: dict[str, Collection],
 ) -> None:
-    made = autoscalers["v1"].create(
+    value = autoscalers["v1"].create(
         "a",
         spec={
             "scaleTargetRef": TARGET,
@@ -36,15 +36,15 @@ def test_an_autoscaler_written_in_v1_is_read_in_every_version(
         "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}},
     }
     for version in ("v2", "v2beta2"):
-        found = autoscalers[version].read("a")
-        assert found["apiVersion"] == f"autoscaling/{version}"
-        assert found["metadata"]["uid"] == made["metadata"]["uid"]
-        assert found["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
-        assert found["spec"]["metrics"] == [metric]
-        assert "targetCPUUtilizationPercentage" not in found["spec"]
+        item = autoscalers[version].read("a")
+        assert item["apiVersion"] == f"autoscaling/{version}"
+        assert item["metadata"]["uid"] == value["metadata"]["uid"]
+        assert item["metadata"]["resourceVersion"] == value["metadata"]["resourceVersion"]
+        assert item["spec"]["metrics"] == [metric]
+        assert "targetCPUUtilizationPercentage" not in item["spec"]
 
 
-def test_an_autoscaler_written_in_v2_is_read_in_v1(autoscalers: dict[str, Things]) -> None:
+def test_an_autoscaler_written_in_v2_is_read_in_v1(autoscalers: dict[str, Collection]) -> None:
     autoscalers["v2"].create(
         "a",
         spec={
@@ -61,19 +61,19 @@ def test_an_autoscaler_written_in_v2_is_read_in_v1(autoscalers: dict[str, Things
             ],
         },
     )
-    found = autoscalers["v1"].read("a")
-    assert found["apiVersion"] == "autoscaling/v1"
-    assert found["spec"]["targetCPUUtilizationPercentage"] == 60
+    value = autoscalers["v1"].read("a")
+    assert value["apiVersion"] == "autoscaling/v1"
+    assert value["spec"]["targetCPUUtilizationPercentage"] == 60
 
 
 def test_what_v1_cannot_express_survives_a_round_trip_through_it(
-    autoscalers: dict[str, Things],
+    autoscalers: dict[str, Collection],
 ) -> None:
     memory = {
         "type": "Resource",
         "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}},
     }
-    made = autoscalers["v2"].create(
+    value = autoscalers["v2"].create(
         "a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5, "metrics": [memory]}
     )
     in_v1 = autoscalers["v1"].read("a")
@@ -81,12 +81,12 @@ def test_what_v1_cannot_express_survives_a_round_trip_through_it(
     in_v1["spec"]["maxReplicas"] = 6
     autoscalers["v1"].update(in_v1)
     again = autoscalers["v2"].read("a")
-    assert again["spec"]["metrics"] == made["spec"]["metrics"]
+    assert again["spec"]["metrics"] == value["spec"]["metrics"]
     assert again["spec"]["maxReplicas"] == 6
 
 
 def test_an_update_from_the_version_of_another_api_version_succeeds_and_conflicts(
-    autoscalers: dict[str, Things],
+    autoscalers: dict[str, Collection],
 ) -> None:
     spec = {"scaleTargetRef": TARGET, "maxReplicas": 5}
     autoscalers["v1"].create("a", spec=spec)
@@ -98,15 +98,17 @@ def test_an_update_from_the_version_of_another_api_version_succeeds_and_conflict
 
 
 def test_a_no_op_update_in_another_version_keeps_the_version(
-    autoscalers: dict[str, Things],
+    autoscalers: dict[str, Collection],
 ) -> None:
-    made = autoscalers["v2"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
+    value = autoscalers["v2"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
     for version in ("v1", "v2beta2"):
         same = autoscalers[version].update(autoscalers[version].read("a"))
-        assert same["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+        assert same["metadata"]["resourceVersion"] == value["metadata"]["resourceVersion"]
 
 
-def test_a_patch_may_turn_an_object_into_another_version(autoscalers: dict[str, Things]) -> None:
+def test_a_patch_may_turn_an_object_into_another_version(
+    autoscalers: dict[str, Collection],
+) -> None:
     autoscalers["v1"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
     metric = {
         "type": "Resource",
@@ -120,7 +122,7 @@ def test_a_patch_may_turn_an_object_into_another_version(autoscalers: dict[str, 
 
 
 def test_lists_and_watches_speak_the_version_of_their_path(
-    autoscalers: dict[str, Things],
+    autoscalers: dict[str, Collection],
 ) -> None:
     autoscalers["v2"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
     for version, things in autoscalers.items():
@@ -132,7 +134,7 @@ def test_lists_and_watches_speak_the_version_of_their_path(
 
 
 def test_a_change_in_one_version_is_an_event_in_the_others(
-    autoscalers: dict[str, Things],
+    autoscalers: dict[str, Collection],
 ) -> None:
     with autoscalers["v1"].watch() as watch:
         autoscalers["v2"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
@@ -141,21 +143,21 @@ def test_a_change_in_one_version_is_an_event_in_the_others(
     assert event.object["spec"]["maxReplicas"] == 5
 
 
-def test_deleting_in_one_version_deletes_in_all(autoscalers: dict[str, Things]) -> None:
+def test_deleting_in_one_version_deletes_in_all(autoscalers: dict[str, Collection]) -> None:
     autoscalers["v2"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
     autoscalers["v1"].remove("a")
     assert autoscalers["v2"].get("a").status == 404
 
 
 def test_storage_capacities_are_the_same_in_both_versions(space: Space) -> None:
-    new = space.things("csistoragecapacities", "storage.@")
-    old = space.things("csistoragecapacities", "storage.@", "v1beta1")
-    made = old.create("a", storageClassName="fast", capacity="10Gi")
-    found = new.read("a")
-    assert found["apiVersion"] == space.dialect.group_name("storage.@/v1")
-    assert {**found, "apiVersion": ""} == {**made, "apiVersion": ""}
-    found["capacity"] = "20Gi"
-    new.update(found)
+    new = space.collection("csistoragecapacities", "storage.@")
+    old = space.collection("csistoragecapacities", "storage.@", "v1beta1")
+    created = old.create("a", storageClassName="fast", capacity="10Gi")
+    result = new.read("a")
+    assert result["apiVersion"] == space.dialect.group_name("storage.@/v1")
+    assert {**result, "apiVersion": ""} == {**created, "apiVersion": ""}
+    result["capacity"] = "20Gi"
+    new.update(result)
     assert old.read("a")["capacity"] == "20Gi"
 
 
@@ -182,20 +184,20 @@ def test_flow_control_is_the_same_in_both_versions(
     name = random_word()
     group = "flowcontrol.apiserver.@"
     new, old = (space.everywhere(resource, group, version) for version in ("v1beta2", "v1beta1"))
-    made = new.create(name, spec=spec)
-    found = old.read(name)
-    assert found["apiVersion"] == space.dialect.group_name(group) + "/v1beta1"
-    assert found["spec"] == made["spec"]
-    found["metadata"]["labels"] = {"x": "1"}
-    del found["metadata"]["resourceVersion"]  # its status may be written meanwhile
-    old.update(found)
+    value = new.create(name, spec=spec)
+    item = old.read(name)
+    assert item["apiVersion"] == space.dialect.group_name(group) + "/v1beta1"
+    assert item["spec"] == value["spec"]
+    item["metadata"]["labels"] = {"x": "1"}
+    del item["metadata"]["resourceVersion"]  # its status may be written meanwhile
+    old.update(item)
     assert new.read(name)["metadata"]["labels"] == {"x": "1"}
 
 
 def test_events_are_the_same_objects_in_both_groups(space: Space) -> None:
-    core = space.things("events")
-    newer = space.things("events", "events.@")
-    made = core.create(
+    core = space.collection("events")
+    newer = space.collection("events", "events.@")
+    value = core.create(
         "a",
         involvedObject={"kind": "Pod", "name": "p", "namespace": space.name},
         reason="Started",
@@ -204,17 +206,17 @@ def test_events_are_the_same_objects_in_both_groups(space: Space) -> None:
         source={"component": "me", "host": "here"},
         count=3,
     )
-    found = newer.read("a")
-    assert found["apiVersion"] == space.dialect.group_name("events.@/v1")
-    assert found["metadata"]["uid"] == made["metadata"]["uid"]
-    assert found["regarding"]["name"] == "p"
-    assert (found["note"], found["reason"], found["type"]) == ("hello", "Started", "Normal")
-    assert found["deprecatedSource"] == {"component": "me", "host": "here"}
-    assert found["deprecatedCount"] == 3
+    item = newer.read("a")
+    assert item["apiVersion"] == space.dialect.group_name("events.@/v1")
+    assert item["metadata"]["uid"] == value["metadata"]["uid"]
+    assert item["regarding"]["name"] == "p"
+    assert (item["note"], item["reason"], item["type"]) == ("hello", "Started", "Normal")
+    assert item["deprecatedSource"] == {"component": "me", "host": "here"}
+    assert item["deprecatedCount"] == 3
 
 
 def test_an_event_of_the_newer_group_is_read_in_the_core_group(space: Space) -> None:
-    newer = space.things("events", "events.@")
+    newer = space.collection("events", "events.@")
     newer.create(
         "a",
         eventTime="2024-01-02T03:04:05.678901Z",
@@ -226,15 +228,15 @@ def test_an_event_of_the_newer_group_is_read_in_the_core_group(space: Space) -> 
         note="hello",
         regarding={"kind": "Pod", "name": "p", "namespace": space.name},
     )
-    found = space.things("events").read("a")
-    assert found["involvedObject"]["name"] == "p"
-    assert found["message"] == "hello"
-    assert found["reportingComponent"] == "example.com/me"
-    assert found["eventTime"] == "2024-01-02T03:04:05.678901Z"
+    event = space.collection("events").read("a")
+    assert event["involvedObject"]["name"] == "p"
+    assert event["message"] == "hello"
+    assert event["reportingComponent"] == "example.com/me"
+    assert event["eventTime"] == "2024-01-02T03:04:05.678901Z"
 
 
 def test_a_body_of_another_version_of_the_same_kind_is_refused(
-    space: Space, autoscalers: dict[str, Things]
+    space: Space, autoscalers: dict[str, Collection]
 ) -> None:
     body = {
         "apiVersion": "autoscaling/v1",

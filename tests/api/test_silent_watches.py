@@ -1,4 +1,4 @@
-"""Watches to which nothing happens for long: what they hold, and that they go on all the same."""
+"""Idle watches: their memory, and that they continue."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from support.collected import Weighed
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 from support.waiting import eventually
 from support.wire import ADMIN, Wire
 
@@ -40,11 +40,11 @@ def test_a_silent_watch_holds_neither_a_task_nor_its_request(tmp_path: Path) -> 
 
 
 def chunks(wire: Wire, until: bytes) -> bytes:
-    """What comes until something has."""
-    came = b""
-    while until not in came:
-        came += wire.sock.recv(65536)
-    return came
+    """Return the bytes that arrive, at least one chunk."""
+    data = b""
+    while until not in data:
+        data += wire.sock.recv(65536)
+    return data
 
 
 def test_a_client_that_reads_late_is_told_everything_and_then_what_happens_next(
@@ -57,8 +57,8 @@ def test_a_client_that_reads_late_is_told_everything_and_then_what_happens_next(
         chunks(wire, b'"name":"a"')
         for number in range(150):
             space.secrets.create(f"b{number}", data={"bulk": "x" * 20_000})
-        came = chunks(wire, b'"name":"b149"')
-        assert came.count(b'"type":"ADDED"') == 150
+        content = chunks(wire, b'"name":"b149"')
+        assert content.count(b'"type":"ADDED"') == 150
         space.secrets.create("c")
         assert chunks(wire, b'"name":"c"').count(b'"type":"ADDED"') == 1
 
@@ -68,8 +68,8 @@ def test_what_was_sent_behind_a_watch_is_answered_after_it(any_server: ServerPro
     with Wire(any_server) as wire:
         wire.ask(f"GET {space.config_maps.path}?watch=1&resourceVersion=0&timeoutSeconds=1")
         wire.ask("GET /version")
-        came = chunks(wire, b"gitVersion")
-        assert came.index(END) < came.index(b"HTTP/1.1 200", 20)
+        data = chunks(wire, b"gitVersion")
+        assert data.index(END) < data.index(b"HTTP/1.1 200", 20)
         wire.ask("GET /healthz")
         assert wire.answer() == (200, b"ok")
 

@@ -1,4 +1,4 @@
-"""A watcher that does not read is cut off; memory stays bounded and nobody else notices."""
+"""A watcher that does not read is closed; memory stays bounded and others are not affected."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 
 from support.client import Client
+from support.namespaces import Space
 from support.process import ServerProcess
 from support.slow_answers import PRELUDE
-from support.things import Space
 from support.waiting import eventually
 from support.wire import Wire
 
@@ -19,7 +19,7 @@ BULK = "x" * 20_000
 
 
 class Sleeper:
-    """A watch over a connection whose owner never reads."""
+    """A watch over a connection that is never read."""
 
     def __init__(self, client: Client, path: str) -> None:
         self.connection = client.connect()
@@ -32,7 +32,7 @@ class Sleeper:
 
 
 def write_bulk(space: Space, rounds: int) -> None:
-    """Large events on one object."""
+    """Cause large events of one object."""
     for number in range(rounds):
         answer = space.client.put(
             space.config_maps.item("hot"),
@@ -73,7 +73,7 @@ def test_a_watcher_that_does_not_read_is_closed_and_others_go_on(
 def test_memory_stays_bounded_while_a_watcher_does_not_read(
     fresh_server: Callable[..., ServerProcess],
 ) -> None:
-    """40 MB of events pass by; what is kept for the one who sleeps is a fraction of it."""
+    """40 MB of events pass; the server buffers a fraction of it for the watcher."""
     server = fresh_server("--etcd-compaction-interval", "1s", prelude=FEW_PENDING)
     space = Space(server, server.client())
     space.config_maps.create("hot", data={})

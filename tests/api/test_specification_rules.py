@@ -1,4 +1,4 @@
-"""Where the specification asks for more than the reference: the cluster dialect."""
+"""Rules of the specification beyond the reference: the cluster dialect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from support.things import Space, random_word
+from support.namespaces import Space, random_word
 
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
@@ -29,25 +29,25 @@ def deployment(**spec: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_unknown_and_invalid_is_400_at_every_level(cluster: Space, level: str) -> None:
-    things = cluster.things("deployments", "apps")
+    collection = cluster.collection("deployments", "apps")
     wrong = deployment(replicas=-1, bogus=1)
-    assert things.client.post(things.path, wrong, fieldValidation=level).status == 400
-    assert things.client.post(things.path, deployment()).status == 201
-    assert things.put(wrong, fieldValidation=level).status == 400
+    assert collection.client.post(collection.path, wrong, fieldValidation=level).status == 400
+    assert collection.client.post(collection.path, deployment()).status == 201
+    assert collection.put(wrong, fieldValidation=level).status == 400
     patch = {"spec": {"replicas": -1, "bogus": 1}}
-    assert things.patch("d", patch, fieldValidation=level).status == 400
+    assert collection.patch("d", patch, fieldValidation=level).status == 400
 
 
 def test_unknown_and_invalid_is_422_in_the_other_dialect(kubernetes: Space) -> None:
-    things = kubernetes.things("deployments", "apps")
-    assert things.client.post(things.path, deployment(replicas=-1, bogus=1)).status == 422
+    collection = kubernetes.collection("deployments", "apps")
+    assert collection.client.post(collection.path, deployment(replicas=-1, bogus=1)).status == 422
 
 
 def _apply(space: Space, body: dict[str, Any], level: str) -> Any:
-    things = space.things("deployments", "apps")
+    collection = space.collection("deployments", "apps")
     config = {"apiVersion": "apps/v1", "kind": "Deployment", **body}
-    return things.client.patch(
-        things.item("d"), config, kind=APPLY, fieldManager="m", fieldValidation=level
+    return collection.client.patch(
+        collection.item("d"), config, kind=APPLY, fieldManager="m", fieldValidation=level
     )
 
 
@@ -65,7 +65,7 @@ def test_unknown_fields_are_dropped_of_what_is_applied(
     assert "bogus" not in str(answer.body)
     assert "strange" not in str(answer.body)
     entries = answer.body["metadata"]["managedFields"]
-    [entry] = [one for one in entries if one["manager"] == "m"]  # the controller has one, too
+    [entry] = [entry for entry in entries if entry["manager"] == "m"]  # the controller has one, too
     assert entry["fieldsV1"]["f:spec"]["f:replicas"] == {}
 
 
@@ -89,9 +89,9 @@ def test_unknown_and_invalid_is_400_of_what_is_applied(cluster: Space, level: st
 def test_the_order_of_unknown_and_mistyped_fields_does_not_matter(
     cluster: Space, spec: dict[str, Any], kind: str
 ) -> None:
-    things = cluster.things("deployments", "apps")
-    things.create("d", **{"spec": deployment()["spec"]})
-    answer = things.client.patch(things.item("d"), {"spec": spec}, kind=kind)
+    collection = cluster.collection("deployments", "apps")
+    collection.create("d", **{"spec": deployment()["spec"]})
+    answer = collection.client.patch(collection.item("d"), {"spec": spec}, kind=kind)
     assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
 
 
@@ -109,14 +109,14 @@ def claim_template(name: str) -> dict[str, Any]:
 
 def test_claim_templates_need_a_mount_of_their_name(cluster: Space, kubernetes: Space) -> None:
     body = stateful_set(volumeClaimTemplates=[claim_template("data")])
-    other = kubernetes.things("statefulsets", "apps")
+    other = kubernetes.collection("statefulsets", "apps")
     assert other.client.post(other.path, body).status == 201
-    things = cluster.things("statefulsets", "apps")
-    answer = things.client.post(things.path, body)
+    collection = cluster.collection("statefulsets", "apps")
+    answer = collection.client.post(collection.path, body)
     assert [cause[0] for cause in answer.causes] == ["spec.volumeClaimTemplates[0].metadata.name"]
     mounts = [{"name": "data", "mountPath": "/data"}]
     body["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = mounts
-    assert things.client.post(things.path, body).status == 201
+    assert collection.client.post(collection.path, body).status == 201
 
 
 @pytest.mark.parametrize(
@@ -132,15 +132,15 @@ def test_claim_templates_need_a_mount_of_their_name(cluster: Space, kubernetes: 
 def test_conditions_say_of_what_and_how_it_is(
     cluster: Space, condition: dict[str, str], field: str, method: str
 ) -> None:
-    things = cluster.things("statefulsets", "apps")
+    collection = cluster.collection("statefulsets", "apps")
     body = stateful_set()
-    assert things.client.post(things.path, body).status == 201
+    assert collection.client.post(collection.path, body).status == 201
     body["status"] = {"replicas": 0, "conditions": [condition]}
-    path = things.item("d", "status")
+    path = collection.item("d", "status")
     if method == "PUT":
-        answer = things.client.put(path, body)
+        answer = collection.client.put(path, body)
     else:
-        answer = things.client.patch(path, {"status": body["status"]})
+        answer = collection.client.patch(path, {"status": body["status"]})
     assert answer.status == 422
     # What the controller has counted meanwhile may be missing in what was sent.
     assert f"status.conditions[0].{field}" in [cause[0] for cause in answer.causes]
@@ -149,9 +149,9 @@ def test_conditions_say_of_what_and_how_it_is(
 def test_a_status_that_is_written_tells_the_replicas(cluster: Space, kubernetes: Space) -> None:
     body = {**stateful_set(), "status": {}}
     for space, code in ((cluster, 422), (kubernetes, 200)):
-        things = space.things("statefulsets", "apps")
-        assert things.client.post(things.path, body).status == 201
-        answer = things.client.put(things.item("d", "status"), body)
+        collection = space.collection("statefulsets", "apps")
+        assert collection.client.post(collection.path, body).status == 201
+        answer = collection.client.put(collection.item("d", "status"), body)
         assert answer.status == code, answer.text
         if code == 422:
             assert [cause[0] for cause in answer.causes] == ["status.replicas"]
@@ -164,8 +164,8 @@ def test_a_csi_node_lists_its_drivers(cluster: Space) -> None:
     for spec, field in without:
         answer = nodes.client.post(nodes.path, {"metadata": {"name": name}, **spec})
         assert (answer.status, answer.causes[0][0]) == (422, field)
-    made = nodes.create(name, spec={"drivers": []})
-    assert nodes.put(made).status == 200  # what was stored can be sent back
+    node = nodes.create(name, spec={"drivers": []})
+    assert nodes.put(node).status == 200  # what was stored can be sent back
     assert nodes.patch(name, {"metadata": {"labels": {"a": "b"}}}).status == 200
 
 
@@ -182,7 +182,7 @@ def test_an_iscsi_volume_names_its_unit(cluster: Space, kubernetes: Space) -> No
     source = {"targetPortal": "1.2.3.4:3260", "iqn": "iqn.2001-04.com.example:x"}
     for space, code in ((cluster, 422), (kubernetes, 201)):
         space.ready_for_pods()
-        pods = space.things("pods")
+        pods = space.collection("pods")
         spec = {
             "containers": [{"name": "c", "image": "i"}],
             "volumes": [{"name": "v", "iscsi": source}],
@@ -191,7 +191,9 @@ def test_an_iscsi_volume_names_its_unit(cluster: Space, kubernetes: Space) -> No
         assert answer.status == code, answer.text
     ok = {**source, "lun": 0}
     spec["volumes"] = [{"name": "v", "iscsi": ok}]
-    assert cluster.things("pods").create("p", spec=spec)["spec"]["volumes"][0]["iscsi"]["lun"] == 0
+    assert (
+        cluster.collection("pods").create("p", spec=spec)["spec"]["volumes"][0]["iscsi"]["lun"] == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,11 +217,11 @@ def test_a_security_policy_is_whole(cluster: Space, change: dict[str, Any], fiel
 
 def test_writes_to_scale_are_not_tracked(cluster: Space, kubernetes: Space) -> None:
     for space, managers in ((cluster, ["maker"]), (kubernetes, ["scaler", "scaler", "maker"])):
-        things = space.things("deployments", "apps")
-        path = things.path
-        assert things.client.post(path, deployment(), fieldManager="maker").status == 201
-        scaled = things.client.patch(
-            things.item("d", "scale"), {"spec": {"replicas": 3}}, fieldManager="scaler"
+        collection = space.collection("deployments", "apps")
+        path = collection.path
+        assert collection.client.post(path, deployment(), fieldManager="maker").status == 201
+        scaled = collection.client.patch(
+            collection.item("d", "scale"), {"spec": {"replicas": 3}}, fieldManager="scaler"
         )
         assert scaled.status == 200
         config = {
@@ -228,21 +230,21 @@ def test_writes_to_scale_are_not_tracked(cluster: Space, kubernetes: Space) -> N
             "metadata": {"name": "d", "namespace": space.name},
             "spec": {"replicas": 3},
         }
-        applied = things.client.patch(
-            things.item("d", "scale"), config, kind=APPLY, fieldManager="scaler"
+        applied = collection.client.patch(
+            collection.item("d", "scale"), config, kind=APPLY, fieldManager="scaler"
         )
         assert applied.status == 200
-        found = things.read("d")
-        assert found["spec"]["replicas"] == 3
-        writers = [entry["manager"] for entry in found["metadata"]["managedFields"]]
+        value = collection.read("d")
+        assert value["spec"]["replicas"] == 3
+        writers = [entry["manager"] for entry in value["metadata"]["managedFields"]]
         assert [name for name in writers if not name.endswith("-controller-manager")] == managers
 
 
 def _apply_scale(space: Space, replicas: int, **query: Any) -> int:
-    things = space.things("deployments", "apps")
+    collection = space.collection("deployments", "apps")
     config = {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": replicas}}
-    path = things.item("d", "scale")
-    answer = things.client.patch(path, config, kind=APPLY, fieldManager="scaler", **query)
+    path = collection.item("d", "scale")
+    answer = collection.client.patch(path, config, kind=APPLY, fieldManager="scaler", **query)
     return answer.status
 
 
@@ -251,21 +253,23 @@ def test_what_was_scaled_by_force_is_nobody_s(cluster: Space) -> None:
     assert _apply_scale(cluster, 1) == 409
     assert _apply_scale(cluster, 1, force="true") == 200
     assert _apply_scale(cluster, 2) == 200
-    found = cluster.things("deployments", "apps").read("d")
+    result = cluster.collection("deployments", "apps").read("d")
     assert [
-        one for one in found["metadata"]["managedFields"] if one.get("subresource") == "scale"
+        managed_field
+        for managed_field in result["metadata"]["managedFields"]
+        if managed_field.get("subresource") == "scale"
     ] == []
     config = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
     mine = {**config, "spec": {"replicas": 3}}
-    things = cluster.things("deployments", "apps")
-    owned = things.client.patch(things.item("d"), mine, kind=APPLY, fieldManager="other")
+    collection = cluster.collection("deployments", "apps")
+    owned = collection.client.patch(collection.item("d"), mine, kind=APPLY, fieldManager="other")
     assert (owned.status, owned.body["spec"]["replicas"]) == (200, 3)
 
 
 def test_an_object_without_owners_is_scaled_without_a_conflict(cluster: Space) -> None:
-    things = cluster.things("deployments", "apps")
-    assert things.client.post(things.path, deployment(replicas=0)).status == 201
-    assert things.patch("d", {"metadata": {"managedFields": [{}]}}).status == 200
+    collection = cluster.collection("deployments", "apps")
+    assert collection.client.post(collection.path, deployment(replicas=0)).status == 201
+    assert collection.patch("d", {"metadata": {"managedFields": [{}]}}).status == 200
     assert _apply_scale(cluster, 1) == 200
     assert _apply_scale(cluster, 2) == 200
 
@@ -282,7 +286,7 @@ def test_token_reviews_are_served_in_both_versions(cluster: Space) -> None:
 
 @pytest.mark.parametrize("what", ["address in use", "port in use", "port outside"])
 def test_a_dry_run_of_a_service_is_refused_like_the_service(cluster: Space, what: str) -> None:
-    services = cluster.things("services")
+    services = cluster.collection("services")
     first = services.create("first", spec={"type": "NodePort", "ports": [{"port": 80}]})["spec"]
     port = first["ports"][0]["nodePort"] if what == "port in use" else 29999
     wanted: dict[str, Any] = {"type": "NodePort", "ports": [{"port": 80, "nodePort": port}]}
@@ -298,7 +302,7 @@ def test_a_dry_run_of_a_service_is_refused_like_the_service(cluster: Space, what
 
 
 def test_a_dry_run_of_a_service_takes_nothing(cluster: Space) -> None:
-    services = cluster.things("services")
+    services = cluster.collection("services")
     value = {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
     tried = services.client.post(services.path, value, dryRun="All").body["spec"]
     assert services.create("a", spec=tried)["spec"] == tried
@@ -328,10 +332,10 @@ def test_a_webhook_of_a_service_without_a_path_has_the_root(
 
 @contextmanager
 def alice_may(space: Space, rules: list[Any], *, everywhere: bool = True) -> Iterator[None]:
-    """For a while: other tests share the server and what alice may do."""
+    """Grant permissions to alice temporarily: other tests share the server."""
     group = space.dialect.group_name(RBAC)
     kind = "ClusterRole" if everywhere else "Role"
-    things = space.everywhere if everywhere else space.things
+    things = space.everywhere if everywhere else space.collection
     roles, bindings = things(f"{kind}s".lower(), RBAC), things(f"{kind}bindings".lower(), RBAC)
     name = f"r-{random_word()}"
     roles.create(name, rules=rules)

@@ -1,4 +1,4 @@
-"""exec, attach, port forwarding and upgrades through proxies, up to who answers in the cluster."""
+"""exec, attach, port forwarding and upgrades through proxies, to a server in the cluster."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from support.extension import Caller, RawExtension, fields
+from support.namespaces import Space
 from support.nearby import nearby, space_for_pods
 from support.process import ServerProcess
 from support.running import run_node, run_pod
-from support.things import Space
 from support.upgrading import SPDY, SWITCH, changed, echo, exactly
 from support.wire import Wire
 
@@ -43,11 +43,11 @@ def agent(tmp_path: Path) -> Iterator[RawExtension]:
 def pod(space: Space, agent: RawExtension) -> str:
     """The path of a pod whose node has the agent."""
     run_pod(space, "p", node=run_node(space, agent.port))
-    return space.things("pods").item("p")
+    return space.collection("pods").item("p")
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("requested", "message"),
     [
         (
             "exec?command=ls&command=a%20b%26c&stdin=true&stdout=1&tty=true&container=c",
@@ -61,16 +61,17 @@ def pod(space: Space, agent: RawExtension) -> str:
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_streams_are_those_of_the_agent(
-    space: Space, agent: RawExtension, pod: str, method: str, asked: str, told: str
+    space: Space, agent: RawExtension, pod: str, method: str, requested: str, message: str
 ) -> None:
     version = "X-Stream-Protocol-Version: v4.channel.x"
-    with Wire(space.server).ask(f"{method} {pod}/{asked}", *SPDY, version) as wire:
+    with Wire(space.server).ask(f"{method} {pod}/{requested}", *SPDY, version) as wire:
         assert changed(wire) == b""
         wire.send(b"\0\1\2stdin")
         assert exactly(wire.sock, 8) == b"\0\1\2stdin"
     [head] = agent.heads
     assert (
-        head.split(b"\r\n")[0] == f"{method} {told} HTTP/1.1".format(namespace=space.name).encode()
+        head.split(b"\r\n")[0]
+        == f"{method} {message} HTTP/1.1".format(namespace=space.name).encode()
     )
     assert fields(head, "x-stream-protocol-version") == ["v4.channel.x"]
     assert fields(head, "authorization") == []
@@ -141,7 +142,7 @@ def plain(tmp_path: Path) -> Iterator[RawExtension]:
 def test_proxies_pass_upgrades_on(space: Space, plain: RawExtension) -> None:
     plain.talk = echo
     run_pod(space, "p")
-    path = space.things("pods").item(f"p:{plain.port}", "proxy")
+    path = space.collection("pods").item(f"p:{plain.port}", "proxy")
     with Wire(space.server).ask(f"GET {path}/socket?a=1", *SPDY) as wire:
         assert changed(wire) == b""
         wire.send(b"hello")
@@ -155,15 +156,15 @@ def test_one_direction_can_end_before_the_other(
 ) -> None:
     def talk(caller: Caller, head: bytes) -> None:
         caller.say(SWITCH)
-        said = b""
+        data = b""
         while more := caller.sock.recv(65536):
-            said += more
-        caller.say(b"heard " + said)
+            data += more
+        caller.say(b"heard " + data)
         caller.sock.close()
 
     plain.talk = talk
     run_pod(space, "p")
-    path = space.things("pods").item(f"p:{plain.port}", "proxy")
+    path = space.collection("pods").item(f"p:{plain.port}", "proxy")
     with Wire(space.server).ask(f"GET {path}/socket", *SPDY) as wire:
         assert changed(wire) == b""
         wire.send(b"everything")
@@ -172,23 +173,23 @@ def test_one_direction_can_end_before_the_other(
 
 
 def test_the_other_direction_can_end_first(space: Space, plain: RawExtension) -> None:
-    said: list[bytes] = []
+    chunks: list[bytes] = []
     over = threading.Event()
 
     def talk(caller: Caller, head: bytes) -> None:
         caller.say(SWITCH + b"bye")
         caller.sock.shutdown(socket.SHUT_WR)
-        said.append(caller.take(100))
+        chunks.append(caller.take(100))
         over.set()
 
     plain.talk = talk
     run_pod(space, "p")
-    path = space.things("pods").item(f"p:{plain.port}", "proxy")
+    path = space.collection("pods").item(f"p:{plain.port}", "proxy")
     with Wire(space.server).ask(f"GET {path}/socket", *SPDY) as wire:
         assert changed(wire) + wire.rest() == b"bye"
         wire.send(b"still here")
     assert over.wait(20)
-    assert said == [b"still here"]
+    assert chunks == [b"still here"]
 
 
 def end_sending(wire: Wire, farewell: str) -> None:

@@ -1,10 +1,10 @@
-"""PUT: optimistic concurrency, what cannot be changed, and updates that create."""
+"""PUT: optimistic concurrency, immutable fields, and updates that create."""
 
 from __future__ import annotations
 
 import pytest
 from support.client import Object
-from support.things import Space, random_word
+from support.namespaces import Space, random_word
 from support.waiting import eventually
 
 MODIFIED = (
@@ -13,31 +13,33 @@ MODIFIED = (
 
 
 def test_an_update_replaces_the_object_and_raises_its_version(space: Space) -> None:
-    made = space.config_maps.create("a", labels={"x": "1"}, data={"k": "v"})
+    config_map = space.config_maps.create("a", labels={"x": "1"}, data={"k": "v"})
     changed = space.config_maps.update({"metadata": {"name": "a"}, "data": {"l": "w"}})
     assert changed["data"] == {"l": "w"}
     assert "labels" not in changed["metadata"]
-    assert int(changed["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+    assert int(changed["metadata"]["resourceVersion"]) > int(
+        config_map["metadata"]["resourceVersion"]
+    )
     assert space.config_maps.read("a") == changed
 
 
 def test_the_identity_of_an_object_stays(space: Space) -> None:
-    made = space.config_maps.create("a")
+    config_map = space.config_maps.create("a")
     changed = space.config_maps.update({"metadata": {"name": "a"}, "data": {"l": "w"}})
     for name in ("uid", "creationTimestamp", "namespace", "name"):
-        assert changed["metadata"][name] == made["metadata"][name]
+        assert changed["metadata"][name] == config_map["metadata"][name]
 
 
 def test_an_update_from_the_current_version_succeeds(space: Space) -> None:
-    made = space.config_maps.create("a")
-    made["data"] = {"k": "v"}
-    assert space.config_maps.put(made).status == 200
+    config_map = space.config_maps.create("a")
+    config_map["data"] = {"k": "v"}
+    assert space.config_maps.put(config_map).status == 200
 
 
 def test_an_update_from_an_old_version_is_a_conflict(space: Space) -> None:
-    made = space.config_maps.create("a")
-    space.config_maps.update({**made, "data": {"k": "v"}})
-    answer = space.config_maps.put({**made, "data": {"k": "w"}})
+    config_map = space.config_maps.create("a")
+    space.config_maps.update({**config_map, "data": {"k": "v"}})
+    answer = space.config_maps.put({**config_map, "data": {"k": "w"}})
     assert answer.status == 409
     assert answer.body == {
         "kind": "Status",
@@ -53,9 +55,9 @@ def test_an_update_from_an_old_version_is_a_conflict(space: Space) -> None:
 
 
 def test_a_version_of_the_future_is_a_conflict_too(space: Space) -> None:
-    made = space.config_maps.create("a")
-    made["metadata"]["resourceVersion"] = "999999999"
-    assert space.config_maps.put({**made, "data": {"k": "w"}}).status == 409
+    config_map = space.config_maps.create("a")
+    config_map["metadata"]["resourceVersion"] = "999999999"
+    assert space.config_maps.put({**config_map, "data": {"k": "w"}}).status == 409
 
 
 @pytest.mark.parametrize("version", ["", "0", None])
@@ -74,26 +76,26 @@ def test_a_version_that_is_no_version_is_refused(space: Space) -> None:
 
 
 def test_an_update_that_changes_nothing_keeps_the_version(space: Space) -> None:
-    made = space.config_maps.create("a", data={"k": "v"})
-    assert space.config_maps.update(made) == made
-    assert space.config_maps.update({"metadata": {"name": "a"}, "data": {"k": "v"}}) == made
-    assert space.config_maps.read("a") == made
+    config_map = space.config_maps.create("a", data={"k": "v"})
+    assert space.config_maps.update(config_map) == config_map
+    assert space.config_maps.update({"metadata": {"name": "a"}, "data": {"k": "v"}}) == config_map
+    assert space.config_maps.read("a") == config_map
 
 
 def test_the_order_of_keys_is_no_change(space: Space) -> None:
-    made = space.config_maps.create("a", data={"k": "v", "l": "w"})
+    config_map = space.config_maps.create("a", data={"k": "v", "l": "w"})
     changed = space.config_maps.update({"data": {"l": "w", "k": "v"}, "metadata": {"name": "a"}})
-    assert changed["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    assert changed["metadata"]["resourceVersion"] == config_map["metadata"]["resourceVersion"]
 
 
 def test_the_uid_is_a_precondition(space: Space) -> None:
-    made = space.config_maps.create("a")
+    config_map = space.config_maps.create("a")
     other = "7d9ab9a4-6d6c-4d6c-8d6c-0123456789ac"
     answer = space.config_maps.put({"metadata": {"name": "a", "uid": other}})
     assert (answer.status, answer.body["reason"]) == (409, "Conflict")
     assert (
         f"Precondition failed: UID in precondition: {other}, UID in object meta:"
-        f" {made['metadata']['uid']}"
+        f" {config_map['metadata']['uid']}"
     ) in answer.message
 
 
@@ -106,45 +108,47 @@ def test_a_dry_run_names_the_key_without_its_root(space: Space, query: str, root
 
 
 def test_of_an_object_made_anew_the_uid_is_told_before_the_version(space: Space) -> None:
-    made = space.config_maps.create("a")
+    config_map = space.config_maps.create("a")
     space.config_maps.delete("a")
     space.config_maps.create("a")
-    answer = space.config_maps.put(made)
+    answer = space.config_maps.put(config_map)
     assert answer.status == 409
-    assert f"UID in precondition: {made['metadata']['uid']}" in answer.message
+    assert f"UID in precondition: {config_map['metadata']['uid']}" in answer.message
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "shown"),
+    ("field", "value", "expected"),
     [
         ("deletionTimestamp", "2001-01-01T00:00:00Z", "2001-01-01 00:00:00 +0000 UTC"),
         ("deletionGracePeriodSeconds", 7, "7"),
     ],
 )
 def test_server_set_fields_cannot_be_changed(
-    space: Space, field: str, value: object, shown: str
+    space: Space, field: str, value: object, expected: str
 ) -> None:
-    made = space.config_maps.create("a")
-    made["metadata"][field] = value
-    answer = space.config_maps.put(made)
+    config_map = space.config_maps.create("a")
+    config_map["metadata"][field] = value
+    answer = space.config_maps.put(config_map)
     assert answer.status == 422
     assert {cause[0] for cause in answer.causes} == {f"metadata.{field}"}
-    assert {cause[2] for cause in answer.causes} == {f"Invalid value: {shown}: field is immutable"}
+    assert {cause[2] for cause in answer.causes} == {
+        f"Invalid value: {expected}: field is immutable"
+    }
 
 
 def test_the_time_of_creation_stays_whatever_is_sent(space: Space) -> None:
-    made = space.config_maps.create("a")
+    config_map = space.config_maps.create("a")
     sent = {"name": "a", "creationTimestamp": "2001-01-01T00:00:00Z"}
     changed = space.config_maps.update({"metadata": sent, "data": {"k": "v"}})
-    assert changed["metadata"]["creationTimestamp"] == made["metadata"]["creationTimestamp"]
+    assert changed["metadata"]["creationTimestamp"] == config_map["metadata"]["creationTimestamp"]
 
 
 def test_generation_is_the_servers_count_of_changes(space: Space) -> None:
-    policies = space.things("networkpolicies", "networking.@")
-    made = policies.create("a", spec={"podSelector": {}, "policyTypes": ["Ingress"]})
-    made["metadata"]["generation"] = 99
-    made["metadata"]["labels"] = {"x": "1"}
-    labelled = policies.update(made)
+    policies = space.collection("networkpolicies", "networking.@")
+    policy = policies.create("a", spec={"podSelector": {}, "policyTypes": ["Ingress"]})
+    policy["metadata"]["generation"] = 99
+    policy["metadata"]["labels"] = {"x": "1"}
+    labelled = policies.update(policy)
     assert labelled["metadata"]["generation"] == 1
     labelled["spec"]["policyTypes"] = ["Egress"]
     assert policies.update(labelled)["metadata"]["generation"] == 2
@@ -177,10 +181,10 @@ def test_an_update_of_nothing_is_not_found(space: Space) -> None:
 
 
 def test_a_refused_update_changes_nothing(space: Space) -> None:
-    made = space.config_maps.create("a", data={"k": "v"})
-    answer = space.config_maps.put({**made, "data": {"bad key": "v"}})
+    config_map = space.config_maps.create("a", data={"k": "v"})
+    answer = space.config_maps.put({**config_map, "data": {"bad key": "v"}})
     assert answer.status == 422
-    assert space.config_maps.read("a") == made
+    assert space.config_maps.read("a") == config_map
 
 
 UPSERTED = [
@@ -214,11 +218,11 @@ def _fitting(space: Space, fields: Object) -> Object:
 def test_an_update_creates_where_the_kind_allows_it(
     space: Space, resource: str, group: str, fields: Object
 ) -> None:
-    things = space.things(resource, group)
-    answer = things.put({"metadata": {"name": "new"}, **_fitting(space, fields)})
+    collection = space.collection(resource, group)
+    answer = collection.put({"metadata": {"name": "new"}, **_fitting(space, fields)})
     assert answer.status == 201, answer.text
     assert answer.body["metadata"]["uid"]
-    assert things.read("new") == answer.body
+    assert collection.read("new") == answer.body
 
 
 @pytest.mark.parametrize("resource", ["clusterroles", "clusterrolebindings"])
@@ -243,18 +247,18 @@ def test_runtime_classes_are_created_by_update_too(space: Space) -> None:
 def test_an_update_does_not_create_where_the_kind_does_not_allow_it(
     space: Space, resource: str, group: str, fields: Object
 ) -> None:
-    things = space.things(resource, group)
-    assert things.put({"metadata": {"name": "new"}, **fields}).status == 404
+    collection = space.collection(resource, group)
+    assert collection.put({"metadata": {"name": "new"}, **fields}).status == 404
 
 
 def test_an_update_that_creates_ignores_the_version(space: Space) -> None:
     body: Object = {"metadata": {"name": "new", "resourceVersion": "5"}}
-    assert space.things("endpoints").put(body).status == 201
+    assert space.collection("endpoints").put(body).status == 201
 
 
 def test_an_update_that_creates_does_not_take_a_uid(space: Space) -> None:
     uid = "7d9ab9a4-6d6c-4d6c-8d6c-0123456789ab"
-    answer = space.things("endpoints").put({"metadata": {"name": "new", "uid": uid}})
+    answer = space.collection("endpoints").put({"metadata": {"name": "new", "uid": uid}})
     assert answer.status == 409
     assert f"UID in precondition: {uid}, UID in object meta: " in answer.message
 
@@ -282,7 +286,7 @@ def test_some_kinds_must_be_updated_from_a_version(
     space: Space, resource: str, group: str, namespaced: bool, fields: Object
 ) -> None:
     name = random_word()
-    things = space.things(resource, group) if namespaced else space.everywhere(resource, group)
+    things = space.collection(resource, group) if namespaced else space.everywhere(resource, group)
     things.create(name, **fields)
     for version in ("", "0"):
         answer = things.put({"metadata": {"name": name, "resourceVersion": version}, **fields})
@@ -299,9 +303,9 @@ def test_some_kinds_must_be_updated_from_a_version(
 
 
 def test_a_status_update_changes_the_status_and_metadata_only(space: Space) -> None:
-    quotas = space.things("resourcequotas")
-    made = quotas.create("a", spec={"hard": {"pods": "5"}}, status={"hard": {"pods": "9"}})
-    assert "hard" not in made.get("status", {})
+    quotas = space.collection("resourcequotas")
+    quota = quotas.create("a", spec={"hard": {"pods": "5"}}, status={"hard": {"pods": "9"}})
+    assert "hard" not in quota.get("status", {})
     body = {
         "metadata": {"name": "a", "labels": {"x": "1"}},
         "spec": {"hard": {"pods": "7"}},
@@ -315,11 +319,11 @@ def test_a_status_update_changes_the_status_and_metadata_only(space: Space) -> N
 
 
 def test_an_update_does_not_change_the_status(space: Space) -> None:
-    quotas = space.things("resourcequotas")
-    made = quotas.create("a", spec={"hard": {"pods": "5"}})
-    made["status"] = {"hard": {"pods": "5"}}
-    del made["metadata"]["resourceVersion"]  # the quota is counted meanwhile
-    changed = space.client.put(quotas.item("a", "status"), made).body
+    quotas = space.collection("resourcequotas")
+    quota = quotas.create("a", spec={"hard": {"pods": "5"}})
+    quota["status"] = {"hard": {"pods": "5"}}
+    del quota["metadata"]["resourceVersion"]  # the quota is counted meanwhile
+    changed = space.client.put(quotas.item("a", "status"), quota).body
     del changed["metadata"]["resourceVersion"]
     changed["spec"]["hard"]["pods"] = "6"
     changed["status"] = {"hard": {"pods": "8"}}
@@ -329,24 +333,24 @@ def test_an_update_does_not_change_the_status(space: Space) -> None:
 
 
 def test_a_status_can_be_read_and_is_not_deleted_or_created(space: Space) -> None:
-    quotas = space.things("resourcequotas")
-    made = quotas.create("a", spec={"hard": {"pods": "5"}})
+    quotas = space.collection("resourcequotas")
+    quota = quotas.create("a", spec={"hard": {"pods": "5"}})
     path = quotas.item("a", "status")
-    assert space.client.get(path).body["metadata"]["uid"] == made["metadata"]["uid"]
+    assert space.client.get(path).body["metadata"]["uid"] == quota["metadata"]["uid"]
     assert space.client.delete(path).status == 405
     assert space.client.post(path, {}).status == 405
 
 
 def test_a_status_update_obeys_the_version(space: Space) -> None:
-    quotas = space.things("resourcequotas")
-    made = quotas.create("a", spec={"hard": {"pods": "5"}})
+    quotas = space.collection("resourcequotas")
+    quota = quotas.create("a", spec={"hard": {"pods": "5"}})
     assert quotas.patch("a", {"metadata": {"labels": {"x": "1"}}}).status == 200
-    made["status"] = {"hard": {"pods": "5"}}
-    assert space.client.put(quotas.item("a", "status"), made).status == 409
+    quota["status"] = {"hard": {"pods": "5"}}
+    assert space.client.put(quotas.item("a", "status"), quota).status == 409
 
 
 def test_a_status_of_nothing_is_not_found(space: Space) -> None:
-    path = space.things("resourcequotas").item("no", "status")
+    path = space.collection("resourcequotas").item("no", "status")
     answer = space.client.put(path, {"metadata": {"name": "no"}})
     assert (answer.status, answer.message) == (404, 'resourcequotas "no" not found')
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 from support.client import ADMIN_TOKEN
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 from support.waiting import eventually
 from support.web_sockets import (
     BINARY,
@@ -34,10 +34,10 @@ def watched(space: Space, *headers: str, query: str = "", early: bytes = b"") ->
 
 
 def test_what_was_and_what_happens_comes_as_messages(space: Space) -> None:
-    made = space.secrets.create("a")
+    secret = space.secrets.create("a")
     with watched(space) as socket:
         assert "\r\nsec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=\r\n" in socket.head
-        assert socket.event() == {"type": "ADDED", "object": made}
+        assert socket.event() == {"type": "ADDED", "object": secret}
         changed = space.secrets.label("a", x="1")
         assert socket.event() == {"type": "MODIFIED", "object": changed}
         space.secrets.remove("a")
@@ -150,8 +150,8 @@ def test_who_goes_without_a_word_is_not_waited_for(
 
     def watches() -> int:
         lines = server.client().get("/metrics").text.splitlines()
-        found = [line for line in lines if line.startswith("apiserver_longrunning_requests{")]
-        return sum(int(float(line.rsplit(" ", 1)[1])) for line in found if '"secrets"' in line)
+        texts = [line for line in lines if line.startswith("apiserver_longrunning_requests{")]
+        return sum(int(float(line.rsplit(" ", 1)[1])) for line in texts if '"secrets"' in line)
 
     before = watches()
     with watched(space):

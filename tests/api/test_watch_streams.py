@@ -1,4 +1,4 @@
-"""What a watch shows while things happen, how it ends, and how it is taken up again."""
+"""Watch streams: their events, how they end, and how they are resumed."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Callable
 
 import pytest
 from support.client import Event
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 from support.waiting import eventually
 
 
 def test_creations_changes_and_deletions_are_shown_in_their_order(space: Space) -> None:
     with space.secrets.watch() as watch:
-        made = space.secrets.create("a")
+        secret = space.secrets.create("a")
         changed = space.secrets.label("a", x="1")
         space.secrets.remove("a")
         added, modified, deleted = watch.take(3)
-    assert (added.type, added.object) == ("ADDED", made)
+    assert (added.type, added.object) == ("ADDED", secret)
     assert (modified.type, modified.object) == ("MODIFIED", changed)
     assert deleted.type == "DELETED"
 
 
 def test_a_deletion_shows_the_last_content_at_a_new_version(space: Space) -> None:
     with space.secrets.watch() as watch:
-        made = space.secrets.create("a", labels={"x": "1"})
+        secret = space.secrets.create("a", labels={"x": "1"})
         space.secrets.remove("a")
         deleted = watch.take(2)[1]
-    assert int(deleted.version) > int(made["metadata"]["resourceVersion"])
+    assert int(deleted.version) > int(secret["metadata"]["resourceVersion"])
     assert {**deleted.object["metadata"], "resourceVersion": ""} == {
-        **made["metadata"],
+        **secret["metadata"],
         "resourceVersion": "",
     }
 
@@ -53,9 +53,9 @@ def test_the_end_of_a_two_phase_deletion_shows_the_content_before_the_last_chang
 
 
 def test_an_update_that_changes_nothing_is_no_event(space: Space) -> None:
-    made = space.secrets.create("a")
+    secret = space.secrets.create("a")
     with space.secrets.watch(resourceVersion=space.secrets.version()) as watch:
-        space.secrets.update(made)
+        space.secrets.update(secret)
         space.secrets.create("b")
         assert watch.next().brief == ("ADDED", "b")
 
@@ -70,7 +70,8 @@ def test_a_dry_run_is_no_event(space: Space) -> None:
 
 
 def _labels_tell(space: Space, selector: str, **query: str) -> list[tuple[str, str | None]]:
-    """Events of one object that takes the label x=2, then 1, then 1 with another, then 3."""
+    """Return the events of an object whose label x becomes 2, then 1, then 1 with another label,
+    then 3."""
     version = space.secrets.version()
     with space.secrets.watch(resourceVersion=version, labelSelector=selector, **query) as watch:
         space.secrets.create("a", labels={"x": "2"})
@@ -80,10 +81,10 @@ def _labels_tell(space: Space, selector: str, **query: str) -> list[tuple[str, s
         space.secrets.remove("a")
         space.secrets.create("end", labels={"x": "1", "z": "1"})
         space.secrets.create("end-2", labels={"x": "2"})
-        found: list[Event] = []
-        while not found or not found[-1].name.startswith("end"):
-            found.append(watch.next())
-    return [(event.type, event.object["metadata"]["labels"].get("x")) for event in found[:-1]]
+        events: list[Event] = []
+        while not events or not events[-1].name.startswith("end"):
+            events.append(watch.next())
+    return [(event.type, event.object["metadata"]["labels"].get("x")) for event in events[:-1]]
 
 
 def test_objects_that_enter_a_label_selector_are_added_and_deleted_when_they_leave(
@@ -136,7 +137,7 @@ def test_objects_enter_and_leave_a_field_selector(space: Space) -> None:
 
 def test_a_field_that_changes_makes_an_object_enter_and_leave(space: Space) -> None:
     space.ready_for_pods()
-    pods = space.things("pods")
+    pods = space.collection("pods")
     spec = {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
     with pods.watch(fieldSelector="status.phase=Running") as watch:
         pod = pods.create("a", spec=spec)
@@ -160,19 +161,21 @@ def test_bookmarks_come_before_a_timed_out_watch_ends(kubernetes: Space) -> None
     with kubernetes.secrets.watch(
         resourceVersion=version, timeoutSeconds=3, allowWatchBookmarks="true"
     ) as watch:
-        made = kubernetes.secrets.create("a")
+        secret = kubernetes.secrets.create("a")
         events = watch.rest()
     assert [event.type for event in events] == ["ADDED", "BOOKMARK"]
     bookmark = events[-1].object
     assert (bookmark["kind"], bookmark["apiVersion"]) == ("Secret", "v1")
-    assert int(bookmark["metadata"]["resourceVersion"]) >= int(made["metadata"]["resourceVersion"])
+    assert int(bookmark["metadata"]["resourceVersion"]) >= int(
+        secret["metadata"]["resourceVersion"]
+    )
     assert {key: value for key, value in bookmark["metadata"].items() if value} == {
         "resourceVersion": bookmark["metadata"]["resourceVersion"]
     }
 
 
 def test_a_bookmark_holds_nothing_but_a_version(cluster: Space) -> None:
-    sets = cluster.things("statefulsets", "apps")
+    sets = cluster.collection("statefulsets", "apps")
     with sets.watch(timeoutSeconds=3, allowWatchBookmarks="true") as watch:
         [bookmark] = watch.rest()
     version = {"resourceVersion": bookmark.version}
@@ -185,13 +188,13 @@ def test_bookmarks_come_again_and_again(fresh_server: Callable[..., ServerProces
     space = Space(server, server.client())
     with space.secrets.watch(allowWatchBookmarks="true", timeoutSeconds=60) as watch:
         versions = [int(watch.next().version) for _ in range(3)]
-        made = space.secrets.create("a")
+        secret = space.secrets.create("a")
         while watch.next().type == "BOOKMARK":
             pass
         after = watch.next()
     assert versions == sorted(versions)
     assert after.type == "BOOKMARK"
-    assert int(after.version) >= int(made["metadata"]["resourceVersion"])
+    assert int(after.version) >= int(secret["metadata"]["resourceVersion"])
 
 
 def test_no_bookmark_lies_before_what_the_client_knows(kubernetes: Space) -> None:
@@ -338,13 +341,13 @@ def test_streams_are_json_and_nothing_else(space: Space) -> None:
 
 
 def test_a_pretty_watch_is_still_one_document_a_line(space: Space) -> None:
-    made = space.secrets.create("a")
+    secret = space.secrets.create("a")
     with space.secrets.watch(pretty="true") as watch:
-        assert watch.next().object == made
+        assert watch.next().object == secret
 
 
 def test_a_client_that_leaves_is_forgotten(space: Space) -> None:
-    """The gauge of watches goes back once connections are gone."""
+    """The gauge of watches decreases after connections are closed."""
 
     def watchers() -> float:
         group = space.dialect.group_name("coordination.@")
@@ -354,7 +357,7 @@ def test_a_client_that_leaves_is_forgotten(space: Space) -> None:
                 return float(line.split()[-1])
         return 0.0
 
-    leases = space.things("leases", "coordination.@")
+    leases = space.collection("leases", "coordination.@")
     before = watchers()
     watches = [leases.watch() for _ in range(5)]
     assert watchers() == before + 5

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 from support.client import Watch
-from support.things import Space
+from support.namespaces import Space
 
 
 def expect_only(space: Space, watch: Watch, *events: tuple[str, str]) -> None:
-    """The stream shows these events and nothing else before what happens next."""
+    """Check that the stream has only these events before the next change."""
     space.secrets.create("zz-sentinel")
-    found = [event.brief for event in watch.until("zz-sentinel")]
-    assert found == [*events, ("ADDED", "zz-sentinel")]
+    briefs = [event.brief for event in watch.until("zz-sentinel")]
+    assert briefs == [*events, ("ADDED", "zz-sentinel")]
 
 
 def test_an_unset_version_starts_with_everything_that_exists(space: Space) -> None:
@@ -27,9 +27,9 @@ def test_version_0_starts_with_everything_that_exists(space: Space) -> None:
 
 
 def test_the_initial_objects_are_whole_and_at_their_own_versions(space: Space) -> None:
-    made = space.secrets.create("a", data={"k": "dg=="})
+    secret = space.secrets.create("a", data={"k": "dg=="})
     with space.secrets.watch() as watch:
-        assert watch.next().object == made
+        assert watch.next().object == secret
 
 
 def test_another_version_starts_with_what_came_after_it(space: Space) -> None:
@@ -58,10 +58,10 @@ def test_a_version_of_the_future_is_silent_until_then(space: Space) -> None:
     future = int(space.secrets.version()) + 10
     with space.secrets.watch(resourceVersion=future) as watch:
         assert watch.status == 200
-        made = [
+        created = [
             int(space.secrets.create(f"s{n}")["metadata"]["resourceVersion"]) for n in range(12)
         ]
-        first = next(version for version in made if version > future)
+        first = next(version for version in created if version > future)
         assert int(watch.next().version) == first
 
 
@@ -152,7 +152,7 @@ def test_the_watch_prefix_watches_an_item(space: Space) -> None:
 
 
 def test_the_watch_prefix_works_in_named_groups(space: Space) -> None:
-    leases = space.things("leases", "coordination.@")
+    leases = space.collection("leases", "coordination.@")
     path = leases.path.replace("/v1/", "/v1/watch/", 1)
     with space.client.watch(path) as watch:
         leases.create("a", spec={})
@@ -199,8 +199,8 @@ def test_a_cluster_scoped_item_can_be_watched(cluster: Space) -> None:
 
 
 def test_an_item_path_with_watch_is_a_plain_get_as_in_the_reference(kubernetes: Space) -> None:
-    made = kubernetes.secrets.create("a")
-    assert kubernetes.secrets.get("a", watch=1).body == made
+    secret = kubernetes.secrets.create("a")
+    assert kubernetes.secrets.get("a", watch=1).body == secret
 
 
 def test_a_kind_that_cannot_be_watched_says_so(space: Space) -> None:

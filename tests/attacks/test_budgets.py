@@ -1,5 +1,5 @@
-"""Nobody holds the event loop or fills the memory, whatever they send: the worst cases that reviews
-and `make attack` have found, in their smallest form. Each did much more than is allowed once."""
+"""Budgets: no input blocks the event loop or fills the memory. The worst cases that reviews and
+`make attack` found, in their smallest form; each once exceeded the limits by far."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ CASES: list[tuple[str, Numbers]] = [
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    found = Target(tmp_path_factory.mktemp("attacked"), "kubernetes")
-    yield found
-    found.close()
+    target = Target(tmp_path_factory.mktemp("attacked"), "kubernetes")
+    yield target
+    target.close()
 
 
 def _check(target: Target, case: Case) -> list[int]:
@@ -93,10 +93,10 @@ def test_a_role_has_so_many_rules_at_most(target: Target) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "values", "told", "most"), [(101, 1, 101, 100), (2, 1_001, 2_002, 2_000)]
+    ("rules", "values", "message", "most"), [(101, 1, 101, 100), (2, 1_001, 2_002, 2_000)]
 )
 def test_a_selector_of_an_object_has_so_many_terms_at_most(
-    target: Target, rules: int, values: int, told: int, most: int
+    target: Target, rules: int, values: int, message: int, most: int
 ) -> None:
     rule = {"key": "k", "operator": "NotIn", "values": [f"v{i}" for i in range(values)]}
     body = {
@@ -106,7 +106,7 @@ def test_a_selector_of_an_object_has_so_many_terms_at_most(
     path = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
     [(field, _, text)] = target.tenant.post(path, body).causes
     assert field == "spec.selector.matchExpressions"
-    assert text == f"Too many: {told}: must have at most {most} items"
+    assert text == f"Too many: {message}: must have at most {most} items"
 
 
 def test_rules_beyond_some_thousands_are_not_listed_and_that_is_said(target: Target) -> None:
@@ -143,7 +143,7 @@ def test_defaults_that_do_not_fit_are_refused(target: Target) -> None:
 
 
 def test_a_large_event_goes_to_many_watches_in_turns(target: Target) -> None:
-    """Nobody reads them: threads that do would make this process look like a slow machine."""
+    """The watches are not read: reader threads would make this process look like a slow machine."""
     path = core("configmaps")
     target.tenant.post(path, {"metadata": {"name": "watched"}})
     watches = [target.tenant.watch(path) for _ in range(250)]
@@ -157,8 +157,8 @@ def test_a_large_event_goes_to_many_watches_in_turns(target: Target) -> None:
 
 
 def _pod(name: str, containers: int, resources: Object | None = None) -> Object:
-    one = {"image": "i", "resources": resources or {}}
-    listed = [{**one, "name": f"c{number}"} for number in range(containers)]
+    value = {"image": "i", "resources": resources or {}}
+    listed = [{**value, "name": f"c{number}"} for number in range(containers)]
     return {"metadata": {"name": name}, "spec": {"containers": listed}}
 
 
@@ -172,8 +172,8 @@ def test_limit_ranges_that_do_not_fit_a_pod_are_not_given_to_it(target: Target, 
         }
         for number in range(5)
     ]
-    for one in ranges:
-        assert target.tenant.post(core("limitranges"), one).status == 201
+    for range_ in ranges:
+        assert target.tenant.post(core("limitranges"), range_).status == 201
     try:
         pods = Call("POST", core("pods"), _pod("limited", 300))
         assert _check(target, Case([pods])) == [413]
@@ -217,15 +217,15 @@ def test_a_quota_limits_so_many_things_at_most(target: Target) -> None:
 def _await_counted(target: Target, count: int) -> None:
     until = time.monotonic() + 20
     listed: list[Object] = []
-    while len([one for one in listed if one["status"].get("used")]) < count:
+    while len([item for item in listed if item["status"].get("used")]) < count:
         assert time.monotonic() < until
         listed = target.tenant.get(core("resourcequotas")).body["items"]
 
 
 def test_large_quotas_are_charged_in_turns(target: Target) -> None:
     for number in range(3):
-        made = target.tenant.post(core("resourcequotas"), _quota(f"q{number}", 3_000))
-        assert made.status == 201
+        answer = target.tenant.post(core("resourcequotas"), _quota(f"q{number}", 3_000))
+        assert answer.status == 201
     _await_counted(target, 3)
     requests = {f"example.com/r{number}": "1" for number in range(3_000)}
     pod = _pod("charged", 1, {"requests": requests, "limits": requests})
@@ -245,8 +245,10 @@ def test_a_write_is_charged_to_so_many_quotas_at_most(target: Target) -> None:
     _await_counted(target, 6)
     try:
         assert target.tenant.post(core("pods"), _pod("free", 1)).status == 201
-        one = {"example.com/r1": "1"}
-        answer = target.tenant.post(core("pods"), _pod("dear", 1, {"requests": one, "limits": one}))
+        value = {"example.com/r1": "1"}
+        answer = target.tenant.post(
+            core("pods"), _pod("dear", 1, {"requests": value, "limits": value})
+        )
         assert answer.status == 403
         assert "too many or too large to be charged" in answer.message
     finally:
@@ -276,8 +278,8 @@ def _labelled(name: str, **metadata: object) -> Object:
 
 def _post_all(target: Target, path: str, bodies: Iterable[Object]) -> None:
     for body in bodies:
-        made = target.tenant.post(path, body)
-        assert made.status == 201, made.text
+        answer = target.tenant.post(path, body)
+        assert answer.status == 201, answer.text
 
 
 def test_many_budgets_of_the_same_pods_hear_of_them_in_turns(target: Target) -> None:
@@ -371,8 +373,8 @@ def webhook(target: Target, tmp_path: Path) -> Iterator[WebhookServer]:
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
     }
-    made = target.admin.post(path, {"metadata": {"name": "m"}, "webhooks": [hook]})
-    assert made.status == 201, made.text
+    answer = target.admin.post(path, {"metadata": {"name": "m"}, "webhooks": [hook]})
+    assert answer.status == 201, answer.text
     yield server
     target.admin.delete(f"{path}/m")
     server.close()

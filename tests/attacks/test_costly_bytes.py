@@ -1,4 +1,4 @@
-"""Bytes that cost much to take apart, or that stay where they are: others go on meanwhile."""
+"""Bytes that are expensive to parse, or that stay in buffers: other connections continue."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ SOCKET = (
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    found = Target(tmp_path_factory.mktemp("costly"), "kubernetes")
-    yield found
-    found.close()
+    target = Target(tmp_path_factory.mktemp("costly"), "kubernetes")
+    yield target
+    target.close()
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def stalls(target: Target) -> Report:
 
 
 class Sealed:
-    """A connection whose bytes are sealed before any of them is sent, so that they come faster than
-    they can be taken apart."""
+    """A connection whose bytes are encrypted before the first is sent, so that they arrive faster
+    than they can be parsed."""
 
     def __init__(self, target: Target) -> None:
         parts = urlsplit(target.server.address)
@@ -90,13 +90,13 @@ class Sealed:
 def test_small_things_in_large_numbers_hold_nobody_up(
     target: Target, stalls: Report, head: str, unit: bytes, count: int, record: int
 ) -> None:
-    one = Sealed(target)
-    one.send(head.encode())
-    assert head in (LONG, CHUNKED) or one.sock.recv(1)
-    one.send(unit * count, record)
+    sealed = Sealed(target)
+    sealed.send(head.encode())
+    assert head in (LONG, CHUNKED) or sealed.sock.recv(1)
+    sealed.send(unit * count, record)
     assert target.admin.get("/readyz").status == 200
     time.sleep(0.2)
-    one.close()
+    sealed.close()
     assert in_time(stalls.longest(), MAX_SECONDS)
 
 
@@ -119,34 +119,34 @@ def test_many_handshakes_at_once_hold_nobody_up(target: Target, stalls: Report) 
 
 
 def test_answers_that_nobody_reads_take_little_memory(target: Target) -> None:
-    made = {"metadata": {"name": "large"}, "data": {"k": "x" * 900_000}}
-    assert target.tenant.post(CONFIG_MAPS, made).status == 201
+    manifest = {"metadata": {"name": "large"}, "data": {"k": "x" * 900_000}}
+    assert target.tenant.post(CONFIG_MAPS, manifest).status == 201
     request = f"GET {CONFIG_MAPS}/large HTTP/1.1\r\n{CREDENTIALS}\r\n".encode()
     before = target.server.resident_bytes()
     held = [Sealed(target) for _ in range(250)]
-    for one in held:
-        one.send(request * 12)
-    for one in held:
-        assert one.sock.recv(1)
+    for item in held:
+        item.send(request * 12)
+    for item in held:
+        assert item.sock.recv(1)
     time.sleep(1)  # the answers behind the first ones are made
     assert target.server.resident_bytes() - before < MAX_BYTES
-    for one in held:
-        one.close()
+    for item in held:
+        item.close()
 
 
 def test_bodies_that_never_end_take_little_memory(target: Target) -> None:
     def begin(_: int) -> Sealed:
-        one = Sealed(target)
-        one.sock.settimeout(0.5)
+        item = Sealed(target)
+        item.sock.settimeout(0.5)
         head = f"POST {CONFIG_MAPS} HTTP/1.1\r\n{CREDENTIALS}Content-Length: 3145728\r\n\r\n"
-        one.send(head.encode() + b"x" * 3_000_000)
-        return one
+        item.send(head.encode() + b"x" * 3_000_000)
+        return item
 
     before = target.server.resident_bytes()
     with ThreadPoolExecutor(10) as pool:
         begun = list(pool.map(begin, range(60)))
     assert target.server.resident_bytes() - before < MAX_BYTES
-    made = {"metadata": {"generateName": "a"}, "data": {"k": "x" * 500_000}}
-    assert target.admin.post("/api/v1/namespaces/default/configmaps", made).status == 201
-    for one in begun:
-        one.close()
+    manifest = {"metadata": {"generateName": "a"}, "data": {"k": "x" * 500_000}}
+    assert target.admin.post("/api/v1/namespaces/default/configmaps", manifest).status == 201
+    for item in begun:
+        item.close()

@@ -1,9 +1,9 @@
-"""A request whose body does not come whole is not carried out."""
+"""A request with an incomplete body is not executed."""
 
 from __future__ import annotations
 
 import pytest
-from support.things import Space
+from support.namespaces import Space
 from support.wire import Wire
 
 OPTIONS = b'{"dryRun": ["All"]}'

@@ -1,4 +1,4 @@
-"""Noise, broken requests and broken TLS do a server no harm."""
+"""Random bytes, malformed requests and malformed TLS do not harm a server."""
 
 from __future__ import annotations
 

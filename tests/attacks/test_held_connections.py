@@ -1,4 +1,4 @@
-"""Nobody holds anything for long without speaking, sending or reading."""
+"""Timeouts of connections that do not send, finish or read."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 import pytest
+from support.namespaces import Space
 from support.pace import in_time
 from support.process import ServerProcess
 from support.slow_answers import PRELUDE
-from support.things import Space
 from support.waiting import eventually
 from support.wire import Wire, fewer, plain_socket
 
@@ -94,9 +94,9 @@ def test_an_answer_that_is_not_read_is_given_up_on(hasty: ServerProcess) -> None
     assert len(wire.rest()) < 3_600_000
 
 
-@pytest.mark.parametrize("asked", ["watch=1", "pretty=false", "pretty=true"])
+@pytest.mark.parametrize("requested", ["watch=1", "pretty=false", "pretty=true"])
 def test_large_answers_cost_little_while_they_are_not_read(
-    fresh_server: FreshServer, asked: str
+    fresh_server: FreshServer, requested: str
 ) -> None:
     server = fresh_server()
     space = Space(server, server.client())
@@ -105,7 +105,7 @@ def test_large_answers_cost_little_while_they_are_not_read(
     before = server.resident_bytes()
     wires = [Wire(server, buffer=4096) for _ in range(10)]
     for wire in wires:
-        wire.ask(f"GET {space.config_maps.path}?{asked}")
+        wire.ask(f"GET {space.config_maps.path}?{requested}")
     for wire in wires:
         assert wire.sock.recv(15) == b"HTTP/1.1 200 OK"
     assert space.client.get("/readyz").status == 200

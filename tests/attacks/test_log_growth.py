@@ -1,4 +1,4 @@
-"""Strangers and the log: they cannot grow it, forge lines in it or put secrets there."""
+"""Unauthenticated clients cannot make the log grow, forge its lines or put secrets into it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def test_a_thousand_failed_attempts_are_a_few_lines(
             answer = client.get("/api", headers={"Authorization": f"Bearer {token}"})
             assert answer.status == 401
     client.close()
-    said = server.log.read_text()
-    assert 0 < said.count("\n") <= 6, said
-    assert "secret" not in said
-    assert "forged" not in said
+    text = server.log.read_text()
+    assert 0 < text.count("\n") <= 6, text
+    assert "secret" not in text
+    assert "forged" not in text
 
 
 def test_a_provider_that_is_down_is_mentioned_once(
@@ -52,7 +52,7 @@ def test_a_provider_that_is_down_is_mentioned_once(
         token = jwt(iss="https://127.0.0.1:9/realm", sub=f"secret-{number}", aud="c")
         assert client.get("/api", headers={"Authorization": f"Bearer {token}"}).status == 401
     client.close()
-    said = server.log.read_text()
-    assert said.count("the OIDC provider cannot be used") == 1
-    assert said.count("\n") <= 4, said
-    assert "secret" not in said
+    text = server.log.read_text()
+    assert text.count("the OIDC provider cannot be used") == 1
+    assert text.count("\n") <= 4, text
+    assert "secret" not in text

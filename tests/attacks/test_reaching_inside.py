@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.namespaces import Space
 from support.neighbour import Neighbour
-from support.things import Space
 
 ADDRESSES = [
     *("127.0.0.1", "localhost", "127.1", "0x7f000001", "2130706433", "::1", "::ffff:127.0.0.1"),
@@ -25,12 +25,12 @@ def test_a_node_cannot_point_at_this_machine(space: Space, address: str, kind: s
             "addresses": [{"type": kind, "address": address}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": inside.port}},
         }
-        told = nodes.client.patch(nodes.item(name, "status"), {"status": status})
-        assert told.status == 200
+        response = nodes.client.patch(nodes.item(name, "status"), {"status": status})
+        assert response.status == 200
         for form in (name, f"{name}:{inside.port}", f"http:{name}:{inside.port}"):
             answer = nodes.client.get(f"{nodes.item(form, 'proxy')}/x")
             assert (answer.status, answer.message) == (400, "address not allowed")
-        assert inside.asked == []
+        assert inside.requests == []
     finally:
         nodes.delete(f"n-{space.name}")
         inside.close()
@@ -40,19 +40,19 @@ def test_a_node_cannot_point_at_this_machine(space: Space, address: str, kind: s
 @pytest.mark.parametrize("what", ["proxy/x", "log", "exec?command=ls", "portforward"])
 def test_a_pod_cannot_point_at_this_machine(space: Space, address: str, what: str) -> None:
     space.ready_for_pods()
-    nodes, pods = space.everywhere("nodes"), space.things("pods")
+    nodes, pods = space.everywhere("nodes"), space.collection("pods")
     nodes.create(f"n-{space.name}")
     status = {"addresses": [{"type": "InternalIP", "address": address}]}
-    told = nodes.client.patch(nodes.item(f"n-{space.name}", "status"), {"status": status})
-    assert told.status == 200
+    response = nodes.client.patch(nodes.item(f"n-{space.name}", "status"), {"status": status})
+    assert response.status == 200
     spec = {
         "automountServiceAccountToken": False,
         "nodeName": f"n-{space.name}",
         "containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}],
     }
-    made = pods.create("p", spec=spec)
-    made["status"] |= {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}
-    assert pods.client.put(pods.item("p", "status"), made).status == 200
+    pod = pods.create("p", spec=spec)
+    pod["status"] |= {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}
+    assert pods.client.put(pods.item("p", "status"), pod).status == 200
     streams = {} if what.startswith("proxy") else {"Upgrade": "SPDY/3.1"}
     answer = pods.client.get(pods.item("p", what), headers=streams)
     assert (answer.status, json.loads(answer.raw)["message"]) == (400, "address not allowed")

@@ -1,4 +1,4 @@
-"""Pods and clients that use a proxy to wear the server down."""
+"""Pods and clients that use a proxy to exhaust the server."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from http.client import HTTPSConnection
 
 import pytest
-from support.neighbour import Neighbour, Says
+from support.namespaces import Space
+from support.neighbour import Neighbour, Reply
 from support.process import ServerProcess
 from support.running import run_pod
-from support.things import Space
 
 MiB = 1024 * 1024
 
@@ -36,7 +36,7 @@ def pod(near: ServerProcess, neighbour: Neighbour) -> str:
     space = Space(near, near.client())
     space.ready_for_pods()
     run_pod(space, "p")
-    return space.things("pods").item(f"p:{neighbour.port}", "proxy")
+    return space.collection("pods").item(f"p:{neighbour.port}", "proxy")
 
 
 def asking(near: ServerProcess, path: str) -> HTTPSConnection:
@@ -56,7 +56,7 @@ def test_an_answer_that_nobody_reads_stays_where_it_is(
             sent[0] += 1
             yield None, b"x" * (256 * 1024)
 
-    neighbour.answer = lambda asked: Says(pieces=pieces())
+    neighbour.answer = lambda item: Reply(pieces=pieces())
     before = near.resident_bytes()
     connections = [asking(near, f"{pod}/x") for _ in range(10)]
     for connection in connections:
@@ -83,8 +83,8 @@ def test_many_followers_leave_room_for_others(
     near: ServerProcess, neighbour: Neighbour, pod: str
 ) -> None:
     end = threading.Event()
-    neighbour.answer = lambda asked: (
-        Says(pieces=[(None, b"x"), (end, b"y")]) if asked.path == "/follow" else Says()
+    neighbour.answer = lambda item: (
+        Reply(pieces=[(None, b"x"), (end, b"y")]) if item.path == "/follow" else Reply()
     )
     followers = [asking(near, f"{pod}/follow") for _ in range(150)]
     responses = [connection.getresponse() for connection in followers]

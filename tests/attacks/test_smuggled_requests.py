@@ -1,12 +1,12 @@
-"""No part of a request is ever taken for another one, nor for what it is not."""
+"""Request smuggling: no part of a request is parsed as another request."""
 
 from __future__ import annotations
 
 import time
 
 import pytest
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 from support.wire import ADMIN, Wire
 
 HIDDEN = b"GET /version HTTP/1.1\r\n" + ADMIN + b"\r\n"

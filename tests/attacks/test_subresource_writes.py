@@ -1,5 +1,4 @@
-"""The right to write a subresource is the right to write its part of the object and no more,
-whichever way it is written."""
+"""Permission to write a subresource covers only its part of the object, by every kind of write."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from support.things import Space, Things
+from support.namespaces import Collection, Space
 
 Object = dict[str, Any]
 
@@ -81,16 +80,16 @@ STATUS_KINDS: list[tuple[str, str, str, Object, Object]] = [
 SCALED = ("deployments", "replicasets", "statefulsets", "replicationcontrollers")
 
 
-def _made(space: Space, group: str, resource: str, spec: Object) -> Things:
-    things = space.things(resource, group)
-    things.create("x", spec=deepcopy(spec), metadata={"labels": {"team": "good"}})
-    return things
+def _created(space: Space, group: str, resource: str, spec: Object) -> Collection:
+    collection = space.collection(resource, group)
+    collection.create("x", spec=deepcopy(spec), metadata={"labels": {"team": "good"}})
+    return collection
 
 
-def _write(things: Things, subresource: str, way: str, wanted: Object) -> None:
-    """Send what is wanted through a subresource; a refusal is as good as an effect on its part."""
-    path = things.item("x", subresource)
-    client = things.client
+def _write(collection: Collection, subresource: str, way: str, wanted: Object) -> None:
+    """Write through a subresource; it may be refused or change only its part."""
+    path = collection.item("x", subresource)
+    client = collection.client
     if way == "PUT":
         current = client.get(path).body
         merged = {**current, **{k: v for k, v in wanted.items() if k != "metadata"}}
@@ -120,12 +119,12 @@ def _write(things: Things, subresource: str, way: str, wanted: Object) -> None:
 def test_a_write_to_the_status_leaves_the_spec_alone(
     space: Space, group: str, resource: str, kind: str, spec: Object, evil: Object, way: str
 ) -> None:
-    things = _made(space, group, resource, spec)
-    before = things.read("x")
+    collection = _created(space, group, resource, spec)
+    before = collection.read("x")
     version = before["apiVersion"]
     wanted = {"kind": kind, "apiVersion": version, "metadata": {"name": "x"}, "spec": evil}
-    _write(things, "status", way, wanted)
-    after = things.read("x")
+    _write(collection, "status", way, wanted)
+    after = collection.read("x")
     assert after["spec"] == before["spec"]
     assert after["metadata"].get("finalizers") == before["metadata"].get("finalizers")
 
@@ -136,8 +135,8 @@ def test_a_write_to_the_scale_changes_the_replicas_and_nothing_else(
     space: Space, resource: str, way: str
 ) -> None:
     group, _, _, spec, _ = next(row for row in STATUS_KINDS if row[1] == resource)
-    things = _made(space, group, resource, spec)
-    before = things.read("x")
+    collection = _created(space, group, resource, spec)
+    before = collection.read("x")
     pod: Object = {
         "serviceAccountName": "admin-sa",
         "hostNetwork": True,
@@ -160,15 +159,16 @@ def test_a_write_to_the_scale_changes_the_replicas_and_nothing_else(
         "spec": {"replicas": 2, "paused": True, "template": {"spec": pod}},
         "status": {"replicas": 99, "selector": "evil"},
     }
-    _write(things, "scale", way, wanted)
-    after = things.read("x")
+    _write(collection, "scale", way, wanted)
+    after = collection.read("x")
     assert after["status"].get("replicas", 0) != 99
     revision = space.dialect.label("deployment.@/revision")
     assert _untold(after, revision) == _untold(before, revision)
 
 
 def _untold(value: Object, revision: str) -> Object:
-    """A workload without its size, what the server counts and what its controller tells."""
+    """Return a workload without its size and without fields that the server or its controller
+    sets."""
     metadata, spec = {**value["metadata"]}, {**value["spec"]}
     spec.pop("replicas", None)
     for name in ("resourceVersion", "generation", "managedFields"):
@@ -179,17 +179,17 @@ def _untold(value: Object, revision: str) -> Object:
 
 
 def test_the_scale_is_written_by_apply(space: Space) -> None:
-    things = _made(space, "apps", "deployments", SELECTED)
+    collection = _created(space, "apps", "deployments", SELECTED)
     wanted = {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {"name": "x", "namespace": space.name},
         "spec": {"replicas": 3},
     }
-    path = things.item("x", "scale")
-    answer = things.client.patch(path, wanted, kind=APPLY, fieldManager="x", force="true")
+    path = collection.item("x", "scale")
+    answer = collection.client.patch(path, wanted, kind=APPLY, fieldManager="x", force="true")
     assert answer.status == 200, answer.text
-    assert things.read("x")["spec"]["replicas"] == 3
+    assert collection.read("x")["spec"]["replicas"] == 3
 
 
 @pytest.mark.parametrize(
@@ -200,19 +200,23 @@ def test_the_scale_is_written_by_apply(space: Space) -> None:
     ],
 )
 def test_a_scale_that_is_applied_is_one(space: Space, spec: dict[str, Any], why: str) -> None:
-    things = _made(space, "apps", "deployments", SELECTED)
+    collection = _created(space, "apps", "deployments", SELECTED)
     wanted = {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {"name": "x", "namespace": space.name},
         "spec": spec,
     }
-    answer = things.client.patch(
-        things.item("x", "scale"), wanted, kind=APPLY, fieldManager="x", fieldValidation="Strict"
+    answer = collection.client.patch(
+        collection.item("x", "scale"),
+        wanted,
+        kind=APPLY,
+        fieldManager="x",
+        fieldValidation="Strict",
     )
     named = f"({space.name}/x; autoscaling/v1, Kind=Scale)"
     assert (answer.status, answer.message) == (
         400,
         f"failed to create typed patch object {named}: {why}",
     )
-    assert things.read("x")["spec"]["replicas"] != 3
+    assert collection.read("x")["spec"]["replicas"] != 3

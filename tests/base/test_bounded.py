@@ -1,4 +1,4 @@
-"""Caches stay small, whatever clients send, and nobody makes one that does not."""
+"""Caches are bounded for any input, and all caches are bounded ones."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_a_function_raises_is_not_remembered() -> None:
 
 
 def ignoring(function: Callable[[Any], Any]) -> Callable[[str], Any]:
-    """A function of a text, whose refusals do not matter here."""
+    """Return a function of a text that ignores refusals."""
 
     def call(text: str) -> None:
         with suppress(SelectorError, QuantityError):
@@ -222,8 +222,8 @@ def test_a_memory_that_finds_nothing_rests_until_something_comes_again() -> None
 
     def look_at(content: str) -> bool:
         key = memory.key(content)
-        found = memory.get(key)
-        if found is None:
+        result = memory.get(key)
+        if result is None:
             memory.keep(key, True)
         return key is not None
 
@@ -247,17 +247,17 @@ def test_shapes_are_remembered_within_bounds() -> None:
 
 
 def test_what_caches_hold_is_told_by_name() -> None:
-    one: BoundedCache[str, int] = BoundedCache(name="things of a test")
+    cache: BoundedCache[str, int] = BoundedCache(name="things of a test")
     other: BoundedCache[str, int] = BoundedCache(most_bytes=1000, name="things of a test")
-    one.keep("a", 1, 1)
+    cache.keep("a", 1, 1)
     other.keep("b", 1, 1)
-    told = cache_sizes()["things of a test"]
-    assert told == (2, one.bytes + other.bytes, one.most_bytes + 1000)
+    reported = cache_sizes()["things of a test"]
+    assert reported == (2, cache.bytes + other.bytes, cache.most_bytes + 1000)
     del other
     assert cache_sizes()["things of a test"].entries == 1
 
 
 def test_no_cache_is_bounded_by_count_alone() -> None:
-    """`lru_cache` counts entries and not bytes; `cache` is for what no client decides."""
+    """`lru_cache` counts entries and not bytes; `cache` is for keys that clients cannot choose."""
     users = [path.name for path in SOURCES.rglob("*.py") if "lru_cache" in path.read_text()]
     assert users == []

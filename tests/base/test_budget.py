@@ -1,4 +1,4 @@
-"""What one request may cost, and who does its work."""
+"""Budgets of requests, and where their work runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock: what falls due when it is moved happens at once."""
+"""The clock: timers that become due when it is moved fire at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialects: each difference says what it follows, and something hangs on it."""
+"""The dialects: each switch names its source and is used."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_something_hangs_on_each_switch() -> None:
 
 
 def test_the_dialects_are_asked_for_no_behaviour_by_their_name() -> None:
-    """What differs has a switch, so that the page of all differences is whole."""
-    asked = ("follows_specification", "dialect is CLUSTER", "dialect is KUBERNETES")
+    """Every difference has a switch, so that the page of differences is complete."""
+    requests = ("follows_specification", "dialect is CLUSTER", "dialect is KUBERNETES")
     allowed = {"dialect.py", "banner.py"}  # the banner says which clients will do
-    found = {
+    names = {
         path.name
         for path in SOURCES.rglob("*.py")
-        if any(word in path.read_text() for word in asked)
+        if any(word in path.read_text() for word in requests)
     }
-    assert found <= allowed
+    assert names <= allowed

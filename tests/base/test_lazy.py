@@ -1,4 +1,4 @@
-"""Lazy modules: their bodies run at the first use, once, whoever comes first."""
+"""Lazy modules: their body runs once, at the first use, from any thread."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_a_lazy_module_whose_body_fails_is_tried_again(lazy_import: Import, tmp_
 def test_threads_wait_until_the_body_of_a_lazy_module_has_run(lazy_import: Import) -> None:
     module = lazy_import("import time\nearly = 1\ntime.sleep(0.05)\nlate = 2\n")
     with ThreadPoolExecutor(4) as pool:
-        found = [pool.submit(lambda: (module.early, vars(module)["late"])) for _ in range(4)]
-    assert [one.result() for one in found] == [(1, 2)] * 4
+        results = [pool.submit(lambda: (module.early, vars(module)["late"])) for _ in range(4)]
+    assert [outcome.result() for outcome in results] == [(1, 2)] * 4
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

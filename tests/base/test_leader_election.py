@@ -1,4 +1,4 @@
-"""The election's rules that do not depend on how the lease is reached."""
+"""Leader election, independent of how the lease is accessed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Refused(Exception):
 
 
 class LeaseInMemory(LeaseAccess):
-    """A lease with a version; its clock moves by what is waited for."""
+    """A lease with a version; its clock moves by the time that is waited."""
 
     errors = (Refused,)
 

@@ -1,4 +1,4 @@
-"""What clients can do to the log: nothing."""
+"""Clients cannot inject into the log."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_count_is_said_though_nothing_follows(
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("plain", "'plain'"),
         ("a\nb\r\x1b[31m", r"'a\nb\r\x1b[31m'"),
@@ -79,8 +79,8 @@ def test_the_count_is_said_though_nothing_follows(
         ("x" * 300, f"'{'x' * 200}'... (300 characters)"),
     ],
 )
-def test_text_of_others_is_quoted(text: str, shown: str) -> None:
-    assert quoted(text) == shown
+def test_text_of_others_is_quoted(text: str, expected: str) -> None:
+    assert quoted(text) == expected
 
 
 def test_a_list_of_thousands_is_cut_off() -> None:

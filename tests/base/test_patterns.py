@@ -1,4 +1,4 @@
-"""No pattern that a client's text is matched with goes back and forth in it."""
+"""No regular expression that is matched with client data can backtrack."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ ENDS = ("", "!", "\nx")
 
 def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
     """Every pattern that a module holds by itself or in a table."""
-    for found in pkgutil.walk_packages(fairlead.__path__, "fairlead."):
-        if found.name.endswith("__main__"):
+    for package in pkgutil.walk_packages(fairlead.__path__, "fairlead."):
+        if package.name.endswith("__main__"):
             continue
-        module = importlib.import_module(found.name)
+        module = importlib.import_module(package.name)
         for name, held in vars(module).items():
             values = held.values() if isinstance(held, dict) else [held]
             for value in values:
                 if isinstance(value, re.Pattern):
-                    yield f"{found.name}.{name}", value
+                    yield f"{package.name}.{name}", value
 
 
 # Read what administrators wrote, not what clients send.

@@ -1,4 +1,4 @@
-"""Controllers that have much to do let others have their turn."""
+"""Controllers with much work yield to the event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker itself: it takes what one register could have answered and nothing else."""
+"""The linearizability checker: accepts exactly the histories of a register."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEYS = 2
 
 
 class Register:
-    """One object with a resourceVersion, as a server that is right keeps it."""
+    """One object with a resourceVersion, as a correct server keeps it."""
 
     def __init__(self, revisions: itertools.count[int]) -> None:
         self.value: str | None = None
@@ -41,13 +41,13 @@ class Register:
 
 
 def simulate(seed: int, count: int = 250, unsure: float = 0.05) -> list[Operation]:
-    """A history of clients that wait for their answers, each operation taking effect at some time
-    between its call and its return; of some nobody hears again, and they may happen much later."""
+    """Return a history of clients that wait for their answers. Each operation takes effect between
+    its call and its return; some get no answer, and may take effect much later."""
     dice = random.Random(seed)
     revisions = itertools.count(1)
     registers = {f"key-{n}": Register(revisions) for n in range(KEYS)}
     free_at = [0.0] * CLIENTS
-    told: dict[str, list[int]] = {key: [-1] for key in registers}
+    reported: dict[str, list[int]] = {key: [-1] for key in registers}
     planned = []
     for number in range(count):
         client = min(range(CLIENTS), key=free_at.__getitem__)
@@ -60,7 +60,7 @@ def simulate(seed: int, count: int = 250, unsure: float = 0.05) -> list[Operatio
         planned.append((effect, called, returned, lost, client, verb, key, f"value-{number}"))
     history = []
     for _, called, returned, lost, client, verb, key, value in sorted(planned):
-        guess = told[key][-1] if dice.random() < 0.8 else dice.choice(told[key])
+        guess = reported[key][-1] if dice.random() < 0.8 else dice.choice(reported[key])
         takes_one = verb is Verb.UPDATE or (verb is Verb.DELETE and dice.random() < 0.5)
         expected = guess if takes_one else None
         if lost and dice.random() < 0.5:
@@ -69,18 +69,18 @@ def simulate(seed: int, count: int = 250, unsure: float = 0.05) -> list[Operatio
             outcome = registers[key].apply(verb, value, expected)
         done = outcome is Outcome.DONE
         if done and not lost and verb is not Verb.DELETE:
-            told[key].append(registers[key].revision)
-        shown = registers[key].value if verb is Verb.GET and done else value
-        one = Operation(
+            reported[key].append(registers[key].revision)
+        output = registers[key].value if verb is Verb.GET and done else value
+        operation = Operation(
             *(f"client-{client}", key, verb, called, returned, outcome),
-            value=shown if verb is not Verb.DELETE and (verb is not Verb.GET or done) else None,
+            value=output if verb is not Verb.DELETE and (verb is not Verb.GET or done) else None,
             revision=registers[key].revision if done and verb is not Verb.DELETE else None,
             expected=expected,
         )
         if lost:
-            one = one.unsure()
+            operation = operation.unsure()
         if not lost or verb is not Verb.GET:
-            history.append(one)
+            history.append(operation)
     dice.shuffle(history)
     return history
 
@@ -165,38 +165,38 @@ def test_a_value_that_a_watcher_saw_was_written_by_then() -> None:
 
 def test_the_report_names_the_shortest_window() -> None:
     noise = simulate(3, count=80, unsure=0)
-    start = max(one.returned for one in noise) + 1
+    start = max(item.returned for item in noise) + 1
     moved = [
-        replace(one, called=one.called + start, returned=one.returned + start)
-        for one in (CREATED, UPDATED, get(2, "a", 1))
+        replace(item, called=item.called + start, returned=item.returned + start)
+        for item in (CREATED, UPDATED, get(2, "a", 1))
     ]
-    earlier = [replace(one, key="key") for one in noise if one.key == "key-0"]
+    earlier = [replace(item, key="key") for item in noise if item.key == "key-0"]
     gone = [done(Verb.DELETE, start - 0.6)] if final_value(earlier) else []
-    shift = [raised(one) for one in moved]
-    (found,) = check([*earlier, *gone, *shift, get(start + 9, "b", 1002)])
-    assert list(found.window) == shift[1:] or list(found.window) == shift
-    assert "get key a" in str(found)
+    shift = [raised(item) for item in moved]
+    (result,) = check([*earlier, *gone, *shift, get(start + 9, "b", 1002)])
+    assert list(result.window) == shift[1:] or list(result.window) == shift
+    assert "get key a" in str(result)
 
 
 def final_value(history: list[Operation]) -> bool:
-    """Whether the object exists in the end: a get there is right for one of the two answers."""
-    at = max(one.returned for one in history) + 0.01
+    """Whether the object exists at the end: only one answer to a last get is right."""
+    at = max(operation.returned for operation in history) + 0.01
     return bool(check([*history, get(at, None, None)] if history else []))
 
 
-def raised(one: Operation) -> Operation:
+def raised(operation: Operation) -> Operation:
     """With revisions that nothing before has."""
     return replace(
-        one,
-        revision=one.revision + 1000 if one.revision else None,
-        expected=one.expected + 1000 if one.expected else None,
+        operation,
+        revision=operation.revision + 1000 if operation.revision else None,
+        expected=operation.expected + 1000 if operation.expected else None,
     )
 
 
 def test_revisions_rise_over_all_keys_with_time() -> None:
     other = replace(UPDATED, key="other", revision=1)
-    (found,) = check_revisions([CREATED, other])
-    assert "went back" in str(found)
+    (result,) = check_revisions([CREATED, other])
+    assert "went back" in str(result)
     overlapping = replace(other, called=CREATED.called)
     assert not check_revisions([CREATED, overlapping])
 
@@ -205,53 +205,61 @@ Mutation = Callable[[list[Operation], random.Random], bool]
 
 
 def lost_write(history: list[Operation], dice: random.Random) -> bool:
-    """An acknowledged write is gone: what came before it is read at the end."""
-    writes = [one for one in history if one.is_acknowledged and one.verb is not Verb.DELETE]
-    last = max(writes, key=lambda one: one.revision or 0)
-    if any(one.outcome is Outcome.UNKNOWN for one in history):
+    """An acknowledged write is lost: the value before it is read at the end."""
+    writes = [
+        operation
+        for operation in history
+        if operation.is_acknowledged and operation.verb is not Verb.DELETE
+    ]
+    last = max(writes, key=lambda item: item.revision or 0)
+    if any(operation.outcome is Outcome.UNKNOWN for operation in history):
         return False
-    before = [one for one in writes if one.key == last.key and one is not last]
-    old = max(before, key=lambda one: one.revision or 0)
-    end = max(one.returned for one in history) + 1
+    before = [write for write in writes if write.key == last.key and write is not last]
+    old = max(before, key=lambda item: item.revision or 0)
+    end = max(operation.returned for operation in history) + 1
     history.append(replace(get(end, old.value, old.revision), key=last.key))
     return True
 
 
 def stale_read(history: list[Operation], dice: random.Random) -> bool:
-    """A get is shown what had been replaced when it was called."""
-    gets = [one for one in history if one.verb is Verb.GET and one.outcome is Outcome.DONE]
+    """A get returns a value that was replaced before its call."""
+    gets = [
+        operation
+        for operation in history
+        if operation.verb is Verb.GET and operation.outcome is Outcome.DONE
+    ]
     dice.shuffle(gets)
-    for one in gets:
+    for item in gets:
         older = [
             write
             for write in history
-            if write.is_acknowledged and write.key == one.key and write.revision
-            if write.revision < (one.revision or 0)
+            if write.is_acknowledged and write.key == item.key and write.revision
+            if write.revision < (item.revision or 0)
         ]
         replaced = [
             write
             for write in older
             if any(
-                later.returned < one.called and (later.revision or 0) > (write.revision or 0)
+                later.returned < item.called and (later.revision or 0) > (write.revision or 0)
                 for later in older
             )
         ]
         if replaced:
-            shown = dice.choice(replaced)
-            history[history.index(one)] = replace(one, value=shown.value, revision=shown.revision)
+            read = dice.choice(replaced)
+            history[history.index(item)] = replace(item, value=read.value, revision=read.revision)
             return True
     return False
 
 
 def forgotten_acknowledgement(history: list[Operation], dice: random.Random) -> bool:
     """An acknowledged write is followed by a creation, as if there was nothing."""
-    end = max(one.returned for one in history) + 1
-    newest = max(one.revision or 0 for one in history) + 1
+    end = max(operation.returned for operation in history) + 1
+    newest = max(operation.revision or 0 for operation in history) + 1
     key = history[0].key
     for at in (end, end + 1):
         newest += 1
-        made = done(Verb.CREATE, at, f"again-{at}", revision=newest)
-        history.append(replace(made, key=key))
+        operation = done(Verb.CREATE, at, f"again-{at}", revision=newest)
+        history.append(replace(operation, key=key))
     return True
 
 
@@ -261,6 +269,6 @@ def test_a_mutated_history_is_rejected(mutate: Mutation, seed: int) -> None:
     history = simulate(seed, unsure=0.0)
     if not mutate(history, random.Random(seed)):
         pytest.skip("nothing to mutate in this one")
-    found = check(history)
-    assert found
-    assert all(isinstance(one, Violation) and one.window for one in found)
+    result = check(history)
+    assert result
+    assert all(isinstance(item, Violation) and item.window for item in result)

@@ -1,4 +1,4 @@
-"""The checkers find what they are for: each round runs on a server with a fault put into it."""
+"""The checkers find faults: each round runs on a server with a planted fault."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def play(
 
 
 @pytest.mark.parametrize(
-    ("fault", "found"),
+    ("fault", "expected"),
     [
         ("show_an_older_version", "no order explains these answers"),
         ("swap_without_comparing", "no order explains these answers"),
@@ -37,9 +37,9 @@ def play(
         ("leave_out_of_lists", "shows otherwise"),
     ],
 )
-def test_a_planted_fault_is_found(fault: str, found: str, tmp_path: Path) -> None:
+def test_a_planted_fault_is_found(fault: str, expected: str, tmp_path: Path) -> None:
     report = play(tmp_path, fault)
-    assert any(found in problem for problem in report.problems), report.evidence
+    assert any(expected in problem for problem in report.problems), report.evidence
 
 
 def test_a_write_that_was_acknowledged_before_its_commit_is_missed(tmp_path: Path) -> None:

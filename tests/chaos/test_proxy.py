@@ -1,4 +1,4 @@
-"""The proxy through which servers are cut off."""
+"""The proxy that cuts servers off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short rounds of what `make chaos` does for half an hour: two minutes of faults in all."""
+"""Short rounds of `make chaos`: two minutes of faults in all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker itself: what watchers may be told, and what they may not."""
+"""The watch checker: which logs of watchers it accepts and rejects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.watch_gaps import (
     Entry,
     Listing,
     Shown,
-    Told,
+    WatchedEvent,
     WatchLog,
     check_watches,
     times_seen,
@@ -35,11 +35,11 @@ WRITES = [
     write(Verb.CREATE, "b", "b2", 15),
 ]
 EVENTS = [
-    Told(ADDED, "a", "a1", 11),
-    Told(ADDED, "b", "b1", 12),
-    Told(MODIFIED, "a", "a2", 13),
-    Told(DELETED, "b", "b1", 14),
-    Told(ADDED, "b", "b2", 15),
+    WatchedEvent(ADDED, "a", "a1", 11),
+    WatchedEvent(ADDED, "b", "b1", 12),
+    WatchedEvent(MODIFIED, "a", "a2", 13),
+    WatchedEvent(DELETED, "b", "b1", 14),
+    WatchedEvent(ADDED, "b", "b2", 15),
 ]
 FINAL = {"a": Shown("a2", 13), "b": Shown("b2", 15)}
 
@@ -55,20 +55,20 @@ def log(*entries: Entry, name: str = "w") -> WatchLog:
 WHOLE = log(*EVENTS, Bookmark(16), name="whole")
 
 
-def found(*logs: WatchLog, listings: tuple[Listing, ...] = ()) -> list[str]:
+def gaps(*logs: WatchLog, listings: tuple[Listing, ...] = ()) -> list[str]:
     return check_watches([WHOLE, *logs], WRITES, listings, base=10)
 
 
 def test_everything_once_and_in_order_is_right() -> None:
-    assert not found(log(*EVENTS))
-    assert not found(log(*EVENTS[:2], Cut(), *EVENTS[2:]))
-    assert not found(log(*EVENTS[:2], Bookmark(12), Cut()))
+    assert not gaps(log(*EVENTS))
+    assert not gaps(log(*EVENTS[:2], Cut(), *EVENTS[2:]))
+    assert not gaps(log(*EVENTS[:2], Bookmark(12), Cut()))
     again = Listing("w", 20, 21, 15, FINAL)
-    assert not found(log(*EVENTS[:2], Cut(), again, Bookmark(16)))
+    assert not gaps(log(*EVENTS[:2], Cut(), again, Bookmark(16)))
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("message", "words"),
     [
         ([*EVENTS[:2], *EVENTS[3:]], "never heard of"),
         ([*EVENTS[:2], Bookmark(13), *EVENTS[3:]], "never heard of"),
@@ -81,23 +81,25 @@ def test_everything_once_and_in_order_is_right() -> None:
         ([*EVENTS[:2], EVENTS[2]._replace(value="a9")], "elsewhere"),
         ([*EVENTS, Bookmark(14)], "a bookmark at 14 after 15"),
         ([*EVENTS, Listing("w", 9, 9, 12, {})], "a list at 12 after 15"),
-        ([*EVENTS, Told(MODIFIED, "b", "b3", 17)], "nobody wrote that"),
+        ([*EVENTS, WatchedEvent(MODIFIED, "b", "b3", 17)], "nobody wrote that"),
     ],
 )
-def test_a_stream_that_is_not_is_found(told: list[Entry], words: str) -> None:
-    assert any(words in problem for problem in found(log(*told))), found(log(*told))
+def test_a_stream_that_is_not_is_found(message: list[Entry], words: str) -> None:
+    assert any(words in problem for problem in gaps(log(*message))), gaps(log(*message))
 
 
 def test_an_event_of_a_refused_write_is_found() -> None:
     refused = replace(write(Verb.PATCH, "a", "a3", None), outcome=Outcome.CONFLICT)
-    told = log(*EVENTS, Told(MODIFIED, "a", "a3", 16))
-    assert any("was refused" in one for one in check_watches([told], [*WRITES, refused], base=10))
+    reported = log(*EVENTS, WatchedEvent(MODIFIED, "a", "a3", 16))
+    assert any(
+        "was refused" in watch for watch in check_watches([reported], [*WRITES, refused], base=10)
+    )
 
 
 def test_an_event_of_a_write_without_an_answer_is_right() -> None:
     unsure = write(Verb.PATCH, "a", "a3", None).unsure()
-    told = log(*EVENTS, Told(MODIFIED, "a", "a3", 16))
-    assert not check_watches([told], [*WRITES, unsure], base=10)
+    reported = log(*EVENTS, WatchedEvent(MODIFIED, "a", "a3", 16))
+    assert not check_watches([reported], [*WRITES, unsure], base=10)
 
 
 def test_an_acknowledged_write_that_nobody_heard_of_is_found() -> None:
@@ -115,22 +117,22 @@ def test_an_acknowledged_deletion_that_nobody_heard_of_is_found() -> None:
 def test_deletions_that_nobody_could_hear_of_are_not_missed() -> None:
     more = write(Verb.DELETE, "b", None, None)
     later = Listing("w", 20, 20.5, 20, {"a": FINAL["a"]})
-    gap = log(*EVENTS, Cut(), later, Told(MODIFIED, "a", "a3", 21))
+    gap = log(*EVENTS, Cut(), later, WatchedEvent(MODIFIED, "a", "a3", 21))
     patch = write(Verb.PATCH, "a", "a3", 21)
     assert not check_watches([gap], [*WRITES, more, patch], base=10)
 
 
 def test_a_list_shows_what_the_events_lead_to() -> None:
-    assert not found(listings=(Listing("c", 14, 15, 13, {"a": FINAL["a"], "b": Shown("b1", 12)}),))
+    assert not gaps(listings=(Listing("c", 14, 15, 13, {"a": FINAL["a"], "b": Shown("b1", 12)}),))
     for wrong in ({}, {"a": FINAL["a"]}, FINAL):
-        problems = found(listings=(Listing("c", 14, 15, 13, wrong),))
+        problems = gaps(listings=(Listing("c", 14, 15, 13, wrong),))
         assert any("shows otherwise" in problem for problem in problems), wrong
 
 
 def test_a_list_is_not_older_than_what_was_acknowledged_before() -> None:
     old = Listing("c", 15.6, 15.7, 13, {"a": FINAL["a"], "b": Shown("b1", 12)})
-    assert any("was acknowledged" in problem for problem in found(listings=(old,)))
-    assert not found(listings=(replace(old, called=15.1),))
+    assert any("was acknowledged" in problem for problem in gaps(listings=(old,)))
+    assert not gaps(listings=(replace(old, called=15.1),))
 
 
 def test_the_first_to_see_a_value_counts() -> None:

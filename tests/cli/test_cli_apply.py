@@ -12,7 +12,7 @@ import yaml
 from support.client import Object
 from support.commands import Commands, Ran
 from support.manifests import config_map, text
-from support.things import random_word
+from support.namespaces import random_word
 
 from fairlead.cli.manifests import Manifest
 from fairlead.cli.resolution import Resolver
@@ -43,9 +43,9 @@ FOO: Any = SimpleNamespace(type=ResourceType("a", "v1", "foos", "Foo", True))
 def test_objects_are_applied_on_the_server_by_default(fairlead: Commands) -> None:
     assert apply(fairlead, config_map("a", x="1")) == "configmap/a serverside-applied\n"
     assert apply(fairlead, config_map("a", y="2")) == "configmap/a serverside-applied\n"
-    made = fairlead.space.config_maps.read("a")
-    assert made["data"] == {"y": "2"}
-    assert managers(made) == {("fairlead", "Apply")}
+    created = fairlead.space.config_maps.read("a")
+    assert created["data"] == {"y": "2"}
+    assert managers(created) == {("fairlead", "Apply")}
 
 
 def test_conflicts_are_listed_with_both_values(fairlead: Commands) -> None:
@@ -101,9 +101,9 @@ def test_client_side_apply_tells_what_it_did(fairlead: Commands) -> None:
     again = apply(fairlead, config_map("a", x="1", y="1"), flags=CLIENT_SIDE)
     assert again == "configmap/a unchanged\n"
     assert apply(fairlead, config_map("a", x="2"), flags=CLIENT_SIDE) == "configmap/a configured\n"
-    made = fairlead.space.config_maps.read("a")
-    assert made["data"] == {"x": "2", "z": "others"}
-    kept = json.loads(made["metadata"]["annotations"][annotation(fairlead)])
+    created = fairlead.space.config_maps.read("a")
+    assert created["data"] == {"x": "2", "z": "others"}
+    kept = json.loads(created["metadata"]["annotations"][annotation(fairlead)])
     assert kept["data"] == {"x": "2"}
 
 
@@ -140,9 +140,9 @@ def test_client_side_apply_merges_lists_by_their_keys(fairlead: Commands) -> Non
     fairlead("patch", "deploy", "web", "-p", json.dumps(injected))
     wanted = deployment("two", strategy="Recreate", B="3", C="4")
     assert apply(fairlead, wanted, flags=CLIENT_SIDE) == "deployment.apps/web configured\n"
-    spec = fairlead.space.things("deployments", "apps").read("web")["spec"]
+    spec = fairlead.space.collection("deployments", "apps").read("web")["spec"]
     assert spec["strategy"] == {"type": "Recreate"}
-    by_name = {one["name"]: one for one in spec["template"]["spec"]["containers"]}
+    by_name = {container["name"]: container for container in spec["template"]["spec"]["containers"]}
     assert set(by_name) == {"main", "side"}
     assert by_name["main"]["image"] == "two"
     assert by_name["main"]["env"] == [{"name": "B", "value": "3"}, {"name": "C", "value": "4"}]
@@ -153,10 +153,10 @@ def test_fields_of_client_side_apply_go_over(fairlead: Commands) -> None:
     apply(fairlead, config_map("a", x="1", y="1"), flags=CLIENT_SIDE)
     ran = try_apply(fairlead, config_map("a", x="2"))
     assert (ran.code, ran.errors) == (0, "")
-    made = fairlead.space.config_maps.read("a")
-    assert made["data"] == {"x": "2"}
-    assert managers(made) == {("fairlead", "Apply"), ("fairlead-last-applied", "Apply")}
-    kept = json.loads(made["metadata"]["annotations"][annotation(fairlead)])
+    created = fairlead.space.config_maps.read("a")
+    assert created["data"] == {"x": "2"}
+    assert managers(created) == {("fairlead", "Apply"), ("fairlead-last-applied", "Apply")}
+    kept = json.loads(created["metadata"]["annotations"][annotation(fairlead)])
     assert kept["data"] == {"x": "2"}
     back = apply(fairlead, config_map("a", z="3"), flags=CLIENT_SIDE)
     assert back == "configmap/a configured\n"
@@ -184,15 +184,15 @@ def test_what_is_no_longer_in_the_files_is_pruned(
     fairlead: Commands, side: tuple[str, ...]
 ) -> None:
     ours = {"app": "web"}
-    one, two = config_map("one", labels=ours, x="1"), config_map("two", labels=ours, x="1")
-    apply(fairlead, one, two, config_map("other", x="1"), flags=side)
+    first, second = config_map("one", labels=ours, x="1"), config_map("two", labels=ours, x="1")
+    apply(fairlead, first, second, config_map("other", x="1"), flags=side)
     fairlead("create", "cm", "made-by-hand", "--from-literal=x=1")
     fairlead("label", "cm", "made-by-hand", "app=web")
     prune = ("--prune", "-l", "app=web", *side)
-    said = apply(fairlead, one, flags=(*prune, "--dry-run=server"))
-    assert "configmap/two pruned (server dry run)\n" in said
-    said = apply(fairlead, one, flags=(*prune, "--wait"))
-    assert said.splitlines()[1:] == ["configmap/two pruned"]
+    content = apply(fairlead, first, flags=(*prune, "--dry-run=server"))
+    assert "configmap/two pruned (server dry run)\n" in content
+    content = apply(fairlead, first, flags=(*prune, "--wait"))
+    assert content.splitlines()[1:] == ["configmap/two pruned"]
     left = set(fairlead.space.config_maps.names())
     assert {"one", "other", "made-by-hand"} <= left
     assert "two" not in left
@@ -201,10 +201,10 @@ def test_what_is_no_longer_in_the_files_is_pruned(
 def test_only_allowed_kinds_are_pruned(fairlead: Commands) -> None:
     ours = {"app": "web"}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "labels": ours}}
-    one, two = config_map("one", labels=ours, x="1"), config_map("two", labels=ours, x="1")
-    apply(fairlead, one, two, {**secret, "data": {"a": ""}})
+    first, second = config_map("one", labels=ours, x="1"), config_map("two", labels=ours, x="1")
+    apply(fairlead, first, second, {**secret, "data": {"a": ""}})
     flags = ("--prune", "-l", "app=web", "--prune-allowlist=core/v1/ConfigMap")
-    assert apply(fairlead, one, flags=flags).splitlines()[1:] == ["configmap/two pruned"]
+    assert apply(fairlead, first, flags=flags).splitlines()[1:] == ["configmap/two pruned"]
     assert fairlead.space.secrets.get("s").status == 200
 
 
@@ -236,9 +236,9 @@ def test_definitions_and_namespaces_of_the_same_files_are_waited_for(fairlead: C
     foo = {"apiVersion": f"{group}/v1", "kind": "Foo", "spec": {"a": "1"}}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     pod["spec"] = {"containers": [{"name": "c", "image": "x"}]}
-    found = [{**foo, "metadata": {"name": "before"}}, pod, definition, namespace]
-    said = fairlead("apply", "-n", space, "-f", "-", text=text(*found))
-    names = [line.split()[0].partition("/")[2] for line in said.splitlines()]
+    results = [{**foo, "metadata": {"name": "before"}}, pod, definition, namespace]
+    output = fairlead("apply", "-n", space, "-f", "-", text=text(*results))
+    names = [line.split()[0].partition("/")[2] for line in output.splitlines()]
     assert names == [f"foos.{group}", space, "before", "p"]
     again = text({**foo, "metadata": {"name": "after"}})
     assert "created" in fairlead("apply", "-n", space, "-f", "-", *CLIENT_SIDE, text=again)
@@ -265,8 +265,8 @@ def test_a_kind_that_is_not_served_yet_is_asked_for_again() -> None:
     spec = {"group": "a", "names": {"kind": "Foo"}}
     places.remember({"kind": "CustomResourceDefinition", "spec": spec})
     foo = {"apiVersion": "a/v1", "kind": "Foo", "metadata": {"name": "x"}}
-    found = asyncio.run(places.of(Manifest(foo, "")))
-    assert (found.resource, found.namespace, len(forgotten)) == (FOO, "here", 2)
+    result = asyncio.run(places.of(Manifest(foo, "")))
+    assert (result.resource, result.namespace, len(forgotten)) == (FOO, "here", 2)
 
 
 def test_a_text_too_long_for_the_annotation_is_not_kept(fairlead: Commands) -> None:
@@ -277,20 +277,20 @@ def test_a_text_too_long_for_the_annotation_is_not_kept(fairlead: Commands) -> N
 
 
 def test_what_was_applied_can_be_shown(fairlead: Commands) -> None:
-    one, two = config_map("a", x="1"), config_map("b", x="1")
-    listed = yaml.safe_load(apply(fairlead, one, two, flags=("-o", "yaml")))
+    single, two = config_map("a", x="1"), config_map("b", x="1")
+    listed = yaml.safe_load(apply(fairlead, single, two, flags=("-o", "yaml")))
     assert listed["kind"] == "List"
     assert [item["metadata"]["name"] for item in listed["items"]] == ["a", "b"]
-    alone = json.loads(apply(fairlead, one, flags=("-o", "json")))
+    alone = json.loads(apply(fairlead, single, flags=("-o", "json")))
     assert alone["kind"] == "ConfigMap"
-    assert apply(fairlead, one, two, flags=("-o", "name")) == "configmap/a\nconfigmap/b\n"
+    assert apply(fairlead, single, two, flags=("-o", "name")) == "configmap/a\nconfigmap/b\n"
 
 
 def test_dry_runs_change_nothing(fairlead: Commands) -> None:
-    said = apply(fairlead, config_map("a", x="1"), flags=("--dry-run=server",))
-    assert said == "configmap/a serverside-applied (server dry run)\n"
-    said = apply(fairlead, config_map("a", x="1"), flags=("--dry-run=client", *CLIENT_SIDE))
-    assert said == "configmap/a created (dry run)\n"
+    content = apply(fairlead, config_map("a", x="1"), flags=("--dry-run=server",))
+    assert content == "configmap/a serverside-applied (server dry run)\n"
+    content = apply(fairlead, config_map("a", x="1"), flags=("--dry-run=client", *CLIENT_SIDE))
+    assert content == "configmap/a created (dry run)\n"
     assert fairlead.space.config_maps.get("a").status == 404
 
 
@@ -318,8 +318,8 @@ def test_what_cannot_be_changed_is_made_again_by_force(fairlead: Commands) -> No
     apply(fairlead, _secret("a/b"), flags=CLIENT_SIDE)
     refused = try_apply(fairlead, _secret("c/d"), flags=CLIENT_SIDE)
     assert (refused.code, "field is immutable" in refused.errors) == (1, True)
-    said = apply(fairlead, _secret("c/d"), flags=(*CLIENT_SIDE, "--force"))
-    assert said == "secret/a configured\n"
+    content = apply(fairlead, _secret("c/d"), flags=(*CLIENT_SIDE, "--force"))
+    assert content == "secret/a configured\n"
     assert fairlead("get", "secret", "a", "-o", "jsonpath={.type}") == "c/d"
 
 

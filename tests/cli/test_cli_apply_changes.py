@@ -19,20 +19,20 @@ Object = dict[str, Any]
 
 
 def pods() -> Struct:
-    found = type_of(KUBERNETES, ResourceType("", "v1", "pods", "Pod", True))
-    assert found is not None
-    return found
+    type_ = type_of(KUBERNETES, ResourceType("", "v1", "pods", "Pod", True))
+    assert type_ is not None
+    return type_
 
 
 def pod(*containers: Object, **fields: Any) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [*containers]}, **fields}
 
 
-@pytest.mark.parametrize("dialect", [KUBERNETES, CLUSTER], ids=lambda one: one.name)
+@pytest.mark.parametrize("dialect", [KUBERNETES, CLUSTER], ids=lambda item: item.name)
 def test_types_of_both_dialects_are_known(dialect: Dialect) -> None:
     group = dialect.group_name("rbac.authorization.@")
-    found = type_of(dialect, ResourceType(group, "v1", "roles", "Role", True))
-    assert patch_type(found) == STRATEGIC_PATCH
+    type_ = type_of(dialect, ResourceType(group, "v1", "roles", "Role", True))
+    assert patch_type(type_) == STRATEGIC_PATCH
     own = type_of(dialect, ResourceType("example.com", "v1", "foos", "Foo", True))
     assert patch_type(own) == MERGE_PATCH
     new = type_of(dialect, ResourceType("apps", "v9", "foos", "Foo", True))
@@ -91,10 +91,10 @@ def test_a_patch_leads_from_what_was_applied_to_what_is_wanted(seed: int) -> Non
 
 
 def test_the_order_of_items_is_that_of_the_configuration() -> None:
-    one, two = {"name": "a", "image": "1"}, {"name": "b", "image": "2"}
-    live, wanted = pod(one, two), pod(two, one)
+    first, second = {"name": "a", "image": "1"}, {"name": "b", "image": "2"}
+    live, wanted = pod(first, second), pod(second, first)
     patched = apply_strategic_patch(pods(), live, changes(pods(), live, wanted, live))
-    assert patched["spec"]["containers"] == [two, one]
+    assert patched["spec"]["containers"] == [second, first]
 
 
 def test_a_null_on_both_sides_is_no_change() -> None:

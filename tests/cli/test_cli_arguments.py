@@ -1,4 +1,4 @@
-"""How the words of a client command are told apart."""
+"""Parsing the arguments of client commands."""
 
 from __future__ import annotations
 
@@ -42,32 +42,32 @@ def _read(*words: str, keeps_behind: bool = False) -> Namespace:
 def test_a_value_stands_in_the_same_word_or_in_the_next(
     words: tuple[str, ...], output: str
 ) -> None:
-    found = _read("pods", *words, "web")
-    assert (found.words, found.output) == (["pods", "web"], output)
+    options = _read("pods", *words, "web")
+    assert (options.words, options.output) == (["pods", "web"], output)
 
 
 def test_switches_stand_together_and_the_last_word_about_one_counts() -> None:
-    found = _read("-wA=false", "--watch=false", "-w")
-    assert (found.watch, found.all) == (True, False)
+    options = _read("-wA=false", "--watch=false", "-w")
+    assert (options.watch, options.all) == (True, False)
 
 
 def test_a_choice_takes_no_word_of_its_own() -> None:
-    found = _read("--dry-run", "web")
-    assert (found.dry_run, found.words) == ("client", ["web"])
+    options = _read("--dry-run", "web")
+    assert (options.dry_run, options.words) == ("client", ["web"])
 
 
 def test_what_follows_two_dashes_is_no_flag() -> None:
-    found = _read("pods", "--", "-w", "web")
-    assert (found.words, found.watch, found.behind) == (["pods", "-w", "web"], False, [])
+    options = _read("pods", "--", "-w", "web")
+    assert (options.words, options.watch, options.behind) == (["pods", "-w", "web"], False, [])
 
 
 def test_what_follows_two_dashes_may_be_for_another_program() -> None:
-    found = _read("job", "--", "sh", "-c", keeps_behind=True)
-    assert (found.words, found.behind) == (["job"], ["sh", "-c"])
+    options = _read("job", "--", "sh", "-c", keeps_behind=True)
+    assert (options.words, options.behind) == (["job"], ["sh", "-c"])
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--nope=1",), "unknown flag: --nope"),
         (("-wZ",), "unknown shorthand flag: 'Z' in -Z"),
@@ -86,11 +86,11 @@ def test_what_follows_two_dashes_may_be_for_another_program() -> None:
     ],
 )
 def test_what_is_not_understood_is_told_as_people_know_it(
-    words: tuple[str, ...], said: str
+    words: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(UsageError) as raised:
         _read(*words)
-    assert str(raised.value) == said
+    assert str(raised.value) == message
 
 
 def test_flags_may_stand_between_the_words_of_a_command(fairlead: Commands) -> None:

@@ -11,12 +11,12 @@ import pytest
 from support.client import Object
 from support.commands import Commands, Ran
 from support.kubectl import Kubectl, compared
-from support.things import random_word
+from support.namespaces import random_word
 
 
 @dataclass
 class WithConfig(Commands):
-    """Commands of somebody else than the admin."""
+    """Commands of another user than the admin."""
 
     path: Path
 
@@ -39,9 +39,11 @@ def grant(
     """A Role with rules, bound to a user or a group in the namespace."""
     space = fairlead.space
     group = space.dialect.group_name("rbac.authorization.@")
-    space.things("roles", "rbac.authorization.@").create(role, rules=list(rules), metadata=metadata)
+    space.collection("roles", "rbac.authorization.@").create(
+        role, rules=list(rules), metadata=metadata
+    )
     subject = {"kind": kind, "name": user, "apiGroup": group}
-    space.things("rolebindings", "rbac.authorization.@").create(
+    space.collection("rolebindings", "rbac.authorization.@").create(
         f"{role}-binding",
         roleRef={"apiGroup": group, "kind": "Role", "name": role},
         subjects=[subject],
@@ -49,8 +51,8 @@ def grant(
 
 
 def rule(verbs: str, resources: str, names: str = "", group: str = "") -> Object:
-    found = {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
-    return {**found, "resourceNames": names.split()} if names else found
+    value = {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
+    return {**value, "resourceNames": names.split()} if names else value
 
 
 class TestCanI:
@@ -86,7 +88,7 @@ class TestCanI:
         assert fairlead_kubernetes.run("auth", "can-i", *words, "--as=bob").code == code
 
     @pytest.mark.parametrize(
-        ("words", "said"),
+        ("words", "message"),
         [
             (("get", "nothings"), "the server does not serve 'nothings'"),
             (("get", "x.foo"), "the server does not serve 'x' in group 'foo'"),
@@ -99,13 +101,13 @@ class TestCanI:
         ],
     )
     def test_what_may_not_be_meant_is_warned_of(
-        self, fairlead_kubernetes: Commands, words: tuple[str, ...], said: str
+        self, fairlead_kubernetes: Commands, words: tuple[str, ...], message: str
     ) -> None:
         ran = fairlead_kubernetes.run("auth", "can-i", *words)
-        assert (ran.code, ran.out, ran.errors) == (0, "yes\n", f"Warning: {said}\n\n")
+        assert (ran.code, ran.out, ran.errors) == (0, "yes\n", f"Warning: {message}\n\n")
 
     @pytest.mark.parametrize(
-        ("words", "said"),
+        ("words", "message"),
         [
             ((), "you must specify two arguments: verb resource or verb resource/resourceName."),
             (
@@ -119,11 +121,11 @@ class TestCanI:
         ],
     )
     def test_what_it_does_not_understand(
-        self, fairlead_kubernetes: Commands, words: tuple[str, ...], said: str
+        self, fairlead_kubernetes: Commands, words: tuple[str, ...], message: str
     ) -> None:
         ran = fairlead_kubernetes.run("auth", "can-i", *words)
         assert ran.code == 1
-        assert ran.errors.startswith(f"error: {said}")
+        assert ran.errors.startswith(f"error: {message}")
 
     def test_all_that_is_allowed_is_listed(self, fairlead: Commands) -> None:
         grant(
@@ -219,7 +221,7 @@ class TestWhy:
     def test_an_aggregated_rule_is_traced_to_its_role(self, fairlead: Commands) -> None:
         user = random_word()
         group = fairlead.space.dialect.group_name("rbac.authorization.@")
-        fairlead.space.things("rolebindings", "rbac.authorization.@").create(
+        fairlead.space.collection("rolebindings", "rbac.authorization.@").create(
             "viewers",
             roleRef={"apiGroup": group, "kind": "ClusterRole", "name": "view"},
             subjects=[{"kind": "User", "name": user, "apiGroup": group}],

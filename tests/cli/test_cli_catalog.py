@@ -1,4 +1,4 @@
-"""Every command that is listed is there, and says what it takes."""
+"""Every listed command exists and describes its arguments."""
 
 from __future__ import annotations
 

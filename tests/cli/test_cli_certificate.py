@@ -14,14 +14,14 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from support.client import Object
 from support.commands import Commands
-from support.things import Things, random_word
+from support.namespaces import Collection, random_word
 
 
-def requests(fairlead: Commands) -> Things:
+def requests(fairlead: Commands) -> Collection:
     return fairlead.space.everywhere("certificatesigningrequests", "certificates.@")
 
 
-def asked(fairlead: Commands) -> str:
+def new_request(fairlead: Commands) -> str:
     """The name of a new request."""
     name = random_word()
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "jane")])
@@ -37,8 +37,8 @@ def asked(fairlead: Commands) -> str:
 
 
 def conditions(fairlead: Commands, name: str) -> list[Object]:
-    found: list[Object] = requests(fairlead).read(name)["status"]["conditions"]
-    return found
+    result: list[Object] = requests(fairlead).read(name)["status"]["conditions"]
+    return result
 
 
 def kind(fairlead: Commands) -> str:
@@ -56,16 +56,16 @@ def kind(fairlead: Commands) -> str:
 def test_a_request_is_decided_on(
     fairlead: Commands, verb: str, done: str, type: str, reason: str
 ) -> None:
-    one, two = asked(fairlead), asked(fairlead)
-    out = fairlead("certificate", verb, one, f"csr/{two}")
-    assert out == f"{kind(fairlead)}/{one} {done}\n{kind(fairlead)}/{two} {done}\n"
-    condition = conditions(fairlead, one)[0]
+    first, second = new_request(fairlead), new_request(fairlead)
+    out = fairlead("certificate", verb, first, f"csr/{second}")
+    assert out == f"{kind(fairlead)}/{first} {done}\n{kind(fairlead)}/{second} {done}\n"
+    condition = conditions(fairlead, first)[0]
     assert (condition["type"], condition["status"], condition["reason"]) == (type, "True", reason)
     assert condition["message"] == f"This CSR was {done} by fairlead certificate {verb}."
 
 
 def test_deciding_again_changes_nothing_unless_forced(fairlead: Commands) -> None:
-    name = asked(fairlead)
+    name = new_request(fairlead)
     fairlead("certificate", "deny", name)
     before = requests(fairlead).read(name)
     assert fairlead("certificate", "deny", name) == f"{kind(fairlead)}/{name} denied\n"
@@ -75,7 +75,7 @@ def test_deciding_again_changes_nothing_unless_forced(fairlead: Commands) -> Non
 
 
 def test_a_decision_is_not_turned_around(fairlead: Commands) -> None:
-    name, other = asked(fairlead), asked(fairlead)
+    name, other = new_request(fairlead), new_request(fairlead)
     fairlead("certificate", "deny", name)
     ran = fairlead.run("certificate", "approve", name, other)
     assert (ran.code, ran.out) == (1, f"{kind(fairlead)}/{other} approved\n")
@@ -83,7 +83,7 @@ def test_a_decision_is_not_turned_around(fairlead: Commands) -> None:
 
 
 def test_requests_can_be_named_by_files(fairlead: Commands, tmp_path: Path) -> None:
-    name = asked(fairlead)
+    name = new_request(fairlead)
     api = f"{fairlead.space.dialect.group_name('certificates.@')}/v1"
     value = {"apiVersion": api, "kind": "CertificateSigningRequest", "metadata": {"name": name}}
     file = tmp_path / "csr.json"

@@ -1,4 +1,4 @@
-"""What shells offer while a command is typed."""
+"""Shell completion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Typing:
         self.capsys = capsys
 
     def __call__(self, *words: str) -> list[str]:
-        """What is offered for the last word."""
+        """Return the completions of the last word."""
         assert main(["__complete", *words]) == 0
         out, errors = self.capsys.readouterr()
         assert errors == ""
@@ -119,7 +119,7 @@ def test_bash_replaces_only_the_word_that_it_sees(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "error: Shell not specified.\n"),
         (("tcsh",), 'error: Unsupported shell type "tcsh".\n'),
@@ -127,8 +127,8 @@ def test_bash_replaces_only_the_word_that_it_sees(
     ],
 )
 def test_shells_that_are_not_known(
-    fairlead_kubernetes: Commands, words: tuple[str, ...], said: str
+    fairlead_kubernetes: Commands, words: tuple[str, ...], message: str
 ) -> None:
     ran = fairlead_kubernetes.run("completion", *words)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.errors.startswith(said)
+    assert ran.errors.startswith(message)

@@ -1,4 +1,4 @@
-"""The config commands: what they show, what they write and where."""
+"""The config commands: their output, and what they write to which file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fails(line: str) -> str:
     return ran.errors.rstrip("\n")
 
 
-def said(path: Path) -> Any:
+def parsed_file(path: Path) -> Any:
     return yaml.safe_load(path.read_text())
 
 
@@ -141,7 +141,7 @@ def test_every_step_is_written_as_kubectl_does(
         assert our.code == their.returncode, line
         if (theirs / ".kube" / "config").exists():
             text = (ours / ".kube" / "config").read_text().replace("fairlead", "kubectl")
-            assert yaml.safe_load(text) == said(theirs / ".kube" / "config"), line
+            assert yaml.safe_load(text) == parsed_file(theirs / ".kube" / "config"), line
 
 
 # Where things are written.
@@ -155,7 +155,7 @@ def test_a_new_file_is_for_its_owner_alone_and_leaves_nothing_beside_it(file: Pa
 
 def test_a_file_that_is_named_is_made(home: Path, file: Path) -> None:
     config(f"set-context c --user u --kubeconfig {home}/deep/one")
-    assert said(home / "deep" / "one")["contexts"][0]["name"] == "c"
+    assert parsed_file(home / "deep" / "one")["contexts"][0]["name"] == "c"
     assert not file.exists()
 
 
@@ -171,16 +171,18 @@ def test_an_entry_is_changed_in_the_file_it_is_from(
     config("set-context new --cluster place")
     config("use-context here")
     config("rename-context here there")
-    assert said(second) == {
+    assert parsed_file(second) == {
         "users": [{"name": "me", "user": {"token": "t"}}],
         "contexts": [{"name": "there", "context": {"cluster": "place", "user": "me"}}],
     }
-    assert said(first)["clusters"][0]["cluster"]["server"] == "https://else"
-    assert said(first)["contexts"] == [{"name": "new", "context": {"cluster": "place", "user": ""}}]
-    assert said(first)["current-context"] == "there"
+    assert parsed_file(first)["clusters"][0]["cluster"]["server"] == "https://else"
+    assert parsed_file(first)["contexts"] == [
+        {"name": "new", "context": {"cluster": "place", "user": ""}}
+    ]
+    assert parsed_file(first)["current-context"] == "there"
     assert not (home / "gone").exists()
     config("unset current-context")
-    assert said(first)["current-context"] == ""
+    assert parsed_file(first)["current-context"] == ""
 
 
 def test_what_nobody_knows_stays_in_the_file_and_json_stays_json(file: Path) -> None:
@@ -196,8 +198,8 @@ def test_what_nobody_knows_stays_in_the_file_and_json_stays_json(file: Path) -> 
 def test_texts_that_look_like_others_are_read_back_as_they_were(file: Path) -> None:
     for word in ("y", "No", "007", "1e3", "0o7", "1.", "null", "~", "2020-01-01", "a: b", "ä"):
         config(f"set-credentials me --token '{word}'")
-        shown = config("view --raw -o jsonpath='{.users[0].user.token}'")
-        assert shown == word
+        content = config("view --raw -o jsonpath='{.users[0].user.token}'")
+        assert content == word
         if KUBECTL:
             read = subprocess.run(
                 [KUBECTL, "config", "view", "--raw", "-o", "jsonpath={.users[0].user.token}"],
@@ -217,8 +219,8 @@ def test_two_at_once_lose_nothing(home: Path, file: Path) -> None:
         )
         for number in range(3)
     ]
-    assert [one.wait() for one in running] == [0] * 3
-    assert [one["name"] for one in said(file)["clusters"]] == ["c0", "c1", "c2"]
+    assert [item.wait() for item in running] == [0] * 3
+    assert [cluster["name"] for cluster in parsed_file(file)["clusters"]] == ["c0", "c1", "c2"]
 
 
 def test_a_file_that_cannot_be_read_is_left_alone(file: Path) -> None:
@@ -246,10 +248,10 @@ def test_secrets_are_not_shown_unless_asked_for(file: Path) -> None:
                                                      "id-token": "secret"}},
     }  # fmt: skip
     write(file, configuration({"server": "s", "certificate-authority-data": data}, user))
-    shown = config("view")
-    assert "secret" not in shown
-    assert data not in shown
-    assert "client-id: i" in shown
+    text = config("view")
+    assert "secret" not in text
+    assert data not in text
+    assert "client-id: i" in text
     assert config("view --raw").count("secret") == 3
 
 

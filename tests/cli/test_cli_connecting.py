@@ -1,4 +1,4 @@
-"""The flags of every client command: which server is meant, and as whom."""
+"""The flags of every client command that choose server and user."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from support.client_configs import cluster_of, configuration, write
 from support.commands import Commands, Ran, run_words
+from support.namespaces import Space
 from support.plugin_programs import Plugin
-from support.things import Space
 
 
 @pytest.fixture(autouse=True)
@@ -103,20 +103,20 @@ def test_flags_that_cannot_be_used_are_told(flags: tuple[str, ...], error: str) 
 
 
 @pytest.mark.parametrize(
-    ("certificate", "key", "said"),
+    ("certificate", "key", "message"),
     [
         ("admin.crt", "service-account.key", "cannot be used: key values mismatch"),
         ("admin.crt", "admin.crt", "cannot be used: they are no usable PEM"),
     ],
 )
 def test_a_certificate_that_cannot_be_shown_is_named(
-    space: Space, certificate: str, key: str, said: str
+    space: Space, certificate: str, key: str, message: str
 ) -> None:
     pki = space.server.ca.parent
     pair = (str(pki / certificate), str(pki / key))
     ran = at_server(space, "--client-certificate", pair[0], "--client-key", pair[1])
     address = space.server.address
-    assert ran.errors == f"error: {address}: the client certificate and its key {said}\n"
+    assert ran.errors == f"error: {address}: the client certificate and its key {message}\n"
 
 
 def test_an_authority_that_is_none_is_named(space: Space, home: Path) -> None:
@@ -142,8 +142,8 @@ def test_a_missing_plugin_is_told_as_people_know_it(space: Space, home: Path) ->
     path = write(home / "config", configuration(cluster_of(space.server), entry))
     ran = run_words("get", "pods", "--kubeconfig", str(path))
     assert ran.code == 1
-    said = "error: no connection to the server: getting credentials: exec: executable no-such"
-    assert ran.errors.startswith(said)
+    message = "error: no connection to the server: getting credentials: exec: executable no-such"
+    assert ran.errors.startswith(message)
     assert ran.errors.endswith("\n\nget it\n")
 
 

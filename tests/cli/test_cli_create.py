@@ -23,8 +23,8 @@ def test_objects_of_files_and_folders(fairlead: Commands, tmp_path: Path) -> Non
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / "d.yml").write_text(text(config_map("d")))
-    said = fairlead("create", "-f", str(tmp_path))
-    assert said == "configmap/a created\nconfigmap/b created\nconfigmap/c created\n"
+    output = fairlead("create", "-f", str(tmp_path))
+    assert output == "configmap/a created\nconfigmap/b created\nconfigmap/c created\n"
     assert fairlead("create", "-R", "-f", str(inner)) == "configmap/d created\n"
     assert fairlead("create", "-f", "-", text=text(config_map("e"))) == "configmap/e created\n"
 
@@ -32,10 +32,10 @@ def test_objects_of_files_and_folders(fairlead: Commands, tmp_path: Path) -> Non
 def test_objects_of_an_address(fairlead: Commands) -> None:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = self.path == "/here.yaml"
-            self.send_response(200 if found else 404)
+            result = self.path == "/here.yaml"
+            self.send_response(200 if result else 404)
             self.end_headers()
-            self.wfile.write(text(config_map("far")).encode() if found else b"")
+            self.wfile.write(text(config_map("far")).encode() if result else b"")
 
         def log_message(self, *words: Any) -> None:
             pass
@@ -72,8 +72,8 @@ def test_one_that_is_there_does_not_keep_others_back(fairlead: Commands) -> None
 
 def test_dry_runs_create_nothing(fairlead: Commands) -> None:
     for where, note in (("client", "(dry run)"), ("server", "(server dry run)")):
-        said = fairlead("create", "configmap", "a", f"--dry-run={where}")
-        assert said == f"configmap/a created {note}\n"
+        output = fairlead("create", "configmap", "a", f"--dry-run={where}")
+        assert output == f"configmap/a created {note}\n"
     assert fairlead.space.config_maps.get("a").status == 404
     ran = fairlead.run("create", "configmap", "a", "--dry-run=maybe")
     assert (ran.code, ran.errors) == (
@@ -83,36 +83,36 @@ def test_dry_runs_create_nothing(fairlead: Commands) -> None:
 
 
 def test_unknown_fields_are_refused_warned_of_or_ignored(fairlead: Commands) -> None:
-    made = text({**config_map("a"), "colour": "red"})
-    ran = fairlead.run("create", "-f", "-", text=made)
+    content = text({**config_map("a"), "colour": "red"})
+    ran = fairlead.run("create", "-f", "-", text=content)
     assert ran.code == 1
     assert ran.errors.endswith('strict decoding error: unknown field "colour"\n')
-    ran = fairlead.run("create", "-f", "-", "--validate=warn", text=made)
+    ran = fairlead.run("create", "-f", "-", "--validate=warn", text=content)
     assert (ran.code, ran.errors) == (0, 'Warning: unknown field "colour"\n')
     fairlead("delete", "cm", "a")
-    ran = fairlead.run("create", "-f", "-", "--validate=false", text=made)
+    ran = fairlead.run("create", "-f", "-", "--validate=false", text=content)
     assert (ran.code, ran.errors) == (0, "")
 
 
 def test_the_manager_is_named_and_the_configuration_kept(fairlead: Commands) -> None:
     fairlead("create", "configmap", "a", "--save-config", "--from-literal=x=1")
-    made = fairlead.space.config_maps.read("a")
-    assert made["metadata"]["managedFields"][0]["manager"] == "fairlead-create"
+    created = fairlead.space.config_maps.read("a")
+    assert created["metadata"]["managedFields"][0]["manager"] == "fairlead-create"
     label = fairlead.space.dialect.label("kubectl.@/last-applied-configuration")
-    kept = json.loads(made["metadata"]["annotations"][label])
+    kept = json.loads(created["metadata"]["annotations"][label])
     assert kept["data"] == {"x": "1"}
     fairlead("create", "configmap", "b", "--field-manager=me", "--from-literal=x=1")
-    made = fairlead.space.config_maps.read("b")
-    assert made["metadata"]["managedFields"][0]["manager"] == "me"
+    created = fairlead.space.config_maps.read("b")
+    assert created["metadata"]["managedFields"][0]["manager"] == "me"
 
 
 def test_what_was_created_can_be_shown(fairlead: Commands) -> None:
     assert fairlead("create", "configmap", "a", "-o", "name") == "configmap/a\n"
-    shown = json.loads(fairlead("create", "configmap", "b", "-o", "json"))
-    assert shown["metadata"]["name"] == "b"
-    assert "managedFields" not in shown["metadata"]
+    numbers = json.loads(fairlead("create", "configmap", "b", "-o", "json"))
+    assert numbers["metadata"]["name"] == "b"
+    assert "managedFields" not in numbers["metadata"]
     two = fairlead("create", "-f", "-", "-o", "yaml", text=text(config_map("c"), config_map("d")))
-    assert [one["metadata"]["name"] for one in yaml.safe_load_all(two)] == ["c", "d"]
+    assert [item["metadata"]["name"] for item in yaml.safe_load_all(two)] == ["c", "d"]
     ran = fairlead.run("create", "configmap", "e", "-o", "wide")
     assert ran.code == 1
     assert "-o wide is not possible here" in ran.errors
@@ -199,10 +199,10 @@ cronjob x --image=b --schedule=@daily --restart=Never
 
 
 def _without_nothing(value: Any) -> Any:
-    """Without what is empty, which kubectl writes and servers leave out."""
+    """Remove empty values, which kubectl writes and servers omit."""
     if isinstance(value, dict):
-        found = {key: _without_nothing(item) for key, item in value.items()}
-        return {key: item for key, item in found.items() if item not in (None, {}, [], 0)}
+        result = {key: _without_nothing(item) for key, item in value.items()}
+        return {key: item for key, item in result.items() if item not in (None, {}, [], 0)}
     return [_without_nothing(item) for item in value] if isinstance(value, list) else value
 
 
@@ -227,8 +227,8 @@ def test_forms_make_the_objects_that_kubectl_makes(
     flags = ("--dry-run=client", "-o", "yaml")
     lines = [form.replace("FOLDER", str(sources)).split() for form in FORMS]
     with ThreadPoolExecutor(4) as pool:
-        made = [*pool.map(lambda words: kubectl("create", *words, *flags), lines)]
-    for words, theirs in zip(lines, made, strict=True):
+        created = [*pool.map(lambda words: kubectl("create", *words, *flags), lines)]
+    for words, theirs in zip(lines, created, strict=True):
         ours = yaml.safe_load(fairlead_kubernetes("create", *words, *flags))
         assert _without_nothing(ours) == _without_nothing(yaml.safe_load(theirs)), words
 
@@ -236,15 +236,15 @@ def test_forms_make_the_objects_that_kubectl_makes(
 def test_forms_are_accepted_in_both_dialects(fairlead: Commands, sources: Path) -> None:
     for form in FORMS:
         words = [word.replace("FOLDER", str(sources)) for word in form.split()]
-        said = fairlead("create", *words, "--dry-run=server", "-o", "name")
-        assert said.rpartition("/")[2].startswith("x"), form
+        output = fairlead("create", *words, "--dry-run=server", "-o", "name")
+        assert output.rpartition("/")[2].startswith("x"), form
 
 
 def test_commands_of_jobs_follow_two_dashes(fairlead: Commands) -> None:
-    made = yaml.safe_load(
+    document = yaml.safe_load(
         fairlead("create", "job", "x", "--image=b", "--dry-run=client", "-oyaml", "--", "ls", "-l")
     )
-    assert made["spec"]["template"]["spec"]["containers"] == [
+    assert document["spec"]["template"]["spec"]["containers"] == [
         {"name": "x", "image": "b", "command": ["ls", "-l"]}
     ]
 
@@ -252,9 +252,9 @@ def test_commands_of_jobs_follow_two_dashes(fairlead: Commands) -> None:
 def test_a_job_is_made_of_a_cron_job(fairlead: Commands) -> None:
     fairlead("create", "cronjob", "nightly", "--image=b", "--schedule=@yearly", "--", "ls")
     fairlead("create", "job", "now", "--from=cronjob/nightly")
-    made = fairlead.space.things("jobs", "batch").read("now")
-    assert made["spec"]["template"]["spec"]["containers"][0]["command"] == ["ls"]
-    assert made["metadata"]["ownerReferences"][0]["name"] == "nightly"
+    job = fairlead.space.collection("jobs", "batch").read("now")
+    assert job["spec"]["template"]["spec"]["containers"][0]["command"] == ["ls"]
+    assert job["metadata"]["ownerReferences"][0]["name"] == "nightly"
     ran = fairlead.run("create", "job", "now", "--from=configmap/x")
     assert (ran.code, ran.errors) == (1, "error: --from takes a cron job: cronjob/NAME\n")
 
@@ -278,8 +278,8 @@ def test_a_secret_with_a_certificate(fairlead: Commands, tmp_path: Path) -> None
         if crt.with_suffix(".key").exists()
     )
     fairlead("create", "secret", "tls", "web", f"--cert={pair[0]}", f"--key={pair[1]}")
-    made = fairlead.space.secrets.read("web")
-    assert made["type"] == fairlead.space.dialect.label("@/tls")
+    secret = fairlead.space.secrets.read("web")
+    assert secret["type"] == fairlead.space.dialect.label("@/tls")
     wrong = tmp_path / "wrong.key"
     wrong.write_text("no key")
     ran = fairlead.run("create", "secret", "tls", "x", f"--cert={pair[0]}", f"--key={wrong}")
@@ -340,11 +340,11 @@ def test_hostile_files_are_refused_without_a_traceback(fairlead_kubernetes: Comm
         "{apiVersion: v1, kind: [ConfigMap]}",
         "{apiVersion: v1, kind: List, items: [1]}",
     )
-    for given in wrong:
+    for item in wrong:
         for command in ("create", "apply", "delete", "replace"):
-            ran = fairlead_kubernetes.run(command, "-f", "-", text=given)
-            assert (ran.code, ran.out) == (1, ""), given[:80]
-            assert ran.errors.startswith("error: "), given[:80]
+            ran = fairlead_kubernetes.run(command, "-f", "-", text=item)
+            assert (ran.code, ran.out) == (1, ""), item[:80]
+            assert ran.errors.startswith("error: "), item[:80]
 
 
 def test_a_server_that_is_not_there_is_told_once(fairlead: Commands, tmp_path: Path) -> None:
@@ -352,10 +352,10 @@ def test_a_server_that_is_not_there_is_told_once(fairlead: Commands, tmp_path: P
     for cluster in config["clusters"]:
         cluster["cluster"]["server"] = "https://127.0.0.1:1"
     (tmp_path / "config").write_text(yaml.safe_dump(config))
-    made = text(config_map("a"), config_map("b"))
+    content = text(config_map("a"), config_map("b"))
     for command in ("create", "apply", "delete", "replace", "diff"):
         words = ("--kubeconfig", str(tmp_path / "config"), "-f", "-")
-        ran = fairlead.run(command, *words, text=made)
+        ran = fairlead.run(command, *words, text=content)
         assert ran.code == (2 if command == "diff" else 1)
         assert ran.errors == (
             "error: nothing listens on 127.0.0.1:1:"

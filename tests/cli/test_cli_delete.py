@@ -31,8 +31,8 @@ def let_go(fairlead: Commands, name: str) -> None:
 
 
 def create(fairlead: Commands, *names: str, **labels: str) -> None:
-    made = [config_map(name, labels=labels, x="1") for name in names]
-    fairlead("create", "-f", "-", text=text(*made))
+    created = [config_map(name, labels=labels, x="1") for name in names]
+    fairlead("create", "-f", "-", text=text(*created))
 
 
 def test_objects_by_name(fairlead: Commands) -> None:
@@ -44,21 +44,21 @@ def test_objects_by_name(fairlead: Commands) -> None:
 def test_objects_by_labels_and_all_of_them(fairlead: Commands) -> None:
     create(fairlead, "a", "b", app="web")
     create(fairlead, "c")
-    said = fairlead("delete", "cm", "-l", "app=web")
-    assert said == 'configmap "a" deleted\nconfigmap "b" deleted\n'
+    output = fairlead("delete", "cm", "-l", "app=web")
+    assert output == 'configmap "a" deleted\nconfigmap "b" deleted\n'
     assert fairlead("delete", "cm", "-l", "app=web") == "No resources found\n"
     assert 'configmap "c" deleted\n' in fairlead("delete", "cm", "--all")
 
 
 def test_objects_of_files(fairlead: Commands) -> None:
     create(fairlead, "a")
-    made = text(config_map("a"), config_map("b"))
-    ran = fairlead.run("delete", "-f", "-", text=made)
+    content = text(config_map("a"), config_map("b"))
+    ran = fairlead.run("delete", "-f", "-", text=content)
     assert (ran.code, ran.out) == (1, 'configmap "a" deleted\n')
     assert ran.errors == (
         'Error from server (NotFound): error when deleting "STDIN": configmaps "b" not found\n'
     )
-    assert fairlead("delete", "-f", "-", "--ignore-not-found", text=made) == ""
+    assert fairlead("delete", "-f", "-", "--ignore-not-found", text=content) == ""
 
 
 def test_one_that_is_not_there_does_not_keep_others_back(fairlead: Commands) -> None:
@@ -71,8 +71,8 @@ def test_one_that_is_not_there_does_not_keep_others_back(fairlead: Commands) -> 
 def test_dry_runs_and_names(fairlead: Commands) -> None:
     create(fairlead, "a")
     assert fairlead("delete", "cm", "a", "--dry-run=client") == 'configmap "a" deleted (dry run)\n'
-    said = fairlead("delete", "cm", "a", "--dry-run=server")
-    assert said == 'configmap "a" deleted (server dry run)\n'
+    output = fairlead("delete", "cm", "a", "--dry-run=server")
+    assert output == 'configmap "a" deleted (server dry run)\n'
     assert fairlead("delete", "cm", "a", "-o", "name") == "configmap/a\n"
 
 
@@ -266,8 +266,8 @@ def test_flags_become_options(flags: tuple[str, ...], options: dict[str, object]
     reader = ArgumentReader()
     add_flags(reader)
     read = reader.read(["pods", "x", *flags])
-    made = deletion_of(read, Screen(), read.force).options()
-    assert made == {"apiVersion": "v1", "kind": "DeleteOptions", **options}
+    created = deletion_of(read, Screen(), read.force).options()
+    assert created == {"apiVersion": "v1", "kind": "DeleteOptions", **options}
 
 
 MISTAKES = (

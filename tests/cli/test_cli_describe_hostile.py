@@ -1,4 +1,4 @@
-"""Objects that are not as they should be are described all the same."""
+"""`fairlead describe` of malformed objects."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def layout(group: str, kind: str, dialect: Dialect = KUBERNETES) -> Layout:
 
 def drawn(layout: Layout, value: Any, related: list[Any], dialect: Dialect = KUBERNETES) -> str:
     """The description of an object; each question is answered with the same objects."""
-    found = [Fields(one) for one in related]
-    subject = Subject(value, dialect, dict.fromkeys(layout.related, QueryResult(found)))
+    results = [Fields(item) for item in related]
+    subject = Subject(value, dialect, dict.fromkeys(layout.related, QueryResult(results)))
     if "backends" in layout.related:
         subject.answers["backends"] = {}
     page = Page()
     layout.draw(page, subject)
-    draw_events(page, found)
+    draw_events(page, results)
     return page.text()
 
 
 def samples() -> list[dict[str, Any]]:
     files = sorted(_OBJECTS.glob("*.yaml"))
-    return [one for file in files for one in yaml.safe_load_all(file.read_text()) if one]
+    return [item for file in files for item in yaml.safe_load_all(file.read_text()) if item]
 
 
 @pytest.mark.parametrize("dialect", [KUBERNETES, CLUSTER], ids=lambda dialect: dialect.name)
@@ -103,9 +103,11 @@ def test_an_object_of_a_kind_that_nobody_knows(fairlead: Commands) -> None:
     for _ in range(60):
         deep = {"in": deep}
     fields = {"podIPs": ["a", None, 1.5], "escape": "\x1b[2J", "deep": deep, "HTTPGet": {}}
-    things = space.things("things", group)
+    collection = space.collection("things", group)
     body = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "odd"}, **fields}
-    eventually(lambda: things.client.post(things.path, body).status == 201, "the kind is served")
+    eventually(
+        lambda: collection.client.post(collection.path, body).status == 201, "the kind is served"
+    )
     lines = fairlead("describe", f"things.{group}", "odd").splitlines()
     assert f"API Version:  {group}/v1" in [" ".join(line.split(" ")) for line in lines]
     assert lines[lines.index("Pod I Ps:") + 1 :][:3] == ["  a", "  <nil>", "  1.5"]

@@ -1,4 +1,4 @@
-"""`fairlead describe` and kubectl show the same of the same server."""
+"""`fairlead describe` and kubectl print the same for the same server."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from support.commands import Commands, Ran
 from support.kubectl import KUBECTL, Kubectl, compared, said_by_server
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 pytestmark = compared
 
@@ -80,15 +80,15 @@ def _nearest() -> tuple[str, int]:
     have several."""
     assert KUBECTL is not None
     others = sorted(Path(KUBECTL).resolve().parent.glob("kubectl.1.[23][0-9]"))
-    program = next((str(one) for one in others if one.suffix >= ".25"), KUBECTL)
-    told = subprocess.run(
+    program = next((str(other) for other in others if other.suffix >= ".25"), KUBECTL)
+    result = subprocess.run(
         [program, "version", "--client", "-o", "json"], capture_output=True, text=True, check=True
     )
-    return program, int(re.sub(r"\D", "", json.loads(told.stdout)["clientVersion"]["minor"]))
+    return program, int(re.sub(r"\D", "", json.loads(result.stdout)["clientVersion"]["minor"]))
 
 
 class Both:
-    """Runs one command with each of the two."""
+    """Runs a command with fairlead and with kubectl."""
 
     def __init__(self, space: Space, home: Path) -> None:
         self.fairlead = Commands(space)
@@ -130,13 +130,13 @@ def _request() -> str:
         (NameOID.COMMON_NAME, "ann"),
     ]
     other = [x509.DNSName("a.example"), x509.DNSName("b.example"), x509.RFC822Name("a@b.example")]
-    made = (
+    certificate = (
         x509.CertificateSigningRequestBuilder()
         .subject_name(x509.Name([x509.NameAttribute(*name) for name in names]))
         .add_extension(x509.SubjectAlternativeName(other), critical=False)
         .sign(ec.generate_private_key(ec.SECP256R1()), SHA256())
     )
-    return b64encode(made.public_bytes(Encoding.PEM)).decode()
+    return b64encode(certificate.public_bytes(Encoding.PEM)).decode()
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The sheet that descriptions are written on."""
+"""The page that descriptions are written on."""
 
 from __future__ import annotations
 

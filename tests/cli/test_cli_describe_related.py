@@ -1,4 +1,4 @@
-"""`fairlead describe`: what belongs to an object, in both dialects."""
+"""`fairlead describe`: related objects, in both dialects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.commands import Commands
-from support.things import Space, random_word
+from support.namespaces import Space, random_word
 from support.waiting import eventually
 
 CONTAINERS = [{"name": "c", "image": "c", "resources": {"requests": {"cpu": "500m"}}}]
@@ -34,18 +34,18 @@ def event(space: Space, name: str, about: dict[str, Any], **fields: Any) -> None
         "namespace": space.name,
         "uid": about["metadata"]["uid"],
     }
-    space.things("events").create(name, involvedObject=reference, type="Normal", **fields)
+    space.collection("events").create(name, involvedObject=reference, type="Normal", **fields)
 
 
 def test_events_come_in_the_order_in_which_they_were_last_seen(fairlead: Commands) -> None:
     space = fairlead.space
-    made = space.config_maps.create("a") | {"kind": "ConfigMap"}
+    created = space.config_maps.create("a") | {"kind": "ConfigMap"}
     other = space.config_maps.create("other") | {"kind": "ConfigMap"}
     times = {"firstTimestamp": "2020-01-01T00:00:00Z", "lastTimestamp": "2020-01-03T00:00:00Z"}
     source = {"source": {"component": "me"}}
-    event(space, "later", made, reason="Later", message=" done\n", count=3, **times, **source)
+    event(space, "later", created, reason="Later", message=" done\n", count=3, **times, **source)
     times["lastTimestamp"] = "2020-01-02T00:00:00Z"
-    event(space, "sooner", made, reason="Sooner", message="begun", count=1, **times, **source)
+    event(space, "sooner", created, reason="Sooner", message="begun", count=1, **times, **source)
     event(space, "others", other, reason="Others", **times, **source)
     head, _, first, last = block(fairlead("describe", "cm", "a"), "Events:")
     assert head == ["Type", "Reason", "Age", "From", "Message"]
@@ -55,10 +55,10 @@ def test_events_come_in_the_order_in_which_they_were_last_seen(fairlead: Command
 
 def test_a_namespace_is_shown_with_what_limits_it(fairlead: Commands) -> None:
     space = fairlead.space
-    space.things("resourcequotas").create("q", spec={"hard": {"configmaps": "5"}})
+    space.collection("resourcequotas").create("q", spec={"hard": {"configmaps": "5"}})
     limit = {"type": "Container", "max": {"cpu": "2"}}
-    space.things("limitranges").create("l", spec={"limits": [limit]})
-    quotas = space.things("resourcequotas")
+    space.collection("limitranges").create("l", spec={"limits": [limit]})
+    quotas = space.collection("resourcequotas")
     eventually(lambda: "hard" in quotas.read("q")["status"], "the quota is reckoned")
     text = fairlead("describe", "ns", space.name)
     assert ["Name:", "q"] in block(text, "Resource Quotas")
@@ -74,7 +74,7 @@ def test_a_node_is_shown_with_its_pods_and_what_they_take(fairlead: Commands) ->
     nodes.create(space.name, labels={role: ""})
     status = {"status": {"capacity": {"cpu": "2", "memory": "1Gi", "pods": "9"}}}
     nodes.client.patch(nodes.item(space.name, "status"), status)
-    space.things("pods").create("p", spec={"nodeName": space.name, "containers": CONTAINERS})
+    space.collection("pods").create("p", spec={"nodeName": space.name, "containers": CONTAINERS})
     text = fairlead("describe", "node", space.name)
     nodes.remove(space.name)
     assert "Roles:              worker\n" in text
@@ -88,16 +88,16 @@ def test_a_node_is_shown_with_its_pods_and_what_they_take(fairlead: Commands) ->
 
 def test_a_service_is_shown_with_the_first_of_its_addresses(fairlead: Commands) -> None:
     space = fairlead.space
-    space.things("services").create("s", spec={"ports": [{"name": "web", "port": 80}]})
+    space.collection("services").create("s", spec={"ports": [{"name": "web", "port": 80}]})
     addresses = [{"ip": f"10.0.0.{number}"} for number in range(1, 6)]
     subset = {"addresses": addresses, "ports": [{"name": "web", "port": 8080}]}
-    space.things("endpoints").create("s", subsets=[subset])
-    shown = described(fairlead, "svc", "s")["Endpoints"]
-    assert shown == "10.0.0.1:8080,10.0.0.2:8080,10.0.0.3:8080 + 2 more..."
+    space.collection("endpoints").create("s", subsets=[subset])
+    endpoints = described(fairlead, "svc", "s")["Endpoints"]
+    assert endpoints == "10.0.0.1:8080,10.0.0.2:8080,10.0.0.3:8080 + 2 more..."
 
 
 def test_a_deployment_is_shown_with_its_old_and_new_replica_sets(fairlead: Commands) -> None:
-    deployments = fairlead.space.things("deployments", "apps")
+    deployments = fairlead.space.collection("deployments", "apps")
     fairlead.space.ready_for_pods()
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": CONTAINERS}}
@@ -117,7 +117,7 @@ def test_a_deployment_is_shown_with_its_old_and_new_replica_sets(fairlead: Comma
 def test_values_of_secrets_are_not_shown(fairlead: Commands) -> None:
     token = fairlead.space.dialect.label("@/service-account-token")
     note = fairlead.space.dialect.label("@/service-account.name")
-    fairlead.space.things("serviceaccounts").create("robot")
+    fairlead.space.collection("serviceaccounts").create("robot")
     metadata = {"annotations": {note: "robot"}}
     fairlead.space.secrets.create("t", metadata=metadata, type=token)
     fairlead.space.secrets.create("s", stringData={"k": "hidden"})
@@ -133,9 +133,9 @@ def test_a_default_storage_class_is_marked_in_the_servers_dialect(fairlead: Comm
     name = random_word()
     mark = fairlead.space.dialect.label("storageclass.@/is-default-class")
     classes.create(name, metadata={"annotations": {mark: "true"}}, provisioner="p.example.org")
-    shown = described(fairlead, "storageclass", name)
+    description = described(fairlead, "storageclass", name)
     classes.remove(name)
-    assert (shown["IsDefaultClass"], shown["Provisioner"]) == ("Yes", "p.example.org")
+    assert (description["IsDefaultClass"], description["Provisioner"]) == ("Yes", "p.example.org")
 
 
 @pytest.fixture
@@ -159,13 +159,13 @@ def test_what_a_user_may_not_see_does_not_hide_the_rest(eve: Commands) -> None:
     labels = {"app": "db"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": CONTAINERS}}
     spec = {"serviceName": "db", "selector": {"matchLabels": labels}, "template": template}
-    space.things("statefulsets", "apps").create("db", spec=spec)
+    space.collection("statefulsets", "apps").create("db", spec=spec)
     size = {"requests": {"storage": "1Gi"}}
     claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": "no", "resources": size}
-    space.things("persistentvolumeclaims").create("c", spec=claim)
+    space.collection("persistentvolumeclaims").create("c", spec=claim)
     who = ("--as", space.name)
-    shown = described(eve, "sts/db", *who)
-    assert shown["Pods Status"].startswith("error in fetching pods: pods is forbidden")
+    description = described(eve, "sts/db", *who)
+    assert description["Pods Status"].startswith("error in fetching pods: pods is forbidden")
     assert described(eve, "pvc/c", *who)["Used By"] == "not authorized"
     assert described(eve, f"ns/{space.name}", *who)["Resource quotas"] == "not authorized"
     assert described(eve, "sa/default", *who)["Events"] == "<none>"

@@ -1,4 +1,4 @@
-"""`fairlead describe`: which objects its words mean, and what is told of those that fail."""
+"""`fairlead describe`: its arguments, and errors of single objects."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_events_can_be_left_out(fairlead: Commands) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("", "name the kind to describe"),
         ("secrets a -A", "a name cannot be used with -A: leave out one of them"),
@@ -111,8 +111,8 @@ def test_events_can_be_left_out(fairlead: Commands) -> None:
         ("secrets --chunk-size x", "--chunk-size"),
     ],
 )
-def test_words_that_mean_nothing(fairlead: Commands, words: str, said: str) -> None:
+def test_words_that_mean_nothing(fairlead: Commands, words: str, message: str) -> None:
     ran = fairlead.run("describe", *words.split())
     assert (ran.code, ran.out) == (1, "")
     assert ran.errors.startswith("error: ")
-    assert said in ran.errors
+    assert message in ran.errors

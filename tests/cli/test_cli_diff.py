@@ -91,8 +91,8 @@ def test_client_side(fairlead: Commands) -> None:
 def test_what_would_be_pruned(fairlead: Commands) -> None:
     labels = {"app": "web"}
     apply(fairlead, config_map("a", labels=labels, x="1"), config_map("b", labels=labels, x="1"))
-    one = config_map("a", labels=labels, x="1")
-    ran = diff(fairlead, one, flags=("--prune", "-l", "app=web"))
+    item = config_map("a", labels=labels, x="1")
+    ran = diff(fairlead, item, flags=("--prune", "-l", "app=web"))
     assert ran.code == 1
     assert "-  name: b" in changed(ran)
     assert all(line.startswith("-") for line in changed(ran))

@@ -11,7 +11,7 @@ from support.following import Following
 
 
 def happened(fairlead: Commands, name: str, ago: float = 60, **fields: Any) -> None:
-    """An event about the config map `web`, unless it says otherwise."""
+    """Create an event, by default of the config map `web`."""
     space = fairlead.space
     when = (datetime.now(UTC) - timedelta(seconds=ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
     about = {"apiVersion": "v1", "kind": "ConfigMap", "name": "web", "namespace": space.name}
@@ -24,7 +24,7 @@ def happened(fairlead: Commands, name: str, ago: float = 60, **fields: Any) -> N
         "lastTimestamp": when,
         "count": 1,
     }
-    space.things("events").create(name, **{**settings, **fields})
+    space.collection("events").create(name, **{**settings, **fields})
 
 
 def other(fairlead: Commands, kind: str, name: str) -> dict[str, str]:
@@ -59,16 +59,18 @@ def test_that_there_are_none_is_said(fairlead: Commands) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--types=Odd"], "error: --types takes Normal, Warning or both\n"),
         (["--for=web"], "error: --for takes one object, such as pod/web\n"),
         (["--for=nothing/web"], 'error: the server does not serve "nothing"\n'),
     ],
 )
-def test_what_makes_no_sense_is_an_error(fairlead: Commands, words: list[str], said: str) -> None:
+def test_what_makes_no_sense_is_an_error(
+    fairlead: Commands, words: list[str], message: str
+) -> None:
     ran = fairlead.run("events", *words)
-    assert (ran.code, ran.errors) == (1, said)
+    assert (ran.code, ran.errors) == (1, message)
 
 
 def test_events_can_be_followed(fairlead_kubernetes: Commands) -> None:

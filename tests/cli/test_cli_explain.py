@@ -1,4 +1,4 @@
-"""`fairlead explain`: what the server's schemas say."""
+"""`fairlead explain`: texts from the server's schemas."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 from support.commands import Commands
-from support.things import Space, random_word
+from support.namespaces import Space, random_word
 
 from fairlead.cli.commands.explain import wrapped
 
 
 def test_a_kind_and_its_fields(fairlead: Commands) -> None:
-    shown = fairlead("explain", "cm")
-    assert shown.startswith("KIND:     ConfigMap\nVERSION:  v1\n\nDESCRIPTION:\n     ")
-    assert "\nFIELDS:\n" in shown
-    assert "\n   data\t<map[string]string>\n     " in shown
-    assert "\n   metadata\t<Object>\n" in shown
+    output = fairlead("explain", "cm")
+    assert output.startswith("KIND:     ConfigMap\nVERSION:  v1\n\nDESCRIPTION:\n     ")
+    assert "\nFIELDS:\n" in output
+    assert "\n   data\t<map[string]string>\n     " in output
+    assert "\n   metadata\t<Object>\n" in output
 
 
 def test_a_field_with_fields(fairlead: Commands) -> None:
@@ -57,12 +57,12 @@ def test_a_group_or_a_version_can_be_named(fairlead: Commands) -> None:
     assert "FIELD:    ingressClassName" in fairlead(
         "explain", f"ingresses.{group}.spec.ingressClassName"
     )
-    shown = fairlead("explain", "hpa", "--api-version=autoscaling/v1")
-    assert "VERSION:  autoscaling/v1\n" in shown
+    output = fairlead("explain", "hpa", "--api-version=autoscaling/v1")
+    assert "VERSION:  autoscaling/v1\n" in output
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("pods.spec.foo",), 'error: field "foo" does not exist\n'),
         (("pods.spec.nodeName.x",), 'error: field "x" does not exist\n'),
@@ -72,10 +72,10 @@ def test_a_group_or_a_version_can_be_named(fairlead: Commands) -> None:
         (("pods", "--api-version=a/v1"), 'error: couldn\'t find resource for "a/v1, Kind=Pod"\n'),
     ],
 )
-def test_what_cannot_be_explained(fairlead: Commands, words: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_explained(fairlead: Commands, words: tuple[str, ...], message: str) -> None:
     ran = fairlead.run("explain", *words)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.errors.startswith(said)
+    assert ran.errors.startswith(message)
 
 
 def test_custom_kinds_are_explained_too(space: Space) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 from support.commands import Commands
+from support.namespaces import Space
 from support.scripted_api import scripted_api
-from support.things import Space
 
 from fairlead.cli import main
 
@@ -92,7 +92,7 @@ def test_long_lists_come_in_pages(filled: Commands) -> None:
     rows = filled("get", "secrets", "--chunk-size=1").splitlines()
     assert [row.split()[0] for row in rows] == ["NAME", "a", "b"]
     documents = json.loads(filled("get", "secrets", "--chunk-size=1", "-o", "json"))
-    assert [one["metadata"]["name"] for one in documents["items"]] == ["a", "b"]
+    assert [item["metadata"]["name"] for item in documents["items"]] == ["a", "b"]
 
 
 def test_numbers_in_names_are_sorted_as_numbers(fairlead: Commands) -> None:
@@ -104,21 +104,21 @@ def test_numbers_in_names_are_sorted_as_numbers(fairlead: Commands) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "message"),
     [
         (".spec.none", "error: --sort-by: no object has the field {.spec.none}"),
         (".metadata", "error: --sort-by: {.metadata} is a map, which has no order"),
         ("{a}{b}", "error: a path consists of names"),
     ],
 )
-def test_what_nothing_can_be_sorted_by(filled: Commands, field: str, said: str) -> None:
+def test_what_nothing_can_be_sorted_by(filled: Commands, field: str, message: str) -> None:
     ran = filled.run("get", "secrets", "--sort-by", field)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.errors.startswith(said)
+    assert ran.errors.startswith(message)
 
 
 def test_quantities_are_sorted_by_what_they_are_worth(fairlead: Commands) -> None:
-    quotas = fairlead.space.things("resourcequotas")
+    quotas = fairlead.space.collection("resourcequotas")
     for name, amount in (("a", "2"), ("b", "1500m"), ("c", "1k")):
         quotas.create(name, spec={"hard": {"requests.cpu": amount}})
     path = r".spec.hard.requests\.cpu"
@@ -132,8 +132,8 @@ def test_quantities_are_sorted_by_what_they_are_worth(fairlead: Commands) -> Non
 def test_columns_and_paths_from_files(filled: Commands, tmp_path: Path) -> None:
     columns = tmp_path / "columns"
     columns.write_text("NAME APP\n.metadata.name {.metadata.labels.app}\n")
-    shown = filled("get", "secrets", "-o", f"custom-columns-file={columns}")
-    assert [line.split() for line in shown.splitlines()] == [
+    output = filled("get", "secrets", "-o", f"custom-columns-file={columns}")
+    assert [line.split() for line in output.splitlines()] == [
         ["NAME", "APP"],
         ["a", "a"],
         ["b", "b"],
@@ -145,7 +145,7 @@ def test_columns_and_paths_from_files(filled: Commands, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "said"),
+    ("output", "message"),
     [
         ("jsonpath-file=/nope", "error: error reading template /nope, No such file or directory"),
         (
@@ -157,10 +157,10 @@ def test_columns_and_paths_from_files(filled: Commands, tmp_path: Path) -> None:
         ("jsonpath={.metadata[0]}", 'error: error executing jsonpath "{.metadata[0]}": Error exec'),
     ],
 )
-def test_formats_that_do_not_work(filled: Commands, output: str, said: str) -> None:
+def test_formats_that_do_not_work(filled: Commands, output: str, message: str) -> None:
     ran = filled.run("get", "secret", "a", "-o", output)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.errors.startswith(said)
+    assert ran.errors.startswith(message)
 
 
 def test_objects_of_files_are_looked_for(filled: Commands, tmp_path: Path) -> None:
@@ -178,13 +178,13 @@ def test_objects_of_files_are_looked_for(filled: Commands, tmp_path: Path) -> No
 
 def test_escape_sequences_do_not_reach_the_reader(fairlead: Commands) -> None:
     fairlead.space.config_maps.create("c", data={"k": "\x1b[31mred\x07\x9b\nmore"})
-    shown = fairlead("get", "cm", "c", "-o", "custom-columns=K:.data.k")
-    assert shown == "K\n^[[31mred^G\\x9b\\nmore\n"
+    output = fairlead("get", "cm", "c", "-o", "custom-columns=K:.data.k")
+    assert output == "K\n^[[31mred^G\\x9b\\nmore\n"
 
 
 def test_cells_of_several_lines_are_cut(fairlead: Commands) -> None:
     space = fairlead.space
-    space.things("events").create(
+    space.collection("events").create(
         "e",
         involvedObject={"kind": "Pod", "namespace": space.name, "name": "p"},
         message="first \x1b[1m\r\nsecond",
@@ -221,7 +221,7 @@ def test_a_server_that_talks_nonsense_is_told_in_one_line(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("cm", ""), "error: the resource name is empty\n"),
         (("cm", "a", "a%2fb"), 'error: "a%2fb" cannot be a resource name: it has a % in it\n'),
@@ -230,10 +230,10 @@ def test_a_server_that_talks_nonsense_is_told_in_one_line(
     ],
 )
 def test_names_that_would_lead_elsewhere(
-    fairlead_kubernetes: Commands, words: tuple[str, ...], said: str
+    fairlead_kubernetes: Commands, words: tuple[str, ...], message: str
 ) -> None:
     ran = fairlead_kubernetes.run("get", *words)
-    assert (ran.code, ran.out, ran.errors) == (1, "", said)
+    assert (ran.code, ran.out, ran.errors) == (1, "", message)
 
 
 def test_a_plain_get_loads_only_what_it_needs(fairlead_kubernetes: Commands) -> None:

@@ -6,9 +6,9 @@ from unittest import mock
 
 import pytest
 from support.commands import Commands
+from support.namespaces import Space
 from support.process import ServerProcess
 from support.pseudo_terminal import seen_on_terminal
-from support.things import Space
 
 from fairlead.cli.get import output as shown
 
@@ -70,7 +70,7 @@ def test_who_looks_at_pods_that_wait_without_any_node_is_told(
     fairlead: Commands, words: str
 ) -> None:
     fairlead.space.ready_for_pods()
-    fairlead.space.things("pods").create("waiting", spec=_POD)
+    fairlead.space.collection("pods").create("waiting", spec=_POD)
     assert _HINT in seen_on_terminal(fairlead, *words.split())
     assert fairlead.run(*words.split()).errors == ""  # programs are not
 
@@ -82,7 +82,7 @@ def test_nodes_that_are_only_too_small_are_no_reason_to_say_so(
     client = simulated.client()
     space = Space(simulated, client)
     space.ready_for_pods()
-    space.things("pods").create("waiting", spec={**_POD, "nodeSelector": {"no": "such"}})
+    space.collection("pods").create("waiting", spec={**_POD, "nodeSelector": {"no": "such"}})
     seen = seen_on_terminal(Commands(space), *words.split())
     assert "Pending" in seen
     assert _HINT not in seen

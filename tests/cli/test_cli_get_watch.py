@@ -1,4 +1,4 @@
-"""`fairlead get -w`: what changes is shown, and nothing is lost when a watch ends."""
+"""`fairlead get -w`: shows changes, and loses none when a watch ends."""
 
 from __future__ import annotations
 

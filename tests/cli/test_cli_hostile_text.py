@@ -1,4 +1,4 @@
-"""Text of others on a terminal: it shows, and the terminal obeys nothing of it."""
+"""Hostile text on a terminal: it is shown, and controls nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from support.commands import Commands, run_words
 from support.hostile_api import HOSTILE, hostile_api
+from support.namespaces import Collection, Space
 from support.process import ServerProcess
 from support.pseudo_terminal import seen_on_terminal, shown_on_terminal
-from support.things import Space, Things
 from support.waiting import eventually
 
 from fairlead.cli.catalog import COMMANDS
@@ -96,20 +96,20 @@ def test_every_command_is_tried() -> None:
 
 @pytest.fixture(scope="module")
 def space(simulated: ServerProcess) -> Iterator[Space]:
-    """A namespace with objects whose texts are hostile as far as a server lets them be."""
+    """A namespace with objects whose texts are as hostile as a server accepts."""
     client = simulated.client()
-    made = Space(simulated, client)
-    made.config_maps.create("a", data={"key": HOSTILE}, metadata={"annotations": {"x": HOSTILE}})
+    space = Space(simulated, client)
+    space.config_maps.create("a", data={"key": HOSTILE}, metadata={"annotations": {"x": HOSTILE}})
     container = {"name": "c", "image": "i"}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}
     selector = {"matchLabels": {"app": "web"}}
-    deployments = made.things("deployments", "apps")
+    deployments = space.collection("deployments", "apps")
     deployments.create("web", spec={"selector": selector, "template": template})
     field = {"type": "string", "description": f"field{HOSTILE}"}
     schema = {"type": "object", "description": HOSTILE, "properties": {"spec": field}}
     names = {"kind": "Thing", "plural": "things", "singular": "thing"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    made.everywhere("customresourcedefinitions", "apiextensions.@").create(
+    space.everywhere("customresourcedefinitions", "apiextensions.@").create(
         "things.hostile.example",
         spec={
             "group": "hostile.example",
@@ -120,9 +120,11 @@ def space(simulated: ServerProcess) -> Iterator[Space]:
     )
     eventually(lambda: client.get("/apis/hostile.example/v1").status == 200, "things served")
     eventually(lambda: deployments.read("web")["status"].get("readyReplicas") == 1, "a pod")
-    yield made
-    made.everywhere("customresourcedefinitions", "apiextensions.@").remove("things.hostile.example")
-    made.leave()
+    yield space
+    space.everywhere("customresourcedefinitions", "apiextensions.@").remove(
+        "things.hostile.example"
+    )
+    space.leave()
     client.close()
 
 
@@ -133,7 +135,7 @@ def _lines(name: str, file: Path, space: str) -> Iterator[list[str]]:
 
 
 def _obeyed(seen: str) -> str:
-    """What a terminal would do something with, but for colours, ends of lines and tabs."""
+    """Return the characters that control a terminal, except colours, line ends and tabs."""
     left = _OWN_COLOURS.sub("", seen).replace("\n", "").replace("\t", "")
     return "".join(letter for letter in left if ord(letter) < 0x20 or letter in _CONTROLS)
 
@@ -145,9 +147,9 @@ def _changing(space: Space) -> Iterator[None]:
 
     def change() -> None:
         client = space.server.client()
-        things = Things(client, space.config_maps.path)
+        collection = Collection(client, space.config_maps.path)
         while not done.wait(0.1):
-            things.patch("a", {"data": {"time": str(time.monotonic())}})
+            collection.patch("a", {"data": {"time": str(time.monotonic())}})
         client.close()
 
     changer = threading.Thread(target=change)
@@ -183,7 +185,7 @@ def test_what_completes_a_word_is_printable(space: Space, tmp_path: Path) -> Non
 
 
 def test_what_completes_a_word_is_no_command_for_a_shell(space: Space) -> None:
-    roles = space.things("roles", "rbac.authorization.@")
+    roles = space.collection("roles", "rbac.authorization.@")
     for name in ("$(touch${IFS}made)", "a;b", "`b`", "--server=x", "it's", "a|b", "system:a"):
         roles.create(name, rules=[])
     config = str(Commands(space).config)
@@ -209,7 +211,7 @@ def test_a_pipe_gets_what_the_server_sent(space: Space) -> None:
 
 
 def test_tables_are_printable_in_a_pipe_too(space: Space, tmp_path: Path) -> None:
-    """Somebody may look at them with less -R."""
+    """Users may read them with less -R."""
     with hostile_api(space.server, tmp_path, refuses=False) as config:
         for words in ("get cm --show-labels", "api-resources", "api-versions", "describe cm"):
             ran = run_words("--kubeconfig", str(config), "-n", space.name, *words.split())

@@ -25,7 +25,7 @@ C = ".spec.containers"
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("plain", "plain"),
         ("{.metadata.name} is a {.kind}", "web is a Pod"),
@@ -63,12 +63,12 @@ C = ".spec.containers"
         ("{true}{1}{1.5}{-3}", "true11.5-3"),
     ],
 )
-def test_what_a_template_shows(text: str, shown: str) -> None:
-    assert template(text).render(POD) == shown
+def test_what_a_template_shows(text: str, expected: str) -> None:
+    assert template(text).render(POD) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{.metadata.name", "unclosed action"),
         ("{#}", "unrecognized character in action: U+0023 '#'"),
@@ -86,14 +86,14 @@ def test_what_a_template_shows(text: str, shown: str) -> None:
         ("{range .a}" * 1000, "loops are nested too deeply"),
     ],
 )
-def test_what_cannot_be_read(text: str, said: str) -> None:
+def test_what_cannot_be_read(text: str, message: str) -> None:
     with pytest.raises(JsonPathError) as raised:
         template(text)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{foo}", "unrecognized identifier foo"),
         (f"{{{C}[5]}}", "there is no item 5: the list has 2"),
@@ -109,10 +109,10 @@ def test_what_cannot_be_read(text: str, said: str) -> None:
         (f'{{{C}[?(@.name<>"a")]}}', "unrecognized filter operator <>"),
     ],
 )
-def test_what_does_not_fit_the_value(text: str, said: str) -> None:
+def test_what_does_not_fit_the_value(text: str, message: str) -> None:
     with pytest.raises(JsonPathError) as raised:
         template(text).render(POD)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
 def test_values_are_found_as_they_are() -> None:

@@ -19,8 +19,8 @@ def labelled(fairlead: Commands) -> Commands:
 
 
 def labels(fairlead: Commands, name: str = "a") -> dict[str, str]:
-    found: dict[str, str] = fairlead.space.config_maps.read(name)["metadata"].get("labels", {})
-    return found
+    result: dict[str, str] = fairlead.space.config_maps.read(name)["metadata"].get("labels", {})
+    return result
 
 
 def test_labels_are_set_and_removed(labelled: Commands) -> None:

@@ -1,4 +1,4 @@
-"""`fairlead explain` tells what kubectl told in v1.25."""
+"""`fairlead explain` has the layout of kubectl v1.25."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairlead get` and kubectl show the same of the same server."""
+"""`fairlead get` and kubectl print the same for the same server."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from support.commands import Commands, Ran
 from support.every_kind import many
 from support.kubectl import Kubectl, compared, said_by_server
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 pytestmark = compared
 
@@ -47,7 +47,7 @@ KINDS = (
 
 @dataclass
 class Both:
-    """Runs one command with each of the two."""
+    """Runs a command with fairlead and with kubectl."""
 
     fairlead: Commands
     kubectl: Kubectl
@@ -63,8 +63,7 @@ class Both:
         return self.fairlead.run(*words), Ran(done.returncode, done.stdout, done.stderr)
 
     def agree(self, *words: str) -> None:
-        """Ages move, and what is wrong each says in its own words; everything else is the same to
-        the byte."""
+        """Compare the outputs to the byte, except ages and the texts of errors."""
         ours, theirs = self.ran(*words)
         assert _AGE.sub("AGE ", ours.out) == _AGE.sub("AGE ", theirs.out)
         assert (ours.code, bool(ours.errors)) == (theirs.code, bool(theirs.errors))

@@ -20,8 +20,8 @@ def commands(pods: Pods) -> Commands:
 def running(
     pods: Pods, name: str = "p", *containers: str, labels: dict[str, str] | None = None
 ) -> None:
-    made = [container(one) for one in containers or ("c",)]
-    pods.create(name, *made, labels=labels)
+    created = [container(item) for item in containers or ("c",)]
+    pods.create(name, *created, labels=labels)
     pods.await_ready(name)
 
 
@@ -50,7 +50,7 @@ def test_pods_of_something_else(pods: Pods, commands: Commands) -> None:
     for name in ("one", "two"):
         running(pods, name, labels={"app": "web"})
     spec = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
-    pods.space.things("services").create("web", spec=spec)
+    pods.space.collection("services").create("web", spec=spec)
     ran = commands.run("logs", "svc/web")
     assert ran.errors == "These are 2 pods; the logs are those of pod/one\n"
     assert "one" in ran.out

@@ -1,4 +1,4 @@
-"""What `fairlead` says of its commands, and of what is none of them."""
+"""The help of `fairlead`, and unknown commands."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def test_what_resembles_nothing_is_told_in_one_line(
     word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([word]) == 2
-    said = capsys.readouterr().err
-    assert len(said) < 400
-    assert len(said.splitlines()) == 1
-    assert "\x1b" not in said
+    message = capsys.readouterr().err
+    assert len(message) < 400
+    assert len(message.splitlines()) == 1
+    assert "\x1b" not in message
 
 
 @pytest.mark.parametrize("words", [("-n", "x"), ("--nope",), ("--as=bob",)])

@@ -1,4 +1,4 @@
-"""`fairlead owners`: who manages which field, and what an apply would meet."""
+"""`fairlead owners`: the managers of each field, and the conflicts of an apply."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def applied(fairlead: Commands, manager: str, data: dict[str, str], **more: Any)
 
 def line_of(text: str, field: str) -> list[str]:
     """The words of the line that begins with a field."""
-    (found,) = [line.split() for line in text.splitlines() if line.strip().startswith(field)]
-    return found
+    (words,) = [line.split() for line in text.splitlines() if line.strip().startswith(field)]
+    return words
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_every_field_is_marked_with_those_who_own_it(shared: Commands) -> None:
-    said = shared("owners", "cm", "a")
-    assert line_of(said, "mine:")[2:4] == ["one", "(Apply,"]
-    both = " ".join(line_of(said, "x:"))
+    output = shared("owners", "cm", "a")
+    assert line_of(output, "mine:")[2:4] == ["one", "(Apply,"]
+    both = " ".join(line_of(output, "x:"))
     assert "one (Apply, " in both
     assert "two (Apply, " in both
 
@@ -70,19 +70,19 @@ def test_the_managers_stand_on_top(shared: Commands) -> None:
 
 
 def test_only_the_fields_of_one_manager(shared: Commands) -> None:
-    said = shared("owners", "cm", "a", "--manager", "one").split("\n\n")[2]
-    assert [line.split()[0] for line in said.splitlines()] == ["data:", "mine:", "x:"]
+    part = shared("owners", "cm", "a", "--manager", "one").split("\n\n")[2]
+    assert [line.split()[0] for line in part.splitlines()] == ["data:", "mine:", "x:"]
 
 
 def test_items_of_one_manager_keep_their_dashes(fairlead: Commands) -> None:
-    services = fairlead.space.things("services")
+    services = fairlead.space.collection("services")
     services.create("s", spec={"ports": [{"port": 80, "appProtocol": "a"}]})
     sent = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80, "name": "web"}]}}
     answer = fairlead.space.client.patch(services.item("s"), sent, kind=APPLY, fieldManager="one")
     assert answer.status == 200, answer.text
-    said = fairlead("owners", "service/s", "--manager", "one").split("\n\n")[2]
-    shown = [re.split(r"   +(?=one|tests)", line)[0] for line in said.splitlines()]
-    assert [text.rstrip() for text in shown] == [
+    part = fairlead("owners", "service/s", "--manager", "one").split("\n\n")[2]
+    rows = [re.split(r"   +(?=one|tests)", line)[0] for line in part.splitlines()]
+    assert [text.rstrip() for text in rows] == [
         "spec:",
         "  ports:",
         "  -",
@@ -92,8 +92,8 @@ def test_items_of_one_manager_keep_their_dashes(fairlead: Commands) -> None:
 
 
 def test_programs_can_ask_for_one_manager_too(shared: Commands) -> None:
-    told = json.loads(shared("owners", "cm", "a", "--manager", "one", "-o", "json"))
-    assert list(told["fields"]) == [".data.mine", ".data.x"]
+    numbers = json.loads(shared("owners", "cm", "a", "--manager", "one", "-o", "json"))
+    assert list(numbers["fields"]) == [".data.mine", ".data.x"]
 
 
 def test_a_manager_without_fields_is_an_error(shared: Commands) -> None:
@@ -104,7 +104,7 @@ def test_a_manager_without_fields_is_an_error(shared: Commands) -> None:
 
 
 def test_items_of_lists_are_found_by_their_keys(fairlead: Commands) -> None:
-    services = fairlead.space.things("services")
+    services = fairlead.space.collection("services")
     ports = [{"port": 80, "name": "web"}, {"port": 81, "name": "more"}]
     answer = fairlead.space.client.patch(
         services.item("s"),
@@ -118,17 +118,17 @@ def test_items_of_lists_are_found_by_their_keys(fairlead: Commands) -> None:
         fieldManager="one",
     )
     assert answer.status == 201, answer.text
-    told = json.loads(fairlead("owners", "service", "s", "-o", "json"))["fields"]
+    fields = json.loads(fairlead("owners", "service", "s", "-o", "json"))["fields"]
     mine = [{"manager": "one", "operation": "Apply"}]
-    assert told['.spec.ports[port=81,protocol="TCP"].name'] == mine
-    assert told['.metadata.finalizers[="example.com/hold"]'] == mine
-    assert told[".spec.clusterIP"] == []
+    assert fields['.spec.ports[port=81,protocol="TCP"].name'] == mine
+    assert fields['.metadata.finalizers[="example.com/hold"]'] == mine
+    assert fields[".spec.clusterIP"] == []
     services.patch("s", {"metadata": {"finalizers": None}})
 
 
 def test_what_is_owned_as_a_whole_is_owned_in_all_its_parts(fairlead: Commands) -> None:
     fairlead.space.client.patch(
-        fairlead.space.things("endpoints").item("e"),
+        fairlead.space.collection("endpoints").item("e"),
         {
             "apiVersion": "v1",
             "kind": "Endpoints",
@@ -138,8 +138,8 @@ def test_what_is_owned_as_a_whole_is_owned_in_all_its_parts(fairlead: Commands) 
         kind=APPLY,
         fieldManager="one",
     )
-    told = json.loads(fairlead("owners", "endpoints", "e", "-o", "json"))["fields"]
-    assert told[".subsets[0].addresses[0].ip"] == [{"manager": "one", "operation": "Apply"}]
+    fields = json.loads(fairlead("owners", "endpoints", "e", "-o", "json"))["fields"]
+    assert fields[".subsets[0].addresses[0].ip"] == [{"manager": "one", "operation": "Apply"}]
 
 
 def test_conflicts_of_a_file_are_shown_in_their_place(shared: Commands, file: Path) -> None:
@@ -160,24 +160,24 @@ def test_a_plan_changes_nothing(shared: Commands, file: Path) -> None:
 
 def test_an_apply_as_the_owner_conflicts_with_nobody(fairlead: Commands, file: Path) -> None:
     applied(fairlead, "one", {"x": "1"})
-    said = fairlead("owners", "-f", str(file), "--field-manager", "one")
-    assert "An apply as one has no conflicts." in said
-    assert re.search(r'^- +x: "1" ', said, re.MULTILINE)
-    assert re.search(r'^\+ +x: "2" ', said, re.MULTILINE)
+    output = fairlead("owners", "-f", str(file), "--field-manager", "one")
+    assert "An apply as one has no conflicts." in output
+    assert re.search(r'^- +x: "1" ', output, re.MULTILINE)
+    assert re.search(r'^\+ +x: "2" ', output, re.MULTILINE)
 
 
 def test_an_object_that_would_be_created(fairlead: Commands, file: Path) -> None:
-    said = fairlead("owners", "-f", str(file))
-    assert "An apply as fairlead would create it." in said
+    output = fairlead("owners", "-f", str(file))
+    assert "An apply as fairlead would create it." in output
     assert fairlead.space.config_maps.get("a").status == 404
 
 
 def test_a_plan_for_programs(shared: Commands, file: Path) -> None:
-    told = json.loads(shared.run("owners", "-f", str(file), "-o", "json").out)
-    assert told["conflicts"] == [
+    numbers = json.loads(shared.run("owners", "-f", str(file), "-o", "json").out)
+    assert numbers["conflicts"] == [
         {"field": ".data.x", "theirs": "1", "yours": "2", "managers": ["one", "two"]}
     ]
-    assert told["changes"] == [{"field": ".data.new", "to": "1"}]
+    assert numbers["changes"] == [{"field": ".data.new", "to": "1"}]
 
 
 def test_a_file_that_is_about_something_else(fairlead: Commands, file: Path) -> None:
@@ -200,9 +200,9 @@ def test_values_of_secrets_are_shown_only_when_asked_for(fairlead: Commands) -> 
         data={"key": "aHVudGVyMg=="},
         metadata={"annotations": {"a.b/last-applied-configuration": "aHVudGVyMg=="}},
     )
-    said = fairlead("owners", "secret", "s")
-    assert "aHVudGVyMg" not in said
-    assert line_of(said, "key:")[1] == '"***"'
+    output = fairlead("owners", "secret", "s")
+    assert "aHVudGVyMg" not in output
+    assert line_of(output, "key:")[1] == '"***"'
     assert "aHVudGVyMg" in fairlead("owners", "secret", "s", "--show-secrets")
 
 
@@ -220,29 +220,29 @@ def test_a_plan_for_a_secret_shows_that_its_value_differs(
 
 
 def test_each_manager_has_a_colour_on_a_terminal(shared: Commands) -> None:
-    said = on_terminal(shared, "owners", "cm", "a")
-    one, two = (re.search(rf"\x1b\[(\d+)m *{field}", said) for field in ("mine:", "yours:"))
-    assert one is not None
-    assert two is not None
-    assert one[1] != two[1]
+    text = on_terminal(shared, "owners", "cm", "a")
+    first, second = (re.search(rf"\x1b\[(\d+)m *{field}", text) for field in ("mine:", "yours:"))
+    assert first is not None
+    assert second is not None
+    assert first[1] != second[1]
     assert "\x1b" not in on_terminal(shared, "owners", "cm", "a", NO_COLOR="1")
     assert "\x1b" not in shared("owners", "cm", "a")
 
 
 def test_long_values_are_cut_on_a_narrow_terminal(fairlead: Commands) -> None:
     applied(fairlead, "one", {"x": "long " * 50})
-    said = on_terminal(fairlead, "owners", "cm", "a", width=80, NO_COLOR="1")
-    assert max(map(len, said.split("\n\n")[2].splitlines())) <= 80
-    assert "…" in said
+    text = on_terminal(fairlead, "owners", "cm", "a", width=80, NO_COLOR="1")
+    assert max(map(len, text.split("\n\n")[2].splitlines())) <= 80
+    assert "…" in text
     assert "long " * 49 in fairlead("owners", "cm", "a")
 
 
 def test_escape_sequences_in_values_do_not_reach_a_terminal(fairlead: Commands) -> None:
     applied(fairlead, "one", {"x": "\x1b[2J\x9b\n"})
-    said = on_terminal(fairlead, "owners", "cm", "a", NO_COLOR="1")
-    assert "\x1b" not in said
-    assert "\x9b" not in said
-    assert '"\\u001b[2J' in said
+    text = on_terminal(fairlead, "owners", "cm", "a", NO_COLOR="1")
+    assert "\x1b" not in text
+    assert "\x9b" not in text
+    assert '"\\u001b[2J' in text
 
 
 @pytest.mark.parametrize("words", [("cm",), ("cm", "a", "b"), (), ("cm/a", "cm/b"), ("cm,sa", "a")])

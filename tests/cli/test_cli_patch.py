@@ -12,53 +12,53 @@ PATCH = "spec: {replicas: 2}"
 
 
 @pytest.fixture
-def made(fairlead: Commands) -> Commands:
+def patched(fairlead: Commands) -> Commands:
     fairlead("create", "cm", "a", "--from-literal=x=1")
     return fairlead
 
 
 def data(fairlead: Commands) -> dict[str, str]:
-    found: dict[str, str] = fairlead.space.config_maps.read("a")["data"]
-    return found
+    content: dict[str, str] = fairlead.space.config_maps.read("a")["data"]
+    return content
 
 
-def test_each_type_of_patch(made: Commands) -> None:
-    assert made("patch", "cm", "a", "-p", '{"data": {"x": "2"}}') == "configmap/a patched\n"
-    assert made("patch", "cm", "a", "-p", "data: {z: '1'}", "--type=merge") == (
+def test_each_type_of_patch(patched: Commands) -> None:
+    assert patched("patch", "cm", "a", "-p", '{"data": {"x": "2"}}') == "configmap/a patched\n"
+    assert patched("patch", "cm", "a", "-p", "data: {z: '1'}", "--type=merge") == (
         "configmap/a patched\n"
     )
     operations = [{"op": "remove", "path": "/data/x"}]
-    made("patch", "cm", "a", "--type=json", "-p", json.dumps(operations))
-    assert data(made) == {"z": "1"}
+    patched("patch", "cm", "a", "--type=json", "-p", json.dumps(operations))
+    assert data(patched) == {"z": "1"}
 
 
-def test_a_patch_that_changes_nothing(made: Commands) -> None:
-    said = made("patch", "cm", "a", "-p", '{"data": {"x": "1"}}')
-    assert said == "configmap/a patched (no change)\n"
+def test_a_patch_that_changes_nothing(patched: Commands) -> None:
+    output = patched("patch", "cm", "a", "-p", '{"data": {"x": "1"}}')
+    assert output == "configmap/a patched (no change)\n"
 
 
-def test_a_patch_of_a_file(made: Commands, tmp_path: Path) -> None:
+def test_a_patch_of_a_file(patched: Commands, tmp_path: Path) -> None:
     (tmp_path / "patch.yaml").write_text("data:\n  x: '5'\n")
-    made("patch", "cm", "a", f"--patch-file={tmp_path / 'patch.yaml'}")
-    assert data(made) == {"x": "5"}
+    patched("patch", "cm", "a", f"--patch-file={tmp_path / 'patch.yaml'}")
+    assert data(patched) == {"x": "5"}
 
 
 @pytest.mark.parametrize("kind", ["json", "merge", "strategic"])
-def test_dry_runs_show_what_would_be(made: Commands, kind: str) -> None:
+def test_dry_runs_show_what_would_be(patched: Commands, kind: str) -> None:
     patch = '[{"op": "add", "path": "/data/x", "value": "9"}]'
     text = patch if kind == "json" else '{"data": {"x": "9"}}'
     words = ("patch", "cm", "a", "-p", text, f"--type={kind}", "-o", "json")
     for where in ("client", "server"):
-        assert json.loads(made(*words, f"--dry-run={where}"))["data"] == {"x": "9"}
-    assert data(made) == {"x": "1"}
+        assert json.loads(patched(*words, f"--dry-run={where}"))["data"] == {"x": "9"}
+    assert data(patched) == {"x": "1"}
 
 
-def test_a_subresource(made: Commands) -> None:
-    made("create", "deployment", "web", "--image=a", "--replicas=0")
-    made(
+def test_a_subresource(patched: Commands) -> None:
+    patched("create", "deployment", "web", "--image=a", "--replicas=0")
+    patched(
         "patch", "deploy", "web", "--subresource=scale", "--type=merge", "-p", "spec: {replicas: 2}"
     )
-    assert made.space.things("deployments", "apps").read("web")["spec"]["replicas"] == 2
+    assert patched.space.collection("deployments", "apps").read("web")["spec"]["replicas"] == 2
 
 
 MISTAKES = {
@@ -89,7 +89,7 @@ def test_mistakes_are_told(fairlead_kubernetes: Commands, flags: tuple[str, ...]
 
 def test_what_goes_away_by_a_patch_has_changed(fairlead: Commands) -> None:
     fairlead("create", "cm", "a")
-    held, free = (f'{{"metadata":{{"finalizers":{one}}}}}' for one in ('["a.com/b"]', "null"))
+    held, free = (f'{{"metadata":{{"finalizers":{item}}}}}' for item in ('["a.com/b"]', "null"))
     fairlead("patch", "cm", "a", "--type=merge", "-p", held)
     fairlead("delete", "cm", "a", "--wait=false")
     assert fairlead("patch", "cm", "a", "--type=merge", "-p", free) == "configmap/a patched\n"
@@ -112,8 +112,8 @@ def test_a_patch_that_a_kind_does_not_take_is_told_with_the_kind(
             "versions": [{**served, "schema": {"openAPIV3Schema": {"type": "object"}}}],
         },
     }
-    thing = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "a"}}
-    both = "\n".join(map(json.dumps, (definition, thing)))
+    value = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "a"}}
+    both = "\n".join(map(json.dumps, (definition, value)))
     fairlead_kubernetes("apply", "-f", "-", text=both)
     ran = fairlead_kubernetes.run("patch", f"things.{group}", "a", "-p", "{}")
     fairlead_kubernetes("delete", "-f", "-", text=json.dumps(definition))

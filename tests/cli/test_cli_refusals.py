@@ -1,4 +1,4 @@
-"""What commands say of errors that come from elsewhere."""
+"""Error messages of commands for errors of the server and the system."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ EVIL = "\x1b]0;owned\x07\x9b31m"
     ],
 )
 def test_messages_of_servers_do_not_reach_a_terminal_raw(error: Exception) -> None:
-    said = error_text(error)
-    assert "owned" in said
-    assert not {"\x1b", "\x07", "\x9b"} & set(said)
+    text = error_text(error)
+    assert "owned" in text
+    assert not {"\x1b", "\x07", "\x9b"} & set(text)
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         ({"code": "x", "details": [], "reason": {}, "message": 7}, "Error from server: 7"),
         ({"code": 422, "reason": "Invalid", "details": {"causes": [1]}}, "The request is invalid"),
@@ -41,6 +41,6 @@ def test_messages_of_servers_do_not_reach_a_terminal_raw(error: Exception) -> No
     ],
 )
 def test_a_status_that_is_none_is_told_as_far_as_it_can_be(
-    status: dict[str, object], said: str
+    status: dict[str, object], message: str
 ) -> None:
-    assert error_text(error_of_status(status)) == said
+    assert error_text(error_of_status(status)) == message

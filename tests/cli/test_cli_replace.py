@@ -8,8 +8,8 @@ from support.manifests import config_map, text
 
 def test_an_object_takes_the_place_of_another(fairlead: Commands) -> None:
     fairlead("create", "cm", "a", "--from-literal=x=1")
-    said = fairlead("replace", "-f", "-", text=text(config_map("a", y="2")))
-    assert said == "configmap/a replaced\n"
+    output = fairlead("replace", "-f", "-", text=text(config_map("a", y="2")))
+    assert output == "configmap/a replaced\n"
     assert fairlead.space.config_maps.read("a")["data"] == {"y": "2"}
 
 
@@ -34,16 +34,16 @@ def test_an_old_version_is_refused(fairlead: Commands) -> None:
 def test_by_force_it_is_another_object(fairlead: Commands) -> None:
     fairlead("create", "cm", "a")
     uid = fairlead.space.config_maps.read("a")["metadata"]["uid"]
-    said = fairlead("replace", "--force", "-f", "-", text=text(config_map("a"), config_map("b")))
-    assert said == 'configmap "a" deleted\nconfigmap/a replaced\nconfigmap/b replaced\n'
+    output = fairlead("replace", "--force", "-f", "-", text=text(config_map("a"), config_map("b")))
+    assert output == 'configmap "a" deleted\nconfigmap/a replaced\nconfigmap/b replaced\n'
     assert fairlead.space.config_maps.read("a")["metadata"]["uid"] != uid
 
 
 def test_dry_runs_replace_nothing(fairlead: Commands) -> None:
     fairlead("create", "cm", "a", "--from-literal=x=1")
     for where, note in (("client", "(dry run)"), ("server", "(server dry run)")):
-        said = fairlead("replace", "-f", "-", f"--dry-run={where}", text=text(config_map("a")))
-        assert said == f"configmap/a replaced {note}\n"
+        output = fairlead("replace", "-f", "-", f"--dry-run={where}", text=text(config_map("a")))
+        assert output == f"configmap/a replaced {note}\n"
     assert fairlead.space.config_maps.read("a")["data"] == {"x": "1"}
 
 

@@ -12,9 +12,9 @@ import pytest
 from support.client import Object
 from support.commands import Commands
 from support.kubectl import Kubectl, compared
+from support.namespaces import Collection, Space
 from support.process import ServerProcess
 from support.simulation import Pods
-from support.things import Space, Things
 from support.workloads import LABELS, Workloads, replicated, template
 
 from fairlead.base.dialect import KUBERNETES
@@ -32,19 +32,19 @@ def running(any_pods: Pods) -> Commands:
     return Commands(any_pods.space)
 
 
-def deployments(fairlead: Commands) -> Things:
-    return fairlead.space.things("deployments", "apps")
+def deployments(fairlead: Commands) -> Collection:
+    return fairlead.space.collection("deployments", "apps")
 
 
 def set_image(fairlead: Commands, image: str, kind: str = "deployments", name: str = "web") -> None:
     patch = {"spec": {"template": template(image)}}
-    answer = fairlead.space.things(kind, "apps").patch(name, patch)
+    answer = fairlead.space.collection(kind, "apps").patch(name, patch)
     assert answer.status == 200, answer.text
 
 
 def image(fairlead: Commands, kind: str = "deployments", name: str = "web") -> str:
-    found = fairlead.space.things(kind, "apps").read(name)
-    name = found["spec"]["template"]["spec"]["containers"][0]["image"]
+    value = fairlead.space.collection(kind, "apps").read(name)
+    name = value["spec"]["template"]["spec"]["containers"][0]["image"]
     return name
 
 
@@ -60,9 +60,9 @@ def test_a_deployment_is_followed_taken_back_and_looked_back_on(running: Command
     assert running("rollout", "history", "deploy/web") == (
         "deployment.apps/web \nREVISION  CHANGE-CAUSE\n1         <none>\n2         <none>\n\n"
     )
-    shown = running("rollout", "history", "deploy/web", "--revision=1")
-    assert shown.startswith("deployment.apps/web with revision #1\nPod Template:\n  Labels:\t")
-    assert "    Image:\tone\n" in shown
+    output = running("rollout", "history", "deploy/web", "--revision=1")
+    assert output.startswith("deployment.apps/web with revision #1\nPod Template:\n  Labels:\t")
+    assert "    Image:\tone\n" in output
     assert running("rollout", "undo", "deploy/web") == "deployment.apps/web rolled back\n"
     assert image(running) == "one"
     assert running("rollout", "status", "deploy/web").splitlines()[-1] == DONE
@@ -74,10 +74,10 @@ def test_a_deployment_is_followed_taken_back_and_looked_back_on(running: Command
 
 def test_dry_runs_of_undo_change_nothing(running: Commands) -> None:
     two_revisions(running)
-    shown = running("rollout", "undo", "deploy/web", "--dry-run=client")
-    assert shown.startswith("deployment.apps/web Pod Template:\n")
-    assert "Image:\tone\n" in shown
-    assert shown.endswith("\n (dry run)\n")
+    output = running("rollout", "undo", "deploy/web", "--dry-run=client")
+    assert output.startswith("deployment.apps/web Pod Template:\n")
+    assert "Image:\tone\n" in output
+    assert output.endswith("\n (dry run)\n")
     assert running("rollout", "undo", "deploy/web", "--dry-run=server") == (
         "deployment.apps/web rolled back (server dry run)\n"
     )
@@ -85,7 +85,7 @@ def test_dry_runs_of_undo_change_nothing(running: Commands) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("history", "deploy/web", "--revision=9"), "there is no such revision"),
         (("history", "deploy/web", "--revision=-1"), "--revision takes a number from 1 on, not -1"),
@@ -113,7 +113,7 @@ def test_dry_runs_of_undo_change_nothing(running: Commands) -> None:
     ],
 )
 def test_what_cannot_be_done(
-    fairlead_kubernetes: Commands, words: tuple[str, ...], said: str
+    fairlead_kubernetes: Commands, words: tuple[str, ...], message: str
 ) -> None:
     fairlead = fairlead_kubernetes
     deployments(fairlead).create("web", spec=replicated(1))
@@ -122,7 +122,7 @@ def test_what_cannot_be_done(
         fairlead.space.config_maps.create(name)
     ran = fairlead.run("rollout", *words)
     assert ran.code == 1
-    assert ran.errors.startswith(f"error: {said}")
+    assert ran.errors.startswith(f"error: {message}")
 
 
 def test_a_rollout_that_is_not_done_is_waited_for_as_long_as_one_likes(fairlead: Commands) -> None:
@@ -159,15 +159,15 @@ def test_sets_are_followed_and_taken_back(
         del spec["replicas"]
     else:
         spec["serviceName"] = "x"
-    running.space.things(kind, "apps").create(name, spec=spec)
+    running.space.collection(kind, "apps").create(name, spec=spec)
     assert running("rollout", "status", kind, name).splitlines()[-1] == done
     set_image(running, "two", kind, name)
     assert running("rollout", "status", kind, name).splitlines()[-1] == done
     history = running("rollout", "history", kind, name).splitlines()
     assert [line.split()[0] for line in history[2:-1]] == ["1", "2"]
     assert "Image:\tone\n" in running("rollout", "history", kind, name, "--revision=1")
-    shown = running("rollout", "undo", kind, name, "--dry-run=client")
-    assert " will roll back to Pod Template:\n" in shown
+    output = running("rollout", "undo", kind, name, "--dry-run=client")
+    assert " will roll back to Pod Template:\n" in output
     assert running("rollout", "undo", kind, name).endswith(" rolled back\n")
     assert image(running, kind, name) == "one"
     again = running("rollout", "undo", kind, name, "--to-revision=2")
@@ -177,17 +177,17 @@ def test_sets_are_followed_and_taken_back(
 def test_what_others_write_into_revisions_is_no_reason_to_fail(fairlead: Commands) -> None:
     space = fairlead.space
     spec = {**replicated(0), "serviceName": "x"}
-    owner = space.things("statefulsets", "apps").create("st", spec=spec)
+    owner = space.collection("statefulsets", "apps").create("st", spec=spec)
     reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "st", "controller": True}
     metadata = {
         "ownerReferences": [{**reference, "uid": owner["metadata"]["uid"]}],
         "labels": LABELS,
     }
-    revisions = space.things("controllerrevisions", "apps")
+    revisions = space.collection("controllerrevisions", "apps")
     for number, data in enumerate(({}, {"spec": {"template": 1}}), 7):
         revisions.create(f"odd-{number}", metadata=metadata, revision=number, data=data)
-    shown = fairlead("rollout", "history", "sts/st")
-    assert "\n7 " not in shown
+    output = fairlead("rollout", "history", "sts/st")
+    assert "\n7 " not in output
 
 
 @pytest.mark.parametrize(("text", "number"), [("12", 12), ("x", None), ("9" * 5000, None)])
@@ -200,7 +200,7 @@ def test_a_server_that_goes_away_does_not_hold_it_for_ever(
     fresh_server: Callable[..., ServerProcess],
 ) -> None:
     space = Space(server := fresh_server(), server.client())
-    space.things("deployments", "apps").create("web", spec=replicated(1))
+    space.collection("deployments", "apps").create("web", spec=replicated(1))
     words = ("rollout", "status", "deploy/web", "-n", space.name, "--timeout=3s")
     config = str(server.data / "admin.kubeconfig")
     with subprocess.Popen(
@@ -270,7 +270,7 @@ def state(**status: Any) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("kind", "status", "said"),
+    ("kind", "status", "message"),
     [
         ("Deployment", {"observedGeneration": 1}, 'deployment "x": no controller has seen'),
         ("Deployment", {"updatedReplicas": 1}, "1 of 3 pods are new"),
@@ -299,9 +299,9 @@ def state(**status: Any) -> Object:
         ),
     ],
 )
-def test_it_says_what_is_waited_for(kind: str, status: Object, said: str) -> None:
+def test_it_says_what_is_waited_for(kind: str, status: Object, message: str) -> None:
     progress = progress_of(ResourceType("apps", "v1", "x", kind, True), state(**status))
-    assert said in progress.text
+    assert message in progress.text
     assert not progress.is_done
 
 
@@ -373,7 +373,9 @@ def test_the_pods_of_a_revision_are_shown_as_kubectl_shows_them(
         "volumes": VOLUMES,
     }
     notes = {space.dialect.label("@/change-cause"): "because"}
-    space.things("deployments", "apps").create("web", metadata={"annotations": notes}, spec=spec)
+    space.collection("deployments", "apps").create(
+        "web", metadata={"annotations": notes}, spec=spec
+    )
     Workloads(space).await_pods(1)
     kubectl = Kubectl(space.server, space.name, tmp_path)
     words = ("rollout", "history", "deployment/web")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.client import Object
 from support.commands import Commands
-from support.things import random_word
+from support.namespaces import random_word
 from support.waiting import eventually
 from support.workloads import replicated
 
@@ -22,13 +22,13 @@ def web(fairlead: Commands) -> Commands:
 
 
 def _deployments(fairlead: Commands, name: str) -> None:
-    things = fairlead.space.things("deployments", "apps")
-    things.create(name, labels={"tier": name}, spec=replicated(1))
+    collection = fairlead.space.collection("deployments", "apps")
+    collection.create(name, labels={"tier": name}, spec=replicated(1))
 
 
 def replicas(fairlead: Commands, name: str = "web") -> int:
-    found: int = fairlead.space.things("deployments", "apps").read(name)["spec"]["replicas"]
-    return found
+    result: int = fairlead.space.collection("deployments", "apps").read(name)["spec"]["replicas"]
+    return result
 
 
 def test_it_says_what_was_scaled(web: Commands) -> None:
@@ -92,17 +92,17 @@ def test_a_dry_run_changes_nothing(web: Commands, where: str, note: str) -> None
 
 def test_it_waits_until_there_are_as_many(web: Commands) -> None:
     web("scale", "deploy", "web", "--replicas=3", "--timeout=60s")
-    status = web.space.things("deployments", "apps").read("web")["status"]
+    status = web.space.collection("deployments", "apps").read("web")["status"]
     assert status["replicas"] == 3
 
 
 def test_what_it_prints_is_what_is_there_then(web: Commands) -> None:
-    shown = json.loads(web("scale", "deploy", "web", "--replicas=3", "-o", "json"))
-    assert shown["spec"]["replicas"] == 3
+    numbers = json.loads(web("scale", "deploy", "web", "--replicas=3", "-o", "json"))
+    assert numbers["spec"]["replicas"] == 3
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("deploy", "web"), 'required flag(s) "replicas" not set'),
         (("deploy", "web", "--replicas=-1"), "--replicas must be 0 or more"),
@@ -122,12 +122,12 @@ def test_what_it_prints_is_what_is_there_then(web: Commands) -> None:
     ],
 )
 def test_what_it_does_not_understand(
-    fairlead_kubernetes: Commands, words: tuple[str, ...], said: str
+    fairlead_kubernetes: Commands, words: tuple[str, ...], message: str
 ) -> None:
     _deployments(fairlead_kubernetes, "web")
     ran = fairlead_kubernetes.run("scale", *words)
     assert ran.code == 1
-    assert ran.errors.startswith(f"error: {said}")
+    assert ran.errors.startswith(f"error: {message}")
 
 
 def test_a_kind_that_cannot_be_scaled(fairlead: Commands) -> None:
@@ -143,12 +143,12 @@ def test_custom_kinds_are_scaled_by_their_subresource(fairlead: Commands) -> Non
     plural = f"{random_word()}s"
     group = f"{random_word()}.example.com"
     _define(fairlead, plural, group)
-    things = fairlead.space.things(plural, group)
-    eventually(lambda: things.list().status == 200, "the custom resource is served")
-    things.create("g", apiVersion=f"{group}/v1", kind="Gadget", spec={"replicas": 1})
+    collection = fairlead.space.collection(plural, group)
+    eventually(lambda: collection.list().status == 200, "the custom resource is served")
+    collection.create("g", apiVersion=f"{group}/v1", kind="Gadget", spec={"replicas": 1})
     name = f"{plural}.{group}"
     assert fairlead("scale", name, "g", "--replicas=5") == f"gadget.{group}/g scaled\n"
-    assert things.read("g")["spec"]["replicas"] == 5
+    assert collection.read("g")["spec"]["replicas"] == 5
     # Nobody acts on it, so its status never says so many.
     ran = fairlead.run("scale", name, "g", "--replicas=6", "--timeout=200ms")
     assert (ran.code, ran.errors) == (

@@ -21,8 +21,8 @@ def test_resources_with_their_names(fairlead: Commands) -> None:
 
 def test_resources_that_are_wanted(fairlead: Commands) -> None:
     flags = ("--namespaced=false", "--verbs=list,create", "--api-group=", "--no-headers")
-    found = [row.split()[0] for row in fairlead("api-resources", *flags).splitlines()]
-    assert found == ["namespaces", "nodes", "persistentvolumes"]
+    results = [row.split()[0] for row in fairlead("api-resources", *flags).splitlines()]
+    assert results == ["namespaces", "nodes", "persistentvolumes"]
     assert "pods\n" in fairlead("api-resources", "--categories=all", "-o", "name")
     assert fairlead("api-resources", "--categories=none", "-o", "name") == ""
 
@@ -40,7 +40,7 @@ def test_wide_resources_and_their_order(fairlead: Commands) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--sort-by=age",), "error: --sort-by takes name or kind\n"),
         (("-o", "xml"), "error: --output xml is not available\n"),
@@ -48,17 +48,17 @@ def test_wide_resources_and_their_order(fairlead: Commands) -> None:
     ],
 )
 def test_questions_that_make_no_sense(
-    fairlead_kubernetes: Commands, flags: tuple[str, ...], said: str
+    fairlead_kubernetes: Commands, flags: tuple[str, ...], message: str
 ) -> None:
     ran = fairlead_kubernetes.run("api-resources", *flags)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.errors.startswith(said)
+    assert ran.errors.startswith(message)
 
 
 def test_versions_of_groups(fairlead: Commands) -> None:
-    found = fairlead("api-versions").splitlines()
-    assert found == sorted(found)
-    assert {"v1", "apps/v1", fairlead.space.dialect.group_name("storage.@") + "/v1"} <= {*found}
+    lines = fairlead("api-versions").splitlines()
+    assert lines == sorted(lines)
+    assert {"v1", "apps/v1", fairlead.space.dialect.group_name("storage.@") + "/v1"} <= {*lines}
 
 
 def test_both_versions_and_the_dialect(fairlead: Commands) -> None:
@@ -66,10 +66,10 @@ def test_both_versions_and_the_dialect(fairlead: Commands) -> None:
     assert first == f"fairlead {__version__}"
     assert second.startswith("Server Version: v1.25.")
     assert second.endswith(f"(dialect {fairlead.space.dialect.name})")
-    told = json.loads(fairlead("version", "-o", "json"))
-    assert told["clientVersion"]["gitVersion"] == f"v{__version__}"
-    assert told["serverVersion"]["major"] == "1"
-    assert yaml.safe_load(fairlead("version", "-o", "yaml")) == told
+    numbers = json.loads(fairlead("version", "-o", "json"))
+    assert numbers["clientVersion"]["gitVersion"] == f"v{__version__}"
+    assert numbers["serverVersion"]["major"] == "1"
+    assert yaml.safe_load(fairlead("version", "-o", "yaml")) == numbers
 
 
 def test_the_version_without_a_server(fairlead_kubernetes: Commands) -> None:
@@ -87,8 +87,8 @@ def test_the_version_where_nothing_is_configured(
 
 def test_any_request_can_be_sent(fairlead: Commands, tmp_path: Path) -> None:
     path = f"/api/v1/namespaces/{fairlead.space.name}/configmaps"
-    made = fairlead("raw", path, "-d", '{"metadata":{"name":"a"}}')
-    assert json.loads(made)["metadata"]["name"] == "a"
+    output = fairlead("raw", path, "-d", '{"metadata":{"name":"a"}}')
+    assert json.loads(output)["metadata"]["name"] == "a"
     fairlead("raw", path, "-d", "-", text='{"metadata":{"name":"b"}}')
     patch = tmp_path / "patch"
     patch.write_text('{"data":{"k":"v"}}')
@@ -96,7 +96,7 @@ def test_any_request_can_be_sent(fairlead: Commands, tmp_path: Path) -> None:
     changed = fairlead("raw", f"{path}/a", *merge, "-d", f"@{patch}")
     assert json.loads(changed)["data"] == {"k": "v"}
     listed = json.loads(fairlead("raw", f"{path}?fieldSelector=metadata.name=b"))
-    assert [one["metadata"]["name"] for one in listed["items"]] == ["b"]
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["b"]
     assert fairlead("raw", "/livez", "-H", "Accept: text/plain") == "ok"
 
 
@@ -114,7 +114,7 @@ def test_spaces_in_paths_cannot_end_the_request(fairlead_kubernetes: Commands) -
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("version",), 'error: "version" is not a path'),
         ((), "error: one path is needed"),
@@ -125,8 +125,8 @@ def test_spaces_in_paths_cannot_end_the_request(fairlead_kubernetes: Commands) -
     ],
 )
 def test_requests_that_cannot_be_sent(
-    fairlead_kubernetes: Commands, flags: tuple[str, ...], said: str
+    fairlead_kubernetes: Commands, flags: tuple[str, ...], message: str
 ) -> None:
     ran = fairlead_kubernetes.run("raw", *flags)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.errors.startswith(said)
+    assert ran.errors.startswith(message)

@@ -1,4 +1,4 @@
-"""Output that has nowhere to go."""
+"""Output to closed pipes and full disks."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def test_ctrl_c_ends_waiting_for_input(
 ) -> None:
     """Also if the shell has SIGINT ignored, as it has for what it starts in the background."""
     shell = ["bash", "-c", f'{trap}exec "$@"', "-"]
-    asked = [*shell, sys.executable, "-m", "fairlead", *words.split()]
+    requests = [*shell, sys.executable, "-m", "fairlead", *words.split()]
     process = subprocess.Popen(
-        [*asked, "--kubeconfig", str(fairlead_kubernetes.config)],
+        [*requests, "--kubeconfig", str(fairlead_kubernetes.config)],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

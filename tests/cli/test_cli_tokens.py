@@ -8,7 +8,7 @@ from base64 import b64decode, urlsafe_b64decode
 import pytest
 from support.client import Object
 from support.commands import Commands
-from support.things import random_word
+from support.namespaces import random_word
 
 
 @pytest.fixture
@@ -20,40 +20,40 @@ def accounts(fairlead: Commands) -> Commands:
 
 def claims(token: str) -> Object:
     part = token.strip().split(".")[1]
-    found: Object = json.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
-    return found
+    parsed: Object = json.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    return parsed
 
 
 def test_the_token_of_an_account_is_printed(accounts: Commands) -> None:
-    found = claims(accounts("token", "create", "default", "--audience=a", "--audience=b"))
-    assert found["sub"] == f"system:serviceaccount:{accounts.space.name}:default"
-    assert found["aud"] == ["a", "b"]
+    result = claims(accounts("token", "create", "default", "--audience=a", "--audience=b"))
+    assert result["sub"] == f"system:serviceaccount:{accounts.space.name}:default"
+    assert result["aud"] == ["a", "b"]
 
 
 def test_it_lasts_as_long_as_was_asked(accounts: Commands) -> None:
-    found = claims(accounts("token", "create", "default", "--duration=20m"))
-    assert found["exp"] - found["iat"] == 1200
+    result = claims(accounts("token", "create", "default", "--duration=20m"))
+    assert result["exp"] - result["iat"] == 1200
 
 
 def test_it_is_bound_to_an_object(accounts: Commands) -> None:
-    made = accounts.space.secrets.create("s")
+    created = accounts.space.secrets.create("s")
     bound = ("--bound-object-kind=Secret", "--bound-object-name=s")
-    uid = made["metadata"]["uid"]
-    found = claims(accounts("token", "create", "default", *bound, f"--bound-object-uid={uid}"))
-    own = found[accounts.space.dialect.label("@")]
+    uid = created["metadata"]["uid"]
+    result = claims(accounts("token", "create", "default", *bound, f"--bound-object-uid={uid}"))
+    own = result[accounts.space.dialect.label("@")]
     assert own["secret"] == {"name": "s", "uid": uid}
 
 
 def test_the_whole_request_can_be_shown(accounts: Commands) -> None:
-    shown = json.loads(accounts("token", "create", "default", "-o", "json"))
-    assert (shown["kind"], set(shown["status"])) == (
+    numbers = json.loads(accounts("token", "create", "default", "-o", "json"))
+    assert (numbers["kind"], set(numbers["status"])) == (
         "TokenRequest",
         {"token", "expirationTimestamp"},
     )
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "give one NAME, not 0"),
         (("nope",), 'failed to create token: serviceaccounts "nope" not found'),
@@ -71,12 +71,12 @@ def test_the_whole_request_can_be_shown(accounts: Commands) -> None:
     ],
 )
 def test_tokens_that_there_cannot_be(
-    fairlead_kubernetes: Commands, words: tuple[str, ...], said: str
+    fairlead_kubernetes: Commands, words: tuple[str, ...], message: str
 ) -> None:
     fairlead_kubernetes.space.ready_for_pods()
     ran = fairlead_kubernetes.run("token", "create", *words)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.errors.startswith(f"error: {said}")
+    assert ran.errors.startswith(f"error: {message}")
 
 
 def secret(fairlead: Commands, id: str) -> Object:
@@ -85,8 +85,8 @@ def secret(fairlead: Commands, id: str) -> Object:
         f"/api/v1/namespaces/{namespace}/secrets/bootstrap-token-{id}"
     )
     assert answer.status == 200, answer.text
-    found: Object = answer.body
-    return found
+    document: Object = answer.body
+    return document
 
 
 def test_a_bootstrap_token_is_kept_as_the_server_wants_it(fairlead: Commands) -> None:
@@ -120,8 +120,8 @@ def test_they_are_listed(fairlead: Commands) -> None:
     assert cells[first] == ["<forever>", "<never>", "signing", "<none>", "<none>"]
     assert cells[second][0] == "23h"
     assert cells[second][2:] == ["authentication,signing", "a^[[31m", group]
-    told = json.loads(fairlead("bootstrap-token", "list", "-o", "json"))
-    assert {"token": first, "usages": ["signing"]} in told
+    numbers = json.loads(fairlead("bootstrap-token", "list", "-o", "json"))
+    assert {"token": first, "usages": ["signing"]} in numbers
 
 
 def test_what_is_no_bootstrap_token_is_not_listed(fairlead: Commands) -> None:
@@ -144,7 +144,7 @@ def test_they_are_deleted_by_id_or_as_a_whole(fairlead: Commands) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("create", "foo"), "the bootstrap token is not of the form"),
         (("create", "ABCDEF.0123456789abcdef"), "the bootstrap token is not of the form"),
@@ -164,11 +164,11 @@ def test_they_are_deleted_by_id_or_as_a_whole(fairlead: Commands) -> None:
     ],
 )
 def test_bootstrap_tokens_that_there_cannot_be(
-    fairlead_kubernetes: Commands, words: tuple[str, ...], said: str
+    fairlead_kubernetes: Commands, words: tuple[str, ...], message: str
 ) -> None:
     ran = fairlead_kubernetes.run("bootstrap-token", *words)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.errors.startswith(f"error: {said}")
+    assert ran.errors.startswith(f"error: {message}")
 
 
 def test_the_same_id_is_not_given_twice(fairlead: Commands) -> None:

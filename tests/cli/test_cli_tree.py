@@ -1,4 +1,4 @@
-"""`fairlead tree`: what an object owns, and who owns it."""
+"""`fairlead tree`: dependents and owners of an object."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from support.commands import Commands
+from support.namespaces import Space, random_word
 from support.terminals import on_terminal
-from support.things import Space, random_word
 from support.waiting import eventually
 
 Object = dict[str, Any]
@@ -25,21 +25,21 @@ def owner(value: Object) -> Object:
     }
 
 
-def made(space: Space, name: str, *owners: Object) -> Object:
-    references = {"ownerReferences": [owner(one) for one in owners]} if owners else {}
+def create_owned(space: Space, name: str, *owners: Object) -> Object:
+    references = {"ownerReferences": [owner(item) for item in owners]} if owners else {}
     return space.config_maps.create(name, metadata=references)
 
 
-def names(said: str) -> list[str]:
+def names(text: str) -> list[str]:
     """The first column, with its lines."""
-    return [re.findall(r"^[│├└─ ]*\S+", line)[0] for line in said.splitlines()[1:]]
+    return [re.findall(r"^[│├└─ ]*\S+", line)[0] for line in text.splitlines()[1:]]
 
 
 def deployment(space: Space, name: str) -> None:
     """With a ReplicaSet and a pod made by the controllers; no node is there to run it."""
     labels = {"app": name}
     containers = [{"name": "c", "image": "i"}]
-    space.things("deployments", "apps").create(
+    space.collection("deployments", "apps").create(
         name,
         spec={
             "replicas": 1,
@@ -47,14 +47,14 @@ def deployment(space: Space, name: str) -> None:
             "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
         },
     )
-    with space.things("pods").watch() as events:
+    with space.collection("pods").watch() as events:
         assert events.next().name.startswith(f"{name}-")
 
 
 def test_a_deployment_down_to_its_pods(fairlead: Commands) -> None:
     deployment(fairlead.space, "web")
-    said = fairlead("tree", "deployment", "web")
-    head, top, middle, pod = said.splitlines()
+    output = fairlead("tree", "deployment", "web")
+    head, top, middle, pod = output.splitlines()
     assert head.split() == ["NAME", "READY", "STATUS", "AGE"]
     assert top.split()[:2] == ["Deployment/web", "0/1"]
     assert re.match(r"└─ReplicaSet/web-\w+ +0/1 ", middle)
@@ -63,11 +63,11 @@ def test_a_deployment_down_to_its_pods(fairlead: Commands) -> None:
 
 def test_conditions_that_are_not_good_are_named(fairlead: Commands) -> None:
     deployment(fairlead.space, "web")
-    told = json.loads(fairlead("tree", "deployment", "web", "-o", "json"))
-    pod = told["owned"][0]["owned"][0]
+    numbers = json.loads(fairlead("tree", "deployment", "web", "-o", "json"))
+    pod = numbers["owned"][0]["owned"][0]
     assert (pod["kind"], pod["status"]) == ("Pod", "Pending")
     fairlead.space.client.patch(
-        fairlead.space.things("pods").item(pod["name"], "status"),
+        fairlead.space.collection("pods").item(pod["name"], "status"),
         {"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Bad"}]}},
     )
     assert "Pending, Ready=False (Bad)" in fairlead("tree", "deployment", "web")
@@ -75,18 +75,18 @@ def test_conditions_that_are_not_good_are_named(fairlead: Commands) -> None:
 
 def test_up_towards_the_owners(fairlead: Commands) -> None:
     deployment(fairlead.space, "web")
-    (pod,) = fairlead.space.things("pods").names()
-    found = names(fairlead("tree", f"pod/{pod}", "--up"))
-    assert found[0] == f"Pod/{pod}"
-    assert found[1].startswith("└─ReplicaSet/web-")
-    assert found[2] == "  └─Deployment/web"
+    (pod,) = fairlead.space.collection("pods").names()
+    texts = names(fairlead("tree", f"pod/{pod}", "--up"))
+    assert texts[0] == f"Pod/{pod}"
+    assert texts[1].startswith("└─ReplicaSet/web-")
+    assert texts[2] == "  └─Deployment/web"
 
 
 def test_several_below_one_are_drawn_as_branches(fairlead: Commands) -> None:
-    top = made(fairlead.space, "top")
-    first = made(fairlead.space, "a", top)
-    made(fairlead.space, "b", top)
-    made(fairlead.space, "c", first)
+    top = create_owned(fairlead.space, "top")
+    first = create_owned(fairlead.space, "a", top)
+    create_owned(fairlead.space, "b", top)
+    create_owned(fairlead.space, "c", first)
     assert names(fairlead("tree", "cm", "top")) == [
         "ConfigMap/top",
         "├─ConfigMap/a",
@@ -96,9 +96,9 @@ def test_several_below_one_are_drawn_as_branches(fairlead: Commands) -> None:
 
 
 def test_objects_of_several_kinds(fairlead: Commands) -> None:
-    top = made(fairlead.space, "top")
+    top = create_owned(fairlead.space, "top")
     fairlead.space.secrets.create("s", metadata={"ownerReferences": [owner(top)]})
-    fairlead.space.things("serviceaccounts").create(
+    fairlead.space.collection("serviceaccounts").create(
         "account", metadata={"ownerReferences": [owner(top)]}
     )
     assert names(fairlead("tree", "cm", "top"))[1:] == [
@@ -108,49 +108,52 @@ def test_objects_of_several_kinds(fairlead: Commands) -> None:
 
 
 def test_an_object_with_two_owners_is_opened_once(fairlead: Commands) -> None:
-    top = made(fairlead.space, "top")
-    left, right = made(fairlead.space, "left", top), made(fairlead.space, "right", top)
-    both = made(fairlead.space, "both", left, right)
-    made(fairlead.space, "last", both)
-    said = fairlead("tree", "cm", "top")
-    assert {"│ └─ConfigMap/both", "  └─ConfigMap/both"} <= set(names(said))
-    assert said.count("ConfigMap/last") == 1
-    assert said.count("(shown elsewhere)") == 1
+    top = create_owned(fairlead.space, "top")
+    left, right = (
+        create_owned(fairlead.space, "left", top),
+        create_owned(fairlead.space, "right", top),
+    )
+    both = create_owned(fairlead.space, "both", left, right)
+    create_owned(fairlead.space, "last", both)
+    output = fairlead("tree", "cm", "top")
+    assert {"│ └─ConfigMap/both", "  └─ConfigMap/both"} <= set(names(output))
+    assert output.count("ConfigMap/last") == 1
+    assert output.count("(shown elsewhere)") == 1
 
 
 def test_a_circle_ends(fairlead: Commands) -> None:
     maps = fairlead.space.config_maps
-    one = made(fairlead.space, "one")
-    two = made(fairlead.space, "two", one)
+    value = create_owned(fairlead.space, "one")
+    two = create_owned(fairlead.space, "two", value)
     references = {"metadata": {"ownerReferences": [owner(two)]}}
     assert maps.patch("one", references).status == 200
     for flags in ((), ("--up",)):
-        said = fairlead("tree", "cm", "one", *flags)
-        assert [name.strip("└─ ") for name in names(said)] == [
+        output = fairlead("tree", "cm", "one", *flags)
+        assert [name.strip("└─ ") for name in names(output)] == [
             "ConfigMap/one",
             "ConfigMap/two",
             "ConfigMap/one",
         ]
-        assert "(shown elsewhere)" in said
+        assert "(shown elsewhere)" in output
     for name in ("one", "two"):
         assert maps.patch(name, {"metadata": {"ownerReferences": None}}).status == 200
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"kind": "Nothing", "apiVersion": "example.com/v1"}, "is of a kind that is not served"),
         ({"uid": "00000000-0000-0000-0000-000000000000"}, "another one has its name now"),
     ],
 )
-def test_an_owner_that_is_not_there(fairlead: Commands, wrong: Object, said: str) -> None:
+def test_an_owner_that_is_not_there(fairlead: Commands, wrong: Object, message: str) -> None:
     # Held, or it would be collected as garbage as soon as it is there.
-    top = made(fairlead.space, "top")
+    top = create_owned(fairlead.space, "top")
     held = {"finalizers": ["example.com/hold"]}
     references = [{**owner(top), **wrong}]
     fairlead.space.config_maps.create("below", metadata={**held, "ownerReferences": references})
     _, above = fairlead("tree", "cm", "below", "--up").splitlines()[1:]
-    assert f"(missing), {said}" in above
+    assert f"(missing), {message}" in above
     fairlead.space.config_maps.patch("below", {"metadata": {"finalizers": None}})
 
 
@@ -158,10 +161,10 @@ def test_what_a_cluster_scoped_object_owns_is_looked_for_everywhere(fairlead: Co
     classes = fairlead.space.everywhere("priorityclasses", "scheduling.@")
     name = f"class-{random_word()}"
     top = classes.create(name, value=1)
-    made(fairlead.space, "below", top)
+    create_owned(fairlead.space, "below", top)
     try:
-        said = names(fairlead("tree", "priorityclass", name))
-        assert said == [f"PriorityClass/{name}", f"└─ConfigMap/{fairlead.space.name}/below"]
+        texts = names(fairlead("tree", "priorityclass", name))
+        assert texts == [f"PriorityClass/{name}", f"└─ConfigMap/{fairlead.space.name}/below"]
     finally:
         classes.remove(name)
 
@@ -190,7 +193,7 @@ def test_custom_kinds_own_and_are_owned(fairlead: Commands) -> None:
     boat: Object = {"apiVersion": f"{group}/v1", "kind": "Boat", "metadata": {"name": "b"}}
     eventually(lambda: space.client.get(path).status == 200, "boats are served")
     top = space.client.post(path, boat).body
-    made(space, "cargo", top)
+    create_owned(space, "cargo", top)
     assert names(fairlead("tree", f"boats.{group}", "b")) == ["Boat/b", "└─ConfigMap/cargo"]
     assert names(fairlead("tree", "cm", "cargo", "--up")) == ["ConfigMap/cargo", "└─Boat/b"]
     definitions.remove(f"boats.{group}")
@@ -199,7 +202,7 @@ def test_custom_kinds_own_and_are_owned(fairlead: Commands) -> None:
 def test_what_may_not_be_listed_is_left_out_with_a_note(fairlead: Commands) -> None:
     space = fairlead.space
     roles, bindings = (
-        space.things(one, "rbac.authorization.@") for one in ("roles", "rolebindings")
+        space.collection(item, "rbac.authorization.@") for item in ("roles", "rolebindings")
     )
     reading = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
     roles.create("reader", rules=[reading])
@@ -209,8 +212,8 @@ def test_what_may_not_be_listed_is_left_out_with_a_note(fairlead: Commands) -> N
         subjects=[{"kind": "User", "name": "carol", "apiGroup": group}],
         roleRef={"apiGroup": group, "kind": "Role", "name": "reader"},
     )
-    top = made(space, "top")
-    made(space, "below", top)
+    top = create_owned(space, "top")
+    create_owned(space, "below", top)
     space.secrets.create("s", metadata={"ownerReferences": [owner(top)]})
     ran = fairlead.run("tree", "cm", "top", "--as", "carol")
     assert ran.code == 0, ran.errors
@@ -220,36 +223,36 @@ def test_what_may_not_be_listed_is_left_out_with_a_note(fairlead: Commands) -> N
 
 def test_a_long_chain_is_shown_as_far_as_it_can_be_read(fairlead: Commands) -> None:
     space = fairlead.space
-    last = made(space, "c-0")
+    last = create_owned(space, "c-0")
     for place in range(1, 110):
-        last = made(space, f"c-{place}", last)
-    said = fairlead("tree", "cm", "c-0")
-    assert len(said.splitlines()) == 102
-    assert "owns more, which is not shown" in said.splitlines()[-1]
+        last = create_owned(space, f"c-{place}", last)
+    output = fairlead("tree", "cm", "c-0")
+    assert len(output.splitlines()) == 102
+    assert "owns more, which is not shown" in output.splitlines()[-1]
 
 
 def test_bad_states_are_coloured_on_a_terminal(fairlead: Commands) -> None:
     deployment(fairlead.space, "web")
-    said = on_terminal(fairlead, "tree", "deployment", "web")
-    assert re.search(r"^\x1b\[33m  └─Pod/web", said, re.MULTILINE)
+    text = on_terminal(fairlead, "tree", "deployment", "web")
+    assert re.search(r"^\x1b\[33m  └─Pod/web", text, re.MULTILINE)
     assert "\x1b" not in on_terminal(fairlead, "tree", "deployment", "web", NO_COLOR="1")
 
 
 def test_text_of_others_does_not_break_the_lines(fairlead: Commands) -> None:
     deployment(fairlead.space, "web")
-    (pod,) = fairlead.space.things("pods").names()
+    (pod,) = fairlead.space.collection("pods").names()
     reason = "\x1b[2Jone\ntwo\u2028three"
     answer = fairlead.space.client.patch(
-        fairlead.space.things("pods").item(pod, "status"), {"status": {"reason": reason}}
+        fairlead.space.collection("pods").item(pod, "status"), {"status": {"reason": reason}}
     )
     assert answer.status == 200, answer.text
-    said = on_terminal(fairlead, "tree", "deployment", "web", NO_COLOR="1")
-    assert len(said.rstrip("\n").split("\n")) == 4
-    assert "\x1b" not in said
+    content = on_terminal(fairlead, "tree", "deployment", "web", NO_COLOR="1")
+    assert len(content.rstrip("\n").split("\n")) == 4
+    assert "\x1b" not in content
 
 
 def test_an_object_that_owns_nothing(fairlead: Commands) -> None:
-    made(fairlead.space, "alone")
+    create_owned(fairlead.space, "alone")
     assert names(fairlead("tree", "cm", "alone")) == ["ConfigMap/alone"]
 
 

@@ -9,12 +9,12 @@ import pytest
 from support.commands import Commands
 
 
-def made(fairlead: Commands, name: str = "a", **fields: Any) -> None:
+def wait_target(fairlead: Commands, name: str = "a", **fields: Any) -> None:
     fairlead.space.config_maps.create(name, **fields)
 
 
 def test_what_is_so_is_told(fairlead: Commands) -> None:
-    made(fairlead, data={"state": "done"})
+    wait_target(fairlead, data={"state": "done"})
     path = "--for=jsonpath={.data.state}=done"
     assert fairlead("wait", "cm/a", path) == "configmap/a condition met\n"
     assert fairlead("wait", "cm/a", path, "-o", "name") == "configmap/a\n"
@@ -24,8 +24,8 @@ def test_what_is_so_is_told(fairlead: Commands) -> None:
 
 def test_what_becomes_so_is_waited_for(fairlead: Commands) -> None:
     maps = fairlead.space.config_maps
-    made(fairlead, "a", labels={"x": "y"})
-    made(fairlead, "b", labels={"x": "y"})
+    wait_target(fairlead, "a", labels={"x": "y"})
+    wait_target(fairlead, "b", labels={"x": "y"})
 
     def change() -> None:
         for name in ("b", "a"):
@@ -40,7 +40,7 @@ def test_what_becomes_so_is_waited_for(fairlead: Commands) -> None:
 
 def test_a_deletion_is_waited_for_although_another_one_has_the_name(fairlead: Commands) -> None:
     maps = fairlead.space.config_maps
-    made(fairlead)
+    wait_target(fairlead)
 
     def change() -> None:
         maps.remove("a")
@@ -53,14 +53,14 @@ def test_a_deletion_is_waited_for_although_another_one_has_the_name(fairlead: Co
 
 
 def test_a_creation_is_waited_for(fairlead: Commands) -> None:
-    timer = threading.Timer(0.3, made, [fairlead])
+    timer = threading.Timer(0.3, wait_target, [fairlead])
     timer.start()
     assert fairlead("wait", "cm/a", "--for=create") == "configmap/a condition met\n"
     timer.join()
 
 
 def test_conditions(fairlead: Commands) -> None:
-    pods = fairlead.space.things("pods")
+    pods = fairlead.space.collection("pods")
     fairlead.space.ready_for_pods()
     pods.create("p", spec={"containers": [{"name": "c", "image": "i"}]})
     status = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
@@ -69,7 +69,7 @@ def test_conditions(fairlead: Commands) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ["cm/a", "--for=condition=X", "--timeout=0.2s"],
@@ -98,9 +98,9 @@ def test_conditions(fairlead: Commands) -> None:
         (["cm/a", "--for=jsonpath="], "error: --for=jsonpath takes a path"),
     ],
 )
-def test_what_is_not_so_is_an_error(fairlead: Commands, words: list[str], said: str) -> None:
+def test_what_is_not_so_is_an_error(fairlead: Commands, words: list[str], message: str) -> None:
     for name in ("a", "b"):
-        made(fairlead, name, labels={"x": "y"}, data={"k": "v"})
+        wait_target(fairlead, name, labels={"x": "y"}, data={"k": "v"})
     ran = fairlead.run("wait", *words)
     assert ran.code == 1
-    assert ran.errors.startswith(said)
+    assert ran.errors.startswith(message)

@@ -9,14 +9,14 @@ import threading
 import pytest
 from support.commands import Commands
 from support.following import Following
+from support.namespaces import Collection, random_word
 from support.terminals import on_terminal
-from support.things import Things, random_word
 from support.waiting import eventually
 
 
 def followed(fairlead: Commands, *words: str) -> Following:
     following = Following(fairlead, "watch", *words)
-    assert following.said().startswith("Watching ")
+    assert following.error_line().startswith("Watching ")
     return following
 
 
@@ -53,13 +53,13 @@ def test_named_kinds_selectors_and_managers_narrow_it(fairlead_kubernetes: Comma
         space.config_maps.create("other")
         space.config_maps.create("a", labels={"x": "y"})
         space.config_maps.patch("a", {"data": {"k": "v"}}, fieldManager="me")
-        told = json.loads(following.line())
+        numbers = json.loads(following.line())
         assert following.process.wait(20) == 0
-    assert (told["change"], told["kind"], told["name"]) == ("changed", "ConfigMap", "a")
-    assert told["namespace"] == space.name
-    assert told["managers"] == ["me"]
-    assert told["changed"] == {".data": {"now": {"k": "v"}}}
-    assert told["object"]["data"] == {"k": "v"}
+    assert (numbers["change"], numbers["kind"], numbers["name"]) == ("changed", "ConfigMap", "a")
+    assert numbers["namespace"] == space.name
+    assert numbers["managers"] == ["me"]
+    assert numbers["changed"] == {".data": {"now": {"k": "v"}}}
+    assert numbers["object"]["data"] == {"k": "v"}
 
 
 def test_a_change_can_be_shown_as_a_difference(fairlead_kubernetes: Commands) -> None:
@@ -83,7 +83,7 @@ def test_kinds_that_are_defined_later_are_watched_too(fairlead_kubernetes: Comma
     schema = {"openAPIV3Schema": {"type": "object"}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
     definitions = space.everywhere("customresourcedefinitions", "apiextensions.@")
-    boats = Things(space.client, f"/apis/{group}/v1/namespaces/{space.name}/boats")
+    boats = Collection(space.client, f"/apis/{group}/v1/namespaces/{space.name}/boats")
     with followed(fairlead_kubernetes) as following:
         spec = {"group": group, "names": names, "scope": "Namespaced", "versions": [version]}
         definitions.create(f"boats.{group}", spec=spec)
@@ -106,7 +106,7 @@ def test_one_who_may_see_little_is_told_what_is_left_out(fairlead_kubernetes: Co
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["cm/a"], "error: give kinds, not objects"),
         (["nothings"], 'error: the server does not serve "nothings"'),
@@ -114,20 +114,20 @@ def test_one_who_may_see_little_is_told_what_is_left_out(fairlead_kubernetes: Co
     ],
 )
 def test_what_makes_no_sense_is_an_error(
-    fairlead_kubernetes: Commands, words: list[str], said: str
+    fairlead_kubernetes: Commands, words: list[str], message: str
 ) -> None:
     ran = fairlead_kubernetes.run("watch", *words)
     assert ran.code == 1
-    assert ran.errors.startswith(said)
+    assert ran.errors.startswith(message)
 
 
 def test_colour_is_for_terminals(fairlead_kubernetes: Commands) -> None:
     maps = fairlead_kubernetes.space.config_maps
-    seen = threading.Event()
+    event = threading.Event()
 
     def change() -> None:
         number = 0
-        while not seen.wait(0.1):
+        while not event.wait(0.1):
             maps.create(f"m{number}")
             number += 1
 
@@ -137,7 +137,7 @@ def test_colour_is_for_terminals(fairlead_kubernetes: Commands) -> None:
         coloured = on_terminal(fairlead_kubernetes, "watch", "cm", "--limit", "1")
         plain = on_terminal(fairlead_kubernetes, "watch", "cm", "--limit", "1", NO_COLOR="1")
     finally:
-        seen.set()
+        event.set()
         thread.join()
     assert "\x1b[32mcreated" in coloured
     assert "created" in plain

@@ -1,4 +1,4 @@
-"""The command `fairlead`: what it says of itself."""
+"""The command `fairlead`: help and version."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ def test_help_lists_the_flags() -> None:
 
 
 def test_help_comes_in_groups_and_with_defaults() -> None:
-    shown = fairlead("serve", "--help").stdout
+    output = fairlead("serve", "--help").stdout
     for group in ("Serving:", "Storage:", "API:", "Admission:", "Authentication:"):
-        assert f"\n{group}\n" in shown
-    assert "(default 6443)" in shown
-    assert "(default 300s)" in shown
+        assert f"\n{group}\n" in output
+    assert "(default 6443)" in output
+    assert "(default 300s)" in output
 
 
 def test_help_does_not_list_what_has_no_effect() -> None:
-    shown = fairlead("serve", "--help").stdout
+    output = fairlead("serve", "--help").stdout
     for flag in ("--etcd-count-metric-poll-period", "--etcd-servers-overrides"):
-        assert flag not in shown
+        assert flag not in output
 
 
 @pytest.mark.parametrize("arguments", [(), ("help",), ("--help",), ("-h",)])
@@ -88,7 +88,7 @@ def test_alone_or_asked_for_help_it_shows_its_commands(arguments: tuple[str, ...
 def test_every_switch_of_a_server_takes_a_value() -> None:
     parser = Parser(prog="fairlead serve")
     add_serve_flags(parser)
-    switches = [one for one in parser._actions if isinstance(one.default, bool)]
+    switches = [action for action in parser._actions if isinstance(action.default, bool)]
     assert len(switches) > 10
     for switch in switches:
         for value in (True, False):
@@ -101,7 +101,7 @@ def test_version_is_a_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("no-such-command",), "no-such-command"),
         (("serve", "--secure"), "unknown flag --secure, did you mean --secure-port?"),
@@ -136,11 +136,11 @@ def test_version_is_a_command() -> None:
     ],
 )
 def test_what_it_does_not_understand_is_told_in_one_line(
-    arguments: tuple[str, ...], said: str, tmp_path: Path
+    arguments: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
     done = fairlead(*arguments, at=tmp_path)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())  # nothing was made before the flags were read
 
@@ -182,8 +182,8 @@ def test_a_data_directory_that_is_a_file_is_told_in_one_line(tmp_path: Path) -> 
 
 
 def test_an_address_in_use_is_told_in_one_line(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         done = fairlead("serve", f"--secure-port={port}", f"--data-dir={tmp_path / 'd'}")
     assert done.returncode == 1
     assert done.stderr == f"fairlead: cannot listen on 127.0.0.1:{port}: Address already in use\n"

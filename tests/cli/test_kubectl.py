@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.kubectl import KUBECTL, Kubectl, compared
-from support.things import Space
+from support.namespaces import Space
 
 from fairlead import __version__
 
@@ -102,14 +102,14 @@ def test_replacing_from_an_old_version_fails(kubectl: Kubectl) -> None:
     create(kubectl, CONFIG_MAP)
     old = kubectl("get", "cm", "a", "-o", "json")
     kubectl("replace", "--validate=false", "-f", "-", text=CONFIG_MAP.replace("k: v", "k: w"))
-    said = kubectl.fails("replace", "--validate=false", "-f", "-", text=old.replace('"v"', '"x"'))
-    assert "the object has been modified" in said
+    error = kubectl.fails("replace", "--validate=false", "-f", "-", text=old.replace('"v"', '"x"'))
+    assert "the object has been modified" in error
 
 
 def test_creating_twice_fails(kubectl: Kubectl) -> None:
     create(kubectl, CONFIG_MAP)
-    said = kubectl.fails("create", "--validate=false", "-f", "-", text=CONFIG_MAP)
-    assert 'configmaps "a" already exists' in said
+    error = kubectl.fails("create", "--validate=false", "-f", "-", text=CONFIG_MAP)
+    assert 'configmaps "a" already exists' in error
 
 
 def test_delete(kubectl: Kubectl) -> None:
@@ -205,9 +205,9 @@ def test_describe(kubectl: Kubectl) -> None:
 
 
 def test_explain_has_texts(kubectl: Kubectl) -> None:
-    shown = kubectl("explain", "pod.spec.containers")
-    assert "A process with its own file system, running in a pod." in shown
-    assert "Image of the container." in shown
+    output = kubectl("explain", "pod.spec.containers")
+    assert "A process with its own file system, running in a pod." in output
+    assert "Image of the container." in output
     assert "Address of the service." in kubectl(
         "explain", "validatingwebhookconfigurations.webhooks"
     )

@@ -1,4 +1,4 @@
-"""Client configuration files: which are read, which values win, and what is wrong with them."""
+"""Client configuration files: which are read, which values take precedence, and their errors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from support.client_configs import cluster_of, configuration, seen_as, write
+from support.namespaces import Space
 from support.plugin_programs import client_certificate
 from support.process import ServerProcess
-from support.things import Space
 
 from fairlead.base.dialect import DIALECTS
 from fairlead.client import Access, AccessError, Client
@@ -158,26 +158,26 @@ def test_a_context_cluster_and_user_can_be_chosen(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("choices", "said"),
+    ("choices", "message"),
     [
         ({"context": "x"}, 'context "x" does not exist'),
         ({"cluster": "x"}, 'cluster "x" does not exist'),
         ({"user": "x"}, 'auth info "x" does not exist'),
     ],
 )
-def test_what_is_chosen_must_be_there(home: Path, choices: dict[str, str], said: str) -> None:
-    assert refusal(home / "c", configuration(), **choices) == said
+def test_what_is_chosen_must_be_there(home: Path, choices: dict[str, str], message: str) -> None:
+    assert refusal(home / "c", configuration(), **choices) == message
 
 
 def test_what_the_files_name_must_be_there(home: Path) -> None:
     value = configuration()
     value["current-context"] = "x"
-    said = 'invalid configuration: there is no context "x"'
-    assert refusal(home / "c", value) == said
+    message = 'invalid configuration: there is no context "x"'
+    assert refusal(home / "c", value) == message
     value = configuration()
     value["users"] = []
-    said = 'invalid configuration: the context "here" names the user "me", which is not there'
-    assert refusal(home / "c", value) == said
+    message = 'invalid configuration: the context "here" names the user "me", which is not there'
+    assert refusal(home / "c", value) == message
 
 
 def test_contexts_without_a_current_one_are_pointed_to(home: Path) -> None:
@@ -293,7 +293,7 @@ def test_a_server_without_a_scheme_gets_one(home: Path, cluster: Any, url: str) 
 
 
 @pytest.mark.parametrize(
-    ("cluster", "user", "said"),
+    ("cluster", "user", "message"),
     [
         ({"server": ""}, {}, 'the cluster "place" has no server'),
         ({"server": "https://x:99999"}, {}, "the server is neither a URL nor HOST:PORT"),
@@ -327,23 +327,23 @@ def test_a_server_without_a_scheme_gets_one(home: Path, cluster: Any, url: str) 
         (None, {"auth-provider": {"name": "oidc"}}, "Must provide idp-issuer-url"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_told(home: Path, cluster: Any, user: Any, said: str) -> None:
-    assert said in refusal(home / "c", configuration(cluster, user))
+def test_what_cannot_be_used_is_told(home: Path, cluster: Any, user: Any, message: str) -> None:
+    assert message in refusal(home / "c", configuration(cluster, user))
 
 
 def test_all_that_is_wrong_is_told_at_once(home: Path) -> None:
     value = configuration({"server": "https://x", "certificate-authority": "/no"}, {"exec": {}})
     value["users"][0]["user"] = {"token": "a", "password": "b", "client-key": "/k", "as-uid": "7"}
-    said = refusal(home / "c", value)
-    assert "me has several ways to sign in" in said
-    assert "of a user that is not named" in said
+    error = refusal(home / "c", value)
+    assert "me has several ways to sign in" in error
+    assert "of a user that is not named" in error
     assert (
-        "unable to read certificate-authority /no for place due to open /no: no such file" in said
+        "unable to read certificate-authority /no for place due to open /no: no such file" in error
     )
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ({"kind": "Pod"}, 'it is "Pod" of "v1", not Config of v1'),
         ({"apiVersion": "v2"}, 'it is "Config" of "v2", not Config of v1'),
@@ -352,8 +352,8 @@ def test_all_that_is_wrong_is_told_at_once(home: Path) -> None:
         ({"current-context": 7}, "current-context must be text"),
     ],
 )
-def test_a_file_of_another_form_is_refused(home: Path, value: Any, said: str) -> None:
-    assert refusal(home / "c", value) == f"{home}/c is not a client configuration: {said}"
+def test_a_file_of_another_form_is_refused(home: Path, value: Any, message: str) -> None:
+    assert refusal(home / "c", value) == f"{home}/c is not a client configuration: {message}"
 
 
 def test_a_token_that_no_header_can_hold_is_refused(home: Path) -> None:

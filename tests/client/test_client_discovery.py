@@ -1,12 +1,12 @@
-"""Which resource the words of a person mean."""
+"""Finding a resource by a name that a user types."""
 
 from __future__ import annotations
 
 import asyncio
 
 import pytest
+from support.namespaces import Space, random_word
 from support.talking import talk
-from support.things import Space, random_word
 
 from fairlead.base.dialect import Dialect
 from fairlead.client import Client, Resource, UnknownKind, UnknownResource
@@ -28,8 +28,8 @@ WORDS = {
 @pytest.mark.parametrize("word", WORDS)
 def test_words_of_people(space: Space, word: str) -> None:
     async def work(client: Client) -> tuple[str, str]:
-        found = (await client.resource(word)).type
-        return found.group, found.name
+        result = (await client.resource(word)).type
+        return result.group, result.name
 
     assert talk(space, work) == WORDS[word]
 
@@ -54,10 +54,10 @@ def test_nothing_is_meant(space: Space, word: str) -> None:
 
 def test_the_resource_of_an_object(space: Space) -> None:
     async def work(client: Client) -> None:
-        found = await client.resource_of({"apiVersion": "apps/v1", "kind": "StatefulSet"})
-        assert found.type.qualified == "statefulsets.apps"
-        assert found.type.namespaced
-        assert "scale" in found.type.subresources
+        result = await client.resource_of({"apiVersion": "apps/v1", "kind": "StatefulSet"})
+        assert result.type.qualified == "statefulsets.apps"
+        assert result.type.namespaced
+        assert "scale" in result.type.subresources
         with pytest.raises(UnknownKind, match='does not serve the kind "Boat" in "apps/v1"'):
             await client.resource_of({"apiVersion": "apps/v1", "kind": "Boat"})
 
@@ -78,13 +78,13 @@ def test_what_is_new_is_found_once_the_old_is_forgotten(space: Space) -> None:
         with pytest.raises(UnknownResource):
             await client.resource(f"boats.{group}")
         await _define(client, group)
-        assert (await _found(client, f"boats.{group}")).type.kind == "Boat"
+        assert (await _await_resource(client, f"boats.{group}")).type.kind == "Boat"
         await (await client.resource("crd")).delete(f"boats.{group}")
 
     talk(space, work)
 
 
-async def _found(client: Client, word: str) -> Resource:
+async def _await_resource(client: Client, word: str) -> Resource:
     """A resource that is about to be served."""
     while True:
         client.discovery.forget()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.connected import connected
-from support.things import Space
+from support.namespaces import Space
 
 from fairlead.client import Client, Resource
 from fairlead.client.election import LeaderElection, Pace
@@ -64,7 +64,7 @@ async def cancelled(task: asyncio.Task[None]) -> None:
 
 
 def test_the_lead_goes_over_when_it_is_given_back(space: Space) -> None:
-    leases = space.things("leases", "coordination.@")
+    leases = space.collection("leases", "coordination.@")
 
     async def scenario() -> None:
         async with connected(space.server) as client:
@@ -72,7 +72,7 @@ def test_the_lead_goes_over_when_it_is_given_back(space: Space) -> None:
             seen: list[str] = []
             first = await ours.candidate("first", pace=CALM)
             second = await ours.candidate("second", pace=CALM, new_leader=seen.append)
-            one = asyncio.create_task(first.run())
+            task = asyncio.create_task(first.run())
             await ours.until("first leads")
             two = asyncio.create_task(second.run())
             await asyncio.sleep(0.3)
@@ -80,7 +80,7 @@ def test_the_lead_goes_over_when_it_is_given_back(space: Space) -> None:
             assert not second.is_leading
             assert second.leader == "first"
             assert leases.read("it")["spec"]["leaseTransitions"] == 0
-            await cancelled(one)
+            await cancelled(task)
             assert leases.read("it")["spec"]["holderIdentity"] in ("", "second", None)
             await ours.until("second leads")
             spec = leases.read("it")["spec"]
@@ -97,7 +97,7 @@ def test_one_that_cannot_renew_ends_before_another_begins(kubernetes: Space) -> 
             ours = Candidates(client, kubernetes)
             stopped: list[bool] = []
             first = await ours.candidate("first", stopped=lambda: stopped.append(True))
-            one = asyncio.create_task(first.run())
+            task = asyncio.create_task(first.run())
             await ours.until("first leads")
             ours._client = other
             second = await ours.candidate("second")
@@ -110,7 +110,7 @@ def test_one_that_cannot_renew_ends_before_another_begins(kubernetes: Space) -> 
             leases.get = leases.replace = unreachable
             await ours.until("second leads")
             assert ours.log == ["first leads", "first ends", "second leads"]
-            await one
+            await task
             assert stopped == [True]
             await cancelled(two)
 
@@ -118,7 +118,7 @@ def test_one_that_cannot_renew_ends_before_another_begins(kubernetes: Space) -> 
 
 
 def test_a_lease_is_over_by_the_clock_of_those_who_watch_it(kubernetes: Space) -> None:
-    leases = kubernetes.things("leases", "coordination.@")
+    leases = kubernetes.collection("leases", "coordination.@")
     spec = {"holderIdentity": "gone", "leaseDurationSeconds": 1, "leaseTransitions": 4}
     leases.create("it", spec={**spec, "renewTime": "2001-01-01T00:00:00.000000Z"})
 
@@ -156,7 +156,7 @@ def test_many_candidates_lead_one_after_the_other(kubernetes: Space) -> None:
             ours = Candidates(client, kubernetes)
             names = [f"c{at}" for at in range(5)]
             candidates = {name: await ours.candidate(name, pace=CALM) for name in names}
-            tasks = {name: asyncio.create_task(one.run()) for name, one in candidates.items()}
+            tasks = {name: asyncio.create_task(item.run()) for name, item in candidates.items()}
             while tasks:
                 await ours.until_so(lambda: bool(ours.leading))
                 (leader,) = ours.leading

@@ -1,4 +1,4 @@
-"""Credential plugins: how they are run, what they may answer, and how long it holds."""
+"""Credential plugins: how they run, valid answers, and caching."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from support.client_configs import cluster_of, configuration, seen_as, seen_by, write
+from support.namespaces import Space
 from support.plugin_programs import Doorway, Plugin, client_certificate, doorway
-from support.things import Space
 from support.waiting import comes_true
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES
@@ -104,7 +104,7 @@ def test_a_plugin_may_print_yaml(alone: Plugin) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ("", "decoding stdout: Object 'kind' is missing"),
         ("hello", "the output of the credential plugin is not a JSON object"),
@@ -128,10 +128,10 @@ def test_a_plugin_may_print_yaml(alone: Plugin) -> None:
         ({"status": {"token": "t", "expirationTimestamp": "soon"}}, 'parsing time "soon"'),
     ],
 )  # fmt: skip
-def test_an_answer_that_is_none_is_told(alone: Plugin, answer: Any, said: str) -> None:
+def test_an_answer_that_is_none_is_told(alone: Plugin, answer: Any, message: str) -> None:
     right = {"apiVersion": alone.api_version, "kind": "ExecCredential", "status": {"token": "t"}}
     alone.prints(answer if isinstance(answer, str) else json.dumps({**right, **answer}))
-    assert said in refusal(alone)
+    assert message in refusal(alone)
 
 
 # How it is run.
@@ -140,10 +140,10 @@ def test_an_answer_that_is_none_is_told(alone: Plugin, answer: Any, said: str) -
 def test_a_plugin_is_told_what_is_asked_of_it(space: Space, plugin: Plugin) -> None:
     plugin.gives(token="t")
     proof_of(access_with(plugin, args=["one", "two three"], env=[{"name": "A", "value": "b=c"}]))
-    assert plugin.asked == {
+    assert plugin.credential == {
         "apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": {"interactive": False}
     }  # fmt: skip
-    assert plugin.told("arguments") == "one two three"
+    assert plugin.recorded("arguments") == "one two three"
     assert plugin.environment["A"] == "b=c"
     assert plugin.environment["PATH"] == os.environ["PATH"]
 
@@ -159,13 +159,13 @@ def test_a_plugin_is_told_about_the_cluster_if_it_wants(tmp_path: Path) -> None:
                        {"name": f"{plugin.group}/exec", "extension": {"audience": "x", "1": [2]}}],
     }  # fmt: skip
     proof_of(access_with(plugin, cluster, provideClusterInfo=True))
-    assert plugin.asked["spec"]["cluster"] == {
+    assert plugin.credential["spec"]["cluster"] == {
         "server": "https://place:1", "certificate-authority-data": "Q0E=", "tls-server-name": "n",
         "proxy-url": "http://p", "config": {"audience": "x", "1": [2]},
     }  # fmt: skip
     insecure = {"server": "https://place:1", "insecure-skip-tls-verify": True}
     proof_of(access_with(plugin, insecure, provideClusterInfo=True))
-    assert plugin.asked["spec"]["cluster"] == insecure
+    assert plugin.credential["spec"]["cluster"] == insecure
 
 
 def test_a_command_with_a_path_starts_at_the_configuration_file(alone: Plugin) -> None:
@@ -185,9 +185,9 @@ def test_a_bare_command_is_looked_for_in_the_path(
 
 def test_a_missing_plugin_is_told_with_the_hint_how_to_install_it(alone: Plugin) -> None:
     assert refusal(alone, command="no-such-plugin") == "exec: executable no-such-plugin not found"
-    said = refusal(alone, command="no-such-plugin", installHint="get it\x1b[2J\nhere")
-    assert said.startswith("exec: executable no-such-plugin not found\n\n")
-    assert said.endswith("\n\nget it^[[2J\nhere")
+    error = refusal(alone, command="no-such-plugin", installHint="get it\x1b[2J\nhere")
+    assert error.startswith("exec: executable no-such-plugin not found\n\n")
+    assert error.endswith("\n\nget it^[[2J\nhere")
 
 
 def test_a_plugin_that_fails_is_told_by_its_exit_code(alone: Plugin) -> None:
@@ -230,8 +230,8 @@ def test_a_plugin_that_needs_input_does_not_run_without_a_terminal(alone: Plugin
         text=True,
         check=False,
     )
-    said = "the credential plugin wants to ask something, and standard input is not a terminal"
-    assert said in ran.stderr
+    message = "the credential plugin wants to ask something, and standard input is not a terminal"
+    assert message in ran.stderr
     assert alone.runs == 0
 
 
@@ -255,8 +255,8 @@ def test_input_is_passed_on_where_a_plugin_may_have_it(
 ) -> None:
     alone.gives(token="t")
     proof_of(access_with(alone, interactiveMode=mode))
-    assert alone.asked["spec"]["interactive"] is interactive
-    assert alone.told("input") == ("terminal" if interactive else "")
+    assert alone.credential["spec"]["interactive"] is interactive
+    assert alone.recorded("input") == ("terminal" if interactive else "")
 
 
 def test_a_person_can_answer_a_plugin(alone: Plugin, terminal: Callable[[str], int]) -> None:
@@ -264,7 +264,7 @@ def test_a_person_can_answer_a_plugin(alone: Plugin, terminal: Callable[[str], i
     alone.does('read word; echo "$word" > word')
     terminal("sesame\n")
     proof_of(access_with(alone, interactiveMode="IfAvailable"))
-    assert alone.told("word") == "sesame"
+    assert alone.recorded("word") == "sesame"
 
 
 def test_input_that_somebody_else_reads_is_not_there_for_plugins(
@@ -272,13 +272,13 @@ def test_input_that_somebody_else_reads_is_not_there_for_plugins(
 ) -> None:
     alone.gives(token="t")
     taken = "used by another"
-    said = refusal(alone, interactiveMode="Always", stdin_taken=taken)
-    assert said == (
+    error = refusal(alone, interactiveMode="Always", stdin_taken=taken)
+    assert error == (
         "the credential plugin wants to ask something, and standard input is unavailable: used by"
         " another"
     )
     proof_of(access_with(alone, interactiveMode="IfAvailable", stdin_taken=taken))
-    assert alone.asked["spec"]["interactive"] is False
+    assert alone.credential["spec"]["interactive"] is False
 
 
 def test_the_mode_may_be_left_out_in_the_beta_version(tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ def test_many_refused_requests_are_one_more_run(space: Space, plugin: Plugin) ->
                 *(seen_by(client) for _ in range(20)), return_exceptions=True
             )
 
-    assert all(isinstance(one, Unauthorized) for one in asyncio.run(ask()))
+    assert all(isinstance(item, Unauthorized) for item in asyncio.run(ask()))
     assert plugin.runs == 2
 
 

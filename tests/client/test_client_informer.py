@@ -1,4 +1,4 @@
-"""Informers hold what the server holds, and tell of each change once."""
+"""Informers hold the objects of the server, and call handlers once for each change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.connected import FreshServer, connected
-from support.things import Space
+from support.namespaces import Space
 
 from fairlead.client import Client, ResourceType
 from fairlead.client.informer import Informer
@@ -28,24 +28,24 @@ class Notes:
     """A handler that writes down what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.events: list[str] = []
 
     def added(self, value: Object) -> None:
-        self.told.append(f"+{value['metadata']['name']}")
+        self.events.append(f"+{value['metadata']['name']}")
 
     async def updated(self, before: Object, now: Object) -> None:
-        self.told.append(f"~{now['metadata']['name']}")
+        self.events.append(f"~{now['metadata']['name']}")
 
     def deleted(self, value: Object) -> None:
-        self.told.append(f"-{value['metadata']['name']}")
+        self.events.append(f"-{value['metadata']['name']}")
 
     def on(self, informer: Informer) -> Notes:
         informer.handle(added=self.added, updated=self.updated, deleted=self.deleted)
         return self
 
     async def heard(self, *words: str) -> None:
-        await until(lambda: len(self.told) >= len(words))
-        assert tuple(self.told) == words
+        await until(lambda: len(self.events) >= len(words))
+        assert tuple(self.events) == words
 
 
 def colours(value: Object) -> list[str]:
@@ -66,18 +66,18 @@ def test_the_cache_follows_the_server(space: Space) -> None:
         ):
             notes = Notes().on(informer)
             await informer.synced(PATIENCE)
-            assert [one["metadata"]["name"] for one in informer.items()] == ["a"]
+            assert [item["metadata"]["name"] for item in informer.items()] == ["a"]
             space.secrets.create("b", labels={"color": "red"})
             await notes.heard("+a", "+b")
             space.secrets.create("no-color")
             space.secrets.label("a", color="blue")
             space.secrets.remove("b")
             await notes.heard("+a", "+b", "+no-color", "~a", "-b")
-            found = informer.get(f"{space.name}/a")
-            assert found is not None
-            assert found["metadata"]["labels"] == {"color": "blue"}
+            value = informer.get(f"{space.name}/a")
+            assert value is not None
+            assert value["metadata"]["labels"] == {"color": "blue"}
             assert informer.get(f"{space.name}/b") is None
-            assert informer.by_index("color", "blue") == [found]
+            assert informer.by_index("color", "blue") == [value]
             assert informer.by_index("color", "red") == []
             with pytest.raises(KeyError):
                 informer.by_index("size", "large")
@@ -121,18 +121,18 @@ def test_a_handler_that_fails_or_is_slow_does_not_hold_others_up(
             informer.handle(added=wait, updated=slow.updated, deleted=slow.deleted)
             informer.handle(added=fail)
             notes = Notes().on(informer)
-            await until(lambda: slow.told == ["+a"])
+            await until(lambda: slow.events == ["+a"])
             kubernetes.secrets.create_all("b", "c")
             await notes.heard("+a", "+b", "+c")
             for color in ("red", "blue"):
                 kubernetes.secrets.label("a", color=color)
-                await until(lambda: notes.told[-1] == "~a")
+                await until(lambda: notes.events[-1] == "~a")
             kubernetes.secrets.remove("b")
-            await until(lambda: notes.told[-1] == "-b")
+            await until(lambda: notes.events[-1] == "-b")
             going.set()
-            await until(lambda: len(slow.told) == 3)
+            await until(lambda: len(slow.events) == 3)
             # What came and went meanwhile is not told.
-            assert sorted(slow.told) == ["+a", "+c", "~a"]
+            assert sorted(slow.events) == ["+a", "+c", "~a"]
 
     with caplog.at_level(logging.ERROR):
         asyncio.run(scenario())
@@ -148,7 +148,7 @@ def test_everything_is_told_again_where_that_is_wanted(kubernetes: Space) -> Non
             await secrets(client, kubernetes, resync=0.05) as informer,
         ):
             notes = Notes().on(informer)
-            await until(lambda: notes.told[:3] == ["+a", "~a", "~a"])
+            await until(lambda: notes.events[:3] == ["+a", "~a", "~a"])
 
     asyncio.run(scenario())
 
@@ -177,7 +177,7 @@ def test_nothing_is_missed_or_told_twice_when_the_server_is_killed_and_has_forgo
         async with connected(server) as client, await secrets(client, space) as informer:
             notes = Notes().on(informer)
             space.secrets.create_all("stays", "changes", "goes")
-            await until(lambda: len(notes.told) == 3)
+            await until(lambda: len(notes.events) == 3)
             server.kill()
             server.start()
             again = server.client()
@@ -187,14 +187,14 @@ def test_nothing_is_missed_or_told_twice_when_the_server_is_killed_and_has_forgo
             for name in ("goes", "passes"):
                 assert again.delete(f"{path}/{name}").status == 200
             listed = again.get(path).body["items"]
-            await until(lambda: "-goes" in notes.told and "+comes" in notes.told)
-            now = {one["metadata"]["name"]: one["metadata"] for one in listed}
-            held = {one["metadata"]["name"]: one["metadata"] for one in informer.items()}
-            assert {name: one["resourceVersion"] for name, one in held.items()} == {
-                name: one["resourceVersion"] for name, one in now.items()
+            await until(lambda: "-goes" in notes.events and "+comes" in notes.events)
+            now = {item["metadata"]["name"]: item["metadata"] for item in listed}
+            held = {item["metadata"]["name"]: item["metadata"] for item in informer.items()}
+            assert {name: item["resourceVersion"] for name, item in held.items()} == {
+                name: item["resourceVersion"] for name, item in now.items()
             }
-            later = set(notes.told[3:]) - {"+passes", "-passes"}
+            later = set(notes.events[3:]) - {"+passes", "-passes"}
             assert later == {"~changes", "-goes", "+comes"}
-            assert len(notes.told) == len(set(notes.told))
+            assert len(notes.events) == len(set(notes.events))
 
     asyncio.run(asyncio.wait_for(scenario(), 60))

@@ -1,4 +1,4 @@
-"""The helper for identity providers: id tokens that are refreshed and written back."""
+"""The OIDC auth provider: id tokens that are refreshed and written back."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def provider(tmp_path: Path) -> Iterator[IdentityProvider]:
-    made = IdentityProvider(tmp_path / "provider")
-    yield made
-    made.close()
+    provider = IdentityProvider(tmp_path / "provider")
+    yield provider
+    provider.close()
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def refusal(access: Access) -> str:
 def written(file: Path) -> dict[str, str]:
     """The settings of the user in the file."""
     value = yaml.safe_load(file.read_text())
-    found: dict[str, str] = value["users"][0]["user"]["auth-provider"]["config"]
-    return found
+    config: dict[str, str] = value["users"][0]["user"]["auth-provider"]["config"]
+    return config
 
 
 def test_an_id_token_is_used_while_it_holds(provider: IdentityProvider, file: Path) -> None:
@@ -139,7 +139,7 @@ def test_one_refresh_is_for_all_who_wait(provider: IdentityProvider, file: Path)
     accesses = [access_with(file, provider.settings()) for _ in range(2)]
 
     async def ask() -> set[str]:
-        proofs = await asyncio.gather(*(one.credentials.proof() for one in accesses * 5))
+        proofs = await asyncio.gather(*(access.credentials.proof() for access in accesses * 5))
         return {proof.authorization for proof in proofs}
 
     assert len(asyncio.run(ask())) == 1
@@ -181,7 +181,7 @@ def test_tokens_that_cannot_be_written_are_told(provider: IdentityProvider, file
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         (
             {"refresh-token": None},
@@ -197,23 +197,23 @@ def test_tokens_that_cannot_be_written_are_told(provider: IdentityProvider, file
     ],
 )
 def test_what_cannot_be_refreshed_is_told(
-    provider: IdentityProvider, file: Path, settings: Any, said: str
+    provider: IdentityProvider, file: Path, settings: Any, message: str
 ) -> None:
-    assert said in refusal(access_with(file, provider.settings(**settings)))
+    assert message in refusal(access_with(file, provider.settings(**settings)))
 
 
 @pytest.mark.parametrize(
-    ("discovery", "said"),
+    ("discovery", "message"),
     [
         (b"\x1b[2Jbroken", 'the identity provider has no discovery document: 500 "^[[2Jbroken"'),
         ({"issuer": "x"}, "the identity provider names no token_endpoint"),
     ],
 )
 def test_a_provider_that_cannot_be_asked_is_told(
-    provider: IdentityProvider, file: Path, discovery: Any, said: str
+    provider: IdentityProvider, file: Path, discovery: Any, message: str
 ) -> None:
     provider.discovery = discovery
-    assert said in refusal(access_with(file, provider.settings()))
+    assert message in refusal(access_with(file, provider.settings()))
 
 
 def test_a_refresh_without_an_id_token_is_an_error(provider: IdentityProvider, file: Path) -> None:

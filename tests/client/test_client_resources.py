@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.namespaces import Space
 from support.talking import talk
-from support.things import Space
 
 from fairlead.client import Client
 from fairlead.client.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
@@ -20,10 +20,10 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
 def test_an_object_is_created_read_changed_and_deleted(space: Space) -> None:
     async def work(client: Client) -> None:
         maps = await client.resource("configmaps")
-        made = await maps.create(config_map("a", k="1"))
-        assert made["metadata"]["namespace"] == space.name
-        made["data"]["k"] = "2"
-        changed = await maps.replace(made)
+        stored = await maps.create(config_map("a", k="1"))
+        assert stored["metadata"]["namespace"] == space.name
+        stored["data"]["k"] = "2"
+        changed = await maps.replace(stored)
         assert await maps.get("a") == changed
         await maps.delete("a")
         with pytest.raises(NotFound) as refused:
@@ -39,8 +39,8 @@ def test_an_object_goes_where_it_says(space: Space) -> None:
         maps = await client.resource("configmaps")
         value = config_map("elsewhere")
         value["metadata"]["namespace"] = "default"
-        made = await maps.create(value)
-        assert made["metadata"]["namespace"] == "default"
+        stored = await maps.create(value)
+        assert stored["metadata"]["namespace"] == "default"
         await maps.delete("elsewhere", "default")
 
     talk(space, work)
@@ -138,10 +138,10 @@ def test_subresources(space: Space) -> None:
 def test_a_subresource_that_is_created(space: Space) -> None:
     async def work(client: Client) -> None:
         accounts = await client.resource("sa")
-        made = await accounts.create({"metadata": {"name": "robot"}})
+        account = await accounts.create({"metadata": {"name": "robot"}})
         group = (await client.discovery.dialect()).group_name("authentication.@")
         wanted = {"apiVersion": f"{group}/v1", "kind": "TokenRequest", "spec": {"audiences": ["x"]}}
-        name = made["metadata"]["name"]
+        name = account["metadata"]["name"]
         answer = await accounts.create(wanted, name=name, subresource="token")
         assert answer["status"]["token"].count(".") == 2
 
@@ -151,7 +151,7 @@ def test_a_subresource_that_is_created(space: Space) -> None:
 def test_refusals_have_classes_of_their_own(space: Space) -> None:
     async def work(client: Client) -> None:
         maps = await client.resource("configmaps")
-        made = await maps.create(config_map("a"))
+        stored = await maps.create(config_map("a"))
         with pytest.raises(AlreadyExists):
             await maps.create(config_map("a"))
         with pytest.raises(Invalid) as refused:
@@ -160,9 +160,9 @@ def test_refusals_have_classes_of_their_own(space: Space) -> None:
         assert [cause["field"] for cause in refused.value.causes] == ["metadata.name"]
         with pytest.raises(BadRequest):
             await maps.list(labelSelector="a=b=c=(")
-        made["metadata"]["resourceVersion"] = "1"
+        stored["metadata"]["resourceVersion"] = "1"
         with pytest.raises(Conflict):
-            await maps.replace(made)
+            await maps.replace(stored)
 
     talk(space, work)
 
@@ -188,7 +188,7 @@ def test_a_name_that_would_lead_elsewhere_is_never_sent(space: Space, name: str)
     async def work(client: Client) -> None:
         maps = await client.resource("configmaps")
         await maps.create(config_map("kept"))
-        for asked in (
+        for item in (
             maps.delete(name),
             maps.get(name),
             maps.patch(name, {}),
@@ -196,7 +196,7 @@ def test_a_name_that_would_lead_elsewhere_is_never_sent(space: Space, name: str)
             maps.apply(config_map(name), manager="m"),
         ):
             with pytest.raises(ValueError, match="resource name"):
-                await asked
+                await item
         assert (await maps.get("kept"))["metadata"]["name"] == "kept"
 
     talk(space, work)

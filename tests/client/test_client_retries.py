@@ -1,4 +1,4 @@
-"""Requests are sent again only where that is safe, and no longer than they have time."""
+"""Retries of requests: only where safe, and within the deadline."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from support.scripted import Cut, Said, ScriptedServer, answer
+from support.scripted import Cut, ScriptedReply, ScriptedServer, answer
 
 from fairlead.client import Access, ApiError, Client, Unreachable
 from fairlead.client.access.model import Proof
@@ -30,11 +30,11 @@ def run(script: ScriptedServer, method: str = "GET", **parts: Any) -> bytes:
 def test_what_the_server_wants_again_is_sent_again(method: str, code: int) -> None:
     script = ScriptedServer(answer({}, code, SOON), DONE)
     assert run(script, method, body=b"{}") == b"done"
-    assert [seen.body for seen in script.seen] == [b"{}", b"{}"]
+    assert [response.body for response in script.seen] == [b"{}", b"{}"]
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         answer({}, 429),
         answer({}, 500),
@@ -42,8 +42,8 @@ def test_what_the_server_wants_again_is_sent_again(method: str, code: int) -> No
         answer({}, 429, "Retry-After: x\r\n"),
     ],
 )
-def test_what_it_does_not_want_again_is_not(said: Said) -> None:
-    script = ScriptedServer(said, DONE)
+def test_what_it_does_not_want_again_is_not(message: ScriptedReply) -> None:
+    script = ScriptedServer(message, DONE)
     with pytest.raises(ApiError):
         run(script)
     assert len(script.seen) == 1
@@ -79,14 +79,14 @@ def test_a_pause_is_no_longer_than_is_reasonable(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("cut", [Cut(), Cut(b"HTTP/1.1 200 OK\r\n")])
-def test_a_read_whose_connection_is_lost_is_asked_again(cut: Said) -> None:
+def test_a_read_whose_connection_is_lost_is_asked_again(cut: ScriptedReply) -> None:
     assert run(ScriptedServer(cut, DONE)) == b"done"
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("before", [(), (DONE,)], ids=["new", "used"])
 def test_a_write_whose_connection_is_lost_is_not_sent_again(
-    method: str, before: tuple[Said, ...]
+    method: str, before: tuple[ScriptedReply, ...]
 ) -> None:
     script = ScriptedServer(*before, Cut(), DONE)
 
@@ -129,8 +129,8 @@ class Renewing:
         return False
 
 
-@pytest.mark.parametrize(("tokens", "asked"), [(1, 1), (2, 2), (9, 2)])
-def test_credentials_that_are_refused_are_renewed_once(tokens: int, asked: int) -> None:
+@pytest.mark.parametrize(("tokens", "requested"), [(1, 1), (2, 2), (9, 2)])
+def test_credentials_that_are_refused_are_renewed_once(tokens: int, requested: int) -> None:
     script = ScriptedServer(answer({}, 401))
 
     async def scenario() -> None:
@@ -141,5 +141,5 @@ def test_credentials_that_are_refused_are_renewed_once(tokens: int, asked: int) 
 
     with pytest.raises(Unauthorized):
         asyncio.run(scenario())
-    shown = [seen.headers["authorization"] for seen in script.seen]
-    assert shown == ["Bearer 1", "Bearer 2"][:asked]
+    authorizations = [seen.headers["authorization"] for seen in script.seen]
+    assert authorizations == ["Bearer 1", "Bearer 2"][:requested]

@@ -1,4 +1,4 @@
-"""The client for code that is not asynchronous."""
+"""The synchronous client."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.things import Space
+from support.namespaces import Space
 
 from fairlead.client import SyncClient, Unreachable, exists
 from fairlead.client.errors import NotFound
@@ -24,7 +24,7 @@ def test_the_verbs_return_when_they_are_done(space: Space) -> None:
         maps.patch("a", {"data": {"k": "v"}}, space.name)
         assert maps.get("a", space.name)["data"] == {"k": "v"}
         assert maps.wait("a", exists, space.name, timeout=5) is not None
-        assert "a" in [one["metadata"]["name"] for one in maps.list(space.name)["items"]]
+        assert "a" in [item["metadata"]["name"] for item in maps.list(space.name)["items"]]
         assert sum(len(page["items"]) for page in maps.pages(space.name, limit=1)) >= 1
         maps.delete("a", space.name)
         with pytest.raises(NotFound):
@@ -43,17 +43,17 @@ def test_a_watch_is_a_generator_that_can_be_left(kubernetes: Space) -> None:
             else:
                 break
         assert event.type == "DELETED"
-        assert [one.type for one in secrets.watch(kubernetes.name, timeout=0.1)] == []
+        assert [item.type for item in secrets.watch(kubernetes.name, timeout=0.1)] == []
 
 
 def test_many_threads_share_one_client(kubernetes: Space) -> None:
     with load(kubernetes) as client, ThreadPoolExecutor(8) as threads:
         maps = client.resource("configmaps")
         names = [f"m{at}" for at in range(40)]
-        made = threads.map(
+        created = threads.map(
             lambda name: maps.create({"metadata": {"name": name}}, kubernetes.name), names
         )
-        assert [one["metadata"]["name"] for one in made] == names
+        assert [item["metadata"]["name"] for item in created] == names
 
 
 def test_closing_ends_what_is_going_on_in_other_threads(kubernetes: Space) -> None:
@@ -78,4 +78,4 @@ def test_closing_ends_what_is_going_on_in_other_threads(kubernetes: Space) -> No
     with pytest.raises(RuntimeError, match="closed"):
         client.resource("pods")
     client.close()
-    assert "fairlead-client" not in {one.name for one in threading.enumerate()}
+    assert "fairlead-client" not in {item.name for item in threading.enumerate()}

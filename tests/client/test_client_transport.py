@@ -1,4 +1,4 @@
-"""What is read from a server, however it comes, and what is said of servers that talk nonsense."""
+"""Responses in every form, and errors for malformed ones."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.scripted import END, STREAM, Cut, Said, ScriptedServer, Seen, answer, chunks
-from support.things import Space
+from support.namespaces import Space
+from support.scripted import (
+    END,
+    STREAM,
+    Cut,
+    ScriptedReply,
+    ScriptedServer,
+    SeenRequest,
+    answer,
+    chunks,
+)
 
 from fairlead.client import Access, AccessError, ApiError, Client, Unreachable
 from fairlead.client.access.loader import FixedCredentials, load_access
@@ -22,18 +31,18 @@ PATIENCE = 20.0
 PACKED = "Content-Encoding: gzip\r\n"
 
 
-async def asked(script: ScriptedServer, method: str = "GET", **parts: Any) -> bytes:
+async def request_bytes(script: ScriptedServer, method: str = "GET", **parts: Any) -> bytes:
     async with script, script.client() as client, asyncio.timeout(PATIENCE):
         return await client.raw(method, "/x", **parts)
 
 
-def said_to(said: Said, method: str = "GET", **parts: Any) -> bytes:
-    return asyncio.run(asked(ScriptedServer(said), method, **parts))
+def body_of_reply(message: ScriptedReply, method: str = "GET", **parts: Any) -> bytes:
+    return asyncio.run(request_bytes(ScriptedServer(message), method, **parts))
 
 
-def fault_of(said: Said, method: str = "POST", **parts: Any) -> str:
+def fault_of(message: ScriptedReply, method: str = "POST", **parts: Any) -> str:
     with pytest.raises(Unreachable) as caught:
-        said_to(said, method, **parts)
+        body_of_reply(message, method, **parts)
     return str(caught.value)
 
 
@@ -69,7 +78,7 @@ async def silence(writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "content"),
+    ("message", "content"),
     [
         (answer(b"plain"), b"plain"),
         (STREAM + chunks(b"in ", b"chunks") + END, b"in chunks"),
@@ -83,17 +92,17 @@ async def silence(writer: asyncio.StreamWriter) -> None:
         (answer(b"", headers=PACKED), b""),
     ],
 )
-def test_answers_are_read_in_every_form(said: Said, content: bytes) -> None:
-    assert said_to(said) == content
+def test_answers_are_read_in_every_form(message: ScriptedReply, content: bytes) -> None:
+    assert body_of_reply(message) == content
 
 
 def test_a_packed_answer_is_unpacked_in_bounded_parts() -> None:
     large = bytes(5_000_000)
-    assert said_to(answer(gzip.compress(large), headers=PACKED)) == large
+    assert body_of_reply(answer(gzip.compress(large), headers=PACKED)) == large
 
 
 @pytest.mark.parametrize(
-    ("said", "fault"),
+    ("message", "fault"),
     [
         (Cut(), "EOF"),
         (Cut(b"HTTP/1.1 2"), "unexpected EOF"),
@@ -109,8 +118,10 @@ def test_a_packed_answer_is_unpacked_in_bounded_parts() -> None:
         (endless_promises, "the head of the answer is too long"),
     ],
 )
-def test_an_answer_that_is_cut_off_or_nonsense_is_said_to_be_so(said: Said, fault: str) -> None:
-    assert fault in fault_of(said)
+def test_an_answer_that_is_cut_off_or_nonsense_is_said_to_be_so(
+    message: ScriptedReply, fault: str
+) -> None:
+    assert fault in fault_of(message)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +135,7 @@ def test_an_answer_that_is_cut_off_or_nonsense_is_said_to_be_so(said: Said, faul
 )
 def test_an_answer_may_be_cut_off_anywhere(whole: bytes) -> None:
     async def scenario() -> None:
-        script = ScriptedServer(reply=lambda seen: Cut(whole[: len(seen.body)]))
+        script = ScriptedServer(reply=lambda response: Cut(whole[: len(response.body)]))
         async with script, script.client() as client:
             for length in range(1, len(whole)):
                 with pytest.raises(Unreachable):
@@ -134,9 +145,11 @@ def test_an_answer_may_be_cut_off_anywhere(whole: bytes) -> None:
     asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
 
 
-@pytest.mark.parametrize("said", [silence, slowly, STREAM], ids=["nothing", "drops", "head"])
-def test_a_slow_server_is_given_as_long_as_the_request_has(said: Said) -> None:
-    assert "time" in fault_of(said, timeout=0.2) or "within 0.2s" in fault_of(said, timeout=0.2)
+@pytest.mark.parametrize("message", [silence, slowly, STREAM], ids=["nothing", "drops", "head"])
+def test_a_slow_server_is_given_as_long_as_the_request_has(message: ScriptedReply) -> None:
+    assert "time" in fault_of(message, timeout=0.2) or "within 0.2s" in fault_of(
+        message, timeout=0.2
+    )
 
 
 def test_an_answer_that_does_not_end_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +159,7 @@ def test_an_answer_that_does_not_end_is_not_held(monkeypatch: pytest.MonkeyPatch
 
 def test_an_answer_to_head_has_no_body_whatever_it_says() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n"
-    assert said_to(head, "HEAD", timeout=5.0) == b""
+    assert body_of_reply(head, "HEAD", timeout=5.0) == b""
 
 
 def test_more_than_was_asked_for_is_no_answer_to_the_next_question() -> None:
@@ -188,7 +201,7 @@ def test_a_request_that_is_cancelled_leaves_nothing_behind() -> None:
         script = ScriptedServer(silence, answer(b"next"))
         async with script, script.client() as client:
             task = asyncio.create_task(client.raw("GET", "/x"))
-            await script.asked.wait()
+            await script.requested.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -233,7 +246,7 @@ def test_many_requests_at_once_share_a_bounded_number_of_connections() -> None:
         script = ScriptedServer(later)
         async with script, script.client() as client:
             requests = [client.session.json(Request("GET", f"/{at}")) for at in range(300)]
-            assert all(found == {"a": 1} for found in await asyncio.gather(*requests))
+            assert all(item == {"a": 1} for item in await asyncio.gather(*requests))
             return script.connections
 
     assert 1 < asyncio.run(asyncio.wait_for(scenario(), PATIENCE)) <= 64
@@ -253,7 +266,7 @@ def test_an_answer_that_is_no_object_is_said_to_be_so(body: bytes) -> None:
 @pytest.mark.parametrize("part", ["accept", "content_type"])
 def test_headers_cannot_be_smuggled_in(part: str) -> None:
     with pytest.raises(AccessError, match="line breaks"):
-        said_to(answer(b""), "POST", **{part: "a\r\nX-Evil: 1"})
+        body_of_reply(answer(b""), "POST", **{part: "a\r\nX-Evil: 1"})
 
 
 def test_a_path_cannot_break_the_line_of_the_request() -> None:
@@ -270,7 +283,7 @@ def test_a_path_cannot_break_the_line_of_the_request() -> None:
 def test_redirects_are_not_followed() -> None:
     script = ScriptedServer(answer(b"", 302, "Location: https://evil.example/\r\n"))
     with pytest.raises(ApiError, match=r"redirects to https://evil\.example/") as caught:
-        asyncio.run(asked(script))
+        asyncio.run(request_bytes(script))
     assert caught.value.code == 302
     assert len(script.seen) == 1
 
@@ -278,9 +291,9 @@ def test_redirects_are_not_followed() -> None:
 def test_a_server_that_is_not_there_is_named() -> None:
     async def scenario() -> str:
         async with ScriptedServer(answer(b"")) as script:
-            gone = script.client()
+            response = script.client()
         with pytest.raises(Unreachable) as caught:
-            await gone.raw("GET", "/x")
+            await response.raw("GET", "/x")
         assert not caught.value.sent
         return str(caught.value)
 
@@ -293,7 +306,7 @@ class Proxy(ScriptedServer):
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(reply=self._open, tls=tls)
 
-    def _open(self, seen: Seen) -> Said:
+    def _open(self, seen: SeenRequest) -> ScriptedReply:
         async def tunnel(writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             host, _, port = seen.line.split()[1].rpartition(":")
@@ -316,7 +329,7 @@ async def _pumped(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 def test_a_proxy_is_asked_for_a_tunnel_with_its_credentials() -> None:
-    async def scenario() -> tuple[bytes, Seen]:
+    async def scenario() -> tuple[bytes, SeenRequest]:
         async with Proxy() as proxy, ScriptedServer(answer(b"through")) as script:
             url = f"http://me:p%40ss@127.0.0.1:{proxy.port}"
             async with script.client(proxy=url) as client:
@@ -357,17 +370,21 @@ def test_a_proxy_may_speak_tls_itself(kubernetes: Space, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("said", "fault"),
+    ("message", "fault"),
     [
         (answer(b"", 407), "proxyconnect: the proxy answered 407"),
         (Cut(), "proxyconnect tcp: EOF"),
         (b"nonsense\r\n\r\n", "proxyconnect tcp: malformed HTTP response"),
     ],
 )
-def test_a_proxy_that_refuses_is_told_of(said: Said, fault: str) -> None:
+def test_a_proxy_that_refuses_is_told_of(message: ScriptedReply, fault: str) -> None:
     async def scenario() -> None:
         script = ScriptedServer(answer(b""))
-        async with ScriptedServer(said) as proxy, script, script.client(proxy=proxy.url) as client:
+        async with (
+            ScriptedServer(message) as proxy,
+            script,
+            script.client(proxy=proxy.url) as client,
+        ):
             await client.raw("GET", "/x")
 
     with pytest.raises(Unreachable, match=fault):

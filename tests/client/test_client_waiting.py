@@ -1,4 +1,4 @@
-"""Waiting until an object is as it should be."""
+"""Waiting for a condition of an object."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.connected import connected
-from support.things import Space
+from support.namespaces import Space
 
 from fairlead.client import Resource, exists, has_condition, has_value, is_gone
 
@@ -32,8 +32,8 @@ async def while_waiting(space: Space, name: str, holds: Any, then: Callable[[], 
 
 
 def test_until_an_object_is_there(space: Space) -> None:
-    found = asyncio.run(while_waiting(space, "a", exists, lambda: space.config_maps.create("a")))
-    assert found["metadata"]["name"] == "a"
+    value = asyncio.run(while_waiting(space, "a", exists, lambda: space.config_maps.create("a")))
+    assert value["metadata"]["name"] == "a"
 
 
 def test_until_it_has_a_value(kubernetes: Space) -> None:
@@ -44,8 +44,8 @@ def test_until_it_has_a_value(kubernetes: Space) -> None:
         for value in ("1", "2"):
             maps.patch("a", {"data": {"a": value}})
 
-    found = asyncio.run(while_waiting(kubernetes, "a", has_value(data_of, "2"), change))
-    assert found["data"] == {"a": "2"}
+    result = asyncio.run(while_waiting(kubernetes, "a", has_value(data_of, "2"), change))
+    assert result["data"] == {"a": "2"}
 
 
 def test_until_it_is_gone(kubernetes: Space) -> None:

@@ -1,4 +1,4 @@
-"""Bodies of the largest size and every bad shape are read or refused in little time."""
+"""Bodies of the maximum size and every bad shape are parsed or refused quickly."""
 
 from __future__ import annotations
 

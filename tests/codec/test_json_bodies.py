@@ -1,4 +1,4 @@
-"""JSON bodies: what is read, and what is said of what cannot be."""
+"""JSON bodies: parsing, and errors."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_numbers_can_be_read_exactly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "shown"),
+    ("raw", "expected"),
     [
         (b"", "<empty>"),
         (b"{", "{"),
@@ -109,8 +109,8 @@ def test_numbers_can_be_read_exactly() -> None:
         (b'{"apiVersion": "v1", "kind": ["ConfigMap"]}', '{"apiVersion": "v1", "kind": [ ...'),
     ],
 )
-def test_the_beginning_of_a_body_is_shown(raw: bytes, shown: str) -> None:
-    assert summary(raw) == shown
+def test_the_beginning_of_a_body_is_shown(raw: bytes, expected: str) -> None:
+    assert summary(raw) == expected
 
 
 def repeated(text: str) -> list[str]:
@@ -119,7 +119,7 @@ def repeated(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("{}", []),
         ('{"a": 1, "b": 2}', []),
@@ -136,8 +136,8 @@ def repeated(text: str) -> list[str]:
         ('{"a\\"": 1, "b": 2}', []),
     ],
 )
-def test_repeated_keys_are_found(text: str, found: list[str]) -> None:
-    assert repeated(text) == found
+def test_repeated_keys_are_found(text: str, expected: list[str]) -> None:
+    assert repeated(text) == expected
 
 
 @given(values)

@@ -79,5 +79,5 @@ def test_a_hostile_path_leads_to_no_more_values_than_it_may(path: str) -> None:
 )
 def test_a_path_visits_fewer_values_where_each_costs_more(path: str, visited: int) -> None:
     items = [{"a": number} for number in range(2 * MOST)]
-    found = compile_path(path, MOST)(items)
-    assert visited // 2 <= len(found) <= visited
+    result = compile_path(path, MOST)(items)
+    assert visited // 2 <= len(result) <= visited

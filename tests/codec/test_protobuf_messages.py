@@ -1,4 +1,4 @@
-"""Messages have the bytes of the reference's, and are read whatever their order."""
+"""Messages have the bytes of the reference's, and are decoded in any order of fields."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ LEVELS = 14  # as deep as the deepest kind is
 def _kinds() -> dict[str, Struct]:
     """Those that are served, and those of subresources, options and lists."""
     names = [group.table_name for group in RESOURCES.group_versions()]
-    found = [one for name in names for one in RESOURCES.types.group_version(name).values()]
-    return {f"{one.group_version} {one.name}": one for one in found if one.is_kind}
+    listed = [item for name in names for item in RESOURCES.types.group_version(name).values()]
+    return {f"{item.group_version} {item.name}": item for item in listed if item.is_kind}
 
 
 KINDS = _kinds()
 
 
 def struct_of(api_version: str, kind: str) -> Struct:
-    found = RESOURCES.struct_of(api_version, kind)
-    assert found is not None
-    return found
+    struct = RESOURCES.struct_of(api_version, kind)
+    assert struct is not None
+    return struct
 
 
 POD = struct_of("v1", "Pod")
@@ -56,8 +56,8 @@ POD = struct_of("v1", "Pod")
 def full(struct: Struct) -> Object:
     """An object that has every field which messages have."""
     levels = 6 if contains_itself(struct) else LEVELS
-    found: Object = numbered(struct, decoder(struct)(sample(struct, 3, levels), []))
-    return found
+    value: Object = numbered(struct, decoder(struct)(sample(struct, 3, levels), []))
+    return value
 
 
 def numbered(node: Type, value: Any) -> Any:
@@ -72,12 +72,12 @@ def numbered(node: Type, value: Any) -> Any:
 
 def parts(raw: bytes) -> list[bytes]:
     """The fields of a message, each as it stands there."""
-    found, at = [], 0
+    result, at = [], 0
     while at < len(raw):
         start = at
         *_, at = field_at(raw, at)
-        found.append(raw[start:at])
-    return found
+        result.append(raw[start:at])
+    return result
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -103,8 +103,8 @@ class TestDecodingInOneGo:
         struct = KINDS[kind]
         for value in (full(struct), decoder(struct)({}, [])):
             message = writer(struct)(value)
-            found = decoded_message(struct, message)
-            assert orjson.dumps(found) == orjson.dumps(two_steps(struct, message))
+            item = decoded_message(struct, message)
+            assert orjson.dumps(item) == orjson.dumps(two_steps(struct, message))
 
     def test_it_does_so_whatever_is_done_to_a_message(self) -> None:
         chance = random.Random(5)
@@ -114,10 +114,10 @@ class TestDecodingInOneGo:
             damaged = bytearray(message)
             for _ in range(chance.choice((1, 1, 2, 5))):
                 damaged[chance.randrange(len(damaged))] = chance.choice((0, 1, 10, 127, 128, 255))
-            found = decoded_message(POD, bytes(damaged))
-            if found is not None:
+            value = decoded_message(POD, bytes(damaged))
+            if value is not None:
                 taken += 1
-                assert orjson.dumps(found) == orjson.dumps(two_steps(POD, bytes(damaged)))
+                assert orjson.dumps(value) == orjson.dumps(two_steps(POD, bytes(damaged)))
         assert 50 < taken < 400
 
     def test_fields_may_come_in_any_order_and_again(self) -> None:
@@ -126,8 +126,8 @@ class TestDecodingInOneGo:
             some = parts(writer(POD)(full(POD)))
             some += [*parts(writer(POD)({})), *some[:2]]
             chance.shuffle(some)
-            found = decoded_message(POD, b"".join(some))
-            assert orjson.dumps(found) == orjson.dumps(two_steps(POD, b"".join(some)))
+            value = decoded_message(POD, b"".join(some))
+            assert orjson.dumps(value) == orjson.dumps(two_steps(POD, b"".join(some)))
 
     @pytest.mark.parametrize(
         ("kind", "message"),
@@ -153,8 +153,8 @@ class TestDecodingInOneGo:
 
 
 def two_steps(struct: Struct, message: bytes) -> Object:
-    found: Object = decoder(struct)(from_message(struct, message), [])
-    return found
+    value: Object = decoder(struct)(from_message(struct, message), [])
+    return value
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -189,8 +189,8 @@ class TestZeros:
 
     def test_a_time_that_is_not_set_is_an_empty_message(self) -> None:
         write = writer(RESOURCES.types.struct("meta/v1.ObjectMeta"))
-        found = {number: value for number, _, value in fields(write({"creationTimestamp": None}))}
-        assert found == {1: b"", 2: b"", 3: b"", 4: b"", 5: b"", 6: b"", 7: 0, 8: b""}
+        result = {number: value for number, _, value in fields(write({"creationTimestamp": None}))}
+        assert result == {1: b"", 2: b"", 3: b"", 4: b"", 5: b"", 6: b"", 7: 0, 8: b""}
 
     def test_bytes_are_written_if_they_are_there(self) -> None:
         write = writer(RESOURCES.types.struct("certificates/v1.CertificateSigningRequestStatus"))
@@ -203,20 +203,20 @@ class TestZeros:
 
 def test_entries_of_maps_come_in_the_order_of_their_names() -> None:
     write = writer(struct_of("v1", "ConfigMap"))
-    one = write({"data": {"b": "1", "a": "2", "c": "3"}})
-    assert one == write({"data": {"c": "3", "b": "1", "a": "2"}})
-    assert b"\x12\x06\x0a\x01a\x12\x012\x12\x06\x0a\x01b\x12\x011" in one
+    item = write({"data": {"b": "1", "a": "2", "c": "3"}})
+    assert item == write({"data": {"c": "3", "b": "1", "a": "2"}})
+    assert b"\x12\x06\x0a\x01a\x12\x012\x12\x06\x0a\x01b\x12\x011" in item
 
 
 def test_an_item_of_a_list_is_the_field_that_it_would_be_in_an_envelope() -> None:
     lists = [
         struct_of(resource.api_version, resource.list_kind)
-        for found in RESOURCES.group_versions()
-        for resource in found.resources.values()
+        for version in RESOURCES.group_versions()
+        for resource in version.resources.values()
         if "list" in resource.verbs
     ]
     lists.append(struct_of(f"{KUBERNETES.meta_group}/v1", "PartialObjectMetadataList"))
-    assert {key(found.fields["items"].number, BYTES) for found in lists} == {CONTENT}
+    assert {key(list_.fields["items"].number, BYTES) for list_ in lists} == {CONTENT}
 
 
 class TestUnusualMessages:
@@ -232,18 +232,18 @@ class TestUnusualMessages:
             assert reader(struct)(b"".join(mixed)) == known
 
     def test_items_may_be_apart(self) -> None:
-        one, other = (delimited(b"\x12", delimited(b"\x0a", name)) for name in (b"a", b"b"))
+        single, other = (delimited(b"\x12", delimited(b"\x0a", name)) for name in (b"a", b"b"))
         policy = delimited(b"\x1a", b"Never")
-        found = reader(POD)(delimited(b"\x12", one + policy + other))
-        assert [item["name"] for item in found["spec"]["containers"]] == ["a", "b"]
+        value = reader(POD)(delimited(b"\x12", single + policy + other))
+        assert [item["name"] for item in value["spec"]["containers"]] == ["a", "b"]
 
     def test_of_a_field_that_comes_twice_the_last_counts(self) -> None:
-        found = reader(POD)(b"\x0a\x03\x0a\x01a\x0a\x03\x0a\x01b")
-        assert found == {"metadata": {"name": "b"}}
+        result = reader(POD)(b"\x0a\x03\x0a\x01a\x0a\x03\x0a\x01b")
+        assert result == {"metadata": {"name": "b"}}
 
     def test_a_zero_takes_back_what_came_before(self) -> None:
-        found = reader(POD)(b"\x0a\x05\x0a\x01a\x0a\x00")
-        assert found == {"metadata": {}}
+        result = reader(POD)(b"\x0a\x05\x0a\x01a\x0a\x00")
+        assert result == {"metadata": {}}
 
     def test_numbers_may_be_packed(self) -> None:
         struct = RESOURCES.types.struct("core/v1.PodSecurityContext")
@@ -252,8 +252,8 @@ class TestUnusualMessages:
         assert reader(struct)(apart) == {"supplementalGroups": [5, 300]}
 
     def test_bad_texts_are_read_with_signs_in_place_of_bad_bytes(self) -> None:
-        found = from_message(POD, b"\x0a\x04\x0a\x02a\xff")
-        assert found == {"metadata": {"name": "a\ufffd"}}
+        value = from_message(POD, b"\x0a\x04\x0a\x02a\xff")
+        assert value == {"metadata": {"name": "a\ufffd"}}
 
     def test_bad_texts_at_every_level_cost_no_more_than_good_ones(self) -> None:
         """If each level were read twice it would take for ever."""
@@ -263,8 +263,8 @@ class TestUnusualMessages:
         message = schema
         for number in (1, 4, 7, 2):  # openAPIV3Schema, schema, versions, spec
             message = delimited(key(number, BYTES), message)
-        found = from_message(struct_of(*DEFINITION), message)
-        assert "spec" in found
+        value = from_message(struct_of(*DEFINITION), message)
+        assert "spec" in value
 
     @pytest.mark.parametrize(
         ("message", "why"),
@@ -366,5 +366,5 @@ def test_alternatives_stand_in_entries_too() -> None:
 
 
 def test_halves_of_characters_do_not_stop_a_message() -> None:
-    found = reader(POD)(writer(POD)({"metadata": {"name": "a\ud800", "labels": {"\udfff": "b"}}}))
-    assert found["metadata"]["name"] == "a?"
+    value = reader(POD)(writer(POD)({"metadata": {"name": "a\ud800", "labels": {"\udfff": "b"}}}))
+    assert value["metadata"]["name"] == "a?"

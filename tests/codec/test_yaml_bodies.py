@@ -90,7 +90,7 @@ def test_numbers_that_json_does_not_know_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("a: 1\nb: 2\n", []),
         ("a: 1\na: 2\n", ['line 2: key "a" already set in map']),
@@ -99,8 +99,8 @@ def test_numbers_that_json_does_not_know_are_refused(text: str) -> None:
          ['line 1: key "k" already set in map', 'line 2: key "k" already set in map']),
     ],
 )  # fmt: skip
-def test_repeated_keys_are_named_by_their_lines(text: str, found: list[str]) -> None:
-    assert load(text.encode())[1] == found
+def test_repeated_keys_are_named_by_their_lines(text: str, expected: list[str]) -> None:
+    assert load(text.encode())[1] == expected
 
 
 def test_the_last_of_repeated_keys_counts() -> None:

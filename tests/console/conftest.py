@@ -1,4 +1,4 @@
-"""A browser, a visitor who is signed in, and a cluster in which something goes on."""
+"""A browser, a signed-in visitor, and a cluster with objects that change."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Visit]:
-    """`visit(server, route, token=..., namespace=..., viewport=...)` opens the console; an
-    administrator is signed in where nothing else is said. What the page complains about fails the
-    test."""
+    """`visit(server, route, token=..., namespace=..., viewport=...)` opens the console, by default
+    as an administrator. Errors of the page fail the test."""
     visitors: list[Visitor] = []
 
     def come(
@@ -50,8 +49,8 @@ def visit(chromium: Browser) -> Iterator[Visit]:
 
 @pytest.fixture(scope="module")
 def returning(chromium: Browser) -> Iterator[Visit]:
-    """As `visit`, for tests that leave the page as they found it: who was here before goes on from
-    where they were, which saves loading everything again."""
+    """Like `visit`, for tests that leave the page unchanged: reuses the page of the previous test,
+    which saves loading it again."""
     known: dict[tuple[str, str], Visitor] = {}
 
     def come(

@@ -1,4 +1,4 @@
-"""Who can do something, why one may not, and all that one may."""
+"""The access view: who may do something, why a user may not, and all permissions of a user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import yaml
 from support.browser import Visitor
 from support.client import YAML, Object
-from support.things import Space, Things
+from support.namespaces import Collection, Space
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -30,9 +30,9 @@ def ask(visitor: Visitor, **fields: str) -> None:
     visitor.page.get_by_role("button", name="Ask").click()
 
 
-def bind(space: Space, name: str, subject: Object, *rules: Object) -> Things:
+def bind(space: Space, name: str, subject: Object, *rules: Object) -> Collection:
     """A role and its binding; the latter's collection."""
-    roles, bindings = space.things("roles", RBAC), space.things("rolebindings", RBAC)
+    roles, bindings = space.collection("roles", RBAC), space.collection("rolebindings", RBAC)
     roles.create(name, rules=list(rules))
     group = space.dialect.group_name(RBAC)
     if subject["kind"] != "ServiceAccount":
@@ -98,8 +98,8 @@ def answer(visitor: Visitor) -> Locator:
 
 def missing(visitor: Visitor) -> str:
     """The YAML that is shown, as one would copy it."""
-    shown = visitor.page.get_by_role("region", name="What is missing").locator("code")
-    return "\n".join(shown.all_text_contents())
+    output = visitor.page.get_by_role("region", name="What is missing").locator("code")
+    return "\n".join(output.all_text_contents())
 
 
 def test_what_is_missing_is_just_what_allows_it(returning: Visit, space: Space) -> None:
@@ -109,12 +109,14 @@ def test_what_is_missing_is_just_what_allows_it(returning: Visit, space: Space) 
     expect(answer(visitor)).to_contain_text("No. You may not delete pods web")
     visitor.picture(f"access-why-{space.dialect.name}")
     assert visitor.findings() == []
-    for one in yaml.safe_load_all(missing(visitor)):
-        plural = f"{one['kind'].lower()}s"
-        made = space.client.post(
-            space.things(plural, RBAC).path, yaml.safe_dump(one), headers={"Content-Type": YAML}
+    for item in yaml.safe_load_all(missing(visitor)):
+        plural = f"{item['kind'].lower()}s"
+        response = space.client.post(
+            space.collection(plural, RBAC).path,
+            yaml.safe_dump(item),
+            headers={"Content-Type": YAML},
         )
-        assert made.status == 201, made.text
+        assert response.status == 201, response.text
     ask(visitor)
     expect(answer(visitor)).to_contain_text("Yes. You may delete pods web")
     ask(visitor, name="another")

@@ -1,4 +1,4 @@
-"""The console's own modules for YAML, differences, merges and fields, run where they will run."""
+"""The console's JavaScript modules for YAML, diffs, merges and fields, run in a browser."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 import yaml
 from support.browser import DESK, Visitor
 from support.client import YAML
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 from fairlead.cli.ownership.fields import Field, field_tree
 from fairlead.cli.ownership.managers import managers_of
@@ -67,8 +67,8 @@ def random_value(luck: random.Random, depth: int = 0) -> Any:
 
 def test_lines_of_yaml_say_what_the_value_is(modules: Modules) -> None:
     luck = random.Random(22)
-    values = [{"v": one} for one in ODD_TEXTS] + [[one] for one in ODD_TEXTS]
-    values += [{one: one} for one in ODD_TEXTS]
+    values = [{"v": text} for text in ODD_TEXTS] + [[text] for text in ODD_TEXTS]
+    values += [{text: text} for text in ODD_TEXTS]
     values += [random_value(luck) for _ in range(300)]
     code = (
         "return given.map((one) => it.yamlLines(one).map((line) => line.text).join('\\n') + '\\n')"
@@ -119,9 +119,9 @@ def test_changes_of_two_are_brought_together(
     modules: Modules, mine: str, theirs: str, merged: str
 ) -> None:
     texts = [["a", "b", "c", "d"], mine.split(), theirs.split()]
-    found = modules.run("core/merge.js", "return it.merge(...given)", texts)
-    assert [line.replace(" ", "_") for line in found["lines"]] == merged.split()
-    assert found["conflicts"] == merged.count("=======")
+    result = modules.run("core/merge.js", "return it.merge(...given)", texts)
+    assert [line.replace(" ", "_") for line in result["lines"]] == merged.split()
+    assert result["conflicts"] == merged.count("=======")
 
 
 WRITTEN = """\
@@ -178,8 +178,8 @@ def test_a_field_is_found_in_what_somebody_wrote(modules: Modules, field: str, l
       const scanned = it.scan(given.text);
       return it.lineOf(scanned, paths.locate(scanned.value, given.field).path) + 1;
     """
-    given = {"text": WRITTEN, "field": field}
-    assert modules.run("core/yaml_scan.js", code, given) == line
+    value = {"text": WRITTEN, "field": field}
+    assert modules.run("core/yaml_scan.js", code, value) == line
 
 
 def test_managed_fields_alone_are_left_out_of_the_text(modules: Modules, kubernetes: Space) -> None:
@@ -189,9 +189,9 @@ def test_managed_fields_alone_are_left_out_of_the_text(modules: Modules, kuberne
     code = "return it.withoutManagers(given)"
     expected = yaml.safe_load(text)
     del expected["metadata"]["managedFields"]
-    shown = modules.run("core/yaml_scan.js", code, text)
-    assert yaml.safe_load(shown) == expected
-    assert modules.run("core/yaml_scan.js", code, shown) == shown
+    output = modules.run("core/yaml_scan.js", code, text)
+    assert yaml.safe_load(output) == expected
+    assert modules.run("core/yaml_scan.js", code, output) == output
 
 
 def test_fields_have_the_owners_that_the_command_line_tells(
@@ -203,24 +203,24 @@ def test_fields_have_the_owners_that_the_command_line_tells(
         name: one.name, owners: one.owners.map((o) => `${o.name} ${o.way}`),
       }));
     """
-    found = modules.run("core/fields.js", code, value)
-    told = {one["name"]: one["owners"] for one in found}
+    result = modules.run("core/fields.js", code, value)
+    reported = {item["name"]: item["owners"] for item in result}
     tree = field_tree(value, managers_of(value))
-    assert told == {
-        one.path: [f"{owner.name} {owner.way}" for owner in one.owners] for one in _flat(tree)
+    assert reported == {
+        item.path: [f"{owner.name} {owner.way}" for owner in item.owners] for item in _flat(tree)
     }
-    assert told['.spec.template.spec.containers[name="c"].image'] == ["other Apply"]
-    assert told['.metadata.finalizers[="example.com/hold"]'] == ["other Apply"]
+    assert reported['.spec.template.spec.containers[name="c"].image'] == ["other Apply"]
+    assert reported['.metadata.finalizers[="example.com/hold"]'] == ["other Apply"]
 
 
 def _flat(field: Field) -> list[Field]:
-    return [one for child in field.children for one in (child, *_flat(child))]
+    return [item for child in field.children for item in (child, *_flat(child))]
 
 
 def _owned_by_several(space: Space) -> dict[str, Any]:
-    things = space.things("deployments", "apps")
+    collection = space.collection("deployments", "apps")
     container = {"name": "c", "image": "a", "ports": [{"containerPort": 80}]}
-    things.create(
+    collection.create(
         "d",
         labels={"app.example.com/name": "x"},
         spec={
@@ -241,8 +241,8 @@ def _owned_by_several(space: Space) -> dict[str, Any]:
         },
     }
     answer = space.client.patch(
-        things.item("d"), body, kind=APPLY, fieldManager="other", force="true"
+        collection.item("d"), body, kind=APPLY, fieldManager="other", force="true"
     )
     assert answer.status == 200, answer.text
-    found: dict[str, Any] = answer.body
-    return found
+    document: dict[str, Any] = answer.body
+    return document

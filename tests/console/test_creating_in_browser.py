@@ -1,4 +1,4 @@
-"""New objects from a text."""
+"""Creating objects from a text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import Visitor
-from support.things import Space, random_word
+from support.namespaces import Space, random_word
 from support.waiting import eventually
 
 sync_api = pytest.importorskip("playwright.sync_api")

@@ -1,4 +1,4 @@
-"""Servers that do not let everybody in, or have no console."""
+"""Servers without anonymous access, or without a console."""
 
 from __future__ import annotations
 

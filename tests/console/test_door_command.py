@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.commands import Commands, run_words
 from support.console import enter, is_known
-from support.things import Space
+from support.namespaces import Space
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The files of the console, as browsers ask for them."""
+"""The files of the console over HTTP."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def browser(any_server: ServerProcess) -> Client:
 
 def folder(browser: Client) -> str:
     """The folder that the first page names."""
-    found = re.search(r"/console/[0-9a-f]{16}/", browser.get("/console/").text)
-    assert found is not None
-    return found[0]
+    match = re.search(r"/console/[0-9a-f]{16}/", browser.get("/console/").text)
+    assert match is not None
+    return match[0]
 
 
 def test_the_first_page_comes_before_anybody_has_signed_in(browser: Client) -> None:
@@ -50,9 +50,9 @@ def test_without_the_slash_one_is_sent_there(browser: Client) -> None:
 def test_every_file_is_served_under_its_name_and_in_the_folder(browser: Client) -> None:
     kept_in = folder(browser)
     for name in FILES:
-        plain, kept = browser.get(f"/console/{name}"), browser.get(f"{kept_in}{name}")
-        assert plain.status == kept.status == 200
-        assert plain.content == kept.content
+        plain, answer = browser.get(f"/console/{name}"), browser.get(f"{kept_in}{name}")
+        assert plain.status == answer.status == 200
+        assert plain.content == answer.content
         if not name.endswith((".html", ".js", ".css")):  # those are put together or made thinner
             assert plain.content == (STATIC / name).read_bytes()
         assert plain.headers["Content-Type"].startswith(KINDS[Path(name).suffix])
@@ -147,9 +147,9 @@ def safety(answer: Answer) -> dict[str, str]:
 
 
 def test_browsers_are_told_to_run_nothing_but_our_own_files(browser: Client) -> None:
-    told = safety(browser.get("/console/"))
+    reported = safety(browser.get("/console/"))
     rules = dict(
-        part.strip().partition(" ")[::2] for part in told["Content-Security-Policy"].split(";")
+        part.strip().partition(" ")[::2] for part in reported["Content-Security-Policy"].split(";")
     )
     assert rules == {
         "default-src": "'none'",
@@ -163,18 +163,18 @@ def test_browsers_are_told_to_run_nothing_but_our_own_files(browser: Client) -> 
         "frame-ancestors": "'none'",
         "require-trusted-types-for": "'script'",
     }
-    assert told["Referrer-Policy"] == "no-referrer"
-    assert told["Cross-Origin-Opener-Policy"] == "same-origin"
-    assert told["Cross-Origin-Resource-Policy"] == "same-origin"
-    assert told["X-Content-Type-Options"] == "nosniff"
-    assert told["X-Frame-Options"] == "DENY"
-    assert "camera=()" in told["Permissions-Policy"]
+    assert reported["Referrer-Policy"] == "no-referrer"
+    assert reported["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert reported["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert reported["X-Content-Type-Options"] == "nosniff"
+    assert reported["X-Frame-Options"] == "DENY"
+    assert "camera=()" in reported["Permissions-Policy"]
 
 
 def test_they_are_told_so_with_everything(browser: Client) -> None:
-    told = safety(browser.get("/console/"))
+    reported = safety(browser.get("/console/"))
     for path in ("/console", "/console/app.js", "/console/about", f"{folder(browser)}style.css"):
-        assert safety(browser.get(path)) == told
+        assert safety(browser.get(path)) == reported
 
 
 def test_the_page_keeps_to_it(browser: Client) -> None:
@@ -186,19 +186,19 @@ def test_the_page_keeps_to_it(browser: Client) -> None:
 
 
 def test_the_page_learns_what_kind_of_server_it_is(any_server: ServerProcess) -> None:
-    told = any_server.client(None).get("/console/about").body
-    assert told["dialect"] == any_server.dialect.name
-    assert told["testing"] is False
-    assert told["labelDomain"] == any_server.dialect.label_domain
-    rbac = told["groups"]["rbac.authorization"]
+    document = any_server.client(None).get("/console/about").body
+    assert document["dialect"] == any_server.dialect.name
+    assert document["testing"] is False
+    assert document["labelDomain"] == any_server.dialect.label_domain
+    rbac = document["groups"]["rbac.authorization"]
     assert any_server.client().get(f"/apis/{rbac}/v1").status == 200
 
 
 def test_every_group_that_it_is_told_of_is_called_so(any_server: ServerProcess) -> None:
-    told = set(any_server.client(None).get("/console/about").body["groups"].values())
+    messages = set(any_server.client(None).get("/console/about").body["groups"].values())
     domain = any_server.dialect.group_domain
     served = {group["name"] for group in any_server.client().get("/apis").body["groups"]}
-    assert {name for name in served if name.endswith(f".{domain}")} <= told
+    assert {name for name in served if name.endswith(f".{domain}")} <= messages
 
 
 def test_requests_of_the_page_take_no_seat(server: ServerProcess) -> None:

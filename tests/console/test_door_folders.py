@@ -1,4 +1,4 @@
-"""What is made of a folder of files."""
+"""How a folder of files is served."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def lay_down(directory: Path, **others: bytes) -> None:
 
 
 def folder_of(directory: Path) -> str:
-    (found,) = {
+    (folder,) = {
         name.partition("/")[0] for name in served_from(directory) if name.endswith("/style.css")
     }
-    return found
+    return folder
 
 
 def test_the_page_names_the_files_that_are_there_in_their_folder(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sessions that were made by one user as another."""
+"""Sessions that a user created as another user."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from support.audited import Audited
 from support.client import Client
 from support.console import ask_link, code_of, enter, renew
+from support.namespaces import Space, random_word
 from support.process import ServerProcess
-from support.things import Space, random_word
 
 RBAC = "rbac.authorization.@"
 
@@ -53,9 +53,9 @@ def right(space: Space) -> Iterator[Right]:
     resources = ["users", "serviceaccounts"]
     rules = [{"apiGroups": [""], "resources": resources, "verbs": ["impersonate"]}]
     grant(space, name, rules, "alice")
-    found = Right(space, space.server.client("alice-token"), name)
-    yield found
-    found.revoke()  # others share the server, and alice
+    right = Right(space, space.server.client("alice-token"), name)
+    yield right
+    right.revoke()  # others share the server, and alice
 
 
 def test_a_session_as_another_user_ends_with_the_right_to_it(right: Right) -> None:
@@ -67,7 +67,7 @@ def test_a_session_as_another_user_ends_with_the_right_to_it(right: Right) -> No
 
 
 def test_a_session_as_a_service_account_ends_with_the_account(right: Right) -> None:
-    accounts = right.space.things("serviceaccounts")
+    accounts = right.space.collection("serviceaccounts")
     accounts.create("robot")
     user = f"system:serviceaccount:{right.space.name}:robot"
     page = right.session(user)
@@ -88,7 +88,7 @@ def test_the_history_of_what_it_wrote_names_both_users(right: Right) -> None:
     name = f"write-{random_word()}"
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]
     grant(right.space, name, rules, name)
-    maps = right.space.things("configmaps")
+    maps = right.space.collection("configmaps")
     page = right.session(name)
     assert page.post(maps.path, {"metadata": {"name": "a"}}).status == 201
     [item] = right.space.client.get(f"/history{maps.item('a')}").body["items"]
@@ -118,6 +118,6 @@ def test_the_audit_log_names_both_users(audited: Audited) -> None:
     assert opened.body["impersonator"] == "admin"
     page = audited.server.client(opened.body["token"])
     for answer in (page.get("/api/v1/secrets"), renew(page)):
-        told = audited.last(answer)
-        assert told["user"]["username"] == "admin"
-        assert told["impersonatedUser"]["username"] == "carol"
+        event = audited.last(answer)
+        assert event["user"]["username"] == "admin"
+        assert event["impersonatedUser"]["username"] == "carol"

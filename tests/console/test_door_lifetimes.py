@@ -1,4 +1,4 @@
-"""How long codes and sessions last, where they are known, and what they outlive."""
+"""Lifetimes of codes and sessions, in all processes and over restarts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from support.client import Client
 from support.console import SESSION, code_of, enter, is_known, renew, sign_in
+from support.namespaces import random_word
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
-from support.things import random_word
 from support.waiting import eventually
 from support.workers import Workers
 
@@ -163,8 +163,8 @@ def session_of(server: ServerProcess, name: str) -> tuple[Client, Path]:
     """A session of a user who has no other, and its file."""
     before = set((server.data / "console" / "sessions").iterdir())
     token = sign_in(server, **{"Impersonate-User": name})["token"]
-    (made,) = set((server.data / "console" / "sessions").iterdir()) - before
-    return server.client(token), made
+    (path,) = set((server.data / "console" / "sessions").iterdir()) - before
+    return server.client(token), path
 
 
 def test_a_session_whose_file_is_gone_or_spoilt_is_not_good(moving: ServerProcess) -> None:

@@ -1,4 +1,4 @@
-"""Signing in: a code for one who has credentials, and a session for one who has a code."""
+"""Signing in: credentials give a code, a code gives a session."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from support.audited import Audited
 from support.client import Client
 from support.console import LINK, SESSION, ask_link, code_of, enter, is_known, renew, sign_in
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 
 def test_a_code_makes_a_session_of_the_user_who_asked(any_server: ServerProcess) -> None:
@@ -213,9 +213,9 @@ def test_the_audit_log_tells_who_signed_in_and_no_secret(audited: Audited) -> No
     link = ask_link(audited.client)
     assert audited.last(link)["user"]["username"] == "admin"
     session = enter(audited.server.client(None), link.body["code"])
-    told = audited.last(session)
-    assert told["annotations"]["console.fairlead.dev/user"] == "admin"
-    assert "requestObject" not in told
+    event = audited.last(session)
+    assert event["annotations"]["console.fairlead.dev/user"] == "admin"
+    assert "requestObject" not in event
     page = audited.server.client(session.body["token"])
     assert audited.last(renew(page))["user"]["username"] == "admin"
     everything = audited.log.read_text()
@@ -251,12 +251,12 @@ def test_a_user_has_so_many_sessions_and_the_oldest_one_goes(own: ServerProcess)
 
 
 def account_client(space: Space, name: str) -> Client:
-    accounts = space.things("serviceaccounts")
+    accounts = space.collection("serviceaccounts")
     accounts.create(name)
-    asked = {"spec": {"expirationSeconds": 600}}
-    made = space.client.post(accounts.item(name, "token"), asked)
-    assert made.status == 201, made.text
-    return space.server.client(made.body["status"]["token"])
+    manifest = {"spec": {"expirationSeconds": 600}}
+    answer = space.client.post(accounts.item(name, "token"), manifest)
+    assert answer.status == 201, answer.text
+    return space.server.client(answer.body["status"]["token"])
 
 
 def test_a_session_of_a_service_account_ends_with_its_token(space: Space) -> None:
@@ -274,7 +274,7 @@ def test_a_session_of_a_service_account_ends_with_the_account(space: Space) -> N
     page = space.server.client(enter(space.server.client(None), link).body["token"])
     assert page.get("/api/v1/namespaces").status == 403
     for name in ("robot", "other"):
-        space.things("serviceaccounts").remove(name)
+        space.collection("serviceaccounts").remove(name)
     assert page.get("/api/v1/namespaces").status == 401
     assert renew(page).status == 401
     assert enter(space.server.client(None), late).status == 401

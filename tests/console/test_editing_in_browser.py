@@ -1,4 +1,4 @@
-"""An object as YAML: read it live, change it, and meet others who change it too."""
+"""The YAML view: live content, editing, and concurrent changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 from support.browser import HOSTILE, PHONE, Visitor
-from support.things import Space
+from support.namespaces import Space
 
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
@@ -123,7 +123,9 @@ def test_an_object_is_changed_with_the_keyboard_alone(visit: Visit, space: Space
     expect(text_of(visitor)).to_contain_text("added: by keys")
     value = space.config_maps.read("typed")
     assert value["data"] == {"a": "1", "added": "by keys"}
-    assert "fairlead-console" in [one["manager"] for one in value["metadata"]["managedFields"]]
+    assert "fairlead-console" in [
+        managed_field["manager"] for managed_field in value["metadata"]["managedFields"]
+    ]
 
 
 def test_what_the_server_does_not_take_is_told_at_its_line(visit: Visit, kubernetes: Space) -> None:
@@ -217,7 +219,7 @@ def test_an_object_that_goes_while_one_edits_leaves_the_text(
 
 def test_who_may_read_but_not_write_is_told_so(visit: Visit, kubernetes: Space) -> None:
     kubernetes.config_maps.create("readonly", data={"a": "1"})
-    kubernetes.things("rolebindings", "rbac.authorization.@").create(
+    kubernetes.collection("rolebindings", "rbac.authorization.@").create(
         "alice",
         subjects=[{"kind": "User", "name": "alice"}],
         roleRef={"kind": "ClusterRole", "name": "view"},
@@ -233,7 +235,7 @@ def test_who_may_read_but_not_write_is_told_so(visit: Visit, kubernetes: Space) 
 
 def test_warnings_are_shown_before_saving(visit: Visit, kubernetes: Space) -> None:
     spec = {"containers": [{"name": "c", "image": "a"}], "nodeSelector": {"a": "b"}}
-    kubernetes.things("podtemplates").create("warned", template={"spec": spec})
+    kubernetes.collection("podtemplates").create("warned", template={"spec": spec})
     visitor = begin(visit, kubernetes, "warned", "podtemplates")
     rewrite(visitor, "a: b", "beta.kubernetes.io/os: linux")
     check(visitor)

@@ -1,4 +1,4 @@
-"""All changes as they happen."""
+"""The feed of all changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import HOSTILE, Visitor
-from support.things import Space
+from support.namespaces import Space
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -95,20 +95,20 @@ def test_the_feed_is_filtered(returning: Visit, kubernetes: Space) -> None:
 
 def test_changes_that_were_missed_have_a_word(visit: Visit, kubernetes: Space) -> None:
     visitor = visit(kubernetes.server, "#/kinds", namespace=kubernetes.name)
-    asked: list[str] = []
+    requests: list[str] = []
 
     def answer(route: Route) -> None:
         """The first watch is told that it is too late; then history begins further on."""
         url = route.request.url
-        asked.append(url)
-        version = str(100 * len(asked))
-        if len(asked) == 2:
+        requests.append(url)
+        version = str(100 * len(requests))
+        if len(requests) == 2:
             status = {"code": 410, "reason": "Expired", "message": "too old"}
             body = json.dumps({"type": "ERROR", "object": status}) + "\n"
             return route.fulfill(body=body, content_type="application/json")
         metadata = {"resourceVersion": version, "oldest": str(int(version) - 50)}
         item = {"resourceVersion": version, "type": "ADDED", "name": f"at-{version}", "by": []}
-        if len(asked) in (1, 3):
+        if len(requests) in (1, 3):
             return route.fulfill(json={"metadata": metadata, "items": [item]})
         return None  # a watch on which nothing happens
 
@@ -117,7 +117,7 @@ def test_changes_that_were_missed_have_a_word(visit: Visit, kubernetes: Space) -
     expect(row(visitor, "Changes from 101 to 250 were missed.")).to_have_count(1)
     expect(row(visitor, "at-100")).to_have_count(1)
     expect(row(visitor, "at-300")).to_have_count(1)
-    assert "since=100" in asked[2]
+    assert "since=100" in requests[2]
 
 
 def test_a_cut_connection_is_made_again(visit: Visit, kubernetes: Space) -> None:
@@ -147,7 +147,7 @@ def test_thousands_of_changes_at_once_do_not_pile_up(visit: Visit, kubernetes: S
         }
         for number in range(10, 10_010)
     ]
-    events = "".join(json.dumps({"type": "MODIFIED", "object": one}) + "\n" for one in items)
+    events = "".join(json.dumps({"type": "MODIFIED", "object": item}) + "\n" for item in items)
 
     def answer(route: Route) -> None:
         if "watch=true" in route.request.url:

@@ -1,4 +1,4 @@
-"""How the cluster is, at a glance: what is wrong first."""
+"""The overview of the cluster, problems first."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import HOSTILE, PHONE, Visitor
+from support.namespaces import Space
 from support.process import FreshServer
-from support.simulation import Pods, asking, told
-from support.things import Space
+from support.simulation import Pods, asking, behaviour
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -33,8 +33,8 @@ def verdict(visitor: Visitor) -> Locator:
 
 def test_pods_that_do_not_run_are_told_with_the_reason(visit: Visit, pods: Pods) -> None:
     pods.create("heavy", asking(cpu="4000"))
-    pods.create("broken", annotations=told(exit_code="3", exit_after="0s"))
-    pods.create("unpulled", annotations=told(image_pull_failure="no such thing"))
+    pods.create("broken", annotations=behaviour(exit_code="3", exit_after="0s"))
+    pods.create("unpulled", annotations=behaviour(image_pull_failure="no such thing"))
     pods.create("fine")
     pods.await_ready("fine")
     visitor = visit(pods.server, namespace=pods.space.name)
@@ -57,7 +57,7 @@ def test_what_becomes_wrong_and_right_again_shows_without_asking(
     space = Space(server, server.client())
     visitor = visit(server)
     expect(verdict(visitor)).to_have_text("nothing is wrong")
-    claims = space.things("persistentvolumeclaims")
+    claims = space.collection("persistentvolumeclaims")
     claims.create(
         "waiting",
         spec={
@@ -65,7 +65,7 @@ def test_what_becomes_wrong_and_right_again_shows_without_asking(
             "resources": {"requests": {"storage": "1Gi"}},
         },
     )
-    jobs = space.things("jobs", "batch")
+    jobs = space.collection("jobs", "batch")
     pod = {"containers": [{"name": "c", "image": "x"}], "restartPolicy": "Never"}
     jobs.create("failing", spec={"template": {"spec": pod}})
     failed = [{"type": "Failed", "status": "True", "reason": "Deadline", "message": "too late"}]
@@ -85,15 +85,15 @@ def test_a_held_deletion_names_who_holds_it(visit: Visit, cluster: Space) -> Non
     expect(verdict(visitor)).to_contain_text("wrong")
     cluster.config_maps.create("held", metadata={"finalizers": ["example.com/guard"]})
     cluster.config_maps.remove("held")
-    found = row(visitor, "Deletions that are held up", "held")
-    expect(found).to_contain_text("held by example.com/guard")
+    locator = row(visitor, "Deletions that are held up", "held")
+    expect(locator).to_contain_text("held by example.com/guard")
     cluster.config_maps.patch("held", {"metadata": {"finalizers": None}})
-    expect(found).to_have_count(0)
+    expect(locator).to_have_count(0)
 
 
 def test_a_pod_in_its_grace_period_is_not_held_up(visit: Visit, space: Space) -> None:
     space.ready_for_pods()
-    pods = space.things("pods")
+    pods = space.collection("pods")
     spec = {"nodeName": "gone", "containers": [{"name": "c", "image": "i"}]}
     for name, seconds in (("patient", 600), ("late", 1)):
         pods.create(name, spec={**spec, "terminationGracePeriodSeconds": seconds})
@@ -110,8 +110,8 @@ def test_a_namespace_that_does_not_end_says_what_remains(visit: Visit, kubernete
     assert kubernetes.client.delete(f"/api/v1/namespaces/{kubernetes.name}").status == 200
     visitor = visit(kubernetes.server)
     try:
-        found = row(visitor, "Deletions that are held up", f"Namespace {kubernetes.name}")
-        expect(found).to_contain_text("example.com/guard in 1 resource instances")
+        locator = row(visitor, "Deletions that are held up", f"Namespace {kubernetes.name}")
+        expect(locator).to_contain_text("example.com/guard in 1 resource instances")
     finally:
         kubernetes.config_maps.patch("held", {"metadata": {"finalizers": None}})
 
@@ -122,10 +122,10 @@ def test_a_workload_with_fewer_ready_than_wanted_is_told(visit: Visit, cluster: 
         "spec": {"containers": [{"name": "c", "image": "x"}]},
     }
     spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": pod}
-    cluster.things("deployments", "apps").create("web", spec=spec)
+    cluster.collection("deployments", "apps").create("web", spec=spec)
     visitor = visit(cluster.server, namespace=cluster.name)
-    found = row(visitor, "Workloads with fewer ready than wanted", "Deployment")
-    expect(found).to_contain_text("0 of 2 ready")
+    locator = row(visitor, "Workloads with fewer ready than wanted", "Deployment")
+    expect(locator).to_contain_text("0 of 2 ready")
     expect(row(visitor, "Workloads with fewer ready than wanted", "ReplicaSet")).to_have_count(0)
 
 
@@ -144,9 +144,9 @@ def test_denied_requests_are_told(visit: Visit, cluster: Space) -> None:
     alice = cluster.client.clone("alice-token")
     assert alice.delete(cluster.config_maps.item(HOSTILE.replace(" ", "%20"))).status == 403
     visitor = visit(cluster.server)
-    found = row(visitor, "Requests that were denied", HOSTILE)
-    expect(found.first).to_contain_text("alice")
-    expect(found.first).to_contain_text("delete configmaps")
+    locator = row(visitor, "Requests that were denied", HOSTILE)
+    expect(locator.first).to_contain_text("alice")
+    expect(locator.first).to_contain_text("delete configmaps")
     alice.close()
 
 
@@ -159,13 +159,13 @@ def test_whoever_may_see_nothing_is_told_so_and_not_denied_over_and_over(
     expect(card(visitor, "Not looked at")).to_contain_text("pods")
     expect(card(visitor, "Health")).to_contain_text("the server is ready")
     denied = server.client().get("/history/denied").body["items"]
-    assert [one for one in denied if one["user"] == "alice"] == []
+    assert [item for item in denied if item["user"] == "alice"] == []
     visitor.picture("overview-without-rights")
 
 
 def test_events_are_text_whatever_they_say(visit: Visit, kubernetes: Space) -> None:
     about = {"kind": "ConfigMap", "apiVersion": "v1", "name": HOSTILE, "namespace": kubernetes.name}
-    kubernetes.things("events").create(
+    kubernetes.collection("events").create(
         "odd",
         type="Warning",
         reason=HOSTILE,

@@ -1,4 +1,4 @@
-"""Whose every field is, and what an apply would do."""
+"""The ownership view: the manager of every field, and the effect of an apply."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.browser import HOSTILE, PHONE, Visitor
-from support.things import Space
+from support.namespaces import Space
 
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
@@ -143,7 +143,7 @@ def test_what_a_manager_no_longer_says_is_told_to_go(visit: Visit, kubernetes: S
 
 def test_a_file_that_is_wrong_or_not_allowed_is_told_so(visit: Visit, kubernetes: Space) -> None:
     apply(kubernetes, "red", {"a": "1"})
-    kubernetes.things("rolebindings", "rbac.authorization.@").create(
+    kubernetes.collection("rolebindings", "rbac.authorization.@").create(
         "alice",
         subjects=[{"kind": "User", "name": "alice"}],
         roleRef={"kind": "ClusterRole", "name": "view"},

@@ -1,4 +1,4 @@
-"""What a test may do to its server, as a panel."""
+"""The panel with the powers of tests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import Visitor
+from support.namespaces import Space, random_word
 from support.power import Power
-from support.things import Space, random_word
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -1,4 +1,4 @@
-"""What is around an object, as a picture."""
+"""The graph of related objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.browser import PHONE, Visitor
 from support.client import Object
-from support.things import Space
+from support.namespaces import Space
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -45,18 +45,18 @@ def test_owners_selectors_and_mounted_config_are_around_a_workload(
     volumes = [{"name": name, "configMap": {"name": name}} for name in ("settings", "absent")]
     spec = {"containers": [{"name": "c", "image": "x"}], "volumes": volumes}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
-    space.things("deployments", "apps").create(
+    space.collection("deployments", "apps").create(
         "web",
         spec={"replicas": 8, "selector": {"matchLabels": {"app": "web"}}, "template": template},
     )
     selector = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
-    space.things("services").create("front", spec=selector)
+    space.collection("services").create("front", spec=selector)
     service = {"name": "front", "port": {"number": 80}}
-    space.things("ingresses", "networking.@").create(
+    space.collection("ingresses", "networking.@").create(
         "gate", spec={"defaultBackend": {"service": service}}
     )
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-    space.things("horizontalpodautoscalers", "autoscaling", "v2").create(
+    space.collection("horizontalpodautoscalers", "autoscaling", "v2").create(
         "scaler", spec={"maxReplicas": 9, "scaleTargetRef": target}
     )
     visitor = visit(space.server, route(space, "deployments", "web", "apps"))
@@ -71,7 +71,7 @@ def test_owners_selectors_and_mounted_config_are_around_a_workload(
     expect(box(visitor, "ConfigMap", "absent")).to_contain_text("missing")
     expect(visitor.page.get_by_role("img", name="What is around Deployment web")).to_be_visible()
     visitor.picture(f"related-{space.dialect.name}")
-    space.things("deployments", "apps").patch("web", {"spec": {"replicas": 3}})
+    space.collection("deployments", "apps").patch("web", {"spec": {"replicas": 3}})
     expect(box(visitor, "Pod", "and 3 more")).to_have_count(0, timeout=20_000)
     assert visitor.findings() == []
 
@@ -79,8 +79,8 @@ def test_owners_selectors_and_mounted_config_are_around_a_workload(
 def test_roles_and_those_who_have_them_are_around_a_binding(visit: Visit, cluster: Space) -> None:
     group = "rbac.authorization.@"
     full = cluster.dialect.group_name(group)
-    cluster.things("roles", group).create("reader", rules=[])
-    cluster.things("rolebindings", group).create(
+    cluster.collection("roles", group).create("reader", rules=[])
+    cluster.collection("rolebindings", group).create(
         "readers",
         roleRef={"apiGroup": full, "kind": "Role", "name": "reader"},
         subjects=[
@@ -111,16 +111,16 @@ def test_where_little_may_be_seen_the_rest_is_told(visit: Visit, kubernetes: Spa
     group = "rbac.authorization.@"
     full = kubernetes.dialect.group_name(group)
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}
-    kubernetes.things("roles", group).create("reader", rules=[rule])
-    kubernetes.things("rolebindings", group).create(
+    kubernetes.collection("roles", group).create("reader", rules=[rule])
+    kubernetes.collection("rolebindings", group).create(
         "reader",
         roleRef={"apiGroup": full, "kind": "Role", "name": "reader"},
         subjects=[{"apiGroup": full, "kind": "User", "name": "alice"}],
     )
     owner = kubernetes.secrets.create("owner")
     kubernetes.config_maps.create("owned", metadata=owned_by(owner, "Secret"))
-    shown = route(kubernetes, "configmaps", "owned")
-    visitor = visit(kubernetes.server, shown, token="alice-token", viewport=PHONE)
+    text = route(kubernetes, "configmaps", "owned")
+    visitor = visit(kubernetes.server, text, token="alice-token", viewport=PHONE)
     expect(box(visitor, "Secret", "owner")).to_contain_text("owns ConfigMap owned")
     expect(visitor.page.get_by_text("not looked at: you may not list")).to_contain_text("secrets")
     visitor.picture("related-phone")

@@ -1,4 +1,4 @@
-"""What a tenant's pod serves comes from the console's origin, and can do nothing there."""
+"""Content of a tenant's pod has the console's origin and can do nothing there."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from support.browser import Visitor
 from support.extension import HERE
-from support.neighbour import Asked, Neighbour, Says
+from support.namespaces import Space
+from support.neighbour import Neighbour, ReceivedRequest, Reply
 from support.process import ServerProcess
 from support.running import run_pod
-from support.things import Space
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -59,11 +59,11 @@ class Trap:
         return self.visitor.page
 
     @property
-    def asked(self) -> list[str]:
-        return [asked.path for asked in self.neighbour.asked]
+    def requests(self) -> list[str]:
+        return [request.path for request in self.neighbour.requests]
 
     def look(self, path: str) -> None:
-        self.neighbour.asked.clear()
+        self.neighbour.requests.clear()
         self.page.goto(f"{self.url}{path}", wait_until="load")
 
 
@@ -73,12 +73,12 @@ def trap(
 ) -> Iterator[Trap]:
     server = ServerProcess(tmp_path_factory.mktemp("trap"), request.param, HERE).start()
     neighbour = Neighbour()
-    neighbour.answer = lambda asked: _said(asked, server)
+    neighbour.answer = lambda item: _reply(item, server)
     space = Space(server, server.client())
     space.ready_for_pods()
     run_pod(space, "web")
     _open_to_everybody(space)
-    proxy = space.things("pods").item(f"web:{neighbour.port}", "proxy")
+    proxy = space.collection("pods").item(f"web:{neighbour.port}", "proxy")
     visitor = Visitor(chromium, server)
     visitor.open("#/overview", "admin-token")
     yield Trap(neighbour, visitor, f"{server.address}{proxy}")
@@ -87,21 +87,21 @@ def trap(
     server.stop()
 
 
-def _said(asked: Asked, server: ServerProcess) -> Says:
-    if asked.path in ("/redirect", "/absolute"):
-        host = server.address if asked.path == "/absolute" else ""
-        return Says(302, {"Location": f"{host}/console/#code=theirs"})
-    kind, body = CONTENTS.get(asked.path, ("text/plain", b""))
-    return Says(headers={"Content-Type": kind, **HEADERS}, body=body)
+def _reply(request: ReceivedRequest, server: ServerProcess) -> Reply:
+    if request.path in ("/redirect", "/absolute"):
+        host = server.address if request.path == "/absolute" else ""
+        return Reply(302, {"Location": f"{host}/console/#code=theirs"})
+    kind, body = CONTENTS.get(request.path, ("text/plain", b""))
+    return Reply(headers={"Content-Type": kind, **HEADERS}, body=body)
 
 
 def _open_to_everybody(space: Space) -> None:
     """As the admin of a namespace can."""
     rule = {"apiGroups": [""], "resources": ["pods/proxy"], "verbs": ["get", "create"]}
-    space.things("roles", "rbac.authorization.@").create("look", rules=[rule])
+    space.collection("roles", "rbac.authorization.@").create("look", rules=[rule])
     group = space.dialect.group_name("rbac.authorization.@")
     everybody = {"apiGroup": group, "kind": "Group", "name": "system:unauthenticated"}
-    space.things("rolebindings", "rbac.authorization.@").create(
+    space.collection("rolebindings", "rbac.authorization.@").create(
         "look",
         roleRef={"apiGroup": group, "kind": "Role", "name": "look"},
         subjects=[everybody],
@@ -111,9 +111,9 @@ def _open_to_everybody(space: Space) -> None:
 @pytest.mark.parametrize("path", ["/page", "/picture", "/document"])
 def test_no_script_of_a_relayed_page_runs(trap: Trap, path: str) -> None:
     trap.look(path)
-    assert trap.asked[0] == path
+    assert trap.requests[0] == path
     assert trap.page.title() == "still"
-    assert not [asked for asked in trap.asked if "told" in asked or "worker" in asked]
+    assert not [request for request in trap.requests if "told" in request or "worker" in request]
 
 
 def test_a_relayed_page_has_an_origin_of_its_own_without_the_sessions_storage(trap: Trap) -> None:
@@ -128,16 +128,16 @@ def test_a_form_of_a_relayed_page_is_not_sent(trap: Trap) -> None:
     trap.look("/page")
     trap.page.get_by_role("button").click()
     trap.page.goto(f"{trap.url}/picture")  # what the click began would have come before it
-    assert trap.asked[-1] == "/picture"
-    assert "/told" not in trap.asked
+    assert trap.requests[-1] == "/picture"
+    assert "/told" not in trap.requests
 
 
 def test_a_relayed_pdf_is_not_opened_in_the_consoles_origin(trap: Trap) -> None:
     page = trap.page.context.new_page()  # which may be left while it loads
     page.goto(f"{trap.url}/page")
-    with page.expect_response(f"{trap.url}/paper") as told:
+    with page.expect_response(f"{trap.url}/paper") as reported:
         page.evaluate("url => { location = url }", f"{trap.url}/paper")
-    policy = told.value.header_value("content-security-policy") or ""
+    policy = reported.value.header_value("content-security-policy") or ""
     page.close()
     assert policy.startswith("sandbox, ")
 

@@ -1,4 +1,4 @@
-"""Who gets into the console, and how."""
+"""Signing in to the console in a browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from support.browser import Visitor
 from support.client import ADMIN_TOKEN
-from support.things import Space
+from support.namespaces import Space
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -97,9 +97,9 @@ def test_signing_out_ends_a_session_for_good(visit: Visit, kubernetes: Space) ->
 
 def test_no_other_host_is_asked_for_anything(visit: Visit, kubernetes: Space) -> None:
     visitor = visit(kubernetes.server, token=None)
-    asked: list[str] = []
-    visitor.page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    visitor.page.on("request", lambda request: requests.append(request.url))
     visitor.open("#/kinds", ADMIN_TOKEN)
     expect(visitor.page.get_by_role("heading", name="Kinds")).to_be_visible()
-    assert asked
-    assert {url for url in asked if not url.startswith(kubernetes.server.address)} == set()
+    assert requests
+    assert {url for url in requests if not url.startswith(kubernetes.server.address)} == set()

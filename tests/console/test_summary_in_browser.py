@@ -1,4 +1,4 @@
-"""What there is to know about an object at a glance."""
+"""The summary of an object."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import HOSTILE, PHONE, Visitor
-from support.simulation import Pods, told
-from support.things import Space
+from support.namespaces import Space
+from support.simulation import Pods, behaviour
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -36,7 +36,7 @@ def test_the_conditions_and_containers_of_a_pod_are_shown_as_they_change(
     visit: Visit, pods: Pods
 ) -> None:
     lines = f"first\n{HOSTILE}"
-    pods.create("p", annotations=told(never_ready="true", log=lines))
+    pods.create("p", annotations=behaviour(never_ready="true", log=lines))
     pods.await_phase("Running")
     visitor = visit(pods.server, route(pods.space, "pods", "p"))
     ready = card(visitor, "Conditions").get_by_role("row").filter(has_text="Ready").last
@@ -47,7 +47,7 @@ def test_the_conditions_and_containers_of_a_pod_are_shown_as_they_change(
     containers.get_by_role("button", name="log lines of c").click()
     log = visitor.page.get_by_role("region", name="Log of c")
     expect(log).to_contain_text(HOSTILE)
-    pods.things.patch("p", {"metadata": {"annotations": told(never_ready="false")}})
+    pods.collection.patch("p", {"metadata": {"annotations": behaviour(never_ready="false")}})
     expect(card(visitor, "Facts")).to_contain_text("Running")
     expect(containers).not_to_contain_text("not ready")
     expect(log).to_contain_text(HOSTILE)  # and stays
@@ -83,7 +83,7 @@ def test_metadata_is_text_whatever_it_says(visit: Visit, cluster: Space) -> None
 
 def test_conditions_of_any_form_do_no_harm(visit: Visit, kubernetes: Space) -> None:
     """Those of custom kinds are what their authors like; here one takes the place of a text."""
-    jobs = kubernetes.things("jobs", "batch")
+    jobs = kubernetes.collection("jobs", "batch")
     pod = {"containers": [{"name": "c", "image": "x"}], "restartPolicy": "Never"}
     jobs.create("j", spec={"suspend": True, "template": {"spec": pod}})
     conditions = [
@@ -128,8 +128,8 @@ def test_deleting_tells_who_keeps_it(visit: Visit, kubernetes: Space) -> None:
 def test_what_the_user_may_not_do_is_told_in_place(visit: Visit, kubernetes: Space) -> None:
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}
     group = "rbac.authorization.@"
-    kubernetes.things("roles", group).create("reader", rules=[rule])
-    kubernetes.things("rolebindings", group).create(
+    kubernetes.collection("roles", group).create("reader", rules=[rule])
+    kubernetes.collection("rolebindings", group).create(
         "reader",
         roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
         subjects=[{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}],

@@ -10,8 +10,8 @@ import pytest
 from support.browser import HOSTILE, PHONE, Visitor
 from support.client import Object
 from support.filling import fill
+from support.namespaces import Space, random_word
 from support.process import ServerProcess
-from support.things import Space, random_word
 from support.waiting import eventually
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -33,7 +33,7 @@ def row(visitor: Visitor, text: str) -> Locator:
 
 
 def names(visitor: Visitor) -> list[str]:
-    return [one.split("\n")[0] for one in rows(visitor).all_inner_texts()]
+    return [text.split("\n")[0] for text in rows(visitor).all_inner_texts()]
 
 
 def test_objects_come_change_and_go_while_one_looks(visit: Visit, space: Space) -> None:
@@ -67,7 +67,7 @@ def test_a_custom_kind_is_a_kind_like_others(visit: Visit, kubernetes: Space) ->
             "names": {"plural": plural, "kind": plural.title()},
         },
     )
-    boats = kubernetes.things(plural, group)
+    boats = kubernetes.collection(plural, group)
     eventually(lambda: boats.list().status == 200, "it is served")
     visitor.go(f"#/kinds/{group}/{plural}")
     boats.client.post(
@@ -164,8 +164,8 @@ def test_ten_thousand_rows_do_not_hold_the_page(visit: Visit, kubernetes: Space)
 
 def test_whoever_may_not_look_is_told_why(visit: Visit, kubernetes: Space) -> None:
     visitor = visit(kubernetes.server, "#/kinds/core/secrets", token="alice-token")
-    said = visitor.page.locator("#count")
-    expect(said).to_contain_text('User "alice" cannot list resource "secrets"')
+    message = visitor.page.locator("#count")
+    expect(message).to_contain_text('User "alice" cannot list resource "secrets"')
     visitor.picture("without-rights")
     assert visitor.findings() == []
 
@@ -175,7 +175,7 @@ def test_markup_in_what_a_cluster_says_stays_text(visit: Visit, kubernetes: Spac
         **{"reason": HOSTILE, "message": f"{HOSTILE}<script>alert(2)</script>", "type": "Warning"},
         "involvedObject": {"kind": HOSTILE, "name": "b", "namespace": kubernetes.name},
     }
-    kubernetes.things("events").create("hostile", **event)
+    kubernetes.collection("events").create("hostile", **event)
     visitor = visit(kubernetes.server, "#/kinds/core/events", namespace=kubernetes.name)
     expect(rows(visitor).filter(has_text=HOSTILE)).to_have_count(1)
     assert visitor.page.locator("img").count() == 0
@@ -207,6 +207,6 @@ def test_a_watch_that_ends_begins_again(
     server.flags = ("--secure-port", server.address.rpartition(":")[2])
     server.start()
     space.client = server.client()
-    space.things("secrets").create("after")
+    space.collection("secrets").create("after")
     expect(row(visitor, "after")).to_have_count(1)
     visitor.went_wrong.clear()

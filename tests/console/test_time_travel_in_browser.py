@@ -1,5 +1,4 @@
-"""How things were: a slider over the versions of an object, and over what happened in a
-namespace."""
+"""Time travel: a slider over the versions of an object and over the history of a namespace."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import HOSTILE, Visitor
-from support.things import Space
+from support.namespaces import Space
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -1,4 +1,4 @@
-"""What others name things, what servers answer, and what happens when they do not."""
+"""Hostile names, malformed answers and lost connections."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.browser import Visitor
 from support.client import ADMIN_TOKEN
-from support.things import Space, random_word
+from support.namespaces import Space, random_word
 from support.waiting import eventually
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -45,17 +45,17 @@ def test_what_every_object_has_is_no_page(
 @pytest.mark.parametrize("name", [".", "..", "%2e%2E"])
 def test_a_name_leads_to_no_other_path(visit: Visit, kubernetes: Space, name: str) -> None:
     visitor = visit(kubernetes.server, "#/kinds")
-    asked: list[str] = []
-    visitor.page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    visitor.page.on("request", lambda request: requests.append(request.url))
     visitor.go(route_of(kubernetes, name))
     expect(visitor.page.get_by_role("alert")).to_contain_text("Name parameter invalid")
-    assert [url for url in asked if "/api/" in url and "/configmaps/" not in url] == []
+    assert [url for url in requests if "/api/" in url and "/configmaps/" not in url] == []
 
 
 def test_values_of_secrets_stay_hidden_in_the_past_until_asked_for(
     visit: Visit, space: Space
 ) -> None:
-    secrets = space.things("secrets")
+    secrets = space.collection("secrets")
     secrets.create("a", stringData={"same": "sesame-1", "other": "sesame-2"})
     secrets.patch("a", {"stringData": {"other": "sesame-3"}})
     visitor = visit(space.server, f"#/objects/core/secrets/{space.name}/a/history")
@@ -79,8 +79,8 @@ def test_a_server_that_tells_nonsense_of_its_kinds_spoils_no_others(
     visit: Visit, kubernetes: Space
 ) -> None:
     visitor = visit(kubernetes.server, token=None)
-    told = [None, 7, {"name": "../x", "kind": "Up"}, {"name": "x"}, {"name": "y", "kind": "Y"}]
-    visitor.page.route("**/apis/apps/v1", lambda route: route.fulfill(json={"resources": told}))
+    messages = [None, 7, {"name": "../x", "kind": "Up"}, {"name": "x"}, {"name": "y", "kind": "Y"}]
+    visitor.page.route("**/apis/apps/v1", lambda route: route.fulfill(json={"resources": messages}))
     visitor.page.route("**/apis/batch/v1", lambda route: route.fulfill(json=[]))
     visitor.page.route("**/apis/policy/v1", lambda route: route.abort())
     visitor.open("#/kinds", ADMIN_TOKEN)
@@ -117,7 +117,7 @@ def test_an_object_of_a_kind_that_was_added_since_is_found(visit: Visit, kuberne
             "names": {"plural": plural, "kind": plural.title()},
         },
     )
-    rafts = kubernetes.things(plural, group)
+    rafts = kubernetes.collection(plural, group)
     eventually(lambda: rafts.list().status == 200, "it is served")
     rafts.create("a", apiVersion=f"{group}/v1", kind=plural.title())
     visitor.go(f"#/objects/{group}/{plural}/{kubernetes.name}/a")
@@ -169,10 +169,10 @@ def test_a_difference_of_many_lines_does_not_freeze_the_page(
     difference = visitor.page.get_by_role("region", name="Difference")
     more = difference.get_by_role("button", name="more lines")
     expect(more).to_be_visible()
-    shown = difference.locator("code").count()
-    assert 0 < shown < 3000
+    output = difference.locator("code").count()
+    assert 0 < output < 3000
     more.press("Enter")
-    expect(difference.locator("code")).not_to_have_count(shown)
+    expect(difference.locator("code")).not_to_have_count(output)
     expect(difference).to_be_focused()
 
 
@@ -181,8 +181,8 @@ def test_one_who_may_not_watch_is_told_and_asks_for_no_lists_in_vain(
 ) -> None:
     group = f"rbac.authorization.{kubernetes.dialect.group_domain}"
     rule = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}
-    kubernetes.things("roles", "rbac.authorization.@").create("reader", rules=[rule])
-    kubernetes.things("rolebindings", "rbac.authorization.@").create(
+    kubernetes.collection("roles", "rbac.authorization.@").create("reader", rules=[rule])
+    kubernetes.collection("rolebindings", "rbac.authorization.@").create(
         "reader",
         roleRef={"apiGroup": group, "kind": "Role", "name": "reader"},
         subjects=[{"apiGroup": group, "kind": "User", "name": "alice"}],

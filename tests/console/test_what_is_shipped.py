@@ -1,4 +1,4 @@
-"""What browsers are sent: little, all of it ours, and nothing that could run what it shows."""
+"""The files that browsers get: small, our own, and without unsafe code."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ def test_no_script_makes_markup_of_text(path: Path) -> None:
 
 
 def test_every_script_is_used() -> None:
-    found: set[Path] = set()
+    paths: set[Path] = set()
     waiting = [STATIC / "app.js"]
     while waiting:
         script = waiting.pop()
-        if script in found:
+        if script in paths:
             continue
-        found.add(script)
-        for given in IMPORT.findall(script.read_text()):
-            waiting.append((script.parent / (given[0] or given[1])).resolve())
-    assert found == set(SCRIPTS)
+        paths.add(script)
+        for item in IMPORT.findall(script.read_text()):
+            waiting.append((script.parent / (item[0] or item[1])).resolve())
+    assert paths == set(SCRIPTS)
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=name)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
+from support.namespaces import Collection
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
-from support.things import Things
 from support.waiting import eventually
 
 from fairlead.base import clock
@@ -31,19 +31,21 @@ class Bootstrap:
         client = server.client()
         dialect = server.dialect
         self._type = dialect.label("bootstrap.@/token")
-        self.secrets = Things(client, f"/api/v1/namespaces/{dialect.system_namespace}/secrets")
-        self.public = Things(client, f"/api/v1/namespaces/{dialect.public_namespace}/configmaps")
+        self.secrets = Collection(client, f"/api/v1/namespaces/{dialect.system_namespace}/secrets")
+        self.public = Collection(
+            client, f"/api/v1/namespaces/{dialect.public_namespace}/configmaps"
+        )
 
     def token(self, name: str, **data: Any) -> None:
-        given = {"token-id": name, "token-secret": SECRET, "usage-bootstrap-signing": "true"}
-        given |= {key.replace("_", "-"): text for key, text in data.items()}
-        content = {key: text for key, text in given.items() if text is not None}
+        value = {"token-id": name, "token-secret": SECRET, "usage-bootstrap-signing": "true"}
+        value |= {key.replace("_", "-"): text for key, text in data.items()}
+        content = {key: text for key, text in value.items() if text is not None}
         self.secrets.create(f"bootstrap-token-{name}", type=self._type, stringData=content)
 
     def data(self) -> dict[str, str]:
         answer = self.public.get("cluster-info")
-        found: dict[str, str] = answer.body.get("data", {}) if answer.status == 200 else {}
-        return found
+        result: dict[str, str] = answer.body.get("data", {}) if answer.status == 200 else {}
+        return result
 
     def signatures(self) -> set[str]:
         prefix = "jws-kubeconfig-"
@@ -60,8 +62,8 @@ def _verified(signature: str, content: str, key: str) -> dict[str, str]:
     body = urlsafe_b64encode(content.encode()).decode().rstrip("=")
     wanted = hmac.new(key.encode(), f"{header}.{body}".encode(), sha256).digest()
     assert urlsafe_b64decode(digest + "==") == wanted
-    found: dict[str, str] = json.loads(urlsafe_b64decode(header + "=="))
-    return found
+    result: dict[str, str] = json.loads(urlsafe_b64decode(header + "=="))
+    return result
 
 
 @pytest.mark.parametrize(
@@ -74,9 +76,9 @@ def test_the_configuration_is_public_and_signed(
     bootstrap = Bootstrap(server)
     eventually(lambda: "kubeconfig" in bootstrap.data(), "it is there at start")
     text = bootstrap.data()["kubeconfig"]
-    (one,) = yaml.safe_load(text)["clusters"]
-    assert one["cluster"]["server"] == server.address
-    assert b64decode(one["cluster"]["certificate-authority-data"]) == server.ca.read_bytes()
+    (cluster,) = yaml.safe_load(text)["clusters"]
+    assert cluster["cluster"]["server"] == server.address
+    assert b64decode(cluster["cluster"]["certificate-authority-data"]) == server.ca.read_bytes()
     bootstrap.token("abcdef")
     bootstrap.await_signatures("abcdef")
     header = _verified(bootstrap.data()["jws-kubeconfig-abcdef"], text, key)

@@ -1,4 +1,4 @@
-"""Requests of nodes that are approved without anybody's doing."""
+"""Automatic approval of the signing requests of nodes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.client import Object
 from support.kubectl import Kubectl
+from support.namespaces import Space, random_word
 from support.signing_requests import CLIENT_USAGES, NODE, Requests, object_of, request_pem
-from support.things import Space, random_word
 from support.waiting import eventually
 
 OWN = "Auto approving self kubelet client certificate after SubjectAccessReview."
@@ -43,9 +43,9 @@ def _ask(
 
 def _approval(requests: Requests, name: str) -> Object:
     eventually(lambda: requests.condition(name, "Approved") is not None, f"{name} is approved")
-    found = requests.condition(name, "Approved")
-    assert found is not None
-    return found
+    result = requests.condition(name, "Approved")
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_node_certificate_is_approved_for_users_with_the_right(
     space: Space, sender: str, message: str
 ) -> None:
     requests, name = _ask(space, sender, "system:node:n1")
-    found = _approval(requests, name)
-    assert (found["reason"], found["message"]) == ("AutoApproved", message)
-    assert found["status"] == "True"
+    value = _approval(requests, name)
+    assert (value["reason"], value["message"]) == ("AutoApproved", message)
+    assert value["status"] == "True"
     assert requests.certificate(name)
 
 
@@ -69,7 +69,7 @@ def test_node_certificate_waits_until_the_right_is_granted(space: Space) -> None
     signer = space.dialect.signer_client_node
     waiting = requests.create(signer, CLIENT_USAGES, request_pem(user, NODE), (user, group))
     _ = requests.certificate(_ask(space, "admin", user)[1])  # both had their turn
-    assert requests.things.read(waiting)["status"] == {}
+    assert requests.collection.read(waiting)["status"] == {}
     _allow(space, user, "selfnodeclient")
     assert _approval(requests, waiting)["message"] == OWN
 
@@ -113,7 +113,7 @@ def test_request_unlike_those_of_nodes_is_not_approved_automatically(space: Spac
         for signer in (space.dialect.signer_client, space.dialect.signer_node_serving)
     ]
     requests.certificate(_ask(space, "somebody", "system:node:n1")[1])  # they had their turn
-    assert [requests.things.read(name)["status"] for name in (odd, *others)] == [{}, {}, {}]
+    assert [requests.collection.read(name)["status"] for name in (odd, *others)] == [{}, {}, {}]
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
@@ -122,10 +122,10 @@ def test_kubectl_approves_and_denies(kubernetes: Space, tmp_path: Path) -> None:
     requests = Requests(kubernetes.client, kubernetes.dialect)
     body = object_of(kubernetes.dialect.signer_client, ["client auth"], request_pem("jane"))
     approved = body["metadata"]["name"]
-    assert requests.things.client.post(requests.things.path, body).status == 201
+    assert requests.collection.client.post(requests.collection.path, body).status == 201
     denied = requests.create(kubernetes.dialect.signer_client, ["client auth"], request_pem("jane"))
     kubectl("certificate", "approve", approved)
     kubectl("certificate", "deny", denied)
     requests.certificate(approved)
-    shown = kubectl("get", "csr", approved, denied, "--no-headers")
-    assert [line.split()[-1] for line in shown.splitlines()] == ["Approved,Issued", "Denied"]
+    output = kubectl("get", "csr", approved, denied, "--no-headers")
+    assert [line.split()[-1] for line in output.splitlines()] == ["Approved,Issued", "Denied"]

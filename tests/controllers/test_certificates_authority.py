@@ -1,4 +1,4 @@
-"""The files of a signing CA, and what is signed with them."""
+"""The files of a signing CA, and the certificates that it signs."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ def _asked(pem: bytes) -> RequestContent:
 
 
 def _signed(paths: tuple[Path, Path], *usages: str, pem: bytes = b"") -> x509.Certificate:
-    asked = _asked(pem or request_pem("jane"))
-    return x509.load_pem_x509_certificate(SigningAuthority(*paths).sign(asked, usages, DAY))
+    content = _asked(pem or request_pem("jane"))
+    return x509.load_pem_x509_certificate(SigningAuthority(*paths).sign(content, usages, DAY))
 
 
 def _authority_with(key: Any, directory: Path) -> tuple[Path, Path]:
     paths = directory / "ca.crt", directory / "ca.key"
     digest = None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
     name = name_of("ca")
-    made = (
+    certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), 1)
         .not_valid_before(clock.now() - DAY)
         .not_valid_after(clock.now() + 2 * DAY)
         .sign(key, digest)
     )
-    paths[0].write_bytes(made.public_bytes(Encoding.PEM))
+    paths[0].write_bytes(certificate.public_bytes(Encoding.PEM))
     paths[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     return paths
 
@@ -83,13 +83,13 @@ def test_keys_of_every_usual_kind_sign(key: Any, tmp_path: Path) -> None:
 
 def test_usages_become_those_of_the_certificate(tmp_path: Path) -> None:
     usages = ("signing", "cert sign", "s/mime", "email protection", "any", "encipher only")
-    found = _signed(write_authority(tmp_path, "ca"), *usages).extensions
-    bits = found.get_extension_for_class(x509.KeyUsage).value
+    result = _signed(write_authority(tmp_path, "ca"), *usages).extensions
+    bits = result.get_extension_for_class(x509.KeyUsage).value
     assert bits.digital_signature
     assert bits.key_cert_sign
     assert not bits.key_agreement
-    purposes = found.get_extension_for_class(x509.ExtendedKeyUsage).value
-    assert [one.dotted_string for one in purposes] == ["2.5.29.37.0", "1.3.6.1.5.5.7.3.4"]
+    purposes = result.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert [purpose.dotted_string for purpose in purposes] == ["2.5.29.37.0", "1.3.6.1.5.5.7.3.4"]
 
 
 def test_parts_of_names_that_certificates_do_not_have_are_dropped(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_parts_of_names_that_certificates_do_not_have_are_dropped(tmp_path: Path
     ]
     request = x509.CertificateSigningRequestBuilder(x509.Name(parts)).sign(KEY, hashes.SHA256())
     pem = request.public_bytes(Encoding.PEM)
-    found = _signed(write_authority(tmp_path, "ca"), "client auth", pem=pem)
-    assert found.subject.rfc4514_string() == "CN=jane,L=Riga"
+    certificate = _signed(write_authority(tmp_path, "ca"), "client auth", pem=pem)
+    assert certificate.subject.rfc4514_string() == "CN=jane,L=Riga"
 
 
 def test_malformed_names_make_a_request_unreadable() -> None:
@@ -126,7 +126,7 @@ def test_an_encrypted_key_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("which", "content", "said"),
+    ("which", "content", "message"),
     [
         (0, b"no certificate", "{0} holds no certificate"),
         (0, None, "cannot read {0}: No such file or directory"),
@@ -135,7 +135,7 @@ def test_an_encrypted_key_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_hold_nothing_are_named(
-    tmp_path: Path, which: int, content: bytes | None, said: str
+    tmp_path: Path, which: int, content: bytes | None, message: str
 ) -> None:
     paths = write_authority(tmp_path, "ca")
     paths[which].unlink()
@@ -143,7 +143,7 @@ def test_files_that_hold_nothing_are_named(
         paths[which].write_bytes(content)
     with pytest.raises(SigningFileError) as caught:
         SigningAuthority(*paths).load()
-    assert str(caught.value) == said.format(*paths)
+    assert str(caught.value) == message.format(*paths)
 
 
 def test_files_that_do_not_belong_together_are_named(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def _options(*flags: str) -> argparse.Namespace:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["cert-file=a"], "--cluster-signing-cert-file and --cluster-signing-key-file go together"),
         (
@@ -184,10 +184,10 @@ def _options(*flags: str) -> argparse.Namespace:
         ),
     ],
 )
-def test_flags_that_do_not_go_together_are_named(flags: list[str], said: str) -> None:
+def test_flags_that_do_not_go_together_are_named(flags: list[str], message: str) -> None:
     with pytest.raises(SigningFlagError) as caught:
         check_signing_flags(_options(*flags))
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("text", ["0", "1ms", "9999999h", "soon"])
@@ -198,6 +198,6 @@ def test_a_life_of_certificates_must_be_one(text: str) -> None:
 
 def test_signers_without_files_of_their_own_share_a_ca(tmp_path: Path) -> None:
     own = write_authority(tmp_path, "own")
-    found = signing_authorities(_options(), CLUSTER, own)
-    assert len(found) == 4
-    assert len({id(authority) for authority in found.values()}) == 1
+    mapping = signing_authorities(_options(), CLUSTER, own)
+    assert len(mapping) == 4
+    assert len({id(authority) for authority in mapping.values()}) == 1

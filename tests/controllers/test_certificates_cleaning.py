@@ -1,4 +1,4 @@
-"""When signing requests go again."""
+"""When signing requests are deleted."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def test_requests_go_by_what_became_of_them(fresh_server: FreshServer) -> None:
     eventually(lambda: requests.condition(failed, "Failed") is not None, "it is refused")
 
     def gone(*names: str) -> bool:
-        return not {*names} & {*requests.things.names()}
+        return not {*names} & {*requests.collection.names()}
 
     server.advance(10 * MINUTE + SLACK)
     eventually(lambda: gone(short), "a request whose certificate has ended goes")
-    assert sorted(requests.things.names()) == sorted([pending, denied, issued, failed])
+    assert sorted(requests.collection.names()) == sorted([pending, denied, issued, failed])
     server.advance(50 * MINUTE)
     eventually(lambda: gone(denied, issued, failed), "what was dealt with goes after an hour")
-    assert requests.things.names() == [pending]
+    assert requests.collection.names() == [pending]
     server.advance(23 * HOUR)
     eventually(lambda: gone(pending), "what nobody dealt with goes after a day")
 
@@ -51,4 +51,4 @@ def test_the_specification_has_approved_requests_go_though_nobody_signed_them(
     name = requests.create("example.com/other", ["client auth"], request_pem("jane"))
     requests.decide(name)
     server.advance(HOUR + SLACK)
-    eventually(lambda: requests.things.names() == [], "it is gone")
+    eventually(lambda: requests.collection.names() == [], "it is gone")

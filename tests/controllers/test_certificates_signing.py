@@ -1,4 +1,4 @@
-"""Approved requests for the built-in signers: what is signed, what is refused and why."""
+"""Approved requests for the built-in signers: certificates and refusals."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
+from support.namespaces import Space
 from support.process import FreshServer, failed_start
 from support.signing_requests import (
     CLIENT_USAGES,
@@ -20,7 +21,6 @@ from support.signing_requests import (
     write_authority,
     write_pair,
 )
-from support.things import Space
 
 VALIDATION = "SignerValidationFailure"
 MINUTES_5 = timedelta(minutes=5)
@@ -37,8 +37,8 @@ def test_a_signed_client_certificate_names_its_holder(
     pem = request_pem("jane", ("dev", "ops"))
     certificate = requests.signed(space.dialect.signer_client, ["client auth"], pem)
     holder = space.server.client(token=None, certificate=write_pair(certificate, tmp_path))
-    said = holder.get("/api/v1/nodes").message
-    assert said.startswith('nodes is forbidden: User "jane" cannot list')
+    text = holder.get("/api/v1/nodes").message
+    assert text.startswith('nodes is forbidden: User "jane" cannot list')
 
 
 def test_a_signed_node_certificate_is_that_of_the_node(
@@ -89,8 +89,8 @@ def test_what_a_certificate_says(requests: Requests, space: Space) -> None:
         extensions=(x509.BasicConstraints(ca=True, path_length=None), x509.OCSPNoCheck()),
     )
     usages = ["client auth", "digital signature"]
-    found = requests.signed(space.dialect.signer_client, usages, pem)
-    extensions = found.extensions
+    certificate = requests.signed(space.dialect.signer_client, usages, pem)
+    extensions = certificate.extensions
     assert {extension.oid for extension in extensions} == {
         ExtensionOID.BASIC_CONSTRAINTS,
         ExtensionOID.KEY_USAGE,
@@ -107,8 +107,10 @@ def test_what_a_certificate_says(requests: Requests, space: Space) -> None:
     names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["a.example"]
     assert names.get_values_for_type(x509.RFC822Name) == ["jane@a.example"]
-    assert timedelta(0) <= found.not_valid_before_utc + MINUTES_5 - before < timedelta(minutes=1)
-    assert found.not_valid_after_utc - found.not_valid_before_utc == timedelta(days=365)
+    assert (
+        timedelta(0) <= certificate.not_valid_before_utc + MINUTES_5 - before < timedelta(minutes=1)
+    )
+    assert certificate.not_valid_after_utc - certificate.not_valid_before_utc == timedelta(days=365)
 
 
 def test_of_several_common_names_the_last_is_checked_and_given(
@@ -163,8 +165,8 @@ def test_client_certificates_have_usages_of_clients_only(
     requests: Requests, space: Space, usages: list[str], message: str
 ) -> None:
     pem = request_pem("jane")
-    found = requests.refusal(space.dialect.signer_client, usages, pem)
-    assert found == (VALIDATION, message)
+    error = requests.refusal(space.dialect.signer_client, usages, pem)
+    assert error == (VALIDATION, message)
 
 
 @pytest.mark.parametrize(
@@ -200,8 +202,8 @@ def test_client_certificates_have_usages_of_clients_only(
 def test_client_certificates_of_nodes_are_for_nodes(
     requests: Requests, space: Space, pem: bytes, usages: list[str], message: str
 ) -> None:
-    found = requests.refusal(space.dialect.signer_client_node, usages, pem)
-    assert found == (VALIDATION, message)
+    error = requests.refusal(space.dialect.signer_client_node, usages, pem)
+    assert error == (VALIDATION, message)
 
 
 @pytest.mark.parametrize(
@@ -226,8 +228,8 @@ def test_client_certificates_of_nodes_are_for_nodes(
 def test_serving_certificates_of_nodes_are_for_nodes(
     requests: Requests, space: Space, pem: bytes, usages: list[str], message: str
 ) -> None:
-    found = requests.refusal(space.dialect.signer_node_serving, usages, pem)
-    assert found == (VALIDATION, message)
+    error = requests.refusal(space.dialect.signer_node_serving, usages, pem)
+    assert error == (VALIDATION, message)
 
 
 def test_the_reference_lets_node_keys_do_without_encipherment(kubernetes: Space) -> None:
@@ -241,8 +243,8 @@ def test_the_specification_wants_the_three_usages_of_nodes(cluster: Space) -> No
     requests = Requests(cluster.client, cluster.dialect)
     pem = request_pem(NODE_NAME, NODE)
     usages = ["digital signature", "client auth"]
-    found = requests.refusal(cluster.dialect.signer_client_node, usages, pem)
-    assert found == (VALIDATION, NODE_USAGES)
+    error = requests.refusal(cluster.dialect.signer_client_node, usages, pem)
+    assert error == (VALIDATION, NODE_USAGES)
 
 
 def test_what_is_denied_or_for_other_signers_is_not_signed(
@@ -255,7 +257,7 @@ def test_what_is_denied_or_for_other_signers_is_not_signed(
     requests.decide(other)
     requests.signed(space.dialect.signer_client, ["client auth"], pem)  # they had their turn
     for name in (denied, other):
-        status = requests.things.read(name)["status"]
+        status = requests.collection.read(name)["status"]
         assert "certificate" not in status
         assert len(status["conditions"]) == 1
 
@@ -275,14 +277,16 @@ def test_the_ca_of_the_flags_signs_and_is_read_again(
         signer = server.dialect.signer_client
         return requests.signed(signer, ["client auth"], request_pem("jane"))
 
-    found = signed()
-    assert found.issuer.rfc4514_string() == "CN=first"
-    assert found.not_valid_after_utc - found.not_valid_before_utc == timedelta(hours=2) + MINUTES_5
+    result = signed()
+    assert result.issuer.rfc4514_string() == "CN=first"
+    assert (
+        result.not_valid_after_utc - result.not_valid_before_utc == timedelta(hours=2) + MINUTES_5
+    )
     write_authority(tmp_path, "second", timedelta(hours=1))
-    found = signed()
-    assert found.issuer.rfc4514_string() == "CN=second"
+    result = signed()
+    assert result.issuer.rfc4514_string() == "CN=second"
     ca = x509.load_pem_x509_certificate(certificate.read_bytes())
-    assert found.not_valid_after_utc == ca.not_valid_after_utc, "not beyond the end of the CA"
+    assert result.not_valid_after_utc == ca.not_valid_after_utc, "not beyond the end of the CA"
     key.write_text("half of a key")
     assert signed().issuer.rfc4514_string() == "CN=second"
     assert "the server keeps using the signing CA that it has" in server.log.read_text()
@@ -320,7 +324,7 @@ def test_an_end_in_the_middle_of_signing_leaves_nothing_unsigned(
     requests = Requests(server.client(), server.dialect)
     for name in names:
         requests.certificate(name)
-        assert len(requests.things.read(name)["status"]["conditions"]) == 1
+        assert len(requests.collection.read(name)["status"]["conditions"]) == 1
     assert "Traceback" not in server.log.read_text()
 
 
@@ -334,5 +338,5 @@ def test_bad_files_stop_the_start_and_are_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     flags = "--cluster-signing-cert-file, --cluster-signing-key-file"
-    said = f"fairlead: {flags}: cannot read {key}: No such file or directory"
-    assert done.stderr.splitlines() == [said]
+    message = f"fairlead: {flags}: cannot read {key}: No such file or directory"
+    assert done.stderr.splitlines() == [message]

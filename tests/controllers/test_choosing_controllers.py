@@ -1,10 +1,10 @@
-"""Which controllers `--controllers` lets run."""
+"""Which controllers `--controllers` enables."""
 
 from __future__ import annotations
 
 import pytest
+from support.namespaces import Space
 from support.process import FreshServer
-from support.things import Space
 from support.waiting import eventually
 
 from fairlead.controllers.catalogue import ControllerNameError, parse_controllers
@@ -50,9 +50,9 @@ def test_a_controller_that_is_left_out_does_nothing(fresh_server: FreshServer) -
 
 def test_flags_without_effect_are_named_at_start(fresh_server: FreshServer) -> None:
     server = fresh_server("--etcd-db-metric-poll-interval=9s", "--controllers=*,route")
-    said = server.log.read_text()
-    assert "--etcd-db-metric-poll-interval is accepted but has no effect" in said
-    assert "--controllers=route is accepted but has no effect" in said
+    text = server.log.read_text()
+    assert "--etcd-db-metric-poll-interval is accepted but has no effect" in text
+    assert "--controllers=route is accepted but has no effect" in text
 
 
 def test_what_controllers_and_the_server_write_is_theirs(space: Space) -> None:
@@ -61,8 +61,8 @@ def test_what_controllers_and_the_server_write_is_theirs(space: Space) -> None:
     authority = space.config_maps.read(space.dialect.ca_config_map)
     namespace = space.everywhere("namespaces").read("default")
     managers = [
-        {entry["manager"] for entry in found["metadata"]["managedFields"]}
-        for found in (authority, namespace)
+        {entry["manager"] for entry in item["metadata"]["managedFields"]}
+        for item in (authority, namespace)
     ]
     assert managers == [{f"{prefix}-controller-manager"}, {f"{prefix}-apiserver"}]
 
@@ -75,8 +75,8 @@ def test_roles_are_aggregated_in_the_name_of_their_controller(fresh_server: Fres
     assert ("clusterrole-aggregation-controller", "Apply") in managers
     label = "rbac.authorization.k8s.io/aggregate-to-view"
     rule = {"apiGroups": ["example.com"], "resources": ["things"], "verbs": ["get"]}
-    made = {"metadata": {"name": "more", "labels": {label: "true"}}, "rules": [rule]}
-    assert client.post(roles, made).status == 201
+    manifest = {"metadata": {"name": "more", "labels": {label: "true"}}, "rules": [rule]}
+    assert client.post(roles, manifest).status == 201
     eventually(lambda: rule in client.get(f"{roles}/view").body["rules"], "it is aggregated")
 
 

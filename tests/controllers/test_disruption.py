@@ -1,4 +1,4 @@
-"""Budgets say how many of their pods may be evicted, and evictions keep to it."""
+"""Disruption budgets: their status, and evictions within it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from support.client import Answer, Object
+from support.namespaces import Space
 from support.process import MOVABLE_CLOCK, ServerProcess
 from support.services import Backend
-from support.things import Space
 from support.waiting import eventually
 
 
@@ -18,7 +18,7 @@ class Budgets(Backend):
 
     def __init__(self, space: Space) -> None:
         super().__init__(space)
-        self.budgets = space.things("poddisruptionbudgets", "policy")
+        self.budgets = space.collection("poddisruptionbudgets", "policy")
 
     def budget(self, name: str = "b", **spec: Any) -> None:
         self.budgets.create(name, spec={"selector": {"matchLabels": {"app": "a"}}, **spec})
@@ -40,21 +40,21 @@ class Budgets(Backend):
         group = "apps"
         if resource == "replicationcontrollers":
             spec["selector"], group = {"w": name}, ""
-        made = self.space.things(resource, group).create(name, metadata=metadata, spec=spec)
-        return made
+        created = self.space.collection(resource, group).create(name, metadata=metadata, spec=spec)
+        return created
 
-    def says(self, name: str = "b", **wanted: Any) -> None:
+    def await_status(self, name: str = "b", **wanted: Any) -> None:
         """Wait until the status of a budget says something."""
 
         def status() -> Object:
-            found: Object = self.budgets.read(name).get("status") or {}
-            return {field: found.get(field) for field in wanted}
+            value: Object = self.budgets.read(name).get("status") or {}
+            return {field: value.get(field) for field in wanted}
 
         eventually(lambda: status() == wanted, f"{name} says {wanted}")
 
     def condition(self, name: str = "b") -> Object:
-        (found,) = self.budgets.read(name)["status"]["conditions"]
-        return {key: found.get(key) for key in ("type", "status", "reason", "message")}
+        (result,) = self.budgets.read(name)["status"]["conditions"]
+        return {key: result.get(key) for key in ("type", "status", "reason", "message")}
 
     def evict(self, name: str) -> Answer:
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
@@ -94,7 +94,7 @@ def test_healthy_pods_beyond_the_minimum_may_go(space: Space) -> None:
     for name in ("p", "q"):
         world.owned(name, None)
     world.owned("unready", None, ready=False)
-    world.says(
+    world.await_status(
         expectedPods=3,
         currentHealthy=2,
         desiredHealthy=1,
@@ -111,23 +111,23 @@ def test_healthy_pods_beyond_the_minimum_may_go(space: Space) -> None:
 
 def test_a_budget_without_pods_allows_nothing_and_says_so(world: Budgets) -> None:
     world.budget(minAvailable=0)
-    world.says(expectedPods=0, disruptionsAllowed=0, observedGeneration=1)
+    world.await_status(expectedPods=0, disruptionsAllowed=0, observedGeneration=1)
     assert world.condition()["reason"] == "InsufficientPods"
-    assert world.said("b", "NoPods") == "No matching pods found"
+    assert world.event_text("b", "NoPods") == "No matching pods found"
 
 
 def test_the_status_follows_pods_and_spec(world: Budgets) -> None:
     world.budget(minAvailable=1)
     world.owned("p", None)
-    world.says(currentHealthy=1, disruptionsAllowed=0)
+    world.await_status(currentHealthy=1, disruptionsAllowed=0)
     world.owned("q", None)
-    world.says(currentHealthy=2, disruptionsAllowed=1)
+    world.await_status(currentHealthy=2, disruptionsAllowed=1)
     world.status("q", ready=False)
-    world.says(currentHealthy=1, disruptionsAllowed=0)
+    world.await_status(currentHealthy=1, disruptionsAllowed=0)
     world.budgets.patch("b", {"spec": {"minAvailable": 0}})
-    world.says(disruptionsAllowed=1, observedGeneration=2)
+    world.await_status(disruptionsAllowed=1, observedGeneration=2)
     world.pods.label("p", app="other")
-    world.says(expectedPods=1, currentHealthy=0)
+    world.await_status(expectedPods=1, currentHealthy=0)
 
 
 @pytest.mark.parametrize(
@@ -146,14 +146,14 @@ def test_percentages_are_of_what_the_controller_wants_rounded_up(
     owner = world.workload("replicasets", "w", 5)
     world.owned("p", owner)
     world.budget(**spec)
-    world.says(expectedPods=5, desiredHealthy=desired, currentHealthy=1)
+    world.await_status(expectedPods=5, desiredHealthy=desired, currentHealthy=1)
 
 
 @pytest.mark.parametrize("resource", ["statefulsets", "replicationcontrollers"])
 def test_every_kind_of_controller_has_a_scale(world: Budgets, resource: str) -> None:
     world.owned("p", world.workload(resource, "w", 4))
     world.budget(maxUnavailable=1)
-    world.says(expectedPods=4, desiredHealthy=3)
+    world.await_status(expectedPods=4, desiredHealthy=3)
 
 
 def test_the_deployment_counts_for_its_replica_sets_once(world: Budgets) -> None:
@@ -163,10 +163,10 @@ def test_the_deployment_counts_for_its_replica_sets_once(world: Budgets) -> None
         replica_set = world.workload("replicasets", name, 3, ownerReferences=owners)
         world.owned(f"of-{name}", replica_set)
     world.budget(maxUnavailable=0)
-    world.says(expectedPods=6, desiredHealthy=6)
-    deployments = world.space.things("deployments", "apps")
+    world.await_status(expectedPods=6, desiredHealthy=6)
+    deployments = world.space.collection("deployments", "apps")
     deployments.patch("d", {"spec": {"replicas": 8}})
-    world.says(expectedPods=8)
+    world.await_status(expectedPods=8)
 
 
 def test_a_custom_resource_with_a_scale_counts(world: Budgets) -> None:
@@ -198,19 +198,19 @@ def test_a_custom_resource_with_a_scale_counts(world: Budgets) -> None:
     herd = space.client.post(path, body).body
     world.owned("p", herd)
     world.budget(maxUnavailable="20%")
-    world.says(expectedPods=7, desiredHealthy=5)
+    world.await_status(expectedPods=7, desiredHealthy=5)
 
 
 def test_budget_fails_for_pods_of_a_controller_without_a_scale(world: Budgets) -> None:
     world.budget(maxUnavailable=1)
-    world.says(observedGeneration=1)
+    world.await_status(observedGeneration=1)
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "uid": "u"}}
     world.owned("p", job)
     text = "jobs.batch does not implement the scale subresource"
     eventually(lambda: world.condition()["reason"] == "SyncFailed", "the budget fails")
     assert world.condition()["message"] == text
-    said = world.said("b", "CalculateExpectedPodCountFailed")
-    assert said == f"Failed to calculate the number of expected pods: {text}"
+    message = world.event_text("b", "CalculateExpectedPodCountFailed")
+    assert message == f"Failed to calculate the number of expected pods: {text}"
     world.pods.delete("p", gracePeriodSeconds=0)
     eventually(lambda: world.condition()["reason"] == "InsufficientPods", "it recovers")
 
@@ -221,41 +221,41 @@ def test_a_controller_that_is_gone_makes_the_budget_fail(world: Budgets) -> None
     world.budget(maxUnavailable=1)
     eventually(lambda: bool(world.budgets.read("b")["status"].get("conditions")), "a condition")
     assert world.condition()["message"] == 'found no controllers for pod "p"'
-    assert world.said("b", "NoControllers") == 'found no controllers for pod "p"'
+    assert world.event_text("b", "NoControllers") == 'found no controllers for pod "p"'
 
 
 def test_pods_without_controller_count_for_nothing(world: Budgets) -> None:
     world.owned("p", None)
     world.budget(maxUnavailable=1)
-    world.says(expectedPods=0, currentHealthy=1, disruptionsAllowed=0)
+    world.await_status(expectedPods=0, currentHealthy=1, disruptionsAllowed=0)
 
 
 def test_a_pod_of_several_budgets_is_warned_of(world: Budgets) -> None:
     for name in ("b", "c"):
         world.budget(name, minAvailable=1)
-        world.says(name, observedGeneration=1)
+        world.await_status(name, observedGeneration=1)
     world.owned("p", None)
-    said = world.said("p", "MultiplePodDisruptionBudgets")
-    shown = f'Pod "{world.space.name}"/"p" matches multiple PodDisruptionBudgets.'
-    assert said == f'{shown}  Chose "b" arbitrarily.'
+    message = world.event_text("p", "MultiplePodDisruptionBudgets")
+    text = f'Pod "{world.space.name}"/"p" matches multiple PodDisruptionBudgets.'
+    assert message == f'{text}  Chose "b" arbitrarily.'
 
 
 def test_evictions_use_up_what_is_allowed(world: Budgets) -> None:
     world.budget(minAvailable=1)
     for name in ("p", "q"):
         world.owned(name, None)
-    world.says(disruptionsAllowed=1)
+    world.await_status(disruptionsAllowed=1)
     assert world.evict("p").status == 201
     refused = world.evict("q")
     assert refused.status == 429
     assert refused.body["reason"] == "TooManyRequests"
-    world.says(currentHealthy=1, disruptionsAllowed=0, disruptedPods=None)
+    world.await_status(currentHealthy=1, disruptionsAllowed=0, disruptedPods=None)
     refused = world.evict("q")
     assert [cause[1:] for cause in refused.causes] == [
         ("DisruptionBudget", "The disruption budget b needs 1 healthy pods and has 1 currently")
     ]
     world.owned("r", None)
-    world.says(currentHealthy=2, disruptionsAllowed=1)
+    world.await_status(currentHealthy=2, disruptionsAllowed=1)
     assert world.evict("q").status == 201
 
 
@@ -263,15 +263,15 @@ def test_an_eviction_that_came_to_nothing_is_forgotten(world: Budgets) -> None:
     world.budget(minAvailable=1)
     for name in ("p", "q"):
         world.owned(name, None)
-    world.says(disruptionsAllowed=1)
+    world.await_status(disruptionsAllowed=1)
     # What an eviction writes before the delete that then failed.
     status = world.budgets.read("b")["status"]
     since = world.pods.read("p")["metadata"]["creationTimestamp"]
     path = world.budgets.item("b", "status")
     evicted = {**status, "disruptionsAllowed": 0, "disruptedPods": {"p": since}}
     assert world.space.client.patch(path, {"status": evicted}).status == 200
-    world.says(currentHealthy=1, disruptionsAllowed=0, disruptedPods={"p": since})
+    world.await_status(currentHealthy=1, disruptionsAllowed=0, disruptedPods={"p": since})
     world.space.server.advance(130)
-    world.says(currentHealthy=2, disruptionsAllowed=1, disruptedPods=None)
-    text = world.said("p", "NotDeleted")
+    world.await_status(currentHealthy=2, disruptionsAllowed=1, disruptedPods=None)
+    text = world.event_text("p", "NotDeleted")
     assert text == f"Pod was expected by PDB {world.space.name}/b to be deleted but it wasn't"

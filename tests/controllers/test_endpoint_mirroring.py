@@ -1,19 +1,19 @@
-"""Endpoints that people write for services without a selector are mirrored to slices."""
+"""Endpoints of services without a selector are mirrored to slices."""
 
 from __future__ import annotations
 
 import pytest
 from support.client import Object
+from support.namespaces import Space
 from support.services import Backend
-from support.things import Space
 from support.waiting import eventually
 
 
 @pytest.fixture
 def backend(kubernetes: Space) -> Backend:
-    made = Backend(kubernetes)
-    made.services.create("s", spec={"ports": [{"port": 80}]})
-    return made
+    backend = Backend(kubernetes)
+    backend.services.create("s", spec={"ports": [{"port": 80}]})
+    return backend
 
 
 def subset(*ips: str, **more: object) -> Object:
@@ -27,20 +27,20 @@ def test_a_mirrored_slice_says_what_the_endpoints_do(space: Space) -> None:
     waiting = {"ip": "10.1.0.2"}
     metadata = {"annotations": {"a": "b"}, "labels": {"l": "v"}}
     written = {"addresses": [address], "notReadyAddresses": [waiting], "ports": [{"port": 80}]}
-    made = backend.endpoints.create("s", metadata=metadata, subsets=[written])
-    (found,) = backend.has_slices("10.1.0.1", "10.1.0.2")
-    assert found["metadata"]["labels"] == {
+    endpoint = backend.endpoints.create("s", metadata=metadata, subsets=[written])
+    (endpoint_slice,) = backend.has_slices("10.1.0.1", "10.1.0.2")
+    assert endpoint_slice["metadata"]["labels"] == {
         "l": "v",
         backend.label("@/service-name"): "s",
         backend.label("endpointslice.@/managed-by"): space.dialect.group_name(
             "endpointslicemirroring-controller.@"
         ),
     }
-    assert found["metadata"]["annotations"] == {"a": "b"}
-    (owner,) = found["metadata"]["ownerReferences"]
-    assert (owner["kind"], owner["uid"]) == ("Endpoints", made["metadata"]["uid"])
-    assert found["ports"] == [{"name": "", "port": 80, "protocol": "TCP"}]
-    assert sorted(found["endpoints"], key=lambda one: str(one["addresses"])) == [
+    assert endpoint_slice["metadata"]["annotations"] == {"a": "b"}
+    (owner,) = endpoint_slice["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"]) == ("Endpoints", endpoint["metadata"]["uid"])
+    assert endpoint_slice["ports"] == [{"name": "", "port": 80, "protocol": "TCP"}]
+    assert sorted(endpoint_slice["endpoints"], key=lambda item: str(item["addresses"])) == [
         {
             "addresses": ["10.1.0.1"],
             "conditions": {"ready": True},
@@ -55,8 +55,8 @@ def test_a_mirrored_slice_says_what_the_endpoints_do(space: Space) -> None:
 def test_each_family_and_each_set_of_ports_has_its_slice(backend: Backend) -> None:
     other = subset("10.1.0.2", ports=[{"port": 81}])
     backend.endpoints.create("s", subsets=[subset("10.1.0.1", "fd00::1"), other])
-    found = backend.has_slices("10.1.0.1", "10.1.0.2", "fd00::1")
-    kinds = {(one["addressType"], one["ports"][0]["port"]) for one in found}
+    endpoint_slice = backend.has_slices("10.1.0.1", "10.1.0.2", "fd00::1")
+    kinds = {(item["addressType"], item["ports"][0]["port"]) for item in endpoint_slice}
     assert kinds == {("IPv4", 80), ("IPv6", 80), ("IPv4", 81)}
 
 
@@ -102,8 +102,8 @@ def test_a_service_that_gets_a_selector_is_not_mirrored(backend: Backend) -> Non
     backend.endpoints.create("s", subsets=[subset("10.1.0.1")])
     backend.has_slices("10.1.0.1")
     backend.services.patch("s", {"spec": {"selector": {"app": "a"}}})
-    (found,) = backend.has_slices()
-    managed = found["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"]
+    (endpoint_slice,) = backend.has_slices()
+    managed = endpoint_slice["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"]
     assert managed == "endpointslice-controller.k8s.io"
 
 
@@ -112,7 +112,7 @@ def test_a_thousand_addresses_of_a_subset_are_mirrored(backend: Backend) -> None
     backend.endpoints.create("s", subsets=[subset(*ips)])
     eventually(lambda: len(backend.in_slices()) == 1000, "a thousand are mirrored")
     assert len(backend.slices_of()) == 1
-    text = backend.said("s", "TooManyAddressesToMirror")
+    text = backend.event_text("s", "TooManyAddressesToMirror")
     assert text == (
         "A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset."
         " 3 addresses were skipped"

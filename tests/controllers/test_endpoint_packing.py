@@ -33,11 +33,11 @@ def planned(existing: list[Object], *numbers: int, most: int = 3) -> Plan:
 
 
 def sizes(slices: list[Object]) -> list[int]:
-    return [len(one["endpoints"]) for one in slices]
+    return [len(slice_["endpoints"]) for slice_ in slices]
 
 
 def names(slices: list[Object]) -> list[str]:
-    return [one["metadata"]["name"] for one in slices]
+    return [slice_["metadata"]["name"] for slice_ in slices]
 
 
 def test_new_endpoints_fill_new_slices() -> None:
@@ -93,7 +93,7 @@ def test_an_endpoint_that_changed_stays_in_its_slice() -> None:
 
 def test_other_labels_are_written_to_every_slice() -> None:
     plan = pack([a_slice("a", 1), a_slice("b", 2)], wanted(1, 2), {"l": "w"}, dict)
-    assert [one["metadata"]["labels"] for one in plan.update] == [{"l": "w"}] * 2
+    assert [item["metadata"]["labels"] for item in plan.update] == [{"l": "w"}] * 2
 
 
 HTTP, DNS = Port("http", 80, "TCP", None), Port("dns", 53, "UDP", None)
@@ -108,8 +108,8 @@ def test_ports_of_the_same_addresses_share_a_subset() -> None:
     (subset,) = packed(offers)
     assert subset["addresses"] == [address(1), address(2)]
     assert len(subset["ports"]) == 2
-    one, other = packed([*offers, ((HTTP,), [(address(3), False)])])
-    assert [len(part["ports"]) for part in (one, other)] == [1, 1]
+    first, other = packed([*offers, ((HTTP,), [(address(3), False)])])
+    assert [len(part["ports"]) for part in (first, other)] == [1, 1]
 
 
 def test_an_address_that_is_called_both_is_not_ready() -> None:
@@ -137,5 +137,5 @@ def test_each_subset_keeps_its_share_of_a_thousand() -> None:
         {"notReadyAddresses": many(7)},
     ]
     left = truncated(subsets) or []
-    assert [len(one["addresses"]) for one in left] == [750, 250]
-    assert not any("notReadyAddresses" in one for one in left)
+    assert [len(item["addresses"]) for item in left] == [750, 250]
+    assert not any("notReadyAddresses" in item for item in left)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from support.client import Object
+from support.namespaces import Space
 from support.process import FreshServer
 from support.services import SINCE, Backend
-from support.things import Space
 from support.waiting import eventually
 
 
@@ -19,8 +19,8 @@ def test_a_slice_says_what_is_known_of_its_pods(space: Space) -> None:
     backend = Backend(space)
     service = backend.service()
     pod = backend.pod("a", "10.1.0.1")
-    (found,) = backend.has_slices("10.1.0.1")
-    metadata = found["metadata"]
+    (endpoint_slice,) = backend.has_slices("10.1.0.1")
+    metadata = endpoint_slice["metadata"]
     assert metadata["generateName"] == "s-"
     assert metadata["labels"] == {
         "of": "service",
@@ -39,9 +39,9 @@ def test_a_slice_says_what_is_known_of_its_pods(space: Space) -> None:
             "blockOwnerDeletion": True,
         }
     ]
-    assert found["addressType"] == "IPv4"
-    assert found["ports"] == [{"name": "", "port": 80, "protocol": "TCP"}]
-    assert found["endpoints"] == [
+    assert endpoint_slice["addressType"] == "IPv4"
+    assert endpoint_slice["ports"] == [{"name": "", "port": 80, "protocol": "TCP"}]
+    assert endpoint_slice["endpoints"] == [
         {
             "addresses": ["10.1.0.1"],
             "conditions": {"ready": True, "serving": True, "terminating": False},
@@ -58,8 +58,8 @@ def test_a_slice_says_what_is_known_of_its_pods(space: Space) -> None:
 
 
 def conditions(backend: Backend, ip: str, name: str = "s") -> Object:
-    found = backend.in_slices(name).get(ip)
-    return found["conditions"] if found is not None else {}
+    result = backend.in_slices(name).get(ip)
+    return result["conditions"] if result is not None else {}
 
 
 def test_conditions_tell_ready_serving_and_terminating_apart(backend: Backend) -> None:
@@ -100,8 +100,8 @@ def test_pods_with_other_ports_are_in_other_slices(backend: Backend) -> None:
     for name, ip, port in (("a", "10.1.0.1", 8080), ("b", "10.1.0.2", 9090)):
         ports = [{"name": "http", "containerPort": port}]
         backend.pod(name, ip, container={"ports": ports})
-    found = backend.has_slices("10.1.0.1", "10.1.0.2")
-    offered = {one["endpoints"][0]["addresses"][0]: one["ports"] for one in found}
+    endpoint_slice = backend.has_slices("10.1.0.1", "10.1.0.2")
+    offered = {item["endpoints"][0]["addresses"][0]: item["ports"] for item in endpoint_slice}
     assert offered == {
         "10.1.0.1": [{"name": "web", "port": 8080, "protocol": "TCP"}],
         "10.1.0.2": [{"name": "web", "port": 9090, "protocol": "TCP"}],
@@ -111,17 +111,17 @@ def test_pods_with_other_ports_are_in_other_slices(backend: Backend) -> None:
 def test_a_headless_service_has_marked_slices_with_hostnames(backend: Backend) -> None:
     backend.service(clusterIP="None", ports=[])
     backend.pod("a", "10.1.0.1", hostname="first", subdomain="s")
-    (found,) = backend.has_slices("10.1.0.1")
-    assert found["metadata"]["labels"]["service.kubernetes.io/headless"] == ""
-    assert found["endpoints"][0]["hostname"] == "first"
-    assert found["ports"] is None
+    (endpoint_slice,) = backend.has_slices("10.1.0.1")
+    assert endpoint_slice["metadata"]["labels"]["service.kubernetes.io/headless"] == ""
+    assert endpoint_slice["endpoints"][0]["hostname"] == "first"
+    assert endpoint_slice["ports"] is None
 
 
 def test_a_pod_waits_for_its_node(backend: Backend) -> None:
     backend.service()
     node = f"{backend.node}-later"
     backend.pod("a", "10.1.0.1", node=node)
-    text = backend.said("s", "FailedToUpdateEndpointSlices")
+    text = backend.event_text("s", "FailedToUpdateEndpointSlices")
     space = backend.space.name
     assert text == (
         f"Error updating Endpoint Slices for Service {space}/s: skipping Pod a for Service"
@@ -129,8 +129,8 @@ def test_a_pod_waits_for_its_node(backend: Backend) -> None:
     )
     assert backend.in_slices() == {}
     backend.nodes.create(node)
-    (found,) = backend.has_slices("10.1.0.1")
-    assert "zone" not in found["endpoints"][0]
+    (endpoint_slice,) = backend.has_slices("10.1.0.1")
+    assert "zone" not in endpoint_slice["endpoints"][0]
     backend.nodes.label(node, **{"topology.kubernetes.io/zone": "z2"})
     eventually(
         lambda: backend.in_slices()["10.1.0.1"].get("zone") == "z2", "the zone is that of the node"
@@ -140,9 +140,9 @@ def test_a_pod_waits_for_its_node(backend: Backend) -> None:
 def test_what_others_do_to_slices_is_undone(backend: Backend) -> None:
     backend.service()
     backend.pod("a", "10.1.0.1")
-    (found,) = backend.has_slices("10.1.0.1")
+    (endpoint_slice,) = backend.has_slices("10.1.0.1")
     stranger = {"addresses": ["10.7.7.7"], "conditions": {"ready": True}}
-    backend.slices.update({**found, "endpoints": [stranger]})
+    backend.slices.update({**endpoint_slice, "endpoints": [stranger]})
     (mended,) = backend.has_slices("10.1.0.1")
     backend.slices.remove(mended["metadata"]["name"])
     backend.has_slices("10.1.0.1")
@@ -151,30 +151,34 @@ def test_what_others_do_to_slices_is_undone(backend: Backend) -> None:
 def test_slices_of_an_earlier_service_of_that_name_are_replaced(backend: Backend) -> None:
     backend.service()
     backend.pod("a", "10.1.0.1")
-    (found,) = backend.has_slices("10.1.0.1")
-    stray = {"name": "stray", "labels": found["metadata"]["labels"]}
+    (endpoint_slice,) = backend.has_slices("10.1.0.1")
+    stray = {"name": "stray", "labels": endpoint_slice["metadata"]["labels"]}
     backend.slices.create("stray", metadata=stray, addressType="IPv4", endpoints=[])
     eventually(lambda: backend.slices.get("stray").status == 404, "who has no owner goes")
-    assert [one["metadata"]["name"] for one in backend.slices_of()] == [found["metadata"]["name"]]
+    assert [item["metadata"]["name"] for item in backend.slices_of()] == [
+        endpoint_slice["metadata"]["name"]
+    ]
 
 
 def test_hints_that_nobody_asked_for_are_taken_away(backend: Backend) -> None:
     backend.service()
     backend.pod("a", "10.1.0.1")
-    (found,) = backend.has_slices("10.1.0.1")
-    found["endpoints"][0]["hints"] = {"forZones": [{"name": "z1"}]}
-    backend.slices.update(found)
+    (endpoint_slice,) = backend.has_slices("10.1.0.1")
+    endpoint_slice["endpoints"][0]["hints"] = {"forZones": [{"name": "z1"}]}
+    backend.slices.update(endpoint_slice)
     eventually(lambda: "hints" not in backend.in_slices()["10.1.0.1"], "there are none")
 
 
 def test_the_annotation_says_since_when_there_was_news(backend: Backend) -> None:
-    made = backend.service()
-    (found,) = backend.has_slices()
+    created = backend.service()
+    (endpoint_slice,) = backend.has_slices()
     name = "endpoints.kubernetes.io/last-change-trigger-time"
-    assert found["metadata"]["annotations"] == {name: made["metadata"]["creationTimestamp"]}
+    assert endpoint_slice["metadata"]["annotations"] == {
+        name: created["metadata"]["creationTimestamp"]
+    }
     backend.pod("a", "10.1.0.1")
-    (found,) = backend.has_slices("10.1.0.1")
-    assert found["metadata"]["annotations"] == {name: SINCE}
+    (endpoint_slice,) = backend.has_slices("10.1.0.1")
+    assert endpoint_slice["metadata"]["annotations"] == {name: SINCE}
 
 
 def test_services_that_select_nothing_have_no_slices(backend: Backend) -> None:
@@ -191,8 +195,8 @@ def test_a_service_of_both_families_has_slices_of_both(fresh_server: FreshServer
     backend.service("six", ipFamilies=["IPv6"])
     backend.pod("both", "10.1.0.1", "fd00::1")
     backend.pod("four", "10.1.0.2")
-    found = backend.has_slices("10.1.0.1", "10.1.0.2", "fd00::1")
-    sizes = {one["addressType"]: len(one["endpoints"]) for one in found}
+    endpoint_slice = backend.has_slices("10.1.0.1", "10.1.0.2", "fd00::1")
+    sizes = {item["addressType"]: len(item["endpoints"]) for item in endpoint_slice}
     assert sizes == {"IPv4": 2, "IPv6": 1}
     backend.has(["10.1.0.1", "10.1.0.2"])
     backend.has(["fd00::1"], name="six")

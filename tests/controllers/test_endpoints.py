@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support.namespaces import Space
 from support.process import FreshServer
 from support.services import SINCE, Backend
-from support.things import Space
 from support.waiting import eventually
 
 
@@ -187,7 +187,7 @@ def test_services_that_select_nothing_are_left_alone(backend: Backend) -> None:
 
 def test_the_annotation_says_since_when_there_was_news(space: Space) -> None:
     backend = Backend(space)
-    made = backend.service()
+    created = backend.service()
     backend.has([])
     name = backend.label("endpoints.@/last-change-trigger-time")
 
@@ -195,7 +195,7 @@ def test_the_annotation_says_since_when_there_was_news(space: Space) -> None:
         annotations = backend.endpoints.read("s")["metadata"].get("annotations") or {}
         return str(annotations.get(name, ""))
 
-    assert told() == made["metadata"]["creationTimestamp"]
+    assert told() == created["metadata"]["creationTimestamp"]
     backend.pod("a", "10.1.0.1")
     backend.has(["10.1.0.1"])
     assert told() == SINCE
@@ -226,7 +226,7 @@ def test_a_pod_without_a_node_cannot_be_published(backend: Backend) -> None:
         "lost", spec={"containers": [{"name": "c", "image": "i"}]}, labels={"app": "a"}
     )
     backend.status("lost", "10.1.0.9")
-    text = backend.said("s", "FailedToUpdateEndpoint")
+    text = backend.event_text("s", "FailedToUpdateEndpoint")
     assert text.startswith(f"Failed to update endpoint {backend.space.name}/s: ")
     assert "subsets[0].addresses[0].nodeName" in text
     backend.pods.delete("lost", gracePeriodSeconds=0)
@@ -249,15 +249,15 @@ def test_a_restart_clears_what_services_left_and_publishes_what_changed(
     server.flags = ()
     server.start()
     space.client = server.client()
-    things = space.things("endpoints")
-    eventually(lambda: things.get("left").status == 404, "Endpoints without a service go")
-    eventually(lambda: things.get("s").status == 200, "the service gets its own")
-    assert things.read("s")["subsets"][0]["addresses"][0]["ip"] == "10.1.0.1"
-    assert things.get("lock").status == 200
-    things.create("new")
-    space.things("services").create("t", spec={"ports": [{"port": 1}], "selector": {"a": "b"}})
-    eventually(lambda: things.get("t").status == 200, "the next service gets its own")
-    assert things.get("new").status == 200
+    collection = space.collection("endpoints")
+    eventually(lambda: collection.get("left").status == 404, "Endpoints without a service go")
+    eventually(lambda: collection.get("s").status == 200, "the service gets its own")
+    assert collection.read("s")["subsets"][0]["addresses"][0]["ip"] == "10.1.0.1"
+    assert collection.get("lock").status == 200
+    collection.create("new")
+    space.collection("services").create("t", spec={"ports": [{"port": 1}], "selector": {"a": "b"}})
+    eventually(lambda: collection.get("t").status == 200, "the next service gets its own")
+    assert collection.get("new").status == 200
 
 
 def test_what_is_over_capacity_is_cut_and_says_so(fresh_server: FreshServer) -> None:

@@ -1,27 +1,27 @@
-"""Events are gone some time after they were last written."""
+"""Events are deleted some time after their last write."""
 
 from __future__ import annotations
 
+from support.namespaces import Collection
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
-from support.things import Things
 from support.waiting import eventually
 
 EVENTS = "/api/v1/namespaces/default/events"
 SLACK = 5.0
 
 
-def _events(server: ServerProcess) -> Things:
-    return Things(server.client(), EVENTS)
+def _events(server: ServerProcess) -> Collection:
+    return Collection(server.client(), EVENTS)
 
 
-def _create(events: Things, *names: str) -> None:
+def _create(events: Collection, *names: str) -> None:
     for name in names:
         events.create(name, involvedObject={"namespace": "default"}, reason="Test")
 
 
 def _moved(server: ServerProcess, seconds: float) -> None:
     """Move the clock and wait until the server shows that it did."""
-    probe = Things(server.client(), "/api/v1/namespaces/default/configmaps")
+    probe = Collection(server.client(), "/api/v1/namespaces/default/configmaps")
 
     def moment() -> str:
         created: str = probe.create("probe")["metadata"]["creationTimestamp"]

@@ -1,4 +1,4 @@
-"""What is written of what controllers have to say, whatever happens."""
+"""The event writer of controllers: aggregation, limits and failures."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_event_writer_writes_on_when_the_clock_is_set_back(monkeypatch: pytest.M
     assert asyncio.run(work()) == ["Before", LAST]
 
 
-async def _told(texts: list[str], skipped: dict[int, float], monkeypatch: Any) -> dict[str, int]:
+async def _counts(texts: list[str], skipped: dict[int, float], monkeypatch: Any) -> dict[str, int]:
     """How often each text is told in the end; before some of them so many seconds pass."""
     writer, writes = EventWriter(), Writes()
     for index, text in enumerate(texts):
@@ -90,17 +90,17 @@ async def _told(texts: list[str], skipped: dict[int, float], monkeypatch: Any) -
         _say(_recorder(writes, writer), "Made", text)
     _say(_recorder(writes, writer), LAST)
     await _written(writes, writer)
-    return {one["message"]: one["count"] for one in writes.events.values()}
+    return {event["message"]: event["count"] for event in writes.events.values()}
 
 
 def test_many_events_that_differ_in_their_text_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"pod {number}" for number in range(12)] + ["pod 3"]
-    told = asyncio.run(_told(texts, {}, monkeypatch))
+    reported = asyncio.run(_counts(texts, {}, monkeypatch))
     single = {f"pod {number}": 1 for number in range(9)}
-    assert told == single | {"pod 3": 2, "(combined from similar events): pod 11": 3, LAST: 1}
+    assert reported == single | {"pod 3": 2, "(combined from similar events): pod 11": 3, LAST: 1}
 
 
 def test_events_are_told_singly_again_after_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"pod {number}" for number in range(11)]
-    told = asyncio.run(_told(texts, {10: 601.0}, monkeypatch))
-    assert told["pod 10"] == 1
+    reported = asyncio.run(_counts(texts, {10: 601.0}, monkeypatch))
+    assert reported["pod 10"] == 1

@@ -1,4 +1,4 @@
-"""Jobs that have finished are deleted when they ask for it."""
+"""Finished Jobs with a TTL are deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flow schemas and priority levels that a server begins with, and what becomes of them."""
+"""The built-in flow schemas and priority levels, and how they are maintained."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from support.client import Client, Object
+from support.namespaces import Collection, Space, random_word
 from support.process import ServerProcess
-from support.things import Space, Things, random_word
 from support.waiting import eventually
 
 GROUP, VERSION = "flowcontrol.apiserver.@", "v1beta2"
@@ -53,36 +53,36 @@ def own(changed: ServerProcess) -> Client:
 
 
 @pytest.fixture
-def schemas(own: Client) -> Things:
-    return Things(own, "/apis/flowcontrol.apiserver.k8s.io/v1beta2/flowschemas")
+def schemas(own: Client) -> Collection:
+    return Collection(own, "/apis/flowcontrol.apiserver.k8s.io/v1beta2/flowschemas")
 
 
 @pytest.fixture
-def levels(own: Client) -> Things:
-    return Things(own, "/apis/flowcontrol.apiserver.k8s.io/v1beta2/prioritylevelconfigurations")
+def levels(own: Client) -> Collection:
+    return Collection(own, "/apis/flowcontrol.apiserver.k8s.io/v1beta2/prioritylevelconfigurations")
 
 
 def in_dialect(space: Space, resource: str) -> dict[str, Object]:
     things = space.everywhere(resource, space.server.dialect.group_name(GROUP), VERSION)
-    return {one["metadata"]["name"]: one for one in things.list().body["items"]}
+    return {item["metadata"]["name"]: item for item in things.list().body["items"]}
 
 
 def test_a_fresh_server_has_the_flow_schemas_of_the_reference(space: Space) -> None:
-    found = in_dialect(space, "flowschemas")
+    result = in_dialect(space, "flowschemas")
     prefix = space.server.dialect.system_prefix
     for name, precedence in PRECEDENCES.items():
-        schema = found[name.format(prefix=prefix)]
+        schema = result[name.format(prefix=prefix)]
         assert schema["spec"]["matchingPrecedence"] == precedence
         key = space.server.dialect.label("apf.@/autoupdate-spec")
         assert schema["metadata"]["annotations"] == {key: "true"}
 
 
 def test_a_fresh_server_has_the_priority_levels_of_the_reference(space: Space) -> None:
-    found = in_dialect(space, "prioritylevelconfigurations")
-    assert found["exempt"]["spec"] == {"type": "Exempt"}
-    assert found["catch-all"]["spec"]["limited"]["limitResponse"] == {"type": "Reject"}
+    result = in_dialect(space, "prioritylevelconfigurations")
+    assert result["exempt"]["spec"] == {"type": "Exempt"}
+    assert result["catch-all"]["spec"]["limited"]["limitResponse"] == {"type": "Reject"}
     for name, (shares, queues) in SUGGESTED_LEVELS.items():
-        limited = found[name]["spec"]["limited"]
+        limited = result[name]["spec"]["limited"]
         assert limited["assuredConcurrencyShares"] == shares
         assert limited["limitResponse"]["queuing"]["queues"] == queues
 
@@ -100,11 +100,11 @@ def test_system_accounts_are_those_of_the_dialect(space: Space) -> None:
 def test_deleted_flow_control_object_comes_back(
     request: pytest.FixtureRequest, kind: str, name: str
 ) -> None:
-    things: Things = request.getfixturevalue(kind)
-    before = things.read(name)
-    things.remove(name)
-    eventually(lambda: things.get(name).status == 200, "it is there again")
-    after = things.read(name)
+    collection: Collection = request.getfixturevalue(kind)
+    before = collection.read(name)
+    collection.remove(name)
+    eventually(lambda: collection.get(name).status == 200, "it is there again")
+    after = collection.read(name)
     assert after["spec"] == before["spec"]
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
 
@@ -113,7 +113,7 @@ def annotation(value: str | None) -> Object:
     return {"metadata": {"annotations": {AUTOUPDATE: value}}}
 
 
-def test_a_suggested_object_is_put_right_while_nobody_took_it_over(levels: Things) -> None:
+def test_a_suggested_object_is_put_right_while_nobody_took_it_over(levels: Collection) -> None:
     shares = {"spec": {"limited": {"assuredConcurrencyShares": 7}}}
     assert levels.patch("system", shares).status == 200
 
@@ -124,7 +124,7 @@ def test_a_suggested_object_is_put_right_while_nobody_took_it_over(levels: Thing
     eventually(is_right, "it has its shares again")
 
 
-def test_a_suggested_object_that_was_taken_over_is_left_alone(levels: Things) -> None:
+def test_a_suggested_object_that_was_taken_over_is_left_alone(levels: Collection) -> None:
     change = {**annotation("false"), "spec": {"limited": {"assuredConcurrencyShares": 8}}}
     assert levels.patch("node-high", change).status == 200
     # Of two changes the second one is looked at after the first.
@@ -139,7 +139,7 @@ def test_a_suggested_object_that_was_taken_over_is_left_alone(levels: Things) ->
     eventually(is_right, "given back, it is put right")
 
 
-def test_without_the_annotation_a_changed_object_is_the_operators(levels: Things) -> None:
+def test_without_the_annotation_a_changed_object_is_the_operators(levels: Collection) -> None:
     change = {**annotation(None), "spec": {"limited": {"assuredConcurrencyShares": 9}}}
     assert levels.patch("leader-election", change).status == 200
 
@@ -151,7 +151,7 @@ def test_without_the_annotation_a_changed_object_is_the_operators(levels: Things
     assert levels.read("leader-election")["spec"]["limited"]["assuredConcurrencyShares"] == 9
 
 
-def test_without_the_annotation_an_unchanged_object_is_ours(schemas: Things) -> None:
+def test_without_the_annotation_an_unchanged_object_is_ours(schemas: Collection) -> None:
     schemas.patch("probes", annotation("perhaps"))
 
     def is_marked() -> bool:
@@ -160,7 +160,7 @@ def test_without_the_annotation_an_unchanged_object_is_ours(schemas: Things) -> 
     eventually(is_marked, "it is marked as ours")
 
 
-def test_a_mandatory_object_is_never_the_operators(schemas: Things) -> None:
+def test_a_mandatory_object_is_never_the_operators(schemas: Collection) -> None:
     schemas.patch("catch-all", annotation("false"))
 
     def is_marked() -> bool:
@@ -170,15 +170,15 @@ def test_a_mandatory_object_is_never_the_operators(schemas: Things) -> None:
 
 
 def level(name: str, value: str | None) -> Object:
-    made: Object = {"metadata": {"name": name}}
+    manifest: Object = {"metadata": {"name": name}}
     if value is not None:
-        made["metadata"]["annotations"] = {AUTOUPDATE: value}
+        manifest["metadata"]["annotations"] = {AUTOUPDATE: value}
     limited = {"assuredConcurrencyShares": 1, "limitResponse": {"type": "Reject"}}
-    return made | {"spec": {"type": "Limited", "limited": limited}}
+    return manifest | {"spec": {"type": "Limited", "limited": limited}}
 
 
 def test_obsolete_flow_control_object_goes_unless_an_operator_owns_it(
-    own: Client, levels: Things
+    own: Client, levels: Collection
 ) -> None:
     base = random_word()
     for value, mark in (("false", "f"), (None, "n"), ("true", "t")):
@@ -189,7 +189,7 @@ def test_obsolete_flow_control_object_goes_unless_an_operator_owns_it(
 
 
 def test_a_schema_tells_whether_its_level_exists(
-    own: Client, schemas: Things, levels: Things
+    own: Client, schemas: Collection, levels: Collection
 ) -> None:
     name = random_word()
     schema = {
@@ -201,8 +201,11 @@ def test_a_schema_tells_whether_its_level_exists(
     def says(status: str, reason: str, rest: str) -> bool:
         conditions = (schemas.read(name).get("status") or {}).get("conditions") or []
         text = f'This FlowSchema references the PriorityLevelConfiguration object named "{name}"'
-        found = [(one["type"], one["status"], one["reason"], one["message"]) for one in conditions]
-        return found == [("Dangling", status, reason, f"{text} {rest}")]
+        results = [
+            (condition["type"], condition["status"], condition["reason"], condition["message"])
+            for condition in conditions
+        ]
+        return results == [("Dangling", status, reason, f"{text} {rest}")]
 
     eventually(lambda: says("True", "NotFound", "but there is no such object"), "it dangles")
     own.post(levels.path, level(name, None))

@@ -1,4 +1,4 @@
-"""What owners leave behind: it goes with them, before them, or stays without them."""
+"""Garbage collection: dependents are deleted after their owners, before them, or orphaned."""
 
 from __future__ import annotations
 
@@ -6,16 +6,25 @@ from typing import Any
 
 import pytest
 from support.client import Object
-from support.owners import Widgets, blocking, depend, goes, is_going, owners, reference, release
+from support.namespaces import Space
+from support.owners import (
+    Widgets,
+    await_deletion,
+    blocking,
+    depend,
+    is_going,
+    owners,
+    reference,
+    release,
+)
 from support.running import run_pod
-from support.things import Space
 from support.waiting import eventually
 
 HELD = ["example.com/hold"]
 NOBODY = "11111111-2222-3333-4444-555555555555"
 
 
-def made(value: Object, api_version: str, kind: str) -> Object:
+def owned_object(value: Object, api_version: str, kind: str) -> Object:
     return {"apiVersion": api_version, "kind": kind, **value}
 
 
@@ -27,7 +36,7 @@ class TestBackground:
         depend(secrets, "grandchild", reference(child))
         space.config_maps.remove("owner")
         assert space.config_maps.get("owner").status == 404
-        goes(secrets, "child", "grandchild")
+        await_deletion(secrets, "child", "grandchild")
 
     def test_dependents_of_others_stay(self, kubernetes: Space) -> None:
         secrets = kubernetes.secrets
@@ -35,7 +44,7 @@ class TestBackground:
         depend(secrets, "child", reference(owner))
         depend(secrets, "stranger", reference(other))
         secrets.remove("owner")
-        goes(secrets, "child")
+        await_deletion(secrets, "child")
         assert not is_going(secrets, "stranger")
 
     def test_what_is_created_for_an_owner_that_went_goes(self, kubernetes: Space) -> None:
@@ -43,7 +52,7 @@ class TestBackground:
         owner = secrets.create("owner")
         secrets.remove("owner")
         depend(secrets, "late", reference(owner))
-        goes(secrets, "late")
+        await_deletion(secrets, "late")
 
     def test_what_is_given_to_an_owner_that_went_goes(self, kubernetes: Space) -> None:
         secrets = kubernetes.secrets
@@ -52,27 +61,27 @@ class TestBackground:
         secrets.create("given")
         patch = {"metadata": {"ownerReferences": [reference(owner)]}}
         assert secrets.patch("given", patch).status == 200
-        goes(secrets, "given")
+        await_deletion(secrets, "given")
 
     def test_an_owner_that_went_is_let_go_of_while_another_is_there(
         self, kubernetes: Space
     ) -> None:
         secrets = kubernetes.secrets
-        one, two = secrets.create_all("one", "two")
-        depend(secrets, "child", reference(one), reference(two))
+        first, second = secrets.create_all("one", "two")
+        depend(secrets, "child", reference(first), reference(second))
         secrets.remove("one")
         eventually(lambda: owners(secrets, "child") == ["two"], "the other owner is left")
         secrets.remove("two")
-        goes(secrets, "child")
+        await_deletion(secrets, "child")
 
     def test_circle_of_owners_goes_in_background_deletion(self, kubernetes: Space) -> None:
         secrets = kubernetes.secrets
-        one = secrets.create("one")
-        two = depend(secrets, "two", reference(one))
+        secret = secrets.create("one")
+        two = depend(secrets, "two", reference(secret))
         patch = {"metadata": {"ownerReferences": [reference(two)]}}
         assert secrets.patch("one", patch).status == 200
         secrets.remove("one")
-        goes(secrets, "one", "two")
+        await_deletion(secrets, "one", "two")
 
     def test_a_finalizer_of_a_dependent_decides_what_becomes_of_its_own(
         self, kubernetes: Space
@@ -82,7 +91,7 @@ class TestBackground:
         child = depend(secrets, "child", reference(owner), finalizers=["orphan"])
         depend(secrets, "grandchild", reference(child))
         secrets.remove("owner")
-        goes(secrets, "child")
+        await_deletion(secrets, "child")
         assert owners(secrets, "grandchild") == []
 
 
@@ -96,7 +105,7 @@ class TestForeground:
         waiting = space.config_maps.read("owner")["metadata"]
         assert waiting["finalizers"] == ["foregroundDeletion"]
         release(secrets, "child")
-        goes(space.config_maps, "owner")
+        await_deletion(space.config_maps, "owner")
         assert secrets.get("child").status == 404
 
     def test_those_that_depend_on_dependents_go_first(self, kubernetes: Space) -> None:
@@ -118,7 +127,7 @@ class TestForeground:
         owner = secrets.create("owner")
         depend(secrets, "child", reference(owner), finalizers=HELD)
         secrets.delete("owner", propagationPolicy="Foreground")
-        goes(secrets, "owner")
+        await_deletion(secrets, "owner")
         eventually(lambda: is_going(secrets, "child"), "the dependent is deleted")
         release(secrets, "child")
 
@@ -130,7 +139,7 @@ class TestForeground:
         eventually(lambda: is_going(secrets, "child"), "the dependent is deleted")
         patch = {"metadata": {"ownerReferences": [reference(owner)]}}
         assert secrets.patch("child", patch).status == 200
-        goes(secrets, "owner")
+        await_deletion(secrets, "owner")
         release(secrets, "child")
 
     def test_a_background_delete_ends_the_waiting(self, kubernetes: Space) -> None:
@@ -144,22 +153,22 @@ class TestForeground:
 
     def test_a_dependent_of_another_owner_too_is_let_go(self, kubernetes: Space) -> None:
         secrets = kubernetes.secrets
-        one, two = secrets.create_all("one", "two")
-        depend(secrets, "child", blocking(one), blocking(two))
+        first, second = secrets.create_all("one", "two")
+        depend(secrets, "child", blocking(first), blocking(second))
         secrets.delete("one", propagationPolicy="Foreground")
-        goes(secrets, "one")
+        await_deletion(secrets, "one")
         assert owners(secrets, "child") == ["two"]
         assert not is_going(secrets, "child")
 
     def test_a_circle_does_not_wait_for_itself(self, kubernetes: Space) -> None:
         secrets = kubernetes.secrets
-        one = secrets.create("one")
-        two = depend(secrets, "two", blocking(one))
+        secret = secrets.create("one")
+        two = depend(secrets, "two", blocking(secret))
         assert (
             secrets.patch("one", {"metadata": {"ownerReferences": [blocking(two)]}}).status == 200
         )
         secrets.delete("one", propagationPolicy="Foreground")
-        goes(secrets, "one", "two")
+        await_deletion(secrets, "one", "two")
 
     @pytest.mark.parametrize("size", [2, 5])
     def test_a_circle_goes_if_all_of_it_is_to_wait(self, kubernetes: Space, size: int) -> None:
@@ -169,19 +178,20 @@ class TestForeground:
             after = ring[(n + 1) % size]["metadata"]["name"]
             patch = {"metadata": {"ownerReferences": [blocking(owner)]}}
             assert secrets.patch(after, patch).status == 200
-        told = kubernetes.client.delete(secrets.path, propagationPolicy="Foreground")
-        assert told.status == 200
-        goes(secrets, *(one["metadata"]["name"] for one in ring))
+        answer = kubernetes.client.delete(secrets.path, propagationPolicy="Foreground")
+        assert answer.status == 200
+        await_deletion(secrets, *(item["metadata"]["name"] for item in ring))
 
     @pytest.mark.parametrize("policy", ["Background", "Foreground"])
     def test_an_owner_of_its_own_goes(self, kubernetes: Space, policy: str) -> None:
         secrets = kubernetes.secrets
-        one = secrets.create("one")
+        secret = secrets.create("one")
         assert (
-            secrets.patch("one", {"metadata": {"ownerReferences": [blocking(one)]}}).status == 200
+            secrets.patch("one", {"metadata": {"ownerReferences": [blocking(secret)]}}).status
+            == 200
         )
         secrets.delete("one", propagationPolicy=policy)
-        goes(secrets, "one")
+        await_deletion(secrets, "one")
 
 
 class TestOrphan:
@@ -192,7 +202,7 @@ class TestOrphan:
         depend(secrets, "child", reference(owner), reference(other))
         depend(secrets, "only", reference(owner))
         space.config_maps.delete("owner", propagationPolicy="Orphan")
-        goes(space.config_maps, "owner")
+        await_deletion(space.config_maps, "owner")
         assert owners(secrets, "child") == ["other"]
         assert "ownerReferences" not in secrets.read("only")["metadata"]
         assert not is_going(secrets, "child")
@@ -209,14 +219,14 @@ class TestOrphan:
         if kind != "Job":
             pod["restartPolicy"] = "Always"
             spec |= {"replicas": 0, "selector": {"a": "b"}}
-        workloads = kubernetes.things(resource, group)
+        workloads = kubernetes.collection(resource, group)
         kept, taken = (workloads.create(name, spec=spec) for name in ("kept", "taken"))
         depend(kubernetes.secrets, "left", reference(kept))
         depend(kubernetes.secrets, "lost", reference(taken))
         workloads.delete("kept")
         workloads.delete("taken", propagationPolicy="Background")
-        goes(workloads, "kept", "taken")
-        goes(kubernetes.secrets, "lost")
+        await_deletion(workloads, "kept", "taken")
+        await_deletion(kubernetes.secrets, "lost")
         assert owners(kubernetes.secrets, "left") == []
 
 
@@ -230,7 +240,7 @@ class TestWrongOwners:
         secrets = kubernetes.secrets
         owner = secrets.create("owner")
         depend(secrets, "child", reference(owner) | wrong)
-        goes(secrets, "child")
+        await_deletion(secrets, "child")
         assert not is_going(secrets, "owner")
 
     def test_a_wrong_owner_is_let_go_of_while_a_right_one_is_there(self, kubernetes: Space) -> None:
@@ -248,20 +258,20 @@ class TestWrongOwners:
         unknown = {"apiVersion": widgets.api_version, "kind": "Widget", "name": "w", "uid": NOBODY}
         depend(secrets, "child", {**unknown, "name": "v", "uid": f"{NOBODY}-2"}, unknown)
         depend(secrets, "marker", {**unknown, "apiVersion": "v1", "kind": "Secret"})
-        goes(secrets, "marker")  # which came later
+        await_deletion(secrets, "marker")  # which came later
         patch = {"metadata": {"ownerReferences": [unknown]}}
         assert secrets.patch("child", patch).status == 200
         assert not is_going(secrets, "child")
         widgets.install()
-        goes(secrets, "child")
+        await_deletion(secrets, "child")
 
     def test_an_owner_in_another_namespace_is_none(self, space: Space) -> None:
         elsewhere = Space(space.server, space.client)
         owner = elsewhere.secrets.create("owner")
         depend(space.secrets, "child", reference(owner))
-        goes(space.secrets, "child")
+        await_deletion(space.secrets, "child")
         uid = owner["metadata"]["uid"]
-        assert told(space, space.name, "child") == {
+        assert first_event(space, space.name, "child") == {
             "type": "Warning",
             "reason": "OwnerRefInvalidNamespace",
             "message": f"ownerRef [v1/Secret, namespace: {space.name}, name: owner, uid: {uid}]"
@@ -274,17 +284,17 @@ class TestWrongOwners:
         roles = kubernetes.everywhere("clusterroles", "rbac.authorization.@")
         owner = kubernetes.secrets.create("owner")
         depend(roles, kubernetes.name, reference(owner))
-        said = told(kubernetes, "default", kubernetes.name)
-        assert said["reason"] == "OwnerRefInvalidNamespace"
-        assert said["message"].endswith(' does not exist in namespace ""')
+        value = first_event(kubernetes, "default", kubernetes.name)
+        assert value["reason"] == "OwnerRefInvalidNamespace"
+        assert value["message"].endswith(' does not exist in namespace ""')
         kubernetes.secrets.remove("owner")
         depend(kubernetes.secrets, "marker", reference(owner))
-        goes(kubernetes.secrets, "marker")
+        await_deletion(kubernetes.secrets, "marker")
         assert not is_going(roles, kubernetes.name)
         roles.remove(kubernetes.name)
 
 
-def told(space: Space, namespace: str, name: str) -> dict[str, Any]:
+def first_event(space: Space, namespace: str, name: str) -> dict[str, Any]:
     """The first event about an object."""
     path = f"/api/v1/namespaces/{namespace}/events"
     selector = f"involvedObject.name={name}"
@@ -302,26 +312,26 @@ class TestEveryResource:
         depend(roles, f"{space.name}-child", reference(owner))
         depend(space.secrets, "child", reference(owner))
         roles.remove(f"{space.name}-owner")
-        goes(roles, f"{space.name}-child")
-        goes(space.secrets, "child")
+        await_deletion(roles, f"{space.name}-child")
+        await_deletion(space.secrets, "child")
 
     def test_an_owner_may_be_named_in_any_version_that_is_served(self, kubernetes: Space) -> None:
         secrets = kubernetes.secrets
-        scalers = kubernetes.things("horizontalpodautoscalers", "autoscaling", "v2")
+        scalers = kubernetes.collection("horizontalpodautoscalers", "autoscaling", "v2")
         target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
         owner = scalers.create("owner", spec={"maxReplicas": 3, "scaleTargetRef": target})
         for version in ("v1", "v2", "v2beta2"):
             depend(secrets, version, reference(owner) | {"apiVersion": f"autoscaling/{version}"})
         depend(secrets, "v3", reference(owner) | {"apiVersion": "autoscaling/v3"})
         depend(secrets, "marker", reference(owner, uid=NOBODY))
-        goes(secrets, "marker")
+        await_deletion(secrets, "marker")
         assert {"v1", "v2", "v2beta2", "v3"} <= set(secrets.names())
         scalers.remove("owner")
-        goes(secrets, "v1", "v2", "v2beta2", "v3")
+        await_deletion(secrets, "v1", "v2", "v2beta2", "v3")
 
     def test_pods_have_their_time_to_end(self, kubernetes: Space) -> None:
         kubernetes.ready_for_pods()
-        pods = kubernetes.things("pods")
+        pods = kubernetes.collection("pods")
         owner = kubernetes.secrets.create("owner")
         run_pod(kubernetes, "p", node="some-node")
         assert pods.patch("p", {"metadata": {"ownerReferences": [blocking(owner)]}}).status == 200
@@ -330,15 +340,15 @@ class TestEveryResource:
         assert pods.read("p")["metadata"]["deletionGracePeriodSeconds"] == 30
         assert kubernetes.secrets.get("owner").status == 200
         pods.delete("p", gracePeriodSeconds="0")
-        goes(kubernetes.secrets, "owner")
+        await_deletion(kubernetes.secrets, "owner")
 
     def test_templates_that_name_owners_are_no_dependents(self, kubernetes: Space) -> None:
-        revisions = kubernetes.things("controllerrevisions", "apps")
+        revisions = kubernetes.collection("controllerrevisions", "apps")
         nobody = {"apiVersion": "v1", "kind": "Secret", "name": "n", "uid": NOBODY}
         data = {"metadata": {"ownerReferences": [nobody], "deletionTimestamp": "long ago"}}
         revisions.create("template", revision=1, data=data)
         depend(kubernetes.secrets, "marker", nobody)
-        goes(kubernetes.secrets, "marker")
+        await_deletion(kubernetes.secrets, "marker")
         assert not is_going(revisions, "template")
 
 
@@ -348,11 +358,11 @@ class TestCustomResources:
         owner = widgets.create("owner")
         child = widgets.create("child", ownerReferences=[blocking(owner)])
         depend(space.secrets, "grandchild", blocking(child), finalizers=HELD)
-        widgets.things.delete("owner", propagationPolicy="Foreground")
+        widgets.collection.delete("owner", propagationPolicy="Foreground")
         eventually(lambda: is_going(space.secrets, "grandchild"), "the last is deleted")
-        assert widgets.things.read("owner")["metadata"]["finalizers"] == ["foregroundDeletion"]
+        assert widgets.collection.read("owner")["metadata"]["finalizers"] == ["foregroundDeletion"]
         release(space.secrets, "grandchild")
-        goes(widgets.things, "child", "owner")
+        await_deletion(widgets.collection, "child", "owner")
         widgets.definitions.remove(widgets.name)
 
     def test_dependents_of_custom_resources_go_with_their_definition(
@@ -363,16 +373,16 @@ class TestCustomResources:
             depend(kubernetes.secrets, name, reference(widgets.create(name)))
         depend(kubernetes.secrets, "d", reference(widgets.definitions.read(widgets.name)))
         widgets.definitions.remove(widgets.name)
-        goes(kubernetes.secrets, "a", "b", "c", "d")
+        await_deletion(kubernetes.secrets, "a", "b", "c", "d")
 
     def test_a_definition_that_is_served_anew_is_followed_anew(self, kubernetes: Space) -> None:
         for round_ in ("first", "second"):
             widgets = Widgets(kubernetes, "Cluster").install()
             depend(kubernetes.secrets, round_, reference(widgets.create("owner")))
-            widgets.things.remove("owner")
-            goes(kubernetes.secrets, round_)
+            widgets.collection.remove("owner")
+            await_deletion(kubernetes.secrets, round_)
             widgets.definitions.remove(widgets.name)
-            goes(widgets.definitions, widgets.name)
+            await_deletion(widgets.definitions, widgets.name)
 
     def test_a_definition_that_is_not_served_for_a_while(self, kubernetes: Space) -> None:
         widgets = Widgets(kubernetes).install()
@@ -384,8 +394,8 @@ class TestCustomResources:
                 widgets.definitions.item(widgets.name), path, kind="application/json-patch+json"
             )
             assert answer.status == 200, answer.text
-        eventually(lambda: widgets.things.get("owner").status == 200, "it is served again")
+        eventually(lambda: widgets.collection.get("owner").status == 200, "it is served again")
         depend(kubernetes.secrets, "child", reference(owner))
-        widgets.things.remove("owner")
-        goes(kubernetes.secrets, "child")
+        widgets.collection.remove("owner")
+        await_deletion(kubernetes.secrets, "child")
         widgets.definitions.remove(widgets.name)

@@ -1,4 +1,4 @@
-"""What every namespace has, and token Secrets, on a whole server."""
+"""The objects of every namespace, and token Secrets, on a server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from support.client import MERGE_PATCH, Client
+from support.namespaces import random_word
 from support.pace import in_time
 from support.process import ServerProcess
-from support.things import random_word
 from support.waiting import await_value
 
 

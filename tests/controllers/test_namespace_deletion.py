@@ -1,12 +1,12 @@
-"""A deleted namespace is emptied and goes, and its status says what is in the way."""
+"""A deleted namespace is emptied and removed; its status names what blocks it."""
 
 from __future__ import annotations
 
 from support.client import Object
-from support.owners import Widgets, depend, goes, is_going, reference, release
+from support.namespaces import Space
+from support.owners import Widgets, await_deletion, depend, is_going, reference, release
 from support.process import FreshServer
 from support.running import run_pod
-from support.things import Space
 from support.waiting import eventually
 
 HELD = ["example.com/hold"]
@@ -49,11 +49,11 @@ def namespace_goes(space: Space) -> None:
 
 def conditions(space: Space) -> dict[str, tuple[str, str, str]]:
     """Status, reason and message of what the status says, by type."""
-    found = space.client.get(path_of(space)).body["status"].get("conditions") or ()
-    return {one["type"]: (one["status"], one["reason"], one["message"]) for one in found}
+    result = space.client.get(path_of(space)).body["status"].get("conditions") or ()
+    return {item["type"]: (item["status"], item["reason"], item["message"]) for item in result}
 
 
-def says(space: Space, kind: str, reason: str, message: str) -> None:
+def await_condition(space: Space, kind: str, reason: str, message: str) -> None:
     eventually(
         lambda: conditions(space).get(kind) == ("True", reason, message),
         f"the status says {message}",
@@ -61,7 +61,7 @@ def says(space: Space, kind: str, reason: str, message: str) -> None:
 
 
 def remaining(space: Space, what: str) -> None:
-    says(space, "NamespaceContentRemaining", "SomeResourcesRemain", what)
+    await_condition(space, "NamespaceContentRemaining", "SomeResourcesRemain", what)
 
 
 def test_an_empty_namespace_goes(space: Space) -> None:
@@ -79,7 +79,7 @@ def test_content_goes_with_its_namespace(space: Space) -> None:
 def test_a_job_does_not_hold_its_namespace(space: Space) -> None:
     """Jobs orphan their pods when nothing else is said, which would wait for somebody to do it."""
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
-    space.things("jobs", "batch").create("j", spec={"template": template})
+    space.collection("jobs", "batch").create("j", spec={"template": template})
     delete(space)
     namespace_goes(space)
 
@@ -110,7 +110,7 @@ def test_a_finalizer_holds_the_namespace_and_is_named(space: Space) -> None:
 
 def test_what_is_left_is_counted_by_resource_and_finalizer(kubernetes: Space) -> None:
     space = kubernetes
-    roles = space.things("roles", "rbac.authorization.@")
+    roles = space.collection("roles", "rbac.authorization.@")
     widgets = Widgets(space).install()
     for name in ("a", "b"):
         space.secrets.create(name, metadata={"finalizers": ["example.com/one", "example.com/two"]})
@@ -133,7 +133,7 @@ def test_what_is_left_is_counted_by_resource_and_finalizer(kubernetes: Space) ->
         "Some resources are remaining: secrets. has 1 resource instances,"
         f" {widgets.name} has 1 resource instances",
     )
-    release(widgets.things, "w")
+    release(widgets.collection, "w")
     release(space.secrets, "b")
     namespace_goes(space)
     widgets.definitions.remove(widgets.name)
@@ -147,16 +147,16 @@ def test_a_condition_keeps_the_time_of_its_last_turn(kubernetes: Space) -> None:
     remaining(space, "Some resources are remaining: secrets. has 2 resource instances")
     value = space.client.get(path_of(space)).body
     early = "2020-01-01T00:00:00Z"
-    for one in value["status"]["conditions"]:
-        one["lastTransitionTime"] = early
+    for condition in value["status"]["conditions"]:
+        condition["lastTransitionTime"] = early
     mine = {"type": "Mine", "status": "True", "reason": "Mine", "message": "of others"}
     value["status"]["conditions"].append(mine)
     del value["metadata"]["resourceVersion"]
     assert space.client.put(f"{path_of(space)}/status", value).status == 200
     release(space.secrets, "a")
     remaining(space, "Some resources are remaining: secrets. has 1 resource instances")
-    told = space.client.get(path_of(space)).body["status"]["conditions"]
-    assert {one["type"]: one.get("lastTransitionTime") for one in told} == {
+    reported = space.client.get(path_of(space)).body["status"]["conditions"]
+    assert {condition["type"]: condition.get("lastTransitionTime") for condition in reported} == {
         **dict.fromkeys(FINE, early),
         "Mine": None,
     }
@@ -170,8 +170,8 @@ def test_pods_have_their_time_to_end(kubernetes: Space) -> None:
     run_pod(space, "p", node="some-node")
     delete(space)
     remaining(space, "Some resources are remaining: pods. has 1 resource instances")
-    assert space.things("pods").read("p")["metadata"]["deletionGracePeriodSeconds"] == 30
-    space.things("pods").delete("p", gracePeriodSeconds="0")
+    assert space.collection("pods").read("p")["metadata"]["deletionGracePeriodSeconds"] == 30
+    space.collection("pods").delete("p", gracePeriodSeconds="0")
     namespace_goes(space)
 
 
@@ -199,7 +199,7 @@ def test_a_namespace_can_wait_for_its_dependents(kubernetes: Space) -> None:
     assert held == ["foregroundDeletion"]
     release(roles, space.name)
     namespace_goes(space)
-    goes(roles, space.name)
+    await_deletion(roles, space.name)
 
 
 def test_custom_objects_go_with_a_definition_that_goes_at_the_same_time(
@@ -210,9 +210,9 @@ def test_custom_objects_go_with_a_definition_that_goes_at_the_same_time(
     delete(kubernetes)
     widgets.definitions.remove(widgets.name)
     remaining(kubernetes, f"Some resources are remaining: {widgets.name} has 1 resource instances")
-    release(widgets.things, "w")
+    release(widgets.collection, "w")
     namespace_goes(kubernetes)
-    goes(widgets.definitions, widgets.name)
+    await_deletion(widgets.definitions, widgets.name)
 
 
 def test_the_end_of_what_is_left_is_heard_of(fresh_server: FreshServer) -> None:
@@ -220,7 +220,7 @@ def test_the_end_of_what_is_left_is_heard_of(fresh_server: FreshServer) -> None:
     slow = "import fairlead.controllers.namespace_deletion as module; module._REST = 1e6"
     server = fresh_server(prelude=slow)
     space = Space(server, server.client())
-    pods = space.things("pods")
+    pods = space.collection("pods")
     space.ready_for_pods()
     run_pod(space, "p", node="some-node")
     for name in ("a", "b"):
@@ -245,7 +245,7 @@ def test_what_cannot_be_deleted_is_told_and_tried_again(fresh_server: FreshServe
     rules = roles.read(name)["rules"]
     eventually(lambda: space.config_maps.names() != [], "the namespace has what all have")
     space.secrets.create("a")
-    assert set_rules(space, name, [one for one in rules if one["resources"] != ["*"]]) == 200
+    assert set_rules(space, name, [rule for rule in rules if rule["resources"] != ["*"]]) == 200
     delete(space)
     user = f"system:serviceaccount:{space.dialect.system_namespace}:namespace-controller"
     eventually(

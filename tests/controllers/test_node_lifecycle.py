@@ -1,4 +1,4 @@
-"""Nodes that report are left alone; those that fall silent are marked, tainted and given up."""
+"""Nodes without heartbeats are marked, tainted and evicted; others are not changed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def moving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def cluster(moving: ServerProcess) -> Iterator[Cluster]:
-    made = Cluster(moving)
-    yield made
-    made.close()
+    cluster = Cluster(moving)
+    yield cluster
+    cluster.close()
 
 
 def becomes(cluster: Cluster, node: str, status: str) -> None:
@@ -44,16 +44,16 @@ def test_nothing_is_known_of_a_node_that_fell_silent(cluster: Cluster) -> None:
     cluster.pass_time(41)
     becomes(cluster, node, "Unknown")
     conditions = cluster.conditions(node)
-    said = {kind: (one["reason"], one["message"]) for kind, one in conditions.items()}
+    message = {kind: (item["reason"], item["message"]) for kind, item in conditions.items()}
     stopped = "NodeStatusUnknown", "Kubelet stopped posting node status."
     never = "NodeStatusNeverUpdated", "Kubelet never posted node status."
-    assert said == {
+    assert message == {
         "Ready": stopped,
         "MemoryPressure": stopped,
         "DiskPressure": never,
         "PIDPressure": never,
     }
-    assert {one["status"] for one in conditions.values()} == {"Unknown"}
+    assert {condition["status"] for condition in conditions.values()} == {"Unknown"}
     created = cluster.read(node)["metadata"]["creationTimestamp"]
     assert conditions["PIDPressure"]["lastHeartbeatTime"] == created
 
@@ -139,8 +139,8 @@ def test_old_labels_follow_those_of_today(cluster: Cluster) -> None:
     node = cluster.node("a", labels={os: "linux", arch: "kept"})
 
     def labels() -> dict[str, str]:
-        found: dict[str, str] = cluster.read(node)["metadata"]["labels"]
-        return found
+        result: dict[str, str] = cluster.read(node)["metadata"]["labels"]
+        return result
 
     eventually(lambda: labels() == {os: "linux", old_os: "linux", arch: "kept"}, "it is labelled")
     cluster.client.patch(f"{NODES}/{node}", {"metadata": {"labels": {os: "plan9"}}})
@@ -157,11 +157,11 @@ def test_the_pods_of_a_silent_node_are_not_ready(cluster: Cluster) -> None:
 
     cluster.pass_time(41)
     eventually(lambda: ready() == "False", "the pod is not ready")
-    said = ("node-controller", "Warning", "NodeNotReady", "Node is not ready")
-    eventually(lambda: said in cluster.events("p", cluster.namespace), "the pod is told")
+    messages = ("node-controller", "Warning", "NodeNotReady", "Node is not ready")
+    eventually(lambda: messages in cluster.events("p", cluster.namespace), "the pod is told")
     text = f"Node {node} status is now: NodeNotReady"
-    said = ("node-controller", "Normal", "NodeNotReady", text)
-    eventually(lambda: said in cluster.events(node), "the node is told")
+    messages = ("node-controller", "Normal", "NodeNotReady", text)
+    eventually(lambda: messages in cluster.events(node), "the node is told")
 
 
 def test_pods_keep_what_was_said_of_them_by_a_node_that_was_not_ready(cluster: Cluster) -> None:
@@ -183,12 +183,12 @@ def test_pods_keep_what_was_said_of_them_by_a_node_that_was_not_ready(cluster: C
 def test_nodes_are_greeted_and_seen_off(cluster: Cluster) -> None:
     node = cluster.node("a")
     text = f"Node {node} event: Registered Node {node} in Controller"
-    said = ("node-controller", "Normal", "RegisteredNode", text)
-    eventually(lambda: said in cluster.events(node), "it is greeted")
+    messages = ("node-controller", "Normal", "RegisteredNode", text)
+    eventually(lambda: messages in cluster.events(node), "it is greeted")
     cluster.client.delete(f"{NODES}/{node}")
     text = f"Node {node} event: Removing Node {node} from Controller"
-    said = ("node-controller", "Normal", "RemovingNode", text)
-    eventually(lambda: said in cluster.events(node), "it is seen off")
+    messages = ("node-controller", "Normal", "RemovingNode", text)
+    eventually(lambda: messages in cluster.events(node), "it is seen off")
 
 
 def test_no_node_is_given_up_when_none_answers(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""How fast lost nodes are given up, and who counts as heard of."""
+"""Rates of eviction by zone, and which nodes count as healthy."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def node(name: str, zone: str = "z", **labels: str) -> Object:
 
 
 def zones_of(ready: int, lost: int, zone: str = "z", zones: Zones | None = None) -> Zones:
-    found = zones or Zones(KUBERNETES, RATES)
+    result = zones or Zones(KUBERNETES, RATES)
     for number in range(ready):
-        found.place(node(f"{zone}-ready-{number}", zone), ready=True)
+        result.place(node(f"{zone}-ready-{number}", zone), ready=True)
     for number in range(lost):
-        found.place(node(f"{zone}-lost-{number}", zone), ready=False)
-    found.judge()
-    return found
+        result.place(node(f"{zone}-lost-{number}", zone), ready=False)
+    result.judge()
+    return result
 
 
 def test_one_node_is_given_up_after_the_other() -> None:
@@ -118,10 +118,10 @@ class Times:
 
 @pytest.fixture
 def times(monkeypatch: pytest.MonkeyPatch) -> Times:
-    made = Times()
-    monkeypatch.setattr(clock, "time", made)
-    monkeypatch.setattr(clock, "steady", made)
-    return made
+    times = Times()
+    monkeypatch.setattr(clock, "time", times)
+    monkeypatch.setattr(clock, "steady", times)
+    return times
 
 
 def lease(renewed: str, label: str = "") -> Version:

@@ -1,4 +1,4 @@
-"""Which nodes a pod may be on."""
+"""Which nodes a pod may run on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened to nodes and pods while no controller ran is made up for at the next start."""
+"""A new controller catches up with what happened to nodes and pods while none ran."""
 
 from __future__ import annotations
 

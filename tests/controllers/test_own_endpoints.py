@@ -1,4 +1,4 @@
-"""The server's own service leads to it."""
+"""The API's own service has the address of the server."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def advertised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProce
 @pytest.fixture
 def client(advertised: ServerProcess) -> Iterator[Client]:
     port = advertised.address.rpartition(":")[2]
-    made = Client(f"https://127.0.0.1:{port}", advertised.ca)
-    yield made
-    made.close()
+    connected = Client(f"https://127.0.0.1:{port}", advertised.ca)
+    yield connected
+    connected.close()
 
 
 def port_of(server: ServerProcess) -> int:
@@ -47,11 +47,11 @@ def test_endpoints_and_slice_have_the_advertised_address(
     endpoints = client.get(ENDPOINTS).body
     assert endpoints["subsets"] == subsets(advertised)
     assert endpoints["metadata"]["labels"] == {"endpointslice.kubernetes.io/skip-mirror": "true"}
-    found = client.get(SLICE).body
-    assert found["metadata"]["labels"] == {"kubernetes.io/service-name": "kubernetes"}
-    assert found["addressType"] == "IPv4"
-    assert found["endpoints"] == [{"addresses": [ADDRESS], "conditions": {"ready": True}}]
-    assert found["ports"] == subsets(advertised)[0]["ports"]
+    document = client.get(SLICE).body
+    assert document["metadata"]["labels"] == {"kubernetes.io/service-name": "kubernetes"}
+    assert document["addressType"] == "IPv4"
+    assert document["endpoints"] == [{"addresses": [ADDRESS], "conditions": {"ready": True}}]
+    assert document["ports"] == subsets(advertised)[0]["ports"]
 
 
 @pytest.mark.parametrize("path", [SERVICE, ENDPOINTS, SLICE])
@@ -79,8 +79,8 @@ def test_own_service_that_is_deleted_comes_back(client: Client, path: str) -> No
 def test_own_service_that_is_edited_is_put_back(client: Client, path: str, edit: Object) -> None:
     def content() -> Object:
         body = client.get(path).body
-        shown: Object = {**body, "metadata": body["metadata"].get("labels")}
-        return shown
+        manifest: Object = {**body, "metadata": body["metadata"].get("labels")}
+        return manifest
 
     before = content()
     answer = client.patch(path, edit)
@@ -101,4 +101,4 @@ def test_own_endpoints_need_no_controllers_and_follow_a_restart(fresh_server: Fr
     assert service["spec"]["ports"][0]["targetPort"] == port
     assert client.get(path).body["subsets"][0]["ports"][0]["port"] == port
     slices = client.get("/apis/discovery.cluster.io/v1/namespaces/default/endpointslices")
-    assert [one["ports"][0]["port"] for one in slices.body["items"]] == [port]
+    assert [item["ports"][0]["port"] for item in slices.body["items"]] == [port]

@@ -1,4 +1,4 @@
-"""Pods that nobody looks after any more are deleted."""
+"""Orphaned and surplus finished pods are deleted."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def moving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def cluster(moving: ServerProcess) -> Iterator[Cluster]:
-    made = Cluster(moving)
-    yield made
-    made.close()
+    cluster = Cluster(moving)
+    yield cluster
+    cluster.close()
 
 
 def is_gone(cluster: Cluster, pod: str) -> bool:
@@ -75,12 +75,16 @@ def test_pods_that_are_held_fail_first_and_are_told_why(cluster: Cluster) -> Non
     pod = cluster.pod("p", "never-was", finalizers=["example.com/held"])
     cluster.pass_time(41)
     eventually(lambda: cluster.is_leaving(pod), "the pod is deleted")
-    found = cluster.client.get(pod).body
-    assert found["metadata"]["deletionGracePeriodSeconds"] == 0
-    assert found["status"]["phase"] == "Failed"
-    told = next(one for one in found["status"]["conditions"] if one["type"] == "DisruptionTarget")
-    assert told["reason"] == "DeletionByPodGC"
-    assert told["message"] == "PodGC: node no longer exists"
+    document = cluster.client.get(pod).body
+    assert document["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert document["status"]["phase"] == "Failed"
+    reported = next(
+        condition
+        for condition in document["status"]["conditions"]
+        if condition["type"] == "DisruptionTarget"
+    )
+    assert reported["reason"] == "DeletionByPodGC"
+    assert reported["message"] == "PodGC: node no longer exists"
     cluster.client.patch(pod, {"metadata": {"finalizers": None}})
 
 

@@ -1,4 +1,4 @@
-"""Which pods are selected by which objects, however many there are of both."""
+"""The index of selecting objects and selected pods, at any size."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class World:
         self._store = store
         self._pods = store.collection("core/pods")
         self._budgets = store.collection("policy/budgets")
-        self.members = SelectedPods(self._pods, lambda one: one.get("selector"), _name)
-        self.told: list[str] = []
+        self.members = SelectedPods(self._pods, lambda item: item.get("selector"), _name)
+        self.keys: list[str] = []
         store.follow(self._budgets, self._budget_changed, essential=False)
         store.follow(self._pods, self._pod_changed, essential=False)
 
@@ -40,7 +40,7 @@ class World:
         self.members.owner_changed(change)
 
     def _pod_changed(self, change: Change) -> None:
-        self.told += filter(None, self.members.pod_changed(change))
+        self.keys += filter(None, self.members.pod_changed(change))
 
     async def pod(self, name: str, **labels: str) -> None:
         value = {"metadata": {"name": name, "namespace": "work", "labels": labels}}
@@ -125,8 +125,8 @@ def test_selected_pods_tell_only_owners_whose_pods_change() -> None:
         await world.pod("p", app="b")
         await world.end("p")
         await asyncio.sleep(0)
-        assert world.told[0] == "work/one"
-        assert sorted(world.told[1:3]) == ["work/one", "work/two"]
-        assert world.told[3:] == ["work/two"]
+        assert world.keys[0] == "work/one"
+        assert sorted(world.keys[1:3]) == ["work/one", "work/two"]
+        assert world.keys[3:] == ["work/two"]
 
     _in_world(work)

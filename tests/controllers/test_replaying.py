@@ -1,4 +1,4 @@
-"""A controller is told of what exists in steps, and of what changes meanwhile in its order."""
+"""A new controller gets existing objects in steps, and concurrent changes in order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 from fairlead.storage.version import Change
 
-Told = list[tuple[str, bool]]  # keys, and whether they were there
+Keys = list[tuple[str, bool]]  # keys, and whether they were there
 
 
 class _Halting(TimeSlices):
@@ -38,15 +38,15 @@ async def run(replay: Replay, slices: TimeSlices) -> None:
         await slices.pause()
 
 
-def replayed(meanwhile: Callable[[Store, Replay], Awaitable[None]]) -> Told:
+def replayed(meanwhile: Callable[[Store, Replay], Awaitable[None]]) -> Keys:
     """What a listener hears of five objects, when something else is done after two of them."""
-    told: Told = []
+    messages: Keys = []
 
     async def main() -> None:
         ended = asyncio.Event()
 
         def tell(change: Change) -> None:
-            told.append((change.key, change.after is not None))
+            messages.append((change.key, change.after is not None))
             if change.key == "z":
                 ended.set()
 
@@ -68,7 +68,7 @@ def replayed(meanwhile: Callable[[Store, Replay], Awaitable[None]]) -> Told:
         await store.close()
 
     asyncio.run(asyncio.wait_for(main(), 20))
-    return told
+    return messages
 
 
 def test_replay_delivers_changes_after_the_existing_objects() -> None:
@@ -88,8 +88,8 @@ def test_replay_begins_again_where_changes_were_lost() -> None:
         await store.put(store.collection("core/things"), "f", thing("f"), None)
         replay.restart()
 
-    told = replayed(lose)
-    assert list(dict.fromkeys(told[2:])) == [(name, True) for name in "abcdefz"]
+    reported = replayed(lose)
+    assert list(dict.fromkeys(reported[2:])) == [(name, True) for name in "abcdefz"]
 
 
 def test_replay_delivers_nothing_after_its_end() -> None:

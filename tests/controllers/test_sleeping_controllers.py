@@ -1,4 +1,4 @@
-"""Controllers are not made before there is something for them to do."""
+"""Lazy controllers are created with their first object."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Sleeper:
     workers = 2
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.changes: list[str] = []
         self.worked: list[str] = []
 
     def follows(self) -> Mapping[str, Keys]:
         return {CONFIG_MAPS: self._keys, SECRETS: self._keys}
 
     def _keys(self, change: Change) -> Iterable[str]:
-        self.told.append(change.key)
+        self.changes.append(change.key)
         return (change.key,)
 
     async def sync(self, key: str) -> None:
@@ -106,7 +106,7 @@ def test_lazy_controller_is_built_at_the_first_object_and_hears_of_all(tmp_path:
             assert sorted(sleeper.worked) == ["work/a", "work/before"]
             await _put(api, SECRETS, "after")
             await comes_true(lambda: "work/after" in sleeper.worked, "it goes on to work")
-            assert len(sleeper.told) == len(bed.made) * 3
+            assert len(sleeper.changes) == len(bed.made) * 3
 
     _on_bed(tmp_path, work)
 
@@ -115,7 +115,7 @@ def test_lazy_controller_is_built_at_the_start_where_there_are_objects(tmp_path:
     async def work(api: Api, bed: Bed) -> None:
         await _put(api, CONFIG_MAPS, "a")
         async with bed.running():
-            assert [one.worked for one in bed.made] == [["work/a"]]
+            assert [item.worked for item in bed.made] == [["work/a"]]
 
     _on_bed(tmp_path, work)
 
@@ -159,18 +159,20 @@ def test_lazy_controllers_follow_every_resource_that_wakes_them(tmp_path: Path) 
     options = parser.parse_args([])
 
     async def work(api: Api) -> None:
-        given = Dependencies(api, options, tmp_path, tmp_path, tmp_path, "localhost", False)
+        dependencies = Dependencies(api, options, tmp_path, tmp_path, tmp_path, "localhost", False)
         running = parse_controllers("*").running - {
             "csrsigning",
             "root-ca-cert-publisher",
             "serviceaccount-token",
         }
         asleep = [
-            one for one in build_controllers(given, running) if isinstance(one, LazyController)
+            item
+            for item in build_controllers(dependencies, running)
+            if isinstance(item, LazyController)
         ]
-        assert {"deployment", "job", "pod-garbage-collector"} < {one.name for one in asleep}
-        for one in asleep:
-            assert set(one.woken_by) <= one.wake().follows().keys()
-        given.close()
+        assert {"deployment", "job", "pod-garbage-collector"} < {item.name for item in asleep}
+        for item in asleep:
+            assert set(item.woken_by) <= item.wake().follows().keys()
+        dependencies.close()
 
     on_api(tmp_path / "data", work)

@@ -1,4 +1,4 @@
-"""Pods leave nodes whose NoExecute taints they do not tolerate."""
+"""Pods are evicted from nodes whose NoExecute taints they do not tolerate."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def moving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def cluster(moving: ServerProcess) -> Iterator[Cluster]:
-    made = Cluster(moving)
-    yield made
-    made.close()
+    cluster = Cluster(moving)
+    yield cluster
+    cluster.close()
 
 
 def taint(cluster: Cluster, node: str, *taints: dict[str, str]) -> None:
@@ -38,9 +38,9 @@ def taint(cluster: Cluster, node: str, *taints: dict[str, str]) -> None:
     assert changed.status == 200, changed.text
 
 
-def says(cluster: Cluster, pod: str, text: str) -> None:
-    said = ("taint-controller", "Normal", "TaintManagerEviction", text)
-    eventually(lambda: said in cluster.events(pod, cluster.namespace), text)
+def await_eviction(cluster: Cluster, pod: str, text: str) -> None:
+    messages = ("taint-controller", "Normal", "TaintManagerEviction", text)
+    eventually(lambda: messages in cluster.events(pod, cluster.namespace), text)
 
 
 def test_pods_that_do_not_tolerate_a_taint_leave_at_once(cluster: Cluster) -> None:
@@ -49,7 +49,7 @@ def test_pods_that_do_not_tolerate_a_taint_leave_at_once(cluster: Cluster) -> No
     elsewhere = cluster.pod("elsewhere", cluster.anchor)
     taint(cluster, node, TAINT)
     eventually(lambda: cluster.is_leaving(going), "the pod goes")
-    says(cluster, "going", f"Marking for deletion Pod {cluster.namespace}/going")
+    await_eviction(cluster, "going", f"Marking for deletion Pod {cluster.namespace}/going")
     assert not cluster.is_leaving(staying)
     assert not cluster.is_leaving(elsewhere)
     assert cluster.client.get(going).body["metadata"]["deletionGracePeriodSeconds"] == 30
@@ -81,7 +81,7 @@ def test_pods_stay_when_the_taint_goes_in_time(cluster: Cluster) -> None:
     taint(cluster, node, TAINT)
     eventually(lambda: cluster.is_leaving(other), "the taint is known")
     taint(cluster, node)
-    says(cluster, "p", f"Cancelling deletion of Pod {cluster.namespace}/p")
+    await_eviction(cluster, "p", f"Cancelling deletion of Pod {cluster.namespace}/p")
     cluster.pass_time(100, node)
     assert not cluster.is_leaving(pod)
 
@@ -103,8 +103,8 @@ def test_a_toleration_of_any_length_harms_nobody(cluster: Cluster) -> None:
 def test_a_pod_that_comes_to_a_tainted_node_leaves(cluster: Cluster) -> None:
     node = cluster.node("a", spec={"taints": [TAINT]})
     pod = cluster.pods + "/p"
-    made = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    assert cluster.client.post(cluster.pods, made).status == 201
+    manifest = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    assert cluster.client.post(cluster.pods, manifest).status == 201
     binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": node}}
     assert cluster.client.post(f"{pod}/binding", binding).status == 201
     eventually(lambda: cluster.is_leaving(pod), "the pod goes")
@@ -140,8 +140,10 @@ def test_pods_are_told_why_they_leave_where_that_is_switched_on(fresh_server: Fr
     taint(cluster, node, TAINT)
     eventually(lambda: cluster.is_leaving(pod), "the pod goes")
     conditions = cluster.client.get(pod).body["status"]["conditions"]
-    told = next(one for one in conditions if one["type"] == "DisruptionTarget")
-    assert (told["status"], told["reason"], told["message"]) == (
+    reported = next(
+        condition for condition in conditions if condition["type"] == "DisruptionTarget"
+    )
+    assert (reported["status"], reported["reason"], reported["message"]) == (
         "True",
         "DeletionByTaintManager",
         "Taint manager: deleting due to NoExecute taint",
@@ -168,15 +170,15 @@ def test_toleration_matches_taints_by_key_value_and_effect(
 
 
 def test_of_several_tolerations_the_first_counts() -> None:
-    said = [
+    messages = [
         {"key": "k", "operator": "Exists", "tolerationSeconds": 7},
         {"key": "k", "value": "v", "tolerationSeconds": 9},
         {"operator": "Exists", "tolerationSeconds": 5},
     ]
-    assert Tolerations(said).seconds(Taint("k", "v", 0.0)) == 7
-    assert Tolerations(reversed(said)).seconds(Taint("k", "v", 0.0)) == 5
-    assert Tolerations(said[1:]).seconds(Taint("k", "w", 0.0)) == 5
-    assert Tolerations(said[:2]).seconds(Taint("l", "v", 0.0)) is None
+    assert Tolerations(messages).seconds(Taint("k", "v", 0.0)) == 7
+    assert Tolerations(reversed(messages)).seconds(Taint("k", "v", 0.0)) == 5
+    assert Tolerations(messages[1:]).seconds(Taint("k", "w", 0.0)) == 5
+    assert Tolerations(messages[:2]).seconds(Taint("l", "v", 0.0)) is None
 
 
 def _pod(*tolerations: dict[str, Any], arrived: str = "1970-01-01T00:00:00Z") -> dict[str, Any]:

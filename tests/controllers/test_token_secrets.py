@@ -1,8 +1,9 @@
-"""Secrets with tokens of service accounts: they go with their account, and it forgets them."""
+"""Secrets with tokens of service accounts: they are deleted with their account, and removed from
+it."""
 
 from __future__ import annotations
 
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 
 
@@ -16,7 +17,7 @@ def _token(space: Space, name: str, account: str, **annotations: str) -> None:
 
 
 def test_tokens_of_a_deleted_account_go(space: Space) -> None:
-    accounts = space.things("serviceaccounts")
+    accounts = space.collection("serviceaccounts")
     accounts.create_all("one", "two")
     _token(space, "of-one", "one")
     _token(space, "also-of-one", "one")
@@ -27,7 +28,7 @@ def test_tokens_of_a_deleted_account_go(space: Space) -> None:
 
 
 def test_tokens_of_an_account_of_the_same_name_before_it_go(space: Space) -> None:
-    accounts = space.things("serviceaccounts")
+    accounts = space.collection("serviceaccounts")
     accounts.create("one")
     _token(space, "old", "one")
     uid = accounts.read("one")["metadata"]["uid"]
@@ -38,7 +39,7 @@ def test_tokens_of_an_account_of_the_same_name_before_it_go(space: Space) -> Non
 
 
 def test_an_account_does_not_list_tokens_that_went(space: Space) -> None:
-    accounts = space.things("serviceaccounts")
+    accounts = space.collection("serviceaccounts")
     listed = [{"name": "token"}, {"name": "other"}, {"name": "plain"}]
     accounts.create("one", secrets=listed)
     accounts.create("two", secrets=listed)

@@ -1,4 +1,4 @@
-"""Services that ask for it have hints which zone is to use which endpoint."""
+"""Topology hints of services that enable them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 from support.client import Object
+from support.namespaces import Space
 from support.process import FreshServer
 from support.services import Backend
-from support.things import Space
 from support.waiting import eventually
 
 from fairlead.controllers.service_endpoints.hints import is_overloaded, put_hints
@@ -53,14 +53,14 @@ class Zoned(Backend):
 @pytest.fixture
 def zoned(fresh_server: FreshServer) -> Zoned:
     server = fresh_server()
-    made = Zoned(Space(server, server.client()))
+    zoned = Zoned(Space(server, server.client()))
     for zone in ("a", "b"):
-        made.node_in(zone)
-    made.service()
+        zoned.node_in(zone)
+    zoned.service()
     for number, zone in enumerate("aaabbb"):
-        made.pod(f"p{number}", f"10.1.0.{number}", node=f"node-{zone}")
-    made.has_slices(*(f"10.1.0.{number}" for number in range(6)))
-    return made
+        zoned.pod(f"p{number}", f"10.1.0.{number}", node=f"node-{zone}")
+    zoned.has_slices(*(f"10.1.0.{number}" for number in range(6)))
+    return zoned
 
 
 def test_endpoints_are_for_their_own_zones(zoned: Zoned) -> None:
@@ -95,8 +95,8 @@ def _slice(zones: str, name: str = "") -> Object:
     return {"metadata": {"name": name} if name else {}, "endpoints": endpoints}
 
 
-def _hinted(found: Object) -> str:
-    zones = (one.get("hints", {}).get("forZones") for one in found["endpoints"])
+def _hinted(result: Object) -> str:
+    zones = (endpoint.get("hints", {}).get("forZones") for endpoint in result["endpoints"])
     return "".join(listed[0]["name"] if listed else "-" for listed in zones)
 
 
@@ -118,10 +118,10 @@ def _hinted(found: Object) -> str:
 def test_zones_have_endpoints_for_their_part(
     zones: str, parts: dict[str, float], hinted: str
 ) -> None:
-    made = _slice(zones)
-    given = put_hints(Plan(create=[made]), [], parts)
-    assert _hinted(made) == hinted
-    assert given == (None if "-" in hinted else Counter(hinted))
+    value = _slice(zones)
+    counter = put_hints(Plan(create=[value]), [], parts)
+    assert _hinted(value) == hinted
+    assert counter == (None if "-" in hinted else Counter(hinted))
 
 
 def test_slices_whose_hints_will_do_are_left_alone() -> None:
@@ -129,9 +129,7 @@ def test_slices_whose_hints_will_do_are_left_alone() -> None:
     put_hints(Plan(update=[kept]), [], HALVES)
     plan = Plan()
     assert put_hints(plan, [kept, other], HALVES) == Counter(a=2, b=2)
-    assert [(found["metadata"]["name"], _hinted(found)) for found in plan.update] == [
-        ("other", "ab")
-    ]
+    assert [(item["metadata"]["name"], _hinted(item)) for item in plan.update] == [("other", "ab")]
     assert _hinted(other) == "--"
 
 
@@ -141,7 +139,7 @@ def test_an_endpoint_without_a_zone_leaves_all_without_hints() -> None:
     del bare["endpoints"][0]["zone"]
     plan = Plan(create=[bare])
     assert put_hints(plan, [kept], HALVES) is None
-    assert [_hinted(found) for found in (*plan.create, *plan.update)] == ["--", "--"]
+    assert [_hinted(item) for item in (*plan.create, *plan.update)] == ["--", "--"]
 
 
 @pytest.mark.parametrize(

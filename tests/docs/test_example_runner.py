@@ -1,4 +1,4 @@
-"""What runs the examples finds what is wrong with them."""
+"""The runner of examples detects wrong examples."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from support.pages import blocks, missing_line, steps
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    made = Terminal(tmp_path)
-    yield made
-    made.close()
+    terminal = Terminal(tmp_path)
+    yield terminal
+    terminal.close()
 
 
 def test_blocks_are_found_with_their_titles_and_reasons() -> None:

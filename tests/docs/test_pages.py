@@ -1,4 +1,4 @@
-"""What the documentation says of the code is so."""
+"""The documentation matches the code."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_every_flag_that_is_named_exists() -> None:
     import reference
 
     known = {*reference._serve_parser()._option_string_actions, *OTHER_FLAGS}
-    for found in (reference._connection_flags(), *map(reference._command_flags, COMMANDS)):
-        known.update(name for action in found for name in action.option_strings)
+    for item in (reference._connection_flags(), *map(reference._command_flags, COMMANDS)):
+        known.update(name for action in item for name in action.option_strings)
     for page in PAGES:
         named = re.findall(r"`(--[a-z][a-z-]*[a-z])(?:[ =][^`]*)?`", page.read_text())
         assert set(named) <= known, page

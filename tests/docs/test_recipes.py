@@ -23,9 +23,9 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
             shutil.copytree(source, tmp_path / name)
         else:
             shutil.copy(source, tmp_path)
-    made = Terminal(tmp_path, tmp_path / "src")
-    yield made
-    made.close()
+    terminal = Terminal(tmp_path, tmp_path / "src")
+    yield terminal
+    terminal.close()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl not installed: not tried")

@@ -42,20 +42,20 @@ def name_of(page: Path) -> str:
 
 
 def has_work(page: Path) -> bool:
-    found = blocks(page.read_text())
-    shown = any(not one.reason and (one.title or one.language != "text") for one in found)
-    return shown and page != RECIPES
+    result = blocks(page.read_text())
+    output = any(not item.reason and (item.title or item.language != "text") for item in result)
+    return output and page != RECIPES
 
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    made = Terminal(tmp_path)
-    yield made
-    made.close()
+    terminal = Terminal(tmp_path)
+    yield terminal
+    terminal.close()
 
 
-def needed_programs(found: list[Block]) -> set[str]:
-    text = "\n".join(block.text for block in found if block.language == "console")
+def needed_programs(expected: list[Block]) -> set[str]:
+    text = "\n".join(block.text for block in expected if block.language == "console")
     return {name for name in PROGRAMS if re.search(rf"(?:\$ |\| |\()\b{name}\b", text)}
 
 
@@ -63,16 +63,16 @@ def needed_programs(found: list[Block]) -> set[str]:
 def test_the_snippets_of_a_page_run_as_they_are_printed(
     page: Path, terminal: Terminal, request: pytest.FixtureRequest
 ) -> None:
-    found = [block for block in blocks(page.read_text()) if not block.reason]
-    needed = needed_programs(found)
+    result = [block for block in blocks(page.read_text()) if not block.reason]
+    needed = needed_programs(result)
     missing = {name for name in needed if shutil.which(name) is None}
     if missing:
         pytest.skip(f"{', '.join(sorted(missing))} not installed: not tried")
     if "kubectl" in needed and not IS_RECENT:
         pytest.skip("kubectl is too old to print what is shown: not tried")
-    for number, block in enumerate(found):
+    for number, block in enumerate(result):
         try:
-            play(block, found[number + 1 :], terminal, request)
+            play(block, result[number + 1 :], terminal, request)
         except AssertionError as error:
             raise AssertionError(f"{name_of(page)}:{block.line}: {error}") from None
 
@@ -83,7 +83,7 @@ def play(
     if block.title:
         terminal.write(block.title, block.text)
         name = FOUND_BY.get(block.title, block.title)
-        assert any(name in one.text for one in rest), f"{block.title} is never used"
+        assert any(name in item.text for item in rest), f"{block.title} is never used"
     elif block.language == "console":
         terminal.play(block.text)
     elif block.language == "python":
@@ -109,7 +109,7 @@ def try_out(client: Client, text: str) -> None:
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         served = client.get(root).body["resources"]
         kind = next(
-            one for one in served if one["kind"] == value["kind"] and "/" not in one["name"]
+            item for item in served if item["kind"] == value["kind"] and "/" not in item["name"]
         )
         space = value["metadata"].get("namespace", "default")
         inside = f"/namespaces/{space}" if kind["namespaced"] else ""
@@ -138,9 +138,9 @@ def test_what_is_not_run_is_little_and_says_why() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_block_is_of_a_kind_that_is_looked_at(page: Path) -> None:
     text = page.read_text()
-    found = blocks(text)
-    assert 2 * len(found) == len(re.findall(r"^ *```", text, re.MULTILINE))
-    for block in found:
+    result = blocks(text)
+    assert 2 * len(result) == len(re.findall(r"^ *```", text, re.MULTILINE))
+    for block in result:
         assert block.language in LANGUAGES or block.reason, f"line {block.line}"
         if block.language == "text":
             assert not re.search(r"^\$ ", block.text, re.MULTILINE), f"line {block.line}"

@@ -1,4 +1,4 @@
-"""The tests of the examples, each in a run of pytest as a user has it."""
+"""The tests of the examples, each in its own run of pytest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLUGIN = "fairlead.testing.plugin"
 
 def _plugin() -> list[str]:
     """Where it is not installed as the plugin that it is."""
-    installed = {one.value for one in entry_points(group="pytest11")}
+    installed = {point.value for point in entry_points(group="pytest11")}
     return [] if PLUGIN in installed else ["-p", PLUGIN]
 
 

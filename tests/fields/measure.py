@@ -87,13 +87,13 @@ OPTIONS: dict[str, Any] = {
 
 
 def best(work: Callable[[], object], rounds: int = 12, times: int = 1000) -> float:
-    found = []
+    results = []
     for _ in range(rounds):
         start = time.process_time_ns()
         for _ in range(times):
             work()
-        found.append(time.process_time_ns() - start)
-    return min(found) / times / 1000
+        results.append(time.process_time_ns() - start)
+    return min(results) / times / 1000
 
 
 def main() -> None:

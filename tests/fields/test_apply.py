@@ -1,4 +1,4 @@
-"""Apply: merging, conflicts, shared and given-up fields, and what it leaves alone."""
+"""Apply: merging, conflicts, shared and given-up fields, and fields that it leaves unchanged."""
 
 from __future__ import annotations
 

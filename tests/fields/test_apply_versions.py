@@ -44,7 +44,7 @@ TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"}
 
 
 class Autoscaler(Cluster):
-    """One autoscaler, written in this version or that."""
+    """One autoscaler, written in several versions."""
 
     def __init__(self) -> None:
         super().__init__(Struct("none"), versions=Autoscalers())
@@ -66,9 +66,9 @@ class Autoscaler(Cluster):
 
 @pytest.fixture
 def scaler() -> Autoscaler:
-    made = Autoscaler()
-    made.set("aa", V2, {"minReplicas": 1, "maxReplicas": 3, "metrics": metrics(50)})
-    return made
+    autoscaler = Autoscaler()
+    autoscaler.set("aa", V2, {"minReplicas": 1, "maxReplicas": 3, "metrics": metrics(50)})
+    return autoscaler
 
 
 def test_a_conflict_names_the_field_of_the_owners_version(scaler: Autoscaler) -> None:

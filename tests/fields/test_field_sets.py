@@ -1,4 +1,4 @@
-"""Sets of field paths: their algebra, their texts, and what clients may send."""
+"""Sets of field paths: their algebra, their encoding, and valid input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fairlead.fields.field_sets import (
 
 _elements = st.sampled_from(["f:a", "f:b", 'k:{"name":"c"}', 'v:"x"', "i:0"])
 _paths = st.lists(_elements, min_size=1, max_size=4).map(tuple)
-_sets = st.lists(_paths, max_size=6).map(lambda found: of(*found))
+_sets = st.lists(_paths, max_size=6).map(lambda item: of(*item))
 
 
 def all_of(fields: FieldSet) -> set[Path]:
@@ -51,32 +51,32 @@ class TestAlgebra:
 
     @given(_sets, _sets)
     def test_union(self, one: FieldSet, other: FieldSet) -> None:
-        made = union(one, other)
-        assert all_of(made) == all_of(one) | all_of(other)
-        assert normal(made)
+        created = union(one, other)
+        assert all_of(created) == all_of(one) | all_of(other)
+        assert normal(created)
 
     @given(_sets, _sets)
     def test_difference(self, one: FieldSet, other: FieldSet) -> None:
-        made = difference(one, other)
-        assert all_of(made) == all_of(one) - all_of(other)
-        assert normal(made)
+        created = difference(one, other)
+        assert all_of(created) == all_of(one) - all_of(other)
+        assert normal(created)
 
     @given(_sets, _sets)
     def test_intersection(self, one: FieldSet, other: FieldSet) -> None:
-        made = intersection(one, other)
-        assert all_of(made) == all_of(one) & all_of(other)
-        assert normal(made)
+        field_set = intersection(one, other)
+        assert all_of(field_set) == all_of(one) & all_of(other)
+        assert normal(field_set)
 
     @given(_sets, _sets)
     def test_recursive_difference_takes_what_is_below_too(
         self, one: FieldSet, other: FieldSet
     ) -> None:
-        made = recursive_difference(one, other)
+        field_set = recursive_difference(one, other)
         gone = all_of(other)
-        assert all_of(made) == {
+        assert all_of(field_set) == {
             path for path in all_of(one) if not any(path[: len(start)] == start for start in gone)
         }
-        assert normal(made)
+        assert normal(field_set)
 
     @given(_sets, _sets)
     def test_covers(self, one: FieldSet, other: FieldSet) -> None:

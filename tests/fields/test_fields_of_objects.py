@@ -1,4 +1,4 @@
-"""Which fields an object holds, which changed, and whether it is of its type."""
+"""The fields of an object, changed fields, and type checks."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ class TestAppliedConfigurations:
 
 class TestCreation:
     def test_the_creator_owns_all_but_what_is_always_there(self) -> None:
-        made = {
+        manifest = {
             "metadata": {"labels": {"a": "b"}, "creationTimestamp": None},
             "spec": {"containers": [{"name": "c"}], "volumes": [{"name": "v"}]},
             "status": {},
         }
-        changes = compare(POD, zero_object(POD), made)
+        changes = compare(POD, zero_object(POD), manifest)
         assert changes.removed == {}
         assert changes.touched == {
             "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
@@ -173,9 +173,9 @@ class TestChanges:
             assert self.changed({name: old}, {name: new}) == ({f"f:{name}": {}}, {})
 
     def test_items_are_compared_by_key_and_their_order_is_no_change(self) -> None:
-        one, two = {"name": "a", "port": 1}, {"name": "b", "port": 2}
-        assert self.changed({"items": [one, two]}, {"items": [two, one]}) == ({}, {})
-        assert self.changed({"items": [one]}, {"items": [two]}) == (
+        first, second = {"name": "a", "port": 1}, {"name": "b", "port": 2}
+        assert self.changed({"items": [first, second]}, {"items": [second, first]}) == ({}, {})
+        assert self.changed({"items": [first]}, {"items": [second]}) == (
             {"f:items": {'k:{"name":"b","port":2}': {".": {}, "f:name": {}, "f:port": {}}}},
             {"f:items": {'k:{"name":"a","port":1}': {".": {}, "f:name": {}, "f:port": {}}}},
         )
@@ -222,21 +222,21 @@ class TestChanges:
     def test_fields_are_in_the_order_of_the_reference_all_the_way_down(
         self, old: Object, new: Object
     ) -> None:
-        made = [
+        created = [
             held_fields(EVERYTHING, new),
             applied_fields(EVERYTHING, new),
             compare(EVERYTHING, old, new).touched,
         ]
-        made.append(ordered_union(held_fields(EVERYTHING, old), made[0]))
-        for fields in made:
+        created.append(ordered_union(held_fields(EVERYTHING, old), created[0]))
+        for fields in created:
             assert json.dumps(fields) == json.dumps(in_order(fields))
 
     def test_items_are_in_the_order_of_their_keys_not_of_their_texts(self) -> None:
         names = ["b", 'a"', "a b", "a", "ä", "a<"]
         containers = [{"name": name} for name in names]
         held = held_fields(POD, {"spec": {"containers": containers}})
-        found = [element for element in held["f:spec"]["f:containers"] if element != "."]
-        assert [json.loads(element[2:])["name"] for element in found] == sorted(names)
+        result = [element for element in held["f:spec"]["f:containers"] if element != "."]
+        assert [json.loads(element[2:])["name"] for element in result] == sorted(names)
 
     @settings(max_examples=200, deadline=None)
     @given(objects_of(EVERYTHING), st.data())
@@ -324,8 +324,8 @@ class TestTypes:
         ]
 
     def test_several_problems_are_one_text(self) -> None:
-        found = problems(CONFIG_MAP, config_map({"a": 1}, bogus=2))
-        assert explanation(found) == (
+        texts = problems(CONFIG_MAP, config_map({"a": 1}, bogus=2))
+        assert explanation(texts) == (
             "errors:\n  .metadata.bogus: field not declared in schema"
             "\n  .data.a: expected string, got &value.valueUnstructured{Value:1}"
         )

@@ -21,9 +21,9 @@ def client_side(values: dict[str, str]) -> Any:
 
 @pytest.fixture
 def cluster() -> Cluster:
-    made = Cluster(CONFIG_MAP)
-    made.put("kubectl-client-side-apply", client_side({"x": "1", "y": "1"}))
-    return made
+    cluster = Cluster(CONFIG_MAP)
+    cluster.put("kubectl-client-side-apply", client_side({"x": "1", "y": "1"}))
+    return cluster
 
 
 def test_the_command_line_takes_over_its_own_fields(cluster: Cluster) -> None:
@@ -73,8 +73,8 @@ def test_the_annotation_is_kept_current(cluster: Cluster) -> None:
 def test_the_annotation_does_not_contain_itself(cluster: Cluster) -> None:
     config = config_map({"x": "1"}, annotations={ANNOTATION: "{}", "n": "o"})
     cluster.apply("kubectl", config, force=True)
-    shown = json.loads(cluster.object["metadata"]["annotations"][ANNOTATION])
-    assert shown["metadata"]["annotations"] == {"n": "o"}
+    numbers = json.loads(cluster.object["metadata"]["annotations"][ANNOTATION])
+    assert numbers["metadata"]["annotations"] == {"n": "o"}
 
 
 def test_last_applied_annotation_is_not_added_where_there_is_none() -> None:

@@ -1,4 +1,4 @@
-"""What holds for every object and every sequence of writes."""
+"""Properties of every object and every sequence of writes."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _managers = st.sampled_from(["a", "b", "c"])
 
 
 def _writes(kind: Struct) -> st.SearchStrategy[list[tuple[str, str, Object]]]:
-    one = st.tuples(st.sampled_from(["put", "apply"]), _managers, objects_of(kind).map(_kept))
-    return st.lists(one, min_size=1, max_size=5)
+    item = st.tuples(st.sampled_from(["put", "apply"]), _managers, objects_of(kind).map(_kept))
+    return st.lists(item, min_size=1, max_size=5)
 
 
 def _kept(value: Object) -> Object:
@@ -65,10 +65,10 @@ def _conflicts(cluster: Cluster, manager: str, config: Object) -> list[Conflict]
 
 
 def _owned(cluster: Cluster) -> FieldSet:
-    made: FieldSet = EMPTY
+    field_set: FieldSet = EMPTY
     for entry in cluster.entries:
-        made = union(made, entry["fieldsV1"])
-    return made
+        field_set = union(field_set, entry["fieldsV1"])
+    return field_set
 
 
 def _leaves(fields: FieldSet) -> FieldSet:
@@ -152,7 +152,7 @@ def test_merge_result_holds_what_was_applied(live: Any, config: Object) -> None:
 
 
 def _as_read(value: Any) -> Any:
-    """An object as it is stored: what lost all its items is left as null by an apply."""
+    """Return an object as stored: an apply leaves null for a list that lost all its items."""
     if not isinstance(value, dict):
         return value
     return {name: _as_read(item) for name, item in value.items() if item is not None}
@@ -190,7 +190,7 @@ def test_update_with_the_live_values_changes_no_owners(writes: list[Any], manage
 
 
 class Unread(Cluster):
-    """What managers own is stored as text that nobody has read."""
+    """managedFields as stored text that was not parsed yet."""
 
     def _store(self, value: Object, entries: list[Object]) -> Object:
         self.live = as_stored(super()._store(value, entries)) if entries else None

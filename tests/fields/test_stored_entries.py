@@ -1,4 +1,4 @@
-"""The sets of managedFields are cut out of stored objects as text, and nobody can tell."""
+"""The sets of managedFields are cut out of stored objects as text, without a visible difference."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ VERSIONS = OneVersion("v1", CONFIG_MAP)
 
 
 def entry(manager: str, fields: Any = None, **more: Any) -> Object:
-    made = {
+    value = {
         "manager": manager,
         "operation": "Update",
         "apiVersion": "v1",
         "time": "2024-01-01T00:00:00Z",
     }
     return {
-        **made,
+        **value,
         "fieldsType": "FieldsV1",
         "fieldsV1": {**(FIELDS if fields is None else fields), **LONG},
         **more,
@@ -56,8 +56,10 @@ def cut(body: bytes) -> Object:
 
 
 def unread(*entries: Object, **content: Any) -> list[Any]:
-    found: list[Any] = cut(body_of(stored(*entries, **content)))["metadata"]["managedFields"]
-    return found
+    managed_fields: list[Any] = cut(body_of(stored(*entries, **content)))["metadata"][
+        "managedFields"
+    ]
+    return managed_fields
 
 
 CUT = {
@@ -87,12 +89,12 @@ READ = {
 
 @pytest.mark.parametrize("value", [*CUT.values(), *READ.values()], ids=[*CUT, *READ])
 def test_stored_entries_are_read_as_they_were_written(value: Any) -> None:
-    found = cut(body_of(value))
-    assert body_of(found) == body_of(value)
-    assert found == value
-    assert value == found
-    assert json.loads(json.dumps(found)) == value
-    assert orjson.dumps(with_plain_entries(found)) == orjson.dumps(value)
+    item = cut(body_of(value))
+    assert body_of(item) == body_of(value)
+    assert item == value
+    assert value == item
+    assert json.loads(json.dumps(item)) == value
+    assert orjson.dumps(with_plain_entries(item)) == orjson.dumps(value)
 
 
 @pytest.mark.parametrize("value", CUT.values(), ids=CUT)
@@ -168,5 +170,5 @@ def test_an_update_leaves_the_entries_of_others_as_they_are() -> None:
 
 
 def test_stored_entries_with_equal_texts_are_parsed_once() -> None:
-    one, other = unread(entry("a"), entry("b"))
-    assert fields_of(one) is fields_of(other)
+    first, other = unread(entry("a"), entry("b"))
+    assert fields_of(first) is fields_of(other)

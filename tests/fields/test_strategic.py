@@ -29,8 +29,8 @@ def patched(kind: Any, document: Any, patch: Any) -> Any:
 def containers(original: list[Any], patch: list[Any], **more: Any) -> list[Any]:
     document = {"spec": {"containers": original}}
     result = patched(POD, document, {"spec": {"containers": patch, **more}})
-    found: list[Any] = result["spec"]["containers"]
-    return found
+    value: list[Any] = result["spec"]["containers"]
+    return value
 
 
 def finalizers(original: list[Any], **patch: Any) -> Any:

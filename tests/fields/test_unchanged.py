@@ -1,4 +1,4 @@
-"""Unchanged parts of a configuration: what the object holds and the manager owns already."""
+"""Parts of a configuration that the object holds and the manager owns already."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def stored(config: Object) -> Object:
 def unchanged(
     config: Object, live: Object | None = None, others: list[FieldSet] | None = None
 ) -> list[str]:
-    """The steps of the fields in which a configuration changes nothing, if its manager owns what
-    `pod()` states. Asked twice: the second answer may come from the cache."""
+    """Return the fields in which a configuration changes nothing, if its manager owns what `pod()`
+    has. Called twice: the second result may come from the cache."""
     owned = applied_fields(POD, pod())
     live = stored(pod()) if live is None else live
     first, second = (unchanged_fields(POD, live, config, owned, others or []) for _ in range(2))

@@ -1,4 +1,4 @@
-"""What creates, updates and patches do to the owners of fields."""
+"""Ownership after creates, updates and patches."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ class TestEntriesSentByClients:
             "fieldsV1": {},
         }
         self.sends(tracked, [entry], y="1")
-        assert [(one["manager"], one["fieldsV1"]) for one in tracked.entries] == [
+        assert [(entry["manager"], entry["fieldsV1"]) for entry in tracked.entries] == [
             ("sender", data("y"))
         ]
         self.sends(tracked, [entry])

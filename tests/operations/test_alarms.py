@@ -1,4 +1,4 @@
-"""Alarms that share timers."""
+"""Timeouts that share timers."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def test_timer_group_shares_a_timer_between_alarms_of_about_the_same_time() -> N
 
 def test_alarm_that_was_cancelled_does_not_ring_and_others_of_its_timer_do() -> None:
     async def main() -> None:
-        alarms, one, other = TimerGroup(), Bell(), Bell()
+        alarms, first, other = TimerGroup(), Bell(), Bell()
         due = asyncio.get_running_loop().time() + 0.02
-        at = alarms.set(due, one)
+        at = alarms.set(due, first)
         assert alarms.set(due, other) == at
-        alarms.cancel(at, one)
+        alarms.cancel(at, first)
         await other.heard.wait()
         alarms.cancel(at, other)
-        assert (one.rang, len(other.rang)) == ([], 1)
+        assert (first.rang, len(other.rang)) == ([], 1)
 
     asyncio.run(main())
 

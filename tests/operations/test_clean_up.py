@@ -1,5 +1,5 @@
-"""What a write leaves behind that is refused, cancelled or lost: nothing that was set aside for it,
-and nobody is told of what may never be."""
+"""Clean-up after a write that is refused, cancelled or lost: reservations are released, and nobody
+sees an uncommitted version."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class Disk:
         self.free.wait(20)
         if self.failure is not None:
             raise self.failure
-        made: list[Outcome] = self._append(writes)
-        return made
+        outcomes: list[Outcome] = self._append(writes)
+        return outcomes
 
     def hold(self) -> None:
         self.free.clear()
@@ -75,7 +75,8 @@ class Disk:
 
 
 class Doorkeeper(PluginBase):
-    """Refuses what has the label `refused`, and lets what has the label `wait` wait for ever."""
+    """Refuses objects with the label `refused`, and never returns for those with the label
+    `wait`."""
 
     name = "Doorkeeper"
 
@@ -219,8 +220,10 @@ def test_reservations_of_a_refused_or_cancelled_update_are_given_back(tmp_path: 
     async def work(api: Api) -> None:
         await creating(api, service("a", "ClusterIP"))
         change = operation(api, "update", "a", SERVICES)
-        found = await refused(update(api, change, lambda: service("a", refused="1"), OPTIONS))
-        assert found.code == 403
+        status_error = await refused(
+            update(api, change, lambda: service("a", refused="1"), OPTIONS)
+        )
+        assert status_error.code == 403
         assert await is_free(api)
         waiting = asyncio.ensure_future(
             update(api, change, lambda: service("a", wait="1"), OPTIONS)
@@ -242,11 +245,11 @@ def test_delete_collection_answers_with_one_refusal_of_many_deletes(tmp_path: Pa
             value["metadata"]["uid"] = name
             await api.store.put(collection, f"work/{name}", value, None)
         wanted = operation(api, "deletecollection")
-        found = await refused(
+        status_error = await refused(
             delete_collection(api, wanted, DeleteOptions(), ListOptions(), EVERYTHING)
         )
-        assert (found.code, found.reason) == (403, "Forbidden")
-        assert [one.name for one in collection.current("work")] == ["b"]
+        assert (status_error.code, status_error.reason) == (403, "Forbidden")
+        assert [item.name for item in collection.current("work")] == ["b"]
 
     on_api(tmp_path, work, [Doorkeeper()])
 
@@ -281,7 +284,7 @@ def test_unchanged_write_is_answered_when_the_pending_version_is_on_disk(
         assert not waiting.done()
         disk.let_go(failure)
         done = await asyncio.gather(first, waiting, return_exceptions=True)
-        assert [type(one) for one in done] == [type(failure)] * 2
+        assert [type(item) for item in done] == [type(failure)] * 2
 
     on_api(tmp_path, work)
 
@@ -323,13 +326,13 @@ async def _delete(api: Api) -> None:
 def test_conflict_with_a_pending_write_that_is_lost_is_no_refusal(
     tmp_path: Path, first: Work, second: Work, code: int, failure: StorageError | None
 ) -> None:
-    """While the disk works again by the time at which the second one is tried anew."""
+    """The disk works again when the second write is retried."""
 
     async def work(api: Api) -> None:
         await create(api, operation(api, "create"), config_map("a", x="1"), OPTIONS)
         disk = Disk(api)
         disk.hold()
-        one = asyncio.ensure_future(first(api))
+        item = asyncio.ensure_future(first(api))
         await asyncio.sleep(0)
         other = asyncio.ensure_future(second(api))
         for _ in range(20):
@@ -345,7 +348,7 @@ def test_conflict_with_a_pending_write_that_is_lost_is_no_refusal(
 
         disk.backend.append = fail_once  # type: ignore[method-assign]  # the next commit alone
         disk.let_go(failure)
-        done = await asyncio.gather(one, other, return_exceptions=True)
+        done = await asyncio.gather(item, other, return_exceptions=True)
         if failure is None:
             assert done[0] is None
             assert isinstance(done[1], StatusError)
@@ -460,10 +463,10 @@ def test_an_eviction_whose_budget_never_holds_still_is_a_timeout_and_the_pod_sta
         await api.store.put(budgets, "work/b", _budget(1, 2, 1), None)
         changing = Changing(api, BUDGETS, "work/b")
         eviction = {"metadata": {"name": "p"}}
-        found = await refused(
+        status_error = await refused(
             asyncio.wait_for(evict(api, _part(api, "eviction"), eviction, OPTIONS), 20)
         )
-        assert (found.code, found.reason) == (504, "Timeout")
+        assert (status_error.code, status_error.reason) == (504, "Timeout")
         assert changing.looks <= 50
         assert api.lookup(PODS, "work", "p") is not None
 
@@ -496,8 +499,8 @@ def test_a_pod_that_became_ready_meanwhile_is_not_evicted_as_an_unready_one(
 
         monkeypatch.setattr(api.store, "latest", late)
         eviction = {"metadata": {"name": "p"}}
-        found = await refused(evict(api, _part(api, "eviction"), eviction, OPTIONS))
-        assert (found.code, found.reason) == (429, "TooManyRequests")
+        status_error = await refused(evict(api, _part(api, "eviction"), eviction, OPTIONS))
+        assert (status_error.code, status_error.reason) == (429, "TooManyRequests")
         assert pods.get("work/p") is not None
 
     on_api(tmp_path, work)
@@ -505,13 +508,13 @@ def test_a_pod_that_became_ready_meanwhile_is_not_evicted_as_an_unready_one(
 
 def test_owner_references_that_share_only_their_uid_are_kept(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
-        one = {"apiVersion": "v1", "kind": "ConfigMap", "name": "one", "uid": "u"}
-        other = {**one, "name": "other"}
+        first = {"apiVersion": "v1", "kind": "ConfigMap", "name": "one", "uid": "u"}
+        other = {**first, "name": "other"}
         value = config_map("a")
-        value["metadata"]["ownerReferences"] = [one, other, one, other, one]
+        value["metadata"]["ownerReferences"] = [first, other, first, other, first]
         wanted = operation(api, "create")
-        made = await create(api, wanted, value, OPTIONS)
-        assert made.object()["metadata"]["ownerReferences"] == [one, other]
+        created = await create(api, wanted, value, OPTIONS)
+        assert created.object()["metadata"]["ownerReferences"] == [first, other]
         [warning] = wanted.warnings
         assert warning.endswith("duplicate UID(s) observed: u, u, u")
 
@@ -546,8 +549,10 @@ def test_a_second_delete_brings_the_end_of_a_pod_nearer_and_never_puts_it_off(
             done = await delete(api, wanted, DeleteOptions(grace_period=seconds))
             assert not done.gone
             assert done.value["metadata"]["deletionTimestamp"]
-            found: int | None = done.value["metadata"]["deletionGracePeriodSeconds"]
-            return found
+            deletion_grace_period_seconds: int | None = done.value["metadata"][
+                "deletionGracePeriodSeconds"
+            ]
+            return deletion_grace_period_seconds
 
         assert await left(10**15) == 10**15
         assert await left(30) == 30

@@ -1,4 +1,4 @@
-"""What a patch left alone is not decoded a second time."""
+"""Fields that a patch leaves unchanged are not decoded again."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ STORED: dict[str, Any] = {
 def test_decode_beside_copies_an_unchanged_part_in_its_place() -> None:
     stored = copy.deepcopy(STORED)
     document = {**stored, "metadata": {**stored["metadata"], "labels": {"a": "b"}}}
-    made = decode_beside(PODS, POD, document, stored, [])
-    made["spec"]["containers"][0]["image"] = "other"
+    value = decode_beside(PODS, POD, document, stored, [])
+    value["spec"]["containers"][0]["image"] = "other"
     assert stored == STORED
-    assert list(made) == ["metadata", "spec", "status"]
-    assert made["metadata"]["managedFields"] is stored["metadata"]["managedFields"]
+    assert list(value) == ["metadata", "spec", "status"]
+    assert value["metadata"]["managedFields"] is stored["metadata"]["managedFields"]
 
 
 def test_decode_beside_decodes_a_changed_part() -> None:
     stored = copy.deepcopy(STORED)
     unknown: list[str] = []
     document = {**stored, "spec": {**stored["spec"], "colour": "blue"}}
-    made = decode_beside(PODS, POD, document, stored, unknown)
-    assert "colour" not in made["spec"]
+    value = decode_beside(PODS, POD, document, stored, unknown)
+    assert "colour" not in value["spec"]
     assert unknown == ["colour"]

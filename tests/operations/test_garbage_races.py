@@ -1,4 +1,4 @@
-"""What the garbage collector does to an object that changes while it decides."""
+"""The garbage collector and concurrent changes of an object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Meanwhile = Callable[[str], Awaitable[None]]
 
 
 class Late(Client):
-    """A client before each of whose writes something else happens, named by the object."""
+    """A client that makes another change, named by the object, before each of its writes."""
 
     meanwhile: Meanwhile | None = None
 
@@ -49,7 +49,7 @@ class Notes:
 
 
 class Scene:
-    """A collector that works when it is told to, on ConfigMaps."""
+    """A collector of ConfigMaps that is run step by step."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
@@ -85,7 +85,10 @@ class Scene:
     def owners(self, name: str) -> list[str]:
         value = self.found(name)
         assert value is not None
-        return [one["name"] for one in value["metadata"].get("ownerReferences") or ()]
+        return [
+            owner_reference["name"]
+            for owner_reference in value["metadata"].get("ownerReferences") or ()
+        ]
 
     async def sync(self, name: str) -> None:
         await self.collector.sync(f"core/configmaps work/{name}")
@@ -190,9 +193,9 @@ def test_an_owner_keeps_its_orphan_step_until_every_dependent_is_free(tmp_path: 
         with pytest.raises(StatusError):
             await scene.sync("owner")
         assert scene.owners("a") == ["owner"]
-        found = scene.found("owner")
-        assert found is not None
-        assert found["metadata"]["finalizers"] == ["orphan"]
+        value = scene.found("owner")
+        assert value is not None
+        assert value["metadata"]["finalizers"] == ["orphan"]
         scene.late.meanwhile = None
         await scene.sync("owner")
         assert scene.found("owner") is None

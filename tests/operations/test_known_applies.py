@@ -1,4 +1,5 @@
-"""An apply is answered from memory only if nothing but the question and the object had a say."""
+"""An apply is answered from the cache only if its result depends on nothing but request and
+object."""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ class _Counting(PluginBase):
     def __init__(
         self, *, looks_up: bool = False, depends_on_other_state: tuple[str, ...] = ()
     ) -> None:
-        self.asked = 0
+        self.calls = 0
         self.api: Api | None = None
         self._looks_up = looks_up
         self.depends_on_other_state = depends_on_other_state
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.key == CONFIG_MAPS:
-            self.asked += 1
+            self.calls += 1
             if self._looks_up and self.api is not None:
                 self.api.newest(CONFIG_MAPS, "work", "another")
 
@@ -47,16 +48,16 @@ async def _apply(api: Api, wanted: Operation, options: WriteOptions = OPTIONS) -
 
 
 def _again(directory: Path, plugin: _Counting, user: User | None = None) -> list[bool]:
-    """Whether the first, second, third and fourth of the same applies came from memory; the last
-    by another user if one is given."""
+    """Whether the first, second, third and fourth of the same applies came from the cache; the last
+    as another user if one is given."""
 
     async def work(api: Api) -> list[bool]:
         plugin.api = api
-        found = [await _apply(api, operation(api, "patch", "a")) for _ in range(3)]
+        results = [await _apply(api, operation(api, "patch", "a")) for _ in range(3)]
         last = operation(api, "patch", "a")
         if user is not None:
             last.user = user
-        return [*found, await _apply(api, last)]
+        return [*results, await _apply(api, last)]
 
     return on_api(directory, work, [plugin])
 
@@ -64,7 +65,7 @@ def _again(directory: Path, plugin: _Counting, user: User | None = None) -> list
 def test_known_apply_is_the_third_that_changes_nothing(tmp_path: Path) -> None:
     plugin = _Counting()
     assert _again(tmp_path, plugin) == [False, False, True, True]
-    assert plugin.asked == 2
+    assert plugin.calls == 2
 
 
 def test_known_apply_is_not_known_for_another_user(tmp_path: Path) -> None:
@@ -84,16 +85,16 @@ def test_known_apply_still_asks_a_plugin_that_judges_by_more(
     tmp_path: Path, plugin: _Counting
 ) -> None:
     assert _again(tmp_path, plugin) == [False, False, False, False]
-    assert plugin.asked == 4
+    assert plugin.calls == 4
 
 
 def test_known_apply_is_forgotten_when_the_object_changes(tmp_path: Path) -> None:
     async def work(api: Api) -> list[bool]:
-        found = [await _apply(api, operation(api, "patch", "a")) for _ in range(3)]
+        results = [await _apply(api, operation(api, "patch", "a")) for _ in range(3)]
         other = {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", y="2")}
         manager = WriteOptions(False, "other", "Strict")
         await apply(api, operation(api, "patch", "a"), other, manager)
-        return [*found, await _apply(api, operation(api, "patch", "a"))]
+        return [*results, await _apply(api, operation(api, "patch", "a"))]
 
     assert on_api(tmp_path, work) == [False, False, True, False]
 

@@ -1,4 +1,4 @@
-"""What becomes of a namespace that changes while the controller empties it."""
+"""The namespace controller and concurrent changes of the namespace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairlead.operations.options import DeleteOptions
 
 
 class Late(Client):
-    """A client before each of whose changes something else happens."""
+    """A client that makes another change before each of its changes."""
 
     meanwhile: Callable[[], Awaitable[None]] | None = None
 
@@ -42,8 +42,8 @@ def emptying(api: Api) -> tuple[NamespaceDeletion, Late]:
 
 
 def finalizers(api: Api, name: str = "work") -> list[str] | None:
-    found = api.lookup(NAMESPACES, "", name)
-    return None if found is None else found["spec"].get("finalizers")
+    entry = api.lookup(NAMESPACES, "", name)
+    return None if entry is None else entry["spec"].get("finalizers")
 
 
 def without_finalizers(namespace: Object) -> Object:
@@ -99,9 +99,11 @@ def test_a_namespace_stays_while_something_in_it_cannot_be_deleted(tmp_path: Pat
             await controller.sync("work")
         assert finalizers(api)
         assert api.lookup(CONFIG_MAPS, "work", "a") is not None
-        told = api.lookup(NAMESPACES, "", "work")
-        assert told is not None
-        conditions = {one["type"]: one["status"] for one in told["status"]["conditions"]}
+        entry = api.lookup(NAMESPACES, "", "work")
+        assert entry is not None
+        conditions = {
+            condition["type"]: condition["status"] for condition in entry["status"]["conditions"]
+        }
         failed = [name for name, state in conditions.items() if state == "True"]
         assert any("Deletion" in name and "Failure" in name for name in failed)
 

@@ -1,4 +1,4 @@
-"""What verbs do to objects, called as the server's own parts call them."""
+"""The verbs, called like the server's own parts call them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from fairlead.storage.sqlite.log import EmbeddedLog
 
 def test_an_object_is_created_read_replaced_and_deleted_by_plain_calls(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
-        made = await create(api, operation(api, "create"), config_map("a", x="1"), OPTIONS)
-        assert (await get(api, operation(api, "get", "a"))) is made
+        stored = await create(api, operation(api, "create"), config_map("a", x="1"), OPTIONS)
+        assert (await get(api, operation(api, "get", "a"))) is stored
         wanted = operation(api, "update", "a")
         changed = await update(api, wanted, lambda: config_map("a", x="2"), OPTIONS)
         assert not changed.created
@@ -84,15 +84,15 @@ def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         dry = WriteOptions(True, "tester", "Strict")
         await create(api, operation(api, "create"), config_map("a"), dry)
-        found = await find(api, operation(api, "list"), ListOptions(), EVERYTHING)
-        assert found.versions == []
-        made = await create(api, operation(api, "create"), config_map("b", x="1"), OPTIONS)
+        result = await find(api, operation(api, "list"), ListOptions(), EVERYTHING)
+        assert result.versions == []
+        created = await create(api, operation(api, "create"), config_map("b", x="1"), OPTIONS)
         await update(api, operation(api, "update", "b"), lambda: config_map("b", x="2"), dry)
         await delete(api, operation(api, "delete", "b"), DeleteOptions(dry_run=True))
         held = DeleteOptions(dry_run=True, propagation="Foreground")
         await delete(api, operation(api, "delete", "b"), held)
-        found = await find(api, operation(api, "list"), ListOptions(), EVERYTHING)
-        assert found.versions == [made]
+        result = await find(api, operation(api, "list"), ListOptions(), EVERYTHING)
+        assert result.versions == [created]
 
     on_api(tmp_path, work)
 
@@ -154,7 +154,7 @@ def test_observers_see_what_the_servers_own_parts_do(tmp_path: Path) -> None:
 
 
 class _DeletesTheNamespace(PluginBase):
-    """Somebody deletes the namespace while admission of a create is under way."""
+    """Deletes the namespace during the admission of a create."""
 
     name = "DeletesTheNamespace"
 
@@ -207,7 +207,7 @@ def test_a_namespace_that_only_changed_meanwhile_is_judged_again(tmp_path: Path)
 def test_client_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         client = system(api)
-        made = await client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "work"}})
-        assert await client.change(CONFIG_MAPS, "work", "a", lambda old: old) == made
+        created = await client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "work"}})
+        assert await client.change(CONFIG_MAPS, "work", "a", lambda old: old) == created
 
     on_api(tmp_path, work)

@@ -1,4 +1,4 @@
-"""What the controller of quotas counts: resources that come and go, pods that will not go."""
+"""The quota controller: resources that are added and removed, terminating pods."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ NAME = "count/configmaps.example.com"
 
 
 def _used(api: Api) -> dict[str, str]:
-    found = system(api).find(QUOTAS, "work", "q") or {}
-    used: dict[str, str] = (found.get("status") or {}).get("used") or {}
+    result = system(api).find(QUOTAS, "work", "q") or {}
+    used: dict[str, str] = (result.get("status") or {}).get("used") or {}
     return used
 
 
@@ -101,7 +101,7 @@ def test_a_pod_that_is_through_is_counted_no_more(status: dict[str, Any], counte
 
 
 class _Watched(dict[str, Amount]):
-    """What a pod uses; notes in which round of the event loop it is counted."""
+    """The usage of a pod; records the iteration of the event loop in which it is counted."""
 
     def __init__(self, rounds: list[int], now: list[int]) -> None:
         super().__init__(pods=Amount(Decimal(1)))
@@ -132,12 +132,12 @@ def test_many_objects_are_counted_in_turns(tmp_path: Path, monkeypatch: pytest.M
         controllers = Controllers(
             api, [LazyController("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
         )
-        running = [asyncio.create_task(one) for one in (controllers.run(), count_rounds())]
+        running = [asyncio.create_task(item) for item in (controllers.run(), count_rounds())]
         quota = {"metadata": {"name": "q", "namespace": "work"}, "spec": {"hard": {"pods": "99"}}}
         await system(api).create(QUOTAS, {**quota, "status": {}})
         await comes_true(lambda: _used(api) == {"pods": "20"}, "all are counted")
-        for one in running:
-            one.cancel()
+        for item in running:
+            item.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
     on_api(tmp_path, work)

@@ -1,5 +1,4 @@
-"""Whatever happens at once, a namespace never holds more than its quota allows, and the quota never
-says less than there is."""
+"""Concurrent writes never exceed a quota, and its usage is never too low."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ Step = tuple[str, str, int, int]
 
 
 class Pausing(PluginBase):
-    """Lets others have their turn, so many times as a label of the pod says."""
+    """Yields to the event loop as often as a label of the pod says."""
 
     name = "Pausing"
 
@@ -52,8 +51,8 @@ def _pod(api: Api, name: str, cpu: int, pauses: int) -> dict[str, Any]:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpu)}}}
     metadata = {"name": name, "labels": {"pauses": str(pauses)}}
     value = {"metadata": metadata, "spec": {"containers": [container]}}
-    made: dict[str, Any] = decoder(api.resources.named(PODS).stored_struct)(value, [])
-    return made
+    item: dict[str, Any] = decoder(api.resources.named(PODS).stored_struct)(value, [])
+    return item
 
 
 async def _do(api: Api, step: Step) -> None:
@@ -65,19 +64,19 @@ async def _do(api: Api, step: Step) -> None:
             await delete(api, gone, DeleteOptions(grace_period=0))
         else:
             options = WriteOptions(what == "dry run", "tester", "Strict")
-            made = Operation(TESTER, "create", resource, "work", "")
-            await create(api, made, _pod(api, name, cpu, pauses), options)
+            operation = Operation(TESTER, "create", resource, "work", "")
+            await create(api, operation, _pod(api, name, cpu, pauses), options)
 
 
-def _held(api: Api) -> tuple[int, Decimal]:
+def _reserved(api: Api) -> tuple[int, Decimal]:
     pods = api.collection(api.resources.named(PODS)).current("work")
-    asked = (p.object()["spec"]["containers"][0]["resources"]["requests"]["cpu"] for p in pods)
-    return len(pods), sum(map(quantity, asked), Decimal(0))
+    cpus = (p.object()["spec"]["containers"][0]["resources"]["requests"]["cpu"] for p in pods)
+    return len(pods), sum(map(quantity, cpus), Decimal(0))
 
 
-def _told(api: Api) -> tuple[int, Decimal]:
-    found = api.collection(api.resources.named(QUOTAS)).get("work/q")
-    used = (found.object().get("status") or {}).get("used") if found else None
+def _reported(api: Api) -> tuple[int, Decimal]:
+    result = api.collection(api.resources.named(QUOTAS)).get("work/q")
+    used = (result.object().get("status") or {}).get("used") if result else None
     return (int(used["pods"]), quantity(used["requests.cpu"])) if used else (-1, Decimal(-1))
 
 
@@ -100,7 +99,7 @@ def _with_quota(
         hard |= {"pods": str(MAX_PODS), "requests.cpu": str(MAX_CPU)}
         quota_object = {"metadata": {"name": "q", "namespace": "work"}, "spec": {"hard": hard}}
         await system(api).create(QUOTAS, {**quota_object, "status": {}})
-        await comes_true(lambda: _told(api) == (0, Decimal(0)), "the quota is counted")
+        await comes_true(lambda: _reported(api) == (0, Decimal(0)), "the quota is counted")
         try:
             await work(api)
         finally:
@@ -132,10 +131,10 @@ def test_a_namespace_never_holds_more_than_its_quota(
     async def work(api: Api) -> None:
         for steps in rounds:
             await asyncio.gather(*(_do(api, step) for step in steps))
-            held, told = _held(api), _told(api)
-            assert held[0] <= told[0] <= MAX_PODS
-            assert held[1] <= told[1] <= MAX_CPU
-        await comes_true(lambda: _held(api) == _told(api), "what went is given back")
+            held, reported = _reserved(api), _reported(api)
+            assert held[0] <= reported[0] <= MAX_PODS
+            assert held[1] <= reported[1] <= MAX_CPU
+        await comes_true(lambda: _reserved(api) == _reported(api), "what went is given back")
 
     _with_quota(work, pausing_last=pausing_last, others=others)
 
@@ -146,8 +145,8 @@ def test_a_large_quota_stays_right_while_others_write() -> None:
             steps: list[Step] = [("create", f"{name}{number}", 1, 0) for name in "abcd"]
             steps += [("delete", f"{name}{number - 1}", 0, 0) for name in "abcd"]
             await asyncio.gather(*(_do(api, step) for step in steps))
-            assert _held(api)[0] <= _told(api)[0] <= MAX_PODS
-        await comes_true(lambda: _held(api) == _told(api), "what went is given back")
+            assert _reserved(api)[0] <= _reported(api)[0] <= MAX_PODS
+        await comes_true(lambda: _reserved(api) == _reported(api), "what went is given back")
 
     _with_quota(work, pausing_last=True, others=MANY)
 
@@ -155,7 +154,7 @@ def test_a_large_quota_stays_right_while_others_write() -> None:
 def test_quota_is_filled_exactly_by_a_hundred_creates_at_once() -> None:
     async def work(api: Api) -> None:
         await asyncio.gather(*(_do(api, ("create", f"p{n}", 1, n % 4)) for n in range(100)))
-        assert _held(api) == _told(api) == (MAX_PODS, Decimal(MAX_PODS))
+        assert _reserved(api) == _reported(api) == (MAX_PODS, Decimal(MAX_PODS))
 
     for pausing_last in (True, False):
         _with_quota(work, pausing_last=pausing_last)

@@ -1,4 +1,4 @@
-"""Applies that changed nothing are remembered as long as what had a say in them stays."""
+"""Cached applies are dropped when anything that they depend on changes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ RAW = orjson.dumps(POD)
 
 async def _applied(api: Api) -> tuple[bool, Operation]:
     """Apply the pod; whether the answer was known."""
-    asked = operation(api, "patch", "a", PODS)
-    known = await api.known_applies.find(api, asked, RAW, OPTIONS)
+    request = operation(api, "patch", "a", PODS)
+    known = await api.known_applies.find(api, request, RAW, OPTIONS)
     if known is None:
-        before = api.known_applies.before(api, asked)
-        await apply(api, asked, orjson.loads(RAW), OPTIONS)
-        api.known_applies.keep(api, asked, RAW, OPTIONS, before)
-    return known is not None, asked
+        before = api.known_applies.before(api, request)
+        await apply(api, request, orjson.loads(RAW), OPTIONS)
+        api.known_applies.keep(api, request, RAW, OPTIONS, before)
+    return known is not None, request
 
 
 async def _label(api: Api, labels: dict[str, str]) -> None:
@@ -62,8 +62,8 @@ def test_a_known_apply_tells_the_audit_log_the_same(tmp_path: Path) -> None:
             return api.collection(api.resources.named(key))
 
         api.admission = Chain([PodSecurity(KUBERNETES, api.namespace, collection)])
-        asked = [await _applied(api) for _ in range(3)]
-        return [(known, made.annotations) for known, made in asked]
+        requests = [await _applied(api) for _ in range(3)]
+        return [(known, item.annotations) for known, item in requests]
 
-    told = {POLICY: "privileged:latest"}
-    assert on_api(tmp_path, work) == [(False, told), (False, told), (True, told)]
+    value = {POLICY: "privileged:latest"}
+    assert on_api(tmp_path, work) == [(False, value), (False, value), (True, value)]

@@ -1,4 +1,5 @@
-"""Writes to an object that never holds still: they let others run, and end in a conflict."""
+"""Writes to an object that changes all the time: they yield to the event loop, and end in a
+conflict."""
 
 from __future__ import annotations
 
@@ -28,18 +29,18 @@ ATTEMPTS = 7
 
 
 class Restless(PluginBase):
-    """Whenever admission is asked, the object has moved by then, or what its create rests on."""
+    """Changes the object, or the precondition of its create, during every admission."""
 
     name = "Restless"
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.calls = 0
         self.api: Api | None = None
 
     async def validate(self, attributes: Attributes) -> None:
         if self.api is None:
             return
-        self.asked += 1
+        self.calls += 1
         never = Precondition("core/secrets", "work/none", 1)
         attributes.context.requires.append(never)
         collection = self.api.collection(attributes.resource)
@@ -47,7 +48,7 @@ class Restless(PluginBase):
         if current is not None:
             value = current.object()
             value["metadata"].pop("resourceVersion")
-            value["metadata"]["annotations"] = {"moved": str(self.asked)}
+            value["metadata"]["annotations"] = {"moved": str(self.calls)}
             await self.api.store.put(collection, current.key, value, current)
 
 
@@ -83,7 +84,7 @@ def test_retried_write_to_an_object_that_keeps_changing_ends_in_a_conflict(
             await asyncio.wait_for(write(api), 30)
         assert (refused.value.code, refused.value.reason) == (409, "Conflict")
         assert "has been modified; please apply your changes" in refused.value.message
-        assert ATTEMPTS <= restless.asked <= ATTEMPTS + 1
+        assert ATTEMPTS <= restless.calls <= ATTEMPTS + 1
         restless.api = None
         await write(api)
 
@@ -116,9 +117,9 @@ def test_a_binding_that_always_comes_too_late_is_a_conflict_and_lets_others_run(
                 await asyncio.sleep(0)
 
         latest = api.store.latest
-        made = latest(api.collection(pods), "work/p")
-        assert made is not None
-        stale = made.with_revision(made.revision - 1)
+        version = latest(api.collection(pods), "work/p")
+        assert version is not None
+        stale = version.with_revision(version.revision - 1)
         monkeypatch.setattr(api.store, "latest", lambda *place: stale)
         running = asyncio.create_task(others())
         with pytest.raises(StatusError) as refused:
@@ -133,7 +134,7 @@ def test_a_binding_that_always_comes_too_late_is_a_conflict_and_lets_others_run(
 
 
 class Slow(PluginBase):
-    """Lets others run before it agrees."""
+    """Yields to the event loop before it admits."""
 
     name = "Slow"
 
@@ -157,9 +158,9 @@ def test_concurrent_applies_of_an_absent_object_create_and_then_change(
 
         done = await asyncio.gather(applying("one"), applying("other"))
         assert sorted(outcome.created for outcome in done) == [False, True]
-        found = api.lookup(CONFIG_MAPS, "work", "new")
-        assert found is not None
-        assert found["data"] == {"one": "1", "other": "1"}
+        entry = api.lookup(CONFIG_MAPS, "work", "new")
+        assert entry is not None
+        assert entry["data"] == {"one": "1", "other": "1"}
 
     on_api(tmp_path, work, [Slow()])
 
@@ -175,9 +176,9 @@ def test_concurrent_puts_of_an_absent_object_create_and_then_replace(
 
         done = await asyncio.gather(putting("one"), putting("other"))
         assert sorted(outcome.created for outcome in done) == [False, True]
-        found = api.lookup("core/v1/endpoints", "work", "e")
+        entry = api.lookup("core/v1/endpoints", "work", "e")
         last = next(outcome for outcome in done if not outcome.created)
-        assert found == last.version.object()
+        assert entry == last.version.object()
 
     on_api(tmp_path, work, [Slow()])
 
@@ -187,15 +188,15 @@ def test_write_with_a_moved_precondition_is_admitted_again(
     tmp_path: Path, write: Callable[[Api], Awaitable[None]]
 ) -> None:
     class Mistaken(PluginBase):
-        """Rests on what is not so, the first time."""
+        """Adds a false precondition once."""
 
         name = "Mistaken"
-        asked = 0
+        calls = 0
 
         async def validate(self, attributes: Attributes) -> None:
             if attributes.resource.name == "configmaps":
-                self.asked += 1
-                if self.asked == 2:
+                self.calls += 1
+                if self.calls == 2:
                     wrong = Precondition("core/secrets", "work/none", 1)
                     attributes.context.requires.append(wrong)
 
@@ -204,6 +205,6 @@ def test_write_with_a_moved_precondition_is_admitted_again(
     async def work(api: Api) -> None:
         await system(api).create(CONFIG_MAPS, {"metadata": _named("a")})
         await write(api)
-        assert mistaken.asked == 3
+        assert mistaken.calls == 3
 
     on_api(tmp_path, work, [mistaken])

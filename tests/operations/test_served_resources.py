@@ -1,4 +1,4 @@
-"""Resources come and go while the API is served."""
+"""Resources that are added and removed while the API is served."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def test_an_added_resource_is_served_with_its_own_types_and_behaviour(tmp_path: 
             await create(api, wanted, make(api, resource, "b", "huge"), OPTIONS)
         assert refused.value.code == 422
         listing = Operation(TESTER, "list", resource, "work")
-        found = await find(api, listing, ListOptions(), EVERYTHING)
-        assert [version.name for version in found.versions] == ["a"]
+        result = await find(api, listing, ListOptions(), EVERYTHING)
+        assert [version.name for version in result.versions] == ["a"]
 
     on_api(tmp_path, work)
 
@@ -83,17 +83,17 @@ def test_a_resource_that_comes_back_changed_uses_its_new_types(tmp_path: Path) -
         value = {"metadata": {"name": "b"}, "weight": "9"}
         decoded = decoder(second.struct)(value, [])
         wanted = Operation(TESTER, "create", second, "work")
-        made = await create(api, wanted, decoded, OPTIONS)
-        assert made.object()["weight"] == "9"
+        created = await create(api, wanted, decoded, OPTIONS)
+        assert created.object()["weight"] == "9"
         listing = Operation(TESTER, "list", second, "work")
-        found = await find(api, listing, ListOptions(), EVERYTHING)
-        assert [version.name for version in found.versions] == ["a", "b"]
+        result = await find(api, listing, ListOptions(), EVERYTHING)
+        assert [version.name for version in result.versions] == ["a", "b"]
 
     on_api(tmp_path, work)
 
 
 def test_compiled_walkers_of_a_type_are_freed_with_it() -> None:
     struct = Struct("Thing", fields={"a": Field("a", Scalar("string"))})
-    made = decoder(struct)
-    assert decoder(struct) is made
+    decoded = decoder(struct)
+    assert decoder(struct) is decoded
     assert list(struct.walkers) == ["decode"]

@@ -40,14 +40,14 @@ Test = Callable[[Shared, Api, Api], Awaitable[None]]
 def on_two_servers(test: Test) -> None:
     async def run() -> None:
         shared = Shared()
-        one, other = await _server(shared), await _server(shared)
+        first, other = await _server(shared), await _server(shared)
         try:
-            await system(one).create(NAMESPACES, {"metadata": {"name": "work"}})
+            await system(first).create(NAMESPACES, {"metadata": {"name": "work"}})
             await other.store.catch_up()
-            await asyncio.wait_for(test(shared, one, other), 20)
+            await asyncio.wait_for(test(shared, first, other), 20)
         finally:
             shared.moving.set()
-            await one.store.close()
+            await first.store.close()
             await other.store.close()
 
     asyncio.run(run())
@@ -77,26 +77,26 @@ def service(name: str, **spec: object) -> Object:
 
 
 def test_two_servers_never_give_the_same_address_or_port() -> None:
-    async def test(shared: Shared, one: Api, other: Api) -> None:
+    async def test(shared: Shared, first: Api, other: Api) -> None:
         shared.moving.clear()  # neither hears of what the other gives away
         making = [
             asyncio.create_task(
                 create(api, operation(api, "create", key=SERVICES), service(name), OPTIONS)
             )
             for number in range(4)
-            for api, name in ((one, f"a{number}"), (other, f"b{number}"))
+            for api, name in ((first, f"a{number}"), (other, f"b{number}"))
         ]
         await asyncio.sleep(0.01)
         shared.moving.set()
-        made = [version.object()["spec"] for version in await asyncio.gather(*making)]
-        assert len({spec["clusterIP"] for spec in made}) == 8
-        assert len({spec["ports"][0]["nodePort"] for spec in made}) == 8
+        specs = [version.object()["spec"] for version in await asyncio.gather(*making)]
+        assert len({spec["clusterIP"] for spec in specs}) == 8
+        assert len({spec["ports"][0]["nodePort"] for spec in specs}) == 8
 
     on_two_servers(test)
 
 
 def test_an_address_that_another_server_gave_away_is_refused_to_who_asks_for_it() -> None:
-    async def test(shared: Shared, one: Api, other: Api) -> None:
+    async def test(shared: Shared, first: Api, other: Api) -> None:
         shared.moving.clear()
         making = [
             asyncio.create_task(
@@ -107,12 +107,12 @@ def test_an_address_that_another_server_gave_away_is_refused_to_who_asks_for_it(
                     OPTIONS,
                 )
             )
-            for api, name in ((one, "a"), (other, "b"))
+            for api, name in ((first, "a"), (other, "b"))
         ]
         await asyncio.sleep(0.01)
         shared.moving.set()
         outcomes = await asyncio.gather(*making, return_exceptions=True)
-        [refused] = [found for found in outcomes if isinstance(found, StatusError)]
+        [refused] = [outcome for outcome in outcomes if isinstance(outcome, StatusError)]
         assert refused.code == 422
         assert "provided IP is already allocated" in refused.message
 
@@ -120,21 +120,21 @@ def test_an_address_that_another_server_gave_away_is_refused_to_who_asks_for_it(
 
 
 def test_an_address_can_be_had_again_once_its_service_is_gone() -> None:
-    async def test(shared: Shared, one: Api, other: Api) -> None:
+    async def test(shared: Shared, api: Api, other: Api) -> None:
         wanted = service("a", clusterIP="10.0.0.5")
-        await create(one, operation(one, "create", key=SERVICES), wanted, OPTIONS)
-        await delete(one, operation(one, "delete", "a", SERVICES), DeleteOptions())
+        await create(api, operation(api, "create", key=SERVICES), wanted, OPTIONS)
+        await delete(api, operation(api, "delete", "a", SERVICES), DeleteOptions())
         await other.store.catch_up()
         wanted = service("b", clusterIP="10.0.0.5")
-        made = await create(other, operation(other, "create", key=SERVICES), wanted, OPTIONS)
-        assert made.object()["spec"]["clusterIP"] == "10.0.0.5"
+        created = await create(other, operation(other, "create", key=SERVICES), wanted, OPTIONS)
+        assert created.object()["spec"]["clusterIP"] == "10.0.0.5"
 
     on_two_servers(test)
 
 
 def test_changes_of_two_servers_to_one_object_lose_nothing() -> None:
-    async def test(shared: Shared, one: Api, other: Api) -> None:
-        await create(one, operation(one, "create"), config_map("a"), OPTIONS)
+    async def test(shared: Shared, first: Api, other: Api) -> None:
+        await create(first, operation(first, "create"), config_map("a"), OPTIONS)
         await other.store.catch_up()
 
         async def count(api: Api) -> None:
@@ -144,22 +144,22 @@ def test_changes_of_two_servers_to_one_object_lose_nothing() -> None:
 
             await system(api).change("core/v1/configmaps", "work", "a", add)
 
-        await asyncio.gather(*(count(api) for api in (one, other) for _ in range(20)))
-        await one.store.catch_up()
-        found = one.store.latest(
-            one.collection(one.resources.named("core/v1/configmaps")), "work/a"
+        await asyncio.gather(*(count(api) for api in (first, other) for _ in range(20)))
+        await first.store.catch_up()
+        version = first.store.latest(
+            first.collection(first.resources.named("core/v1/configmaps")), "work/a"
         )
-        assert found is not None
-        assert found.object()["data"] == {"n": "40"}
+        assert version is not None
+        assert version.object()["data"] == {"n": "40"}
 
     on_two_servers(test)
 
 
 def test_nothing_is_created_in_a_namespace_that_another_server_is_deleting() -> None:
-    async def test(shared: Shared, one: Api, other: Api) -> None:
+    async def test(shared: Shared, api: Api, other: Api) -> None:
         shared.moving.clear()
         deleting = asyncio.create_task(
-            delete(one, operation(one, "delete", "work", NAMESPACES), DeleteOptions())
+            delete(api, operation(api, "delete", "work", NAMESPACES), DeleteOptions())
         )
         creating = asyncio.create_task(
             create(other, operation(other, "create"), config_map("a"), OPTIONS)
@@ -174,12 +174,12 @@ def test_nothing_is_created_in_a_namespace_that_another_server_is_deleting() -> 
 
 
 def test_an_apply_that_is_known_to_change_nothing_is_not_answered_from_what_was() -> None:
-    async def test(shared: Shared, one: Api, other: Api) -> None:
+    async def test(shared: Shared, api: Api, other: Api) -> None:
         configuration = {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", x="1")}
 
         async def configure() -> str:
-            wanted = operation(one, "patch", "a")
-            outcome = await apply(one, wanted, {**configuration}, OPTIONS)
+            wanted = operation(api, "patch", "a")
+            outcome = await apply(api, wanted, {**configuration}, OPTIONS)
             return str(outcome.version.object()["data"]["x"])
 
         for _ in range(3):
@@ -187,7 +187,7 @@ def test_an_apply_that_is_known_to_change_nothing_is_not_answered_from_what_was(
         await other.store.catch_up()
         changed = operation(other, "update", "a")
         await update(other, changed, lambda: config_map("a", x="2"), OPTIONS)
-        await one.store.catch_up()
+        await api.store.catch_up()
         with pytest.raises(StatusError, match="conflict"):
             await configure()
 

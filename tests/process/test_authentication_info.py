@@ -1,4 +1,4 @@
-"""The config map from which extension servers learn whom to trust."""
+"""The config map with the CAs for extension servers."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def authority(name: str, now: datetime | None = None) -> str:
 
 def data(client: Client, path: str = PATH) -> dict[str, str]:
     answer = client.get(path)
-    found: dict[str, str] = answer.body["data"] if answer.status == 200 else {}
-    return found
+    result: dict[str, str] = answer.body["data"] if answer.status == 200 else {}
+    return result
 
 
 def proxy_ca(server: ServerProcess) -> str:
@@ -46,13 +46,13 @@ def proxy_ca(server: ServerProcess) -> str:
 
 def test_a_fresh_server_says_what_it_sends(any_server: ServerProcess, client: Client) -> None:
     namespace = any_server.dialect.system_namespace
-    found = data(client, f"/api/v1/namespaces/{namespace}/configmaps/{NAME}")
-    assert any_server.ca.read_text() in found["client-ca-file"]
-    assert found["requestheader-client-ca-file"] == proxy_ca(any_server)
-    assert json.loads(found["requestheader-allowed-names"]) == ["front-proxy-client"]
-    assert json.loads(found["requestheader-username-headers"]) == ["X-Remote-User"]
-    assert json.loads(found["requestheader-group-headers"]) == ["X-Remote-Group"]
-    assert json.loads(found["requestheader-extra-headers-prefix"]) == ["X-Remote-Extra-"]
+    result = data(client, f"/api/v1/namespaces/{namespace}/configmaps/{NAME}")
+    assert any_server.ca.read_text() in result["client-ca-file"]
+    assert result["requestheader-client-ca-file"] == proxy_ca(any_server)
+    assert json.loads(result["requestheader-allowed-names"]) == ["front-proxy-client"]
+    assert json.loads(result["requestheader-username-headers"]) == ["X-Remote-User"]
+    assert json.loads(result["requestheader-group-headers"]) == ["X-Remote-Group"]
+    assert json.loads(result["requestheader-extra-headers-prefix"]) == ["X-Remote-Extra-"]
 
 
 def test_it_is_put_back_and_keeps_what_other_servers_add(server: ServerProcess) -> None:
@@ -107,11 +107,11 @@ def test_servers_that_start_at_the_same_time_are_all_in_it(tmp_path: Path) -> No
         for names in ("ab", "cd"):  # those who find nothing, and those who find others
             apis = {name: await servers.start() for name in names}
             kept = [kept_by(api, tmp_path / name) for name, api in apis.items()]
-            await asyncio.gather(*(one.prepare() for one in kept))
-        found = await system(apis["d"]).get(CONFIG_MAPS, "kube-system", NAME)
+            await asyncio.gather(*(item.prepare() for item in kept))
+        result = await system(apis["d"]).get(CONFIG_MAPS, "kube-system", NAME)
         for name in "abcd":
             own = (tmp_path / name / "pki" / "front-proxy-ca.crt").read_text()
-            assert own in found["data"]["requestheader-client-ca-file"]
+            assert own in result["data"]["requestheader-client-ca-file"]
 
     on_servers(work, "kube-system")
 
@@ -140,10 +140,10 @@ def test_a_proxy_of_the_command_line_is_published_beside_this_server(
         "--requestheader-allowed-names=front",
         "--requestheader-username-headers=X-User",
     )
-    found = data(server.client())
-    assert found["requestheader-client-ca-file"] == file.read_text() + proxy_ca(server)
-    assert json.loads(found["requestheader-allowed-names"]) == ["front", "front-proxy-client"]
-    assert json.loads(found["requestheader-username-headers"]) == ["X-User", "X-Remote-User"]
+    result = data(server.client())
+    assert result["requestheader-client-ca-file"] == file.read_text() + proxy_ca(server)
+    assert json.loads(result["requestheader-allowed-names"]) == ["front", "front-proxy-client"]
+    assert json.loads(result["requestheader-username-headers"]) == ["X-User", "X-Remote-User"]
 
 
 def test_with_a_certificate_from_elsewhere_the_own_proxy_ca_is_not_for_anybody(

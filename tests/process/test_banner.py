@@ -1,4 +1,4 @@
-"""What a server says when it is ready."""
+"""The lines that a server prints when it is ready."""
 
 from __future__ import annotations
 

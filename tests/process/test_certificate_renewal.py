@@ -1,4 +1,4 @@
-"""Own certificates end, and are renewed before they do."""
+"""The server's own certificates are renewed before they expire."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_the_dates_are_those_that_a_library_reads(tmp_path: Path) -> None:
         for pair in (pki.ca, pki.serving):
             pem = pair.certificate.read_bytes()
             read = x509.load_pem_x509_certificate(pem)
-            found = validity_of(pem)
-            assert (found.start, found.end) == (
+            validity = validity_of(pem)
+            assert (validity.start, validity.end) == (
                 read.not_valid_before_utc,
                 read.not_valid_after_utc,
             )
@@ -142,19 +142,19 @@ def test_a_renewal_that_fails_is_said_once_a_day(
 
 
 @pytest.mark.parametrize(
-    ("passed", "said"),
+    ("passed", "message"),
     [(200, ""), (340, "expires in 25 days"), (400, "has expired: clients refuse it")],
 )
 def test_a_given_certificate_that_ends_is_mentioned(
-    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture, passed: int, said: str
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture, passed: int, message: str
 ) -> None:
     given = ensure_pki(tmp_path / "given", HOSTS, clock).serving
     clock.pass_days(passed)
     pki = ensure_pki(tmp_path, HOSTS, clock)
     caplog.set_level(logging.WARNING)
     renewal(tmp_path, pki, clock, given)
-    assert said in caplog.text
-    assert bool(caplog.text) is bool(said)
+    assert message in caplog.text
+    assert bool(caplog.text) is bool(message)
 
 
 def test_a_given_certificate_is_followed(tmp_path: Path, clock: Clock) -> None:
@@ -189,9 +189,9 @@ def served(server: ServerProcess) -> bytes:
         socket.create_connection((host, int(port))) as plain,
         context.wrap_socket(plain) as connection,
     ):
-        found = connection.getpeercert(True)
-    assert found is not None
-    return found
+        result = connection.getpeercert(True)
+    assert result is not None
+    return result
 
 
 def test_a_renewed_certificate_is_served_without_a_restart(

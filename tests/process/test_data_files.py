@@ -1,4 +1,4 @@
-"""A data file that cannot be trusted is refused, with a message that says why."""
+"""A damaged data file is refused, with a message that names the reason."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.namespaces import Space
 from support.process import ServerProcess, failed_start
-from support.things import Space
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def database(server: ServerProcess) -> Path:
 
 
 def refusal(server: ServerProcess) -> str:
-    """What a server says that refuses to start."""
+    """Return the message of a server that refuses to start."""
     done = failed_start(server.directory)
     assert done.returncode == 1, done.stderr
     assert done.stdout == ""
@@ -110,8 +110,8 @@ def test_a_newer_format_is_refused_and_left_alone(stopped: ServerProcess) -> Non
         version = db.execute("PRAGMA user_version").fetchone()[0]
         db.execute(f"PRAGMA user_version = {version + 1}")
     db.close()
-    said = refusal(stopped)
-    assert "written by a newer release" in said
+    error = refusal(stopped)
+    assert "written by a newer release" in error
     with sqlite3.connect(database(stopped)) as db:
         db.execute(f"PRAGMA user_version = {version}")
     db.close()

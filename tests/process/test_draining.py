@@ -1,4 +1,4 @@
-"""Stopping: what was read is answered, and nobody holds up the end."""
+"""Shutdown: running requests are answered, and no client delays it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable
 
+from support.namespaces import Space
 from support.process import ServerProcess
 from support.slow_answers import PRELUDE
-from support.things import Space
 from support.wire import ADMIN, Wire
 
 FreshServer = Callable[..., ServerProcess]

@@ -1,4 +1,4 @@
-"""--encryption-provider-config: Secrets lie encrypted in either store; keys can be exchanged."""
+"""--encryption-provider-config: Secrets are encrypted in either store; keys can be exchanged."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def server(tmp_path: Path) -> ServerProcess:
 
 
 def test_a_key_can_be_exchanged_for_another(server: ServerProcess) -> None:
-    """Start with the new one in front, write everything again, take the old one away."""
+    """Start with the new key first, write everything again, remove the old key."""
     configured(server, keys("aescbc", "old"), {"identity": {}}).start()
     try:
         client = server.client()

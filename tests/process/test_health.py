@@ -1,4 +1,4 @@
-"""/healthz, /livez and /readyz: codes for machines, words for people."""
+"""/healthz, /livez and /readyz: status codes and texts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How many requests may be under way without priority and fairness: 429 with Retry-After, and
-watches do not count."""
+"""Limits of concurrent requests without priority and fairness: 429 with Retry-After; watches do not
+count."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from support.client import JSON, MERGE_PATCH, Client
+from support.namespaces import Space
 from support.process import ServerProcess
 from support.slow_answers import PRELUDE
-from support.things import Space
 from support.waiting import eventually
 from support.wire import Wire
 
@@ -32,7 +32,7 @@ class Pending:
 
 
 def limited_space(server: ServerProcess) -> Space:
-    """A namespace in which alice, who is not one of the masters, may do everything."""
+    """A namespace in which alice, who is not in system:masters, may do everything."""
     space = Space(server, server.client())
     space.everywhere("clusterrolebindings", "rbac.authorization.@").create(
         space.name,
@@ -141,7 +141,7 @@ def test_a_stranger_takes_no_place(limited: Space) -> None:
     strangers = [
         Pending(limited.server.client("wrong"), limited.secrets.path, "GET") for _ in range(3)
     ]
-    assert [one.connection.getresponse().status for one in strangers] == [401] * 3
+    assert [stranger.connection.getresponse().status for stranger in strangers] == [401] * 3
     assert limited.secrets.list().status == 200
     release(strangers)
 

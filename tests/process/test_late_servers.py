@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from support.client import Answer, Client, Object
 from support.etcd import needs_etcd
+from support.namespaces import random_word
 from support.process import MOVABLE_CLOCK
-from support.things import random_word
 from support.two_servers import Fleet
 from support.waiting import eventually
 
@@ -43,7 +43,7 @@ HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
 class Pair:
-    """What is done at `one` is done, when `late` is asked for something."""
+    """Writes at `one` are committed before `late` gets a request."""
 
     def __init__(self, directory: Path) -> None:
         policy = directory / "policy.yaml"
@@ -59,24 +59,24 @@ class Pair:
         return name
 
     def events(self, answer: Answer) -> list[str]:
-        """The stages that the audit log of the late one tells of a request."""
+        """Return the stages of a request in the audit log of the late server."""
         lines = map(json.loads, self._log.read_bytes().splitlines())
-        found = answer.headers["Audit-Id"]
-        return [line["stage"] for line in lines if line["auditID"] == found]
+        result = answer.headers["Audit-Id"]
+        return [line["stage"] for line in lines if line["auditID"] == result]
 
     def counted(self, code: int) -> float:
-        """How many creations of config maps the late one has answered so."""
+        """Return how many creates of config maps the late server answered with this code."""
         wanted = ("apiserver_request_total{", f'code="{code}"', 'resource="configmaps"', '"POST"')
         lines = self.late.get("/metrics").text.splitlines()
-        found = [line for line in lines if all(one in line for one in wanted)]
-        return sum(float(line.rpartition(" ")[2]) for line in found)
+        texts = [line for line in lines if all(item in line for item in wanted)]
+        return sum(float(line.rpartition(" ")[2]) for line in texts)
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    made = Pair(tmp_path_factory.mktemp("pair"))
-    yield made
-    made.fleet.close()
+    create_at = Pair(tmp_path_factory.mktemp("pair"))
+    yield create_at
+    create_at.fleet.close()
 
 
 def config_maps(namespace: str) -> str:
@@ -87,8 +87,8 @@ def config_map(**fields: object) -> Object:
     return {"metadata": {"name": f"c-{random_word()}"}, **fields}
 
 
-def made(client: Client, path: str, body: Object) -> str:
-    """The path of what was created."""
+def create_at(client: Client, path: str, body: Object) -> str:
+    """Create an object; return its path."""
     answer = client.post(path, body)
     assert answer.status == 201, answer.text
     return f"{path}/{answer.body['metadata']['name']}"
@@ -98,7 +98,7 @@ def let(client: Client, namespace: str, *subjects: Object) -> str:
     """Let others do everything in a namespace; gives the path of the binding."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
     binding = {"metadata": {"name": f"b-{random_word()}"}, "subjects": subjects, "roleRef": role}
-    return made(client, f"{RBAC}/namespaces/{namespace}/rolebindings", binding)
+    return create_at(client, f"{RBAC}/namespaces/{namespace}/rolebindings", binding)
 
 
 def user(name: str) -> Object:
@@ -110,7 +110,7 @@ def test_a_role_counts_as_soon_as_it_is_given_and_until_it_is_revoked(pair: Pair
     alice = pair.fleet.members[1].server.keep(pair.late.clone("alice-token"))
     for _ in range(ROUNDS):
         binding = let(pair.one, namespace, user("alice"))
-        item = made(alice, path, config_map())
+        item = create_at(alice, path, config_map())
         assert alice.patch(item, {"data": {"a": "1"}}).status == 200
         assert pair.one.delete(binding).status == 200
         assert alice.post(path, config_map()).status == 403
@@ -122,7 +122,7 @@ def test_a_namespace_takes_objects_from_its_creation_until_its_deletion(pair: Pa
     for _ in range(ROUNDS):
         path = config_maps(namespace := pair.namespace())
         held = {"metadata": {"name": "held", "finalizers": ["example.com/held"]}}
-        made(pair.late, path, held)
+        create_at(pair.late, path, held)
         assert pair.one.delete(f"/api/v1/namespaces/{namespace}").status == 200
         refused = pair.late.post(path, config_map())
         assert (refused.status, "is being terminated" in refused.message) == (403, True)
@@ -141,7 +141,7 @@ def test_a_webhook_is_asked_as_soon_as_it_is_registered(pair: Pair) -> None:
         "admissionReviewVersions": ["v1"],
     }
     for _ in range(ROUNDS):
-        item = made(
+        item = create_at(
             pair.one, HOOKS, {"metadata": {"name": f"w-{random_word()}"}, "webhooks": [webhook]}
         )
         wanted = config_map()
@@ -168,17 +168,17 @@ def test_custom_objects_are_served_as_soon_as_their_definition_is(pair: Pair) ->
                 "versions": [version],
             },
         }
-        made(pair.one, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+        create_at(pair.one, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         path = f"/apis/example.com/v1/{kind}s"
         eventually(partial(_is_served, pair.one, path), "it is served")
         head = {"apiVersion": "example.com/v1", "kind": kind.title()}
-        made(pair.late, path, {**head, **config_map()})
+        create_at(pair.late, path, {**head, **config_map()})
 
 
 def test_writes_to_an_object_are_made_to_what_it_is(pair: Pair) -> None:
     path = config_maps(pair.namespace())
     for _ in range(ROUNDS):
-        item = made(pair.one, path, config_map(data={"a": "1"}))
+        item = create_at(pair.one, path, config_map(data={"a": "1"}))
         same = {"metadata": {"name": item.rpartition("/")[2]}}
         assert pair.late.post(path, same).status == 409
         changed = pair.one.patch(item, {"data": {"b": "2"}})
@@ -195,7 +195,7 @@ def test_writes_to_an_object_are_made_to_what_it_is(pair: Pair) -> None:
         assert pair.late.put(item, newest).status == 409
         pair.one.delete(item)
         assert pair.late.patch(item, {"data": {"f": "6"}}).status == 404
-        again = made(pair.late, path, same)
+        again = create_at(pair.late, path, same)
         assert pair.one.delete(again).status == 200
         assert pair.late.delete(again).status == 404
 
@@ -203,7 +203,7 @@ def test_writes_to_an_object_are_made_to_what_it_is(pair: Pair) -> None:
 def test_a_collection_is_deleted_with_all_that_was_created(pair: Pair) -> None:
     path = config_maps(pair.namespace())
     for _ in range(ROUNDS):
-        item = made(pair.one, path, config_map())
+        item = create_at(pair.one, path, config_map())
         assert pair.late.delete(path).status == 200
         assert pair.one.get(item).status == 404
 
@@ -220,28 +220,28 @@ def test_a_quota_counts_as_soon_as_it_is_told(pair: Pair) -> None:
     path = config_maps(namespace := pair.namespace())
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/configmaps": "0"}}}
     for _ in range(ROUNDS):
-        item = made(pair.one, f"/api/v1/namespaces/{namespace}/resourcequotas", quota)
+        item = create_at(pair.one, f"/api/v1/namespaces/{namespace}/resourcequotas", quota)
         eventually(partial(_is_counted, pair.one, item), "it is known")
         assert "exceeded quota" in pair.late.post(path, config_map()).message
         assert pair.one.delete(item).status == 200
-        pair.late.delete(made(pair.late, path, config_map()))
+        pair.late.delete(create_at(pair.late, path, config_map()))
 
 
 def test_a_token_of_a_pod_is_good_as_long_as_the_pod_is_there(pair: Pair) -> None:
     namespace = pair.namespace()
     accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    account = made(pair.one, accounts, {"metadata": {"name": "worker"}})
+    account = create_at(pair.one, accounts, {"metadata": {"name": "worker"}})
     subject = {"kind": "ServiceAccount", "name": "worker", "namespace": namespace}
     let(pair.one, namespace, subject)
     spec = {"serviceAccountName": "worker", "containers": [{"name": "c", "image": "i"}]}
     for _ in range(2):
         pods = f"/api/v1/namespaces/{namespace}/pods"
-        pod = made(pair.one, pods, {**config_map(), "spec": spec})
+        pod = create_at(pair.one, pods, {**config_map(), "spec": spec})
         ref = {"kind": "Pod", "apiVersion": "v1", "name": pod.rpartition("/")[2]}
-        asked = pair.one.post(f"{account}/token", {"spec": {"boundObjectRef": ref}})
-        token = asked.body["status"]["token"]
+        answer = pair.one.post(f"{account}/token", {"spec": {"boundObjectRef": ref}})
+        token = answer.body["status"]["token"]
         worker = pair.fleet.members[1].server.keep(pair.late.clone(token))
-        made(worker, config_maps(namespace), config_map())
+        create_at(worker, config_maps(namespace), config_map())
         assert pair.one.delete(pod, gracePeriodSeconds=0).status == 200
         assert worker.post(config_maps(namespace), config_map()).status == 401
 

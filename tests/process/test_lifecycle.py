@@ -1,4 +1,4 @@
-"""From start to stop: the ready line, what is made at first, SIGTERM, and starting again."""
+"""From start to stop: the ready line, created files, SIGTERM, and a second start."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from support.client import Client
+from support.namespaces import Space
 from support.process import ServerProcess, failed_start
-from support.things import Space
 from support.waiting import eventually
 
 FreshServer = Callable[..., ServerProcess]
@@ -76,14 +76,14 @@ def test_a_server_starts_within_a_moment(fresh_server: FreshServer) -> None:
 def test_objects_outlive_a_restart(fresh_server: FreshServer) -> None:
     server = fresh_server()
     space = Space(server, server.client())
-    made = space.config_maps.create("a", labels={"x": "1"}, data={"k": "v"})
+    config_map = space.config_maps.create("a", labels={"x": "1"}, data={"k": "v"})
     space.secrets.create("gone")
     space.secrets.remove("gone")
     version = space.secrets.version()
     assert server.stop() == 0
     server.start()
     client = server.client()
-    assert client.get(space.config_maps.item("a")).body == made
+    assert client.get(space.config_maps.item("a")).body == config_map
     assert client.get(space.secrets.path).names == []
     listed = client.get(space.config_maps.path, labelSelector="x=1")
     assert listed.names == ["a"]

@@ -1,4 +1,4 @@
-"""Nobody waits long for the event loop, whatever somebody else asks for."""
+"""No request blocks the event loop for long."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, Report]]:
-    """A client of a server that writes down when its loop was held up, and what it wrote."""
+    """A client of a server that logs stalls of its event loop, and the log."""
     directory = tmp_path_factory.mktemp("stalls")
     report = directory / "report"
     server = ServerProcess(directory, prelude=prelude(report)).start()
@@ -112,10 +112,10 @@ def test_a_stall_is_logged_with_its_request_and_counted(tmp_path: Path) -> None:
         client = server.client()
         assert client.post(_MAPS, {"metadata": {"name": "slow"}}).status == 201
         eventually(lambda: cause in server.log.read_text(), "it is logged")
-        told = client.get("/metrics").text
+        content = client.get("/metrics").text
     finally:
         server.stop()
-    [count] = re.findall(r"(?m)^fairlead_event_loop_stalls_total (\S+)", told)
+    [count] = re.findall(r"(?m)^fairlead_event_loop_stalls_total (\S+)", content)
     assert float(count) >= 1  # the machine may have held it up, too
-    [seconds] = re.findall(r"(?m)^fairlead_event_loop_stall_seconds_total (\S+)", told)
+    [seconds] = re.findall(r"(?m)^fairlead_event_loop_stall_seconds_total (\S+)", content)
     assert float(seconds) > 0.25

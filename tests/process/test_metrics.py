@@ -8,19 +8,19 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from support.client import Client
-from support.things import Space
+from support.namespaces import Space
 
 
 def samples(client: Client, name: str) -> list[Sample]:
-    """Those of one name; the parser would take seconds for all that a shared server counted."""
+    """Return the samples of one name; parsing all metrics of a shared server would take seconds."""
     lines = client.get("/metrics").text.splitlines(keepends=True)
     named = "".join(line for line in lines if line.startswith((f"{name}{{", f"{name} ")))
-    return [one for family in text_string_to_metric_families(named) for one in family.samples]
+    return [sample for family in text_string_to_metric_families(named) for sample in family.samples]
 
 
 def value(client: Client, name: str, **labels: str) -> float:
     wanted = labels.items()
-    return sum(one.value for one in samples(client, name) if wanted <= one.labels.items())
+    return sum(sample.value for sample in samples(client, name) if wanted <= sample.labels.items())
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_the_format_is_prometheus_text(client: Client) -> None:
 
 def test_requests_are_counted_by_verb_resource_and_code(space: Space) -> None:
     labels = {"verb": "GET", "resource": "secrets", "group": "", "version": "v1"}
-    found = {**labels, "code": "200", "scope": "resource"}
+    item = {**labels, "code": "200", "scope": "resource"}
     missing = {**labels, "code": "404", "scope": "resource"}
     space.secrets.create("a")
-    before = [value(space.client, "apiserver_request_total", **row) for row in (found, missing)]
+    before = [value(space.client, "apiserver_request_total", **row) for row in (item, missing)]
     space.secrets.get("a")
     space.secrets.get("a")
     space.secrets.get("no")
-    after = [value(space.client, "apiserver_request_total", **row) for row in (found, missing)]
+    after = [value(space.client, "apiserver_request_total", **row) for row in (item, missing)]
     assert [now - then for now, then in zip(after, before, strict=True)] == [2, 1]
 
 
@@ -111,7 +111,7 @@ def test_watches_are_counted_while_they_last(space: Space) -> None:
         )
 
     before = watching()
-    with space.things("podtemplates").watch(timeoutSeconds=1) as watch:
+    with space.collection("podtemplates").watch(timeoutSeconds=1) as watch:
         assert watching() == before + 1
         watch.rest()
     assert watching() == before

@@ -1,4 +1,4 @@
-"""The data directory and its files are for their owner alone."""
+"""The data directory and its files are readable by their owner only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def mode(path: Path) -> int:
 
 
 def refusal(directory: Path, *flags: str) -> str:
-    """The one line of a server that does not start."""
+    """Return the one line of a server that does not start."""
     done = failed_start(directory, *flags)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1, done.stderr
@@ -55,10 +55,10 @@ def test_everything_is_private_from_the_first_run_on(tmp_path: Path, made_before
         server.data.mkdir(mode=0o755)
     server.start()
     try:
-        found = [server.data, *server.data.rglob("*")]
-        names = {path.name for path in found}
+        results = [server.data, *server.data.rglob("*")]
+        names = {path.name for path in results}
         assert {"fairlead.db", "fairlead.db-wal", "ca.key", "admin.kubeconfig"} <= names
-        open_to_others = [str(path) for path in found if mode(path) & 0o077]
+        open_to_others = [str(path) for path in results if mode(path) & 0o077]
         assert open_to_others == []
     finally:
         server.kill()
@@ -175,12 +175,12 @@ def test_a_write_that_fails_leaves_the_old_file_and_says_why(
         with pytest.raises(FileError, match=os.strerror(code)):
             write_private(path, b"new")
     assert path.read_bytes() == b"old"
-    assert [found.name for found in tmp_path.iterdir()] == ["key"]
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
 
 
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
-    said = refusal(tmp_path, "--data-dir", "/sys/fairlead")
-    assert "cannot use /sys/fairlead" in said
+    error = refusal(tmp_path, "--data-dir", "/sys/fairlead")
+    assert "cannot use /sys/fairlead" in error
 
 
 def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:
 
 class TestHalfWritten:
     @pytest.mark.parametrize(
-        ("spoil", "said"),
+        ("spoil", "message"),
         [
             (lambda pki: (pki / "ca.key").write_bytes(b""), "ca.key is empty"),
             (lambda pki: (pki / "ca.crt").write_bytes(b""), "ca.crt is empty"),
@@ -212,10 +212,10 @@ class TestHalfWritten:
         ],
     )
     def test_what_cannot_be_made_again_is_one_clear_line(
-        self, stopped: ServerProcess, spoil: Callable[[Path], object], said: str
+        self, stopped: ServerProcess, spoil: Callable[[Path], object], message: str
     ) -> None:
         spoil(stopped.data / "pki")
-        assert said in refusal(stopped.directory)
+        assert message in refusal(stopped.directory)
 
     @pytest.mark.parametrize("name", ["serving.key", "serving.crt", "admin.key", "admin.crt"])
     @pytest.mark.parametrize("content", [b"", b"nonsense", None])

@@ -1,4 +1,4 @@
-"""What the server shows to extension servers: a certificate of a CA that is for nothing else."""
+"""The client certificate for extension servers, from a CA of its own."""
 
 from __future__ import annotations
 

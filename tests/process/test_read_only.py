@@ -1,4 +1,4 @@
-"""--read-only: what is stored is served, and nothing is written."""
+"""--read-only: stored objects are served, and nothing is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REVIEW = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
 
 
 class Store:
-    """What the tests look at, whatever keeps it."""
+    """The interface of the stores that the tests read."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -73,8 +73,8 @@ def in_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InEtcd]:
 
 @pytest.fixture(params=["files", pytest.param("in_etcd", marks=needs_etcd)])
 def store(request: pytest.FixtureRequest) -> Store:
-    found: Store = request.getfixturevalue(request.param)
-    return found
+    store: Store = request.getfixturevalue(request.param)
+    return store
 
 
 WRITES = [
@@ -155,8 +155,8 @@ class TestAStoreOfTheReference:
 @pytest.fixture
 def scratch() -> Iterator[Path]:
     """An empty directory of a short name, as that of a socket has to be."""
-    with TemporaryDirectory() as made:
-        yield Path(made)
+    with TemporaryDirectory() as directory:
+        yield Path(directory)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -1,4 +1,4 @@
-"""How long a request may take, and what is left of it when its time is up."""
+"""Deadlines of requests, and what happens when they pass."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 from support.client import Client, Object
+from support.namespaces import Space, random_word
 from support.process import FreshServer, ServerProcess
 from support.slow_answers import PRELUDE
-from support.things import Space, random_word
 from support.waiting import eventually
 from support.webhook import Hooked, allow
 from support.wire import Wire
@@ -30,7 +30,7 @@ TIMED_OUT = {
 
 
 class Gate:
-    """A webhook that says nothing before it is opened."""
+    """A webhook that answers after it is opened."""
 
     def __init__(self) -> None:
         self.open = threading.Event()
@@ -42,9 +42,9 @@ class Gate:
 
 @pytest.fixture
 def gate() -> Iterator[Gate]:
-    made = Gate()
-    yield made
-    made.open.set()
+    gate = Gate()
+    yield gate
+    gate.open.set()
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_a_write_whose_time_is_up_is_not_done(hooked: Hooked, gate: Gate) -> Non
 @pytest.mark.parametrize("change", ["create", "update"])
 def test_what_was_set_aside_for_it_is_given_back(hooks: Hooked, gate: Gate, change: str) -> None:
     space, port = hooks.space, 30300 + (change == "update")
-    services = space.things("services")
+    services = space.collection("services")
     value = service(port)
     name = value["metadata"]["name"]
     if change == "update":
@@ -136,11 +136,11 @@ def test_a_body_that_does_not_come_is_not_waited_for(space: Space) -> None:
 
 
 def test_the_server_says_how_long_at_most(hasty: ServerProcess) -> None:
-    asked = [
+    requests = [
         Wire(hasty).ask(f"GET /api/v1/namespaces{timeout}", "X-Hold: 30")
         for timeout in ("", "?timeout=0s", "?timeout=-1s", "?timeout=1h")
     ]
-    for wire in asked:
+    for wire in requests:
         with wire:
             assert wire.answer()[0] == 504
 
@@ -178,7 +178,7 @@ def test_a_write_to_a_store_that_stands_still_is_given_up(fresh_server: FreshSer
     owner = workers.owner()
     client = workers.client(workers.followers()[0])
     space = Space(server, client)
-    services, value = space.things("services"), service(30400)
+    services, value = space.collection("services"), service(30400)
     os.kill(owner, signal.SIGSTOP)
     try:
         answer = client.post(services.path, value, timeout="200ms")

@@ -1,4 +1,4 @@
-"""--runtime-config and --feature-gates: what is served, and what stops the start."""
+"""--runtime-config and --feature-gates: served versions, and errors that stop the start."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from support.client import Client
+from support.namespaces import Space
 from support.process import ServerProcess, failed_start
-from support.things import Space
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.types.builtin import BuiltinTypes
@@ -139,11 +139,11 @@ def test_a_resource_works_while_the_version_it_is_stored_in_is_off(
 ) -> None:
     server = fresh_server("--runtime-config", "autoscaling/v2=false")
     space = Space(server, server.client())
-    scalers = space.things("horizontalpodautoscalers", "autoscaling", "v1")
+    scalers = space.collection("horizontalpodautoscalers", "autoscaling", "v1")
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-    made = scalers.create("a", spec={"scaleTargetRef": target, "maxReplicas": 5})
-    made["spec"]["maxReplicas"] = 6
-    scalers.update(made)
+    scaler = scalers.create("a", spec={"scaleTargetRef": target, "maxReplicas": 5})
+    scaler["spec"]["maxReplicas"] = 6
+    scalers.update(scaler)
     assert scalers.names() == ["a"]
 
 
@@ -160,8 +160,8 @@ def test_keys_are_in_the_words_of_the_dialect(fresh_server: FreshServer) -> None
 def test_objects_of_a_version_that_was_switched_off_are_kept(fresh_server: FreshServer) -> None:
     server = fresh_server()
     space = Space(server, server.client())
-    space.things("leases", "coordination.@").create("a", spec={})
-    path = space.things("leases", "coordination.@").item("a")
+    space.collection("leases", "coordination.@").create("a", spec={})
+    path = space.collection("leases", "coordination.@").item("a")
     server.stop()
     server.flags = ("--runtime-config", "coordination.k8s.io/v1=false")
     server.start()

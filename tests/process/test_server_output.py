@@ -1,4 +1,4 @@
-"""What somebody sees who runs `fairlead serve`, on a terminal and elsewhere."""
+"""The output of `fairlead serve`, on a terminal and elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONG = "--shutdown-grace=600s"  # which nobody waits for: the test would fail
 
 
 class Terminal:
-    """A server whose terminal we are."""
+    """A server on a pseudo-terminal of the test."""
 
     def __init__(self, directory: Path, *flags: str, **environment: str) -> None:
         command = serve_command(directory, "kubernetes", flags)
@@ -38,7 +38,7 @@ class Terminal:
             os.execv(command[0], command)
 
     def until(self, text: str) -> str:
-        """What is shown up to and with a text; all of it if it ends before."""
+        """Return the output up to a text, or all of it if it ends before."""
         ends = monotonic() + PATIENCE
         while text not in self.shown and monotonic() < ends:
             if select.select([self._end], [], [], 1.0)[0]:
@@ -46,8 +46,8 @@ class Terminal:
                     self.shown += os.read(self._end, 65536).decode().replace("\r\n", "\n")
                 except OSError:  # the other side has closed it
                     break
-        before, found, self.shown = self.shown.partition(text)
-        return before + found
+        before, result, self.shown = self.shown.partition(text)
+        return before + result
 
     def press_control_c(self) -> None:
         os.write(self._end, b"\x03")
@@ -68,19 +68,19 @@ class Terminal:
 
 @pytest.fixture
 def terminals(tmp_path: Path) -> Iterator[list[Terminal]]:
-    made: list[Terminal] = []
-    yield made
-    for one in made:
-        one.close()
+    terminals: list[Terminal] = []
+    yield terminals
+    for item in terminals:
+        item.close()
 
 
 def unfinished_request(banner: str) -> ssl.SSLSocket:
-    """A request whose body never comes."""
-    found = re.search(r"https://127\.0\.0\.1:(\d+)", banner)
-    assert found is not None
+    """A request whose body is never sent."""
+    match = re.search(r"https://127\.0\.0\.1:(\d+)", banner)
+    assert match is not None
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    plain = socket.create_connection(("127.0.0.1", int(found[1])))
+    plain = socket.create_connection(("127.0.0.1", int(match[1])))
     secure = context.wrap_socket(plain)
     secure.sendall(
         b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\n"
@@ -96,25 +96,25 @@ def test_ctrl_c_once_drains_and_twice_stops_at_once(
 ) -> None:
     terminal = Terminal(tmp_path, LONG)
     terminals.append(terminal)
-    shown = terminal.until("a second one at once")
+    text = terminal.until("a second one at once")
     first = r"\x1b\[1mFairlead serves on https://\S+ \(dialect kubernetes\)\x1b\[0m"
-    assert re.fullmatch(first, shown.splitlines()[0])
-    assert f"data          {tmp_path}/data (new)\n" in shown
-    assert f"export KUBECONFIG={tmp_path}/data/admin.kubeconfig\n" in shown
-    assert " get namespaces\n" in shown
-    stop_twice(terminal, shown)
+    assert re.fullmatch(first, text.splitlines()[0])
+    assert f"data          {tmp_path}/data (new)\n" in text
+    assert f"export KUBECONFIG={tmp_path}/data/admin.kubeconfig\n" in text
+    assert " get namespaces\n" in text
+    stop_twice(terminal, text)
 
     # Workers do so too; this time there is something in the directory.
     workers = Terminal(tmp_path, LONG, "--workers=2", NO_COLOR="1")
     terminals.append(workers)
-    shown = workers.until("a second one at once")
-    assert "\x1b" not in shown
-    assert re.search(r"/data \(\d+ objects at revision \d+, [\d.]+ KiB\)\n", shown)
-    stop_twice(workers, shown)
+    text = workers.until("a second one at once")
+    assert "\x1b" not in text
+    assert re.search(r"/data \(\d+ objects at revision \d+, [\d.]+ KiB\)\n", text)
+    stop_twice(workers, text)
 
 
-def stop_twice(terminal: Terminal, shown: str) -> None:
-    with unfinished_request(shown):
+def stop_twice(terminal: Terminal, text: str) -> None:
+    with unfinished_request(text):
         terminal.press_control_c()
         assert "finishing running requests" in terminal.until("Ctrl-C again stops at once")
         terminal.press_control_c()
@@ -152,7 +152,7 @@ def test_nohup_keeps_it_running(tmp_path: Path) -> None:
 
 
 def served(directory: Path, *flags: str) -> tuple[list[str], list[str]]:
-    """What a server prints and logs that is asked something and told to stop."""
+    """Return the output and the log of a server that gets a request and is stopped."""
     command = serve_command(directory, "kubernetes", flags)
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -160,9 +160,9 @@ def served(directory: Path, *flags: str) -> tuple[list[str], list[str]]:
         assert process.stdout is not None
         first = process.stdout.readline()
         server = ServerProcess(directory)
-        found = re.search(r"https://\S+", first)
-        assert found is not None
-        server.address = found[0]
+        match = re.search(r"https://\S+", first)
+        assert match is not None
+        server.address = match[0]
         client = server.client()
         client.get("/version")
         client.close()
@@ -191,10 +191,10 @@ def test_a_log_for_programs_is_one_object_a_line(
     lines = [json.loads(line) for line in errors]
     assert {tuple(line)[:4] for line in lines} == {("ts", "level", "logger", "msg")}
     assert {line["level"] for line in lines} == levels
-    (asked,) = [line for line in lines if line.get("path") == "/version"]
-    assert (asked["level"], asked["logger"]) == ("info", "fairlead.requests")
-    assert (asked["method"], asked["code"], asked["address"]) == ("GET", 200, "127.0.0.1")
-    assert asked["duration_ms"] > 0
+    (request,) = [line for line in lines if line.get("path") == "/version"]
+    assert (request["level"], request["logger"]) == ("info", "fairlead.requests")
+    assert (request["method"], request["code"], request["address"]) == ("GET", 200, "127.0.0.1")
+    assert request["duration_ms"] > 0
 
 
 def test_a_request_is_logged_with_its_facts(fresh_server: FreshServer, tmp_path: Path) -> None:
@@ -203,24 +203,24 @@ def test_a_request_is_logged_with_its_facts(fresh_server: FreshServer, tmp_path:
     audit = ("--audit-policy-file", str(policy), "--audit-log-path", str(tmp_path / "audit"))
     server = fresh_server("--log-format=json", "-v", *audit)
     path = "/api/v1/namespaces/default/configmaps"
-    made = server.client().post(path, {"metadata": {"name": "a"}})
-    assert made.status == 201
+    answer = server.client().post(path, {"metadata": {"name": "a"}})
+    assert answer.status == 201
     server.stop()
     lines = [json.loads(line) for line in server.log.read_text().splitlines()]
-    (asked,) = [line for line in lines if line.get("path") == path]
+    (request,) = [line for line in lines if line.get("path") == path]
     about = {"resource": "core/v1/configmaps", "namespace": "default"}
     facts = {**about, "verb": "create", "code": 201}
-    assert facts.items() <= asked.items()
-    assert asked["user"] == "admin"
-    assert asked["audit_id"] == made.headers["Audit-Id"]
+    assert facts.items() <= request.items()
+    assert request["user"] == "admin"
+    assert request["audit_id"] == answer.headers["Audit-Id"]
     own = [line for line in lines if line.get("user", "").startswith("system:") and "verb" in line]
     assert own  # what controllers do
     assert all("path" not in line for line in own)
 
 
 def test_why_it_cannot_start_is_in_the_log_for_programs(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
         flags = ("--data-dir", str(tmp_path / "d"), "--secure-port", port, "--log-format=json")
         done = subprocess.run(
             [sys.executable, "-m", "fairlead", "serve", *flags],
@@ -228,9 +228,9 @@ def test_why_it_cannot_start_is_in_the_log_for_programs(tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-    told = json.loads(done.stderr)
-    assert (done.returncode, told["level"]) == (1, "critical")
-    assert told["msg"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
+    numbers = json.loads(done.stderr)
+    assert (done.returncode, numbers["level"]) == (1, "critical")
+    assert numbers["msg"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
 
 
 def test_a_directory_in_use_is_told_in_one_line(server: ServerProcess) -> None:
@@ -258,6 +258,6 @@ def test_tracebacks_and_odd_text_stay_within_their_line() -> None:
         record = logging.LogRecord("x", logging.ERROR, "", 0, "a\n%s", ("\ud800",), sys.exc_info())
     line = JsonLines().format(record)
     assert "\n" not in line
-    told = json.loads(line)
-    assert "ValueError: two" in told["traceback"]
-    assert (told["level"], told["msg"]) == ("error", "a\n\\ud800")
+    numbers = json.loads(line)
+    assert "ValueError: two" in numbers["traceback"]
+    assert (numbers["level"], numbers["msg"]) == ("error", "a\n\\ud800")

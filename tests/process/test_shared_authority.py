@@ -1,4 +1,4 @@
-"""Servers on one store are of one CA."""
+"""Servers on one store must share a CA."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_of_two_cas_that_begin_at_once_one_is_refused(tmp_path: Path) -> None:
             ),
             return_exceptions=True,
         )
-        assert sorted(type(one).__name__ for one in ended) == ["ForeignAuthority", "NoneType"]
+        assert sorted(type(item).__name__ for item in ended) == ["ForeignAuthority", "NoneType"]
 
     on_servers(work, SYSTEM)
 

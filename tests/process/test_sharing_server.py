@@ -1,4 +1,4 @@
-"""A server that takes part in an election, as far as one alone shows it."""
+"""A server in a leader election, with one candidate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADDRESS = ("--advertise-address", "10.11.12.13")
 
 
 def at_loopback(server: ServerProcess) -> Client:
-    """The banner shows what is advertised, where nobody listens."""
+    """The banner shows the advertised address, on which nothing listens."""
     port = server.address.rpartition(":")[2]
     return server.keep(Client(f"https://127.0.0.1:{port}", server.ca))
 
@@ -48,7 +48,7 @@ def test_who_is_elected_runs_the_controllers_and_leaves_nothing_behind(
 
     def told() -> list[str]:
         events = client.get("/api/v1/namespaces/kube-system/events").body["items"]
-        return [one["message"] for one in events if one["reason"] == "LeaderElection"]
+        return [event["message"] for event in events if event["reason"] == "LeaderElection"]
 
     eventually(lambda: told() == [f"{holder} became leader"], "an event tells who leads")
     assert server.stop() == 0
@@ -90,7 +90,7 @@ def test_with_the_gate_a_server_has_an_identity(fresh_server: FreshServer) -> No
 
 
 @pytest.mark.parametrize(
-    ("flag", "told"),
+    ("flag", "message"),
     [
         ("--leader-elect-lease-duration=10s", "must be greater than --leader-elect-renew-deadline"),
         ("--leader-elect-lease-duration=0", "must be at least 1s"),
@@ -101,11 +101,11 @@ def test_with_the_gate_a_server_has_an_identity(fresh_server: FreshServer) -> No
         ("--identity-lease-renew-interval-seconds=0", "must be a positive number"),
     ],
 )
-def test_flags_that_make_no_sense_are_refused(flag: str, told: str) -> None:
+def test_flags_that_make_no_sense_are_refused(flag: str, message: str) -> None:
     parser = Parser(prog="fairlead serve")
     add_serve_flags(parser)
     name = flag.partition("=")[0]
-    with pytest.raises(FlagError, match=f"^{name}: {told}"):
+    with pytest.raises(FlagError, match=f"^{name}: {message}"):
         check_flags(parser.parse_args([flag]))
 
 

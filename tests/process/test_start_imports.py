@@ -1,4 +1,4 @@
-"""What a start loads: time and memory of a server that has nothing to do yet are its modules."""
+"""The modules that a start imports: they are most of its time and memory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerProcess]:
-    """One that tells what it imports."""
+    """A server that reports its imports."""
     monkeypatch.setenv("PYTHONVERBOSE", "1")
     started = ServerProcess(tmp_path).start()
     yield started
@@ -49,8 +49,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerPr
 
 
 def _loaded(server: ServerProcess) -> set[str]:
-    """The modules whose bodies have run: those that are not lazy were imported, those that are had
-    their code read."""
+    """Return the modules whose bodies have run: imported ones, and lazy ones after their first
+    use."""
     log = server.log.read_text()
     imported = set(re.findall(r"^import '?([\w.]+)'? # ", log, re.MULTILINE))
     code = r"^# code object from '?.*/src/(fairlead/.*?)(?:\.[-\w]+)?\.pyc?\b"
@@ -77,8 +77,8 @@ def test_a_controller_is_loaded_when_there_is_work_for_it(server: ServerProcess)
     }
     spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
     client = server.client()
-    made = client.post(DEPLOYMENTS, {"metadata": {"name": "a"}, "spec": spec})
-    assert made.status == 201
+    answer = client.post(DEPLOYMENTS, {"metadata": {"name": "a"}, "spec": spec})
+    assert answer.status == 201
     pods = "/api/v1/namespaces/default/pods"
     eventually(lambda: len(client.get(pods).names) == 2, "there are pods")
     assert module in _loaded(server)

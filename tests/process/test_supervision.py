@@ -1,4 +1,4 @@
-"""What runs beside the requests is looked after."""
+"""Background tasks are supervised."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Work:
-    """Fails, or ends, as often as it is told, and then runs until cancelled."""
+    """Fails, or ends, a number of times, and then runs until cancelled."""
 
     def __init__(self, *ends: Exception | None) -> None:
         self.ends = list(ends)
@@ -69,10 +69,10 @@ def test_a_work_that_ends_is_started_again(caplog: pytest.LogCaptureFixture) -> 
 
 def test_a_work_that_cannot_be_kept_running_stops_the_server() -> None:
     async def run() -> str:
-        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        supervisor = Supervisor(told.set_result)
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        supervisor = Supervisor(future.set_result)
         supervisor.start("counting", Work(*[ValueError() for _ in range(100)]))
-        why = await asyncio.wait_for(told, 5)
+        why = await asyncio.wait_for(future, 5)
         await supervisor.stop()
         return why
 

@@ -1,4 +1,4 @@
-"""Two servers on one etcd are one to their clients, whichever of them ends."""
+"""Two servers on one etcd are one server to clients, also when one of them stops."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from support.etcd import needs_etcd
+from support.namespaces import random_word
 from support.process import failed_start
-from support.things import random_word
 from support.two_servers import ADDRESSES, Fleet, Member
 from support.waiting import eventually
 
@@ -21,18 +21,20 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    made = Fleet(tmp_path_factory.mktemp("fleet"))
-    yield made
-    made.close()
+    fleet = Fleet(tmp_path_factory.mktemp("fleet"))
+    yield fleet
+    fleet.close()
 
 
 def listed(member: Member) -> list[str]:
     endpoints = member.client.get("/api/v1/namespaces/default/endpoints/kubernetes").body
-    return sorted(one["ip"] for subset in endpoints["subsets"] for one in subset["addresses"])
+    return sorted(
+        address["ip"] for subset in endpoints["subsets"] for address in subset["addresses"]
+    )
 
 
 def has_controllers(member: Member) -> bool:
-    """Whether a new namespace gets what every one gets."""
+    """Whether a new namespace gets its default objects."""
     name = f"n-{random_word()}"
     assert member.client.post("/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
@@ -52,11 +54,13 @@ def test_both_serve_and_are_listed_and_one_leads(fleet: Fleet) -> None:
 
 
 def test_what_one_gives_out_the_other_takes(fleet: Fleet) -> None:
-    one, other = fleet.members
-    made = one.client.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})
-    found = other.client.get("/api/v1/namespaces/default/configmaps/c")
-    assert found.body["metadata"] == made.body["metadata"]
-    token = one.client.post(
+    first, other = fleet.members
+    response = first.client.post(
+        "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}}
+    )
+    reply = other.client.get("/api/v1/namespaces/default/configmaps/c")
+    assert reply.body["metadata"] == response.body["metadata"]
+    token = first.client.post(
         "/api/v1/namespaces/default/serviceaccounts/default/token",
         {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {}},
     ).body["status"]["token"]
@@ -67,12 +71,12 @@ def test_what_one_gives_out_the_other_takes(fleet: Fleet) -> None:
 
 def test_extension_servers_are_told_to_trust_both(fleet: Fleet) -> None:
     path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
-    told = fleet.members[0].client.get(path).body["data"]["requestheader-client-ca-file"]
+    reported = fleet.members[0].client.get(path).body["data"]["requestheader-client-ca-file"]
     authorities = {
         (member.server.data / "pki" / "front-proxy-ca.crt").read_text() for member in fleet.members
     }
     assert len(authorities) == 2
-    assert all(authority in told for authority in authorities)
+    assert all(authority in reported for authority in authorities)
 
 
 def test_a_store_that_does_not_answer_holds_nobody_longer_than_they_say(fleet: Fleet) -> None:
@@ -140,7 +144,7 @@ def test_a_server_of_another_dialect_does_not_join(fleet: Fleet, tmp_path: Path)
     flags = ("--storage", "etcd", "--etcd-servers", fleet.etcd.url)
     ended = failed_start(tmp_path, *flags, dialect="cluster")
     assert ended.returncode == 1
-    told = "fairlead: the store holds objects of the kubernetes dialect: start with --dialect"
-    assert told in ended.stderr
-    one = fleet.members[0].client
-    assert "cluster-system" not in one.get("/api/v1/namespaces").names
+    message = "fairlead: the store holds objects of the kubernetes dialect: start with --dialect"
+    assert message in ended.stderr
+    item = fleet.members[0].client
+    assert "cluster-system" not in item.get("/api/v1/namespaces").names

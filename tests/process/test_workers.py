@@ -1,4 +1,4 @@
-"""Several workers of one server: to clients they are one."""
+"""Several workers of one server are one server to clients."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from support.client import Answer, Client, Watch
+from support.namespaces import random_word
 from support.process import ServerProcess, failed_start
 from support.slow_answers import PRELUDE
-from support.things import random_word
 from support.waiting import eventually
 from support.workers import Workers
 
@@ -49,14 +49,14 @@ def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
 
 @pytest.fixture
 def pair(mortal: Workers) -> Workers:
-    """Both of them alive, and nothing left of what other tests made."""
+    """Both workers alive, without leftovers of other tests."""
     mortal.await_all(2)
     assert mortal.server.client().delete(MAPS).status == 200
     return mortal
 
 
 def clients(workers: Workers, token: str = "admin-token") -> list[Client]:
-    """One of each worker, the owner's first."""
+    """Return a client for each worker, the owner's first."""
     return [workers.client(pid, token) for pid in (workers.owner(), *workers.followers())]
 
 
@@ -67,7 +67,7 @@ def create(client: Client, name: str, **data: str) -> int:
 
 
 def metric(client: Client, name: str) -> float:
-    """The sum of all lines of a metric that contain what is asked for."""
+    """Return the sum of all lines of a metric that contain these texts."""
     lines = client.get("/metrics").text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if re.match(name, line))
 
@@ -179,7 +179,7 @@ def test_workers_write_to_one_object_without_losing_a_write(shared: Workers) -> 
 
 
 def test_services_get_different_addresses_from_different_workers(shared: Workers) -> None:
-    found = set()
+    results = set()
     for number, client in enumerate(clients(shared) * 4):
         answer = client.post(
             "/api/v1/namespaces/default/services",
@@ -190,8 +190,8 @@ def test_services_get_different_addresses_from_different_workers(shared: Workers
         )
         assert answer.status == 201, answer.text
         spec = answer.body["spec"]
-        found |= {spec["clusterIP"], spec["ports"][0]["nodePort"]}
-    assert len(found) == 24
+        results |= {spec["clusterIP"], spec["ports"][0]["nodePort"]}
+    assert len(results) == 24
 
 
 def test_connections_spread_evenly(shared: Workers) -> None:
@@ -281,15 +281,15 @@ def test_connections_are_limited_over_all_workers(fresh_server: FreshServer) -> 
     assert [connect() for _ in range(9)] == [True] * 6 + [False] * 3
     opened.pop().close()
     eventually(connect, "there is room again")
-    for one in opened:
-        one.close()
+    for item in opened:
+        item.close()
 
 
 # Death
 
 
 class Load:
-    """Clients that create without end, and what they were told."""
+    """Clients that create objects continuously, and their answers."""
 
     def __init__(self, server: ServerProcess, clients: int) -> None:
         self.acknowledged: list[str] = []
@@ -400,13 +400,13 @@ def test_no_count_falls_when_a_worker_is_started_again(pair: Workers) -> None:
     for client in clients(pair):
         for _ in range(10):
             client.get(f"{MAPS}/none")
-    shown = metric(pair.server.client(), line)
-    assert shown >= 20
+    seconds = metric(pair.server.client(), line)
+    assert seconds >= 20
     for pid in pair.pids():
         pair.kill(pid)
-        assert metric(pair.server.client(), line) >= shown
+        assert metric(pair.server.client(), line) >= seconds
         pair.await_all(2)
-        assert metric(pair.server.client(), line) >= shown
+        assert metric(pair.server.client(), line) >= seconds
 
 
 def test_while_the_owner_is_away_stale_reads_work_and_others_wait(pair: Workers) -> None:
@@ -482,8 +482,8 @@ def test_a_directory_in_use_is_refused(shared: Workers) -> None:
 
 
 def test_a_signal_ends_all_in_good_order(fresh_server: FreshServer) -> None:
-    """As a terminal or a service manager does: the parent and all workers are signalled at once,
-    which is one signal."""
+    """As a terminal or a service manager does: parent and workers get the signal at once, which
+    counts as one."""
     server = fresh_server("--workers", "2", "--shutdown-delay-duration", "300ms")
     workers = Workers(server)
     pids = workers.pids()
@@ -495,8 +495,8 @@ def test_a_signal_ends_all_in_good_order(fresh_server: FreshServer) -> None:
     eventually(lambda: client.get("/readyz").status == 500, "it says so, and goes on for a while")
     assert server.process is not None
     assert server.process.stdout is not None
-    said = server.process.stdout.read().decode()
-    assert (said.count("ready in"), said.count("serves on")) == (1, 0)  # which was the first line
+    text = server.process.stdout.read().decode()
+    assert (text.count("ready in"), text.count("serves on")) == (1, 0)  # which was the first line
     assert server.wait() == 0
     load.end()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
@@ -532,7 +532,7 @@ def test_all_workers_keep_one_audit_log(fresh_server: FreshServer, tmp_path: Pat
         create(client, f"audited-{number}")
     assert workers.server.stop() == 0
     events = [json.loads(line) for line in log.read_text().splitlines()]
-    told = [
+    names = [
         event["objectRef"]["name"]
         for event in events
         if event["verb"] == "create"
@@ -540,7 +540,7 @@ def test_all_workers_keep_one_audit_log(fresh_server: FreshServer, tmp_path: Pat
         and event["objectRef"].get("name", "").startswith("audited-")
         and event["stage"] == "ResponseComplete"
     ]
-    assert sorted(told) == ["audited-0", "audited-1"]
+    assert sorted(names) == ["audited-0", "audited-1"]
 
 
 def test_any_worker_tells_and_follows_the_log_of_a_simulated_container(mortal: Workers) -> None:
@@ -559,8 +559,8 @@ def test_any_worker_tells_and_follows_the_log_of_a_simulated_container(mortal: W
     )
     followed = []
     for client in every:
-        told = client.get(f"{pods}/{name}/log")
-        assert (told.status, "started" in told.text) == (200, True), told.text
+        reply = client.get(f"{pods}/{name}/log")
+        assert (reply.status, "started" in reply.text) == (200, True), reply.text
         connection = client._connection
         assert connection is not None
         connection.request("GET", f"{pods}/{name}/log?follow=true", headers=client.head_of())

@@ -1,5 +1,5 @@
-"""Objects with a list filled to the brim, one for each list of the type model: decoding, defaults
-and rules take time in proportion, and what is said of them is bounded."""
+"""Objects with one list filled to its maximum, for each list of the type model: decoding, defaults
+and validation take proportional time, and messages are bounded."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ RESOURCES = Resources(KUBERNETES, BuiltinTypes(KUBERNETES))
 def cases() -> list[Any]:
     """Each struct's lists in the first kind that has them."""
     seen: set[int] = set()
-    found = []
+    results = []
     for group_version in RESOURCES.group_versions():
         for resource in group_version.resources.values():
             if "create" in resource.verbs:
                 lists = list(long_lists(resource.stored_struct, 10, seen))
-                found.append((resource, {name for name, _ in lists}))
-    return [pytest.param(*case, id=case[0].key) for case in found if case[1]]
+                results.append((resource, {name for name, _ in lists}))
+    return [pytest.param(*case, id=case[0].key) for case in results if case[1]]
 
 
 def read(resource: Resource, raw: bytes, context: Context) -> Object:
@@ -60,7 +60,7 @@ def read(resource: Resource, raw: bytes, context: Context) -> Object:
 
 
 def checked(resource: Resource, decoded: Object, old: Object, context: Context) -> Causes:
-    """What is wrong with an object that is created and then written again as it is."""
+    """Return the errors of an object that is created and then updated without a change."""
     behaviour = behaviour_of(resource)
     causes = Causes()
     try:
@@ -75,7 +75,7 @@ def checked(resource: Resource, decoded: Object, old: Object, context: Context) 
 
 
 def best_of_three(resource: Resource, raw: bytes) -> tuple[float, Causes]:
-    """The seconds that it takes for every SIZE bytes, and what is found wrong."""
+    """Return the seconds for every SIZE bytes, and the errors."""
     spent = []
     for _ in range(3):
         context = Context(KUBERNETES, Gates({}), lambda *_: None, user_name="me")

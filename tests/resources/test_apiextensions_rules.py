@@ -1,4 +1,4 @@
-"""Rules of custom resource definitions, short of their schemas."""
+"""Rules of custom resource definitions, except their schemas."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_versions_fit_together(second: dict[str, Any], detail: str) -> None:
 def test_a_storage_version_that_is_not_stored_is_shown_without_what_all_versions_share() -> None:
     second = {**VERSION, "name": "v2"}
     causes = Kind(KEY).wrong(changed(DEFINITION, {"spec.versions[1]": second}))
-    message = next(told for field, _, told in causes if field == "status.storedVersions")
+    message = next(item for field, _, item in causes if field == "status.storedVersions")
     assert "Schema:(*apiextensions.CustomResourceValidation)(nil)" in message
 
 
@@ -300,12 +300,12 @@ def test_what_differs_is_checked_in_its_version() -> None:
 
 
 def test_defaults_and_status() -> None:
-    made = Kind(KEY).existing({**DEFINITION, "status": {"acceptedNames": {"plural": "x"}}})
-    assert made["spec"]["names"]["singular"] == "widget"
-    assert made["spec"]["names"]["listKind"] == "WidgetList"
-    assert made["spec"]["conversion"] == {"strategy": "None"}
-    assert made["metadata"]["generation"] == 1
-    assert made["status"] == {
+    value = Kind(KEY).existing({**DEFINITION, "status": {"acceptedNames": {"plural": "x"}}})
+    assert value["spec"]["names"]["singular"] == "widget"
+    assert value["spec"]["names"]["listKind"] == "WidgetList"
+    assert value["spec"]["conversion"] == {"strategy": "None"}
+    assert value["metadata"]["generation"] == 1
+    assert value["status"] == {
         "acceptedNames": {"plural": "", "kind": ""},
         "conditions": None,
         "storedVersions": ["v1"],
@@ -364,7 +364,7 @@ def test_own_groups_need_approval(dialect: Any) -> None:
 
 
 def _wrong_with_status(schema: dict[str, Any]) -> Found:
-    """What is wrong with the schema of a version whose status is written on its own."""
+    """Return the errors of the schema of a version with a status subresource."""
     version = {
         **VERSION,
         "schema": {"openAPIV3Schema": {"type": "object", **schema}},
@@ -405,57 +405,57 @@ def test_the_root_of_a_schema_with_a_status_path(more: dict[str, Any]) -> None:
 def test_of_the_root_of_a_schema_with_a_status_path_the_first_wrong_keyword_is_told(
     schema: dict[str, Any], first: str
 ) -> None:
-    found = [
+    errors = [
         field
         for field, _, message in _wrong_with_status(schema)
         if "if the status subresource is enabled" in message
     ]
-    assert found == [f"spec.validation.openAPIV3Schema{first}"]
+    assert errors == [f"spec.validation.openAPIV3Schema{first}"]
 
 
 def test_dependencies_without_entries_are_not_supported_either() -> None:
     inner = {"type": "object", "dependencies": {}}
-    found = _wrong_with_status({"properties": {"spec": inner}})
+    errors = _wrong_with_status({"properties": {"spec": inner}})
     place = "spec.validation.openAPIV3Schema.properties[spec].dependencies"
-    assert found == [forbidden(place, "dependencies is not supported")]
+    assert errors == [forbidden(place, "dependencies is not supported")]
 
 
 @pytest.mark.parametrize("webhook", [{}, {"conversionReviewVersions": None}])
 def test_a_conversion_webhook_that_says_nothing_is_dropped(webhook: dict[str, Any]) -> None:
     conversion = _conversion(strategy="None", webhook=webhook)
-    made = Kind(KEY).existing(changed(DEFINITION, conversion))
-    assert made["spec"]["conversion"] == {"strategy": "None"}
+    value = Kind(KEY).existing(changed(DEFINITION, conversion))
+    assert value["spec"]["conversion"] == {"strategy": "None"}
 
 
 def test_a_schema_in_a_message_is_printed_whole() -> None:
     leaf = {"type": "string", "enum": ["a", None], "minLength": 1}
     schema = {"type": "object", "nullable": True, "properties": {"spec": leaf}}
-    shown = shown_schema(schema, DIALECTS["kubernetes"].marked)
-    assert shown.startswith(
+    go_value = shown_schema(schema, DIALECTS["kubernetes"].marked)
+    assert go_value.startswith(
         'apiextensions.JSONSchemaProps{ID:"", Schema:"", Ref:(*string)(nil), Description:"",'
         ' Type:"object", Nullable:true, Format:"", Title:"", Default:(*apiextensions.JSON)(nil),'
     )
     assert (
         'Properties:map[string]apiextensions.JSONSchemaProps{"spec":apiextensions.JSONSchemaProps{'
-        in shown
+        in go_value
     )
-    assert 'Enum:[]apiextensions.JSON{"a", apiextensions.JSON(nil)}' in shown
-    assert "MinLength:(*int64)(0xc000000000)" in shown
-    assert shown.endswith(
+    assert 'Enum:[]apiextensions.JSON{"a", apiextensions.JSON(nil)}' in go_value
+    assert "MinLength:(*int64)(0xc000000000)" in go_value
+    assert go_value.endswith(
         "XMapType:(*string)(nil), XValidations:apiextensions.ValidationRules(nil)}"
     )
 
 
 def test_a_schema_too_long_for_a_message_is_not_printed() -> None:
     schema: Object = {"properties": {f"p{index}": {} for index in range(MAX_SHOWN)}}
-    shown = shown_schema(schema, DIALECTS["kubernetes"].marked)
-    assert shown == "apiextensions.JSONSchemaProps{...}"
+    go_value = shown_schema(schema, DIALECTS["kubernetes"].marked)
+    assert go_value == "apiextensions.JSONSchemaProps{...}"
 
 
 def test_the_columns_of_a_version_in_a_message_are_printed() -> None:
     columns = [{"name": "N", "type": "string", "jsonPath": ".n", "priority": 1}]
-    shown = shown_version({**VERSION, "additionalPrinterColumns": columns})
-    assert shown.endswith(
+    go_value = shown_version({**VERSION, "additionalPrinterColumns": columns})
+    assert go_value.endswith(
         "AdditionalPrinterColumns:[]apiextensions.CustomResourceColumnDefinition{"
         'apiextensions.CustomResourceColumnDefinition{Name:"N", Type:"string", Format:"",'
         ' Description:"", Priority:1, JSONPath:".n"}}}'

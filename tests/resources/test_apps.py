@@ -187,12 +187,12 @@ def test_deployment(changes: Changes, causes: Found) -> None:
 
 
 def test_deployment_defaults() -> None:
-    made = Kind("apps/v1/deployments").existing(WORK)
-    assert made["spec"]["strategy"] == {
+    value = Kind("apps/v1/deployments").existing(WORK)
+    assert value["spec"]["strategy"] == {
         "type": "RollingUpdate",
         "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"},
     }
-    assert made["metadata"]["generation"] == 1
+    assert value["metadata"]["generation"] == 1
 
 
 @pytest.mark.parametrize(
@@ -224,18 +224,18 @@ def test_deployment_status_update_keeps_labels_and_spec() -> None:
     "key", ["apps/v1/deployments", "apps/v1/replicasets", "apps/v1/daemonsets"]
 )
 @pytest.mark.parametrize(
-    ("wanted", "shown"),
+    ("wanted", "expected"),
     [
         ({"matchLabels": {"app": "b"}}, selector('{"app":"b"}')),
         ({"matchLabels": {"z": "1", "b": "2"}}, selector('{"b":"2", "z":"1"}')),
     ],
 )
-def test_selector_is_immutable(key: str, wanted: Object, shown: str) -> None:
+def test_selector_is_immutable(key: str, wanted: Object, expected: str) -> None:
     kind = Kind(key)
     labels = wanted["matchLabels"]
     value = changed(WORK, {"spec.selector": wanted, LABELS: labels})
     assert kind.update(kind.existing(WORK), value)[1] == [
-        invalid("spec.selector", shown, IMMUTABLE)
+        invalid("spec.selector", expected, IMMUTABLE)
     ]
 
 
@@ -491,20 +491,20 @@ def test_stateful_set_with_its_features_on(changes: Changes, causes: Found) -> N
 def test_claims_of_a_stateful_set() -> None:
     claim = {"metadata": {"name": "d"}, "spec": {"resources": {"requests": {"storage": "1500m"}}}}
     kind = Kind("apps/v1/statefulsets")
-    made = kind.existing(changed(SET, {"spec.volumeClaimTemplates": [claim]}))
-    kept = made["spec"]["volumeClaimTemplates"][0]
+    value = kind.existing(changed(SET, {"spec.volumeClaimTemplates": [claim]}))
+    kept = value["spec"]["volumeClaimTemplates"][0]
     assert (kept["apiVersion"], kept["kind"]) == ("v1", "PersistentVolumeClaim")
     assert kept["status"] == {"phase": "Pending"}
-    kind.behaviour.warnings(made, None, kind.context)
+    kind.behaviour.warnings(value, None, kind.context)
     assert kind.context.warnings == []
 
 
 def test_amounts_of_claims_are_rounded_up_to_thousandths() -> None:
     claim = {"metadata": {"name": "d"}, "spec": {"resources": {"requests": {"storage": "100u"}}}}
-    made = Kind("apps/v1/statefulsets").existing(
+    value = Kind("apps/v1/statefulsets").existing(
         changed(SET, {"spec.volumeClaimTemplates": [claim]})
     )
-    kept = made["spec"]["volumeClaimTemplates"][0]
+    kept = value["spec"]["volumeClaimTemplates"][0]
     assert kept["spec"]["resources"]["requests"] == {"storage": "1m"}
 
 
@@ -599,12 +599,14 @@ def test_status(key: str, status: Object, causes: Found) -> None:
 
 
 @pytest.mark.parametrize("key", ["deployments", "daemonsets", "statefulsets"])
-@pytest.mark.parametrize(("count", "shown"), [(0, "0"), (None, "0"), (2, "")])
-def test_collisions_only_grow(key: str, count: int | None, shown: str) -> None:
+@pytest.mark.parametrize(("count", "expected"), [(0, "0"), (None, "0"), (2, "")])
+def test_collisions_only_grow(key: str, count: int | None, expected: str) -> None:
     kind = Kind(f"apps/v1/{key}")
     old, _ = kind.update(kind.existing(SET), {**SET, "status": {"collisionCount": 1}}, "status")
     _, causes = kind.update(old, {**SET, "status": {"collisionCount": count}}, "status")
-    wanted = [invalid("status.collisionCount", shown, "cannot be decremented")] if shown else []
+    wanted = (
+        [invalid("status.collisionCount", expected, "cannot be decremented")] if expected else []
+    )
     assert causes == wanted
 
 
@@ -628,12 +630,12 @@ def test_controller_revision_change() -> None:
     old = kind.existing(REVISION)
     assert kind.update(old, changed(REVISION, {"revision": 2}))[1] == []
     _, causes = kind.update(old, changed(REVISION, {"data": {"x": 2}}))
-    shown = (
+    message = (
         'runtime.Unknown{TypeMeta:runtime.TypeMeta{APIVersion:"", Kind:""},'
         " Raw:[]uint8{0x7b, 0x22, 0x78, 0x22, 0x3a, 0x32, 0x7d},"
         ' ContentEncoding:"", ContentType:"application/json"}'
     )
-    assert causes == [invalid("data", shown, IMMUTABLE)]
+    assert causes == [invalid("data", message, IMMUTABLE)]
 
 
 def test_data_of_a_controller_revision_tells_a_truth_from_a_number() -> None:

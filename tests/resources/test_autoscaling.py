@@ -301,12 +301,12 @@ OBJECT: Object = {
 
 def test_storing_puts_cpu_last_and_fills_quantities() -> None:
     kind = scaler()
-    made = kind.existing(changed(SCALER, {"spec.metrics": [CPU, OBJECT, MEMORY]}))
-    kind.behaviour.normalize(made, False)
+    value = kind.existing(changed(SCALER, {"spec.metrics": [CPU, OBJECT, MEMORY]}))
+    kind.behaviour.normalize(value, False)
     settled = deepcopy(OBJECT)
     settled["object"]["target"]["value"] = "0"
-    assert made["spec"]["metrics"] == [settled, MEMORY, CPU]
-    _, causes = kind.update(made, made)
+    assert value["spec"]["metrics"] == [settled, MEMORY, CPU]
+    _, causes = kind.update(value, value)
     assert causes == []
 
 
@@ -317,24 +317,24 @@ def _cpu(**target: Any) -> Object:
 def test_storing_keeps_the_utilization_behind_another_cpu_target() -> None:
     kind = scaler()
     amount = _cpu(type="AverageValue", averageValue="1")
-    made = kind.existing(changed(SCALER, {"spec.metrics": [amount, CPU]}))
-    kind.behaviour.normalize(made, False)
-    assert made["spec"]["metrics"] == [amount, CPU]
+    value = kind.existing(changed(SCALER, {"spec.metrics": [amount, CPU]}))
+    kind.behaviour.normalize(value, False)
+    assert value["spec"]["metrics"] == [amount, CPU]
 
 
 def test_storing_keeps_only_the_percentage_of_a_cpu_utilization() -> None:
     kind = scaler()
     both = _cpu(type="Value", value="1", averageUtilization=80)
-    made = kind.existing(SCALER)
-    made["spec"]["metrics"] = [both]
-    kind.behaviour.normalize(made, False)
-    assert made["spec"]["metrics"] == [CPU]
+    item = kind.existing(SCALER)
+    item["spec"]["metrics"] = [both]
+    kind.behaviour.normalize(item, False)
+    assert item["spec"]["metrics"] == [CPU]
 
 
 def test_v1_annotations_mean_nothing_in_v2() -> None:
     name = "autoscaling.alpha.kubernetes.io/metrics"
-    made = scaler().existing({**SCALER, "metadata": {"annotations": {name: "[]", "x": "y"}}})
-    assert made["metadata"]["annotations"] == {"x": "y"}
+    value = scaler().existing({**SCALER, "metadata": {"annotations": {name: "[]", "x": "y"}}})
+    assert value["metadata"]["annotations"] == {"x": "y"}
 
 
 PODS = {
@@ -406,8 +406,8 @@ def test_v1_shows_the_cpu_target_behind_another_cpu_metric() -> None:
             "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}},
         },
     ]
-    made = to_v1({"metadata": {}, "spec": {"maxReplicas": 1, "metrics": metrics}}, KUBERNETES)
-    assert made["spec"]["targetCPUUtilizationPercentage"] == 5
+    value = to_v1({"metadata": {}, "spec": {"maxReplicas": 1, "metrics": metrics}}, KUBERNETES)
+    assert value["spec"]["targetCPUUtilizationPercentage"] == 5
 
 
 @pytest.mark.parametrize("metrics", [[CPU], [MEMORY, CPU], [PODS], [EXTERNAL, CPU]])
@@ -423,15 +423,17 @@ def test_v1_and_back(metrics: list[Object], dialect: Any) -> None:
 def test_annotations_without_sense_are_ignored(text: str) -> None:
     name = KUBERNETES.label("autoscaling.alpha.@/metrics")
     value = {"metadata": {"annotations": {name: text}}, "spec": SCALER["spec"], "status": {}}
-    made = from_v1(value, KUBERNETES)
-    assert made["spec"]["metrics"] == [CPU]
-    assert "annotations" not in made["metadata"]
+    item = from_v1(value, KUBERNETES)
+    assert item["spec"]["metrics"] == [CPU]
+    assert "annotations" not in item["metadata"]
 
 
 def _from_annotations(spec: Object | None = None, **annotations: Any) -> Object:
     """An object of v1 with these annotations, converted."""
     prefix = "autoscaling.alpha.kubernetes.io/"
-    texts = {prefix + name.replace("_", "-"): json.dumps(one) for name, one in annotations.items()}
+    texts = {
+        prefix + name.replace("_", "-"): json.dumps(item) for name, item in annotations.items()
+    }
     status = {"currentReplicas": 1, "desiredReplicas": 1, "currentCPUUtilizationPercentage": 7}
     value = {
         "metadata": {"annotations": texts},
@@ -443,8 +445,8 @@ def _from_annotations(spec: Object | None = None, **annotations: Any) -> Object:
 
 def test_names_in_annotations_may_be_capitalised_at_will() -> None:
     metric = {"Type": "Resource", "RESOURCE": {"Name": "cpu", "targetaveragevalue": "5"}}
-    made = _from_annotations(metrics=[metric])
-    assert made["spec"]["metrics"] == [_cpu(type="AverageValue", averageValue="5")]
+    value = _from_annotations(metrics=[metric])
+    assert value["spec"]["metrics"] == [_cpu(type="AverageValue", averageValue="5")]
 
 
 def test_null_in_an_annotation_is_an_empty_metric() -> None:
@@ -469,14 +471,14 @@ def test_a_behaviour_that_makes_no_sense_is_ignored(text: Any) -> None:
 
 def test_v2beta2_always_shows_its_status() -> None:
     value = {"metadata": {}, "spec": {}, "status": {"desiredReplicas": 0, "currentMetrics": None}}
-    shown = to_v2beta2(deepcopy(value))
-    assert shown["status"] == {
+    item = to_v2beta2(deepcopy(value))
+    assert item["status"] == {
         "desiredReplicas": 0,
         "currentMetrics": None,
         "currentReplicas": 0,
         "conditions": None,
     }
-    assert from_v2beta2(shown) == value
+    assert from_v2beta2(item) == value
 
 
 @pytest.mark.parametrize("value", [{}, {"metadata": {}}, {"spec": {"maxReplicas": 1}}])

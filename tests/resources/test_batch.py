@@ -66,12 +66,12 @@ def test_job_defaults(given: Object, filled: Object) -> None:
 
 def test_job_finds_its_pods_by_generated_labels() -> None:
     kind = jobs()
-    made = kind.existing(JOB)
-    assert made["spec"]["selector"] == {"matchLabels": {"controller-uid": "u"}}
-    assert made["spec"]["template"]["metadata"]["labels"] == GENERATED
-    assert made["metadata"]["annotations"] == {TRACKING: ""}
-    kind.behaviour.normalize(made, False)
-    assert made["metadata"]["labels"] == GENERATED
+    value = kind.existing(JOB)
+    assert value["spec"]["selector"] == {"matchLabels": {"controller-uid": "u"}}
+    assert value["spec"]["template"]["metadata"]["labels"] == GENERATED
+    assert value["metadata"]["annotations"] == {TRACKING: ""}
+    kind.behaviour.normalize(value, False)
+    assert value["metadata"]["labels"] == GENERATED
 
 
 @pytest.mark.parametrize(
@@ -484,14 +484,14 @@ def test_unchanged_time_zone_is_not_checked_again() -> None:
 
 
 def test_time_zone_is_dropped_when_off() -> None:
-    made = crons(CronJobTimeZone=False).existing(changed(CRON, {ZONE: "Mars/X"}))
-    assert "timeZone" not in made["spec"]
+    value = crons(CronJobTimeZone=False).existing(changed(CRON, {ZONE: "Mars/X"}))
+    assert "timeZone" not in value["spec"]
 
 
 def test_zone_in_a_schedule_is_warned_of() -> None:
     kind = crons()
-    made = kind.existing(changed(CRON, {"spec.schedule": "TZ=UTC 0 0 * * *"}))
-    kind.behaviour.warnings(made, None, kind.context)
+    value = kind.existing(changed(CRON, {"spec.schedule": "TZ=UTC 0 0 * * *"}))
+    kind.behaviour.warnings(value, None, kind.context)
     assert "CRON_TZ or TZ used in spec.spec.schedule" in kind.context.warnings[0]
 
 
@@ -519,10 +519,12 @@ def test_a_condition_of_a_cron_jobs_policy_has_no_default() -> None:
     ]
 
 
-@pytest.mark.parametrize(("codes", "shown"), [({}, "[]int32(nil)"), ({"values": []}, "[]int32{}")])
-def test_a_rule_without_exit_codes_is_shown_as_it_was_sent(codes: Object, shown: str) -> None:
+@pytest.mark.parametrize(
+    ("codes", "expected"), [({}, "[]int32(nil)"), ({"values": []}, "[]int32{}")]
+)
+def test_a_rule_without_exit_codes_is_shown_as_it_was_sent(codes: Object, expected: str) -> None:
     rules = [{"action": "Ignore", "onExitCodes": {"operator": "In", **codes}}]
     value = changed(JOB, {"spec.podFailurePolicy": {"rules": rules}})
     assert jobs(JobPodFailurePolicy=True).wrong(value) == [
-        invalid(f"{RULE}.onExitCodes.values", shown, "at least one value is required")
+        invalid(f"{RULE}.onExitCodes.values", expected, "at least one value is required")
     ]

@@ -46,13 +46,13 @@ def test_refused(text: str, why: str) -> None:
 
 
 def test_fields() -> None:
-    found = parse_schedule("*/20 1-3,5 ? JAN-mar sun")
-    assert found.minutes == {0, 20, 40}
-    assert found.hours == {1, 2, 3, 5}
-    assert found.days == set(range(1, 32))
-    assert found.months == {1, 2, 3}
-    assert found.weekdays == {0}
-    assert (found.any_day, found.any_weekday) == (True, False)
+    schedule = parse_schedule("*/20 1-3,5 ? JAN-mar sun")
+    assert schedule.minutes == {0, 20, 40}
+    assert schedule.hours == {1, 2, 3, 5}
+    assert schedule.days == set(range(1, 32))
+    assert schedule.months == {1, 2, 3}
+    assert schedule.weekdays == {0}
+    assert (schedule.any_day, schedule.any_weekday) == (True, False)
 
 
 def test_start_and_step_goes_to_the_end() -> None:

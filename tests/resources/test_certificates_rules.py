@@ -63,13 +63,13 @@ SUMPKonAmaPbAiTc0VicSVXsBxquF9DMf8pQIN1zUhpAWfgOQbESRwTCc9EfT5s=
 
 
 def _request() -> bytes:
-    made = x509.CertificateSigningRequestBuilder().subject_name(_NAME)
-    return made.sign(_PRIVATE, hashes.SHA256()).public_bytes(Encoding.PEM)
+    created = x509.CertificateSigningRequestBuilder().subject_name(_NAME)
+    return created.sign(_PRIVATE, hashes.SHA256()).public_bytes(Encoding.PEM)
 
 
 def _certificate() -> bytes:
     now = datetime.now(UTC)
-    made = (
+    created = (
         x509.CertificateBuilder()
         .subject_name(_NAME)
         .issuer_name(_NAME)
@@ -78,7 +78,7 @@ def _certificate() -> bytes:
         .not_valid_before(now)
         .not_valid_after(now + timedelta(days=1))
     )
-    return made.sign(_PRIVATE, hashes.SHA256()).public_bytes(Encoding.PEM)
+    return created.sign(_PRIVATE, hashes.SHA256()).public_bytes(Encoding.PEM)
 
 
 def _text(data: bytes) -> str:
@@ -177,15 +177,15 @@ def test_the_old_signer_is_refused(dialect: Any) -> None:
 def test_the_server_writes_down_who_asks() -> None:
     user = User("alice", "uid-1", ("dev", "system:authenticated"), {"scopes": ("a", "b")})
     sent = changed(REQUEST, {"spec.username": "root", "spec.groups": ["system:masters"]})
-    made, _ = Kind(KEY).create({**sent, "status": {"certificate": CERTIFICATE}}, user)
-    who = {name: made["spec"][name] for name in ("username", "uid", "groups", "extra")}
+    value, _ = Kind(KEY).create({**sent, "status": {"certificate": CERTIFICATE}}, user)
+    who = {name: value["spec"][name] for name in ("username", "uid", "groups", "extra")}
     assert who == {
         "username": "alice",
         "uid": "uid-1",
         "groups": ["dev", "system:authenticated"],
         "extra": {"scopes": ["a", "b"]},
     }
-    assert made["status"] == {}
+    assert value["status"] == {}
 
 
 def test_an_update_changes_metadata_only() -> None:

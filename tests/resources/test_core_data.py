@@ -43,16 +43,16 @@ CONFIG_MAPS: list[tuple[Object, Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "found"), CONFIG_MAPS)
-def test_config_map(value: Object, found: Found) -> None:
-    assert Kind("core/v1/configmaps").wrong(value) == found
+@pytest.mark.parametrize(("value", "expected"), CONFIG_MAPS)
+def test_config_map(value: Object, expected: Found) -> None:
+    assert Kind("core/v1/configmaps").wrong(value) == expected
 
 
 def test_an_immutable_config_map_changes_nothing_but_metadata() -> None:
     kind = Kind("core/v1/configmaps")
     old = kind.existing({"data": {"k": "v"}, "immutable": True})
-    _, found = kind.update(old, {"data": {"k": "w"}, "binaryData": {"b": "AA=="}})
-    assert found == [
+    _, errors = kind.update(old, {"data": {"k": "w"}, "binaryData": {"b": "AA=="}})
+    assert errors == [
         forbidden("immutable", FROZEN),
         forbidden("data", FROZEN),
         forbidden("binaryData", FROZEN),
@@ -106,10 +106,10 @@ SECRETS: list[tuple[str, dict[str, str], Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "data", "found"), SECRETS)
-def test_secret_type(kind: str, data: dict[str, str], found: Found) -> None:
+@pytest.mark.parametrize(("kind", "data", "expected"), SECRETS)
+def test_secret_type(kind: str, data: dict[str, str], expected: Found) -> None:
     value = {"type": kind, "data": {key: encoded(text) for key, text in data.items()}}
-    assert Kind("core/v1/secrets").wrong(value) == found
+    assert Kind("core/v1/secrets").wrong(value) == expected
 
 
 def test_secret_types_are_named_in_the_dialect() -> None:
@@ -119,12 +119,12 @@ def test_secret_types_are_named_in_the_dialect() -> None:
 
 
 def test_text_of_a_secret_becomes_data() -> None:
-    made = Kind("core/v1/secrets").existing(
+    value = Kind("core/v1/secrets").existing(
         {"data": {"a": encoded("1"), "b": encoded("2")}, "stringData": {"b": "3", "c": "4"}}
     )
-    assert made["data"] == {"a": encoded("1"), "b": encoded("3"), "c": encoded("4")}
-    assert "stringData" not in made
-    assert made["type"] == "Opaque"
+    assert value["data"] == {"a": encoded("1"), "b": encoded("3"), "c": encoded("4")}
+    assert "stringData" not in value
+    assert value["type"] == "Opaque"
 
 
 def test_a_secret_keeps_its_type_and_frozen_data() -> None:
@@ -139,27 +139,27 @@ def test_a_secret_keeps_its_type_and_frozen_data() -> None:
 
 def test_a_key_pair_that_is_none_is_not_warned_of() -> None:
     kind = Kind("core/v1/secrets")
-    made = kind.existing({"type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}})
-    kind.behaviour.warnings(made, None, kind.context)
+    value = kind.existing({"type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}})
+    kind.behaviour.warnings(value, None, kind.context)
     assert kind.context.warnings == []
 
 
 def test_a_service_account_keeps_names_of_secrets_only() -> None:
     kind = Kind("core/v1/serviceaccounts")
-    made = kind.existing({"secrets": [{"name": "s", "namespace": "x", "uid": "1"}]})
-    assert made["secrets"] == [{"name": "s"}]
-    assert kind.update(made, {"secrets": [{"name": "t", "kind": "Secret"}]})[0]["secrets"] == [
+    value = kind.existing({"secrets": [{"name": "s", "namespace": "x", "uid": "1"}]})
+    assert value["secrets"] == [{"name": "s"}]
+    assert kind.update(value, {"secrets": [{"name": "t", "kind": "Secret"}]})[0]["secrets"] == [
         {"name": "t"}
     ]
 
 
 def test_a_namespace_is_labelled_finalized_and_active() -> None:
-    made = Kind("core/v1/namespaces").existing(
+    value = Kind("core/v1/namespaces").existing(
         {"metadata": {"name": "x", "labels": {"kubernetes.io/metadata.name": "y"}}}
     )
-    assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": "x"}
-    assert made["spec"] == {"finalizers": ["kubernetes"]}
-    assert made["status"] == {"phase": "Active"}
+    assert value["metadata"]["labels"] == {"kubernetes.io/metadata.name": "x"}
+    assert value["spec"] == {"finalizers": ["kubernetes"]}
+    assert value["status"] == {"phase": "Active"}
 
 
 NOT_QUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
@@ -170,8 +170,8 @@ FINALIZERS: list[tuple[list[str], Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("finalizers", "found"), FINALIZERS)
-def test_finalizing_a_namespace(finalizers: list[str], found: Found) -> None:
+@pytest.mark.parametrize(("finalizers", "expected"), FINALIZERS)
+def test_finalizing_a_namespace(finalizers: list[str], expected: Found) -> None:
     kind = Kind("core/v1/namespaces")
     old = kind.existing({"metadata": {"name": "x"}})
     sent: dict[str, Any] = {
@@ -179,10 +179,10 @@ def test_finalizing_a_namespace(finalizers: list[str], found: Found) -> None:
         "spec": {"finalizers": finalizers},
         "status": {"phase": "Terminating"},
     }
-    made, wrong = kind.update(old, sent, "finalize")
-    assert wrong == found
-    assert made["spec"] == {"finalizers": finalizers}
-    assert made["status"] == old["status"]
+    value, wrong = kind.update(old, sent, "finalize")
+    assert wrong == expected
+    assert value["spec"] == {"finalizers": finalizers}
+    assert value["status"] == old["status"]
     assert kind.update(old, sent)[0]["spec"] == old["spec"]
 
 

@@ -33,9 +33,9 @@ class Events(Kind):
         super().__init__("core/v1/events")
 
     def _context(self, *args: Any, **more: Any) -> Context:
-        made = super()._context(*args, **more)
-        made.group_version = self.version
-        return made
+        context = super()._context(*args, **more)
+        context.group_version = self.version
+        return context
 
 
 LOOSE: list[tuple[Object, Found]] = [
@@ -81,9 +81,9 @@ LOOSE: list[tuple[Object, Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "found"), LOOSE)
-def test_rules_for_clients_of_the_core_group(value: Object, found: Found) -> None:
-    assert Events("core/v1").wrong(value) == found
+@pytest.mark.parametrize(("value", "expected"), LOOSE)
+def test_rules_for_clients_of_the_core_group(value: Object, expected: Found) -> None:
+    assert Events("core/v1").wrong(value) == expected
 
 
 UNSET = "needs to be unset"
@@ -114,14 +114,14 @@ STRICT: list[tuple[Object, Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "found"), STRICT)
-def test_rules_for_clients_of_the_events_group(value: Object, found: Found) -> None:
-    assert Events("events/v1").wrong(value) == found
+@pytest.mark.parametrize(("value", "expected"), STRICT)
+def test_rules_for_clients_of_the_events_group(value: Object, expected: Found) -> None:
+    assert Events("events/v1").wrong(value) == expected
 
 
 def test_the_events_group_checks_names() -> None:
-    found = Events("events/v1").wrong({**NEW, "metadata": {"name": "A_b"}})
-    assert [field for field, _, _ in found] == ["metadata.name"]
+    errors = Events("events/v1").wrong({**NEW, "metadata": {"name": "A_b"}})
+    assert [field for field, _, _ in errors] == ["metadata.name"]
 
 
 def test_an_event_is_said_once() -> None:

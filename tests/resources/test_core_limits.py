@@ -8,7 +8,7 @@ from support.group_rules import Found, Kind, Object, duplicate, forbidden, inval
 STANDARD = "must be a standard resource type or fully qualified"
 
 
-def shown(amount: str, text: str = "", form: str = "DecimalSI") -> str:
+def quantity_text(amount: str, text: str = "", form: str = "DecimalSI") -> str:
     value, _, scale = amount.partition("e")
     return (
         f"resource.Quantity{{i:resource.int64Amount{{value:{value}, scale:{scale or 0}}},"
@@ -60,7 +60,7 @@ LIMITS: list[tuple[Object, Found]] = [
         [
             invalid(
                 "spec.limits[0].min[memory]",
-                shown("2147483648", "2Gi", "BinarySI"),
+                quantity_text("2147483648", "2Gi", "BinarySI"),
                 "min value 2Gi is greater than max value 1Gi",
             )
         ],
@@ -70,12 +70,12 @@ LIMITS: list[tuple[Object, Found]] = [
         [
             invalid(
                 "spec.limits[0].defaultRequest[cpu]",
-                shown("2", "2"),
+                quantity_text("2", "2"),
                 "default request value 2 is greater than max value 1",
             ),
             invalid(
                 "spec.limits[0].default[cpu]",
-                shown("1", "1"),
+                quantity_text("1", "1"),
                 "default value 2 is greater than max value 1",
             ),
         ],
@@ -85,7 +85,7 @@ LIMITS: list[tuple[Object, Found]] = [
         [
             invalid(
                 "spec.limits[0].defaultRequest[cpu]",
-                shown("2", "2"),
+                quantity_text("2", "2"),
                 "default request value 2 is greater than default limit value 1",
             )
         ],
@@ -95,12 +95,12 @@ LIMITS: list[tuple[Object, Found]] = [
         [
             invalid(
                 "spec.limits[0].defaultRequest[cpu]",
-                shown("2500e-3", "2500m"),
+                quantity_text("2500e-3", "2500m"),
                 "default request value 2500m is greater than max value 1500m",
             ),
             invalid(
                 "spec.limits[0].defaultRequest[cpu]",
-                shown("2500e-3", "2500m"),
+                quantity_text("2500e-3", "2500m"),
                 "default request value 2500m is greater than default limit value 1500m",
             ),
         ],
@@ -110,7 +110,7 @@ LIMITS: list[tuple[Object, Found]] = [
         [
             invalid(
                 "spec.limits[0].maxLimitRequestRatio[cpu]",
-                shown("500e-3", "500m"),
+                quantity_text("500e-3", "500m"),
                 "ratio 500m is less than 1",
             )
         ],
@@ -125,7 +125,7 @@ LIMITS: list[tuple[Object, Found]] = [
         [
             invalid(
                 "spec.limits[0].maxLimitRequestRatio[cpu]",
-                shown("4", "4"),
+                quantity_text("4", "4"),
                 "ratio 4 is greater than max/min = 2.500000",
             )
         ],
@@ -139,7 +139,7 @@ LIMITS: list[tuple[Object, Found]] = [
         [
             invalid(
                 "spec.limits[0].defaultRequest[example.com/gpu]",
-                shown("1", "1"),
+                quantity_text("1", "1"),
                 "default value 2 must equal to defaultRequest value 1 in example.com/gpu",
             )
         ],
@@ -147,9 +147,9 @@ LIMITS: list[tuple[Object, Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("limit", "found"), LIMITS)
-def test_limit(limit: Object, found: Found) -> None:
-    assert Kind("core/v1/limitranges").wrong({"spec": {"limits": [limit]}}) == found
+@pytest.mark.parametrize(("limit", "expected"), LIMITS)
+def test_limit(limit: Object, expected: Found) -> None:
+    assert Kind("core/v1/limitranges").wrong({"spec": {"limits": [limit]}}) == expected
 
 
 def test_each_type_of_limit_once() -> None:
@@ -161,10 +161,10 @@ def test_each_type_of_limit_once() -> None:
 
 def test_containers_default_to_their_bounds() -> None:
     limit = {"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "1Mi", "cpu": "1"}}
-    made = Kind("core/v1/limitranges").existing({"spec": {"limits": [limit]}})
-    found = made["spec"]["limits"][0]
-    assert found["default"] == {"cpu": "2"}
-    assert found["defaultRequest"] == {"cpu": "2", "memory": "1Mi"}
+    value = Kind("core/v1/limitranges").existing({"spec": {"limits": [limit]}})
+    result = value["spec"]["limits"][0]
+    assert result["default"] == {"cpu": "2"}
+    assert result["defaultRequest"] == {"cpu": "2", "memory": "1Mi"}
 
 
 def scopes(*names: str) -> str:
@@ -183,11 +183,11 @@ QUOTAS: list[tuple[Object, Found]] = [
     ),
     (
         {"hard": {"pods": "1.5"}},
-        [invalid("spec.hard[pods]", shown("15e-1"), "must be an integer")],
+        [invalid("spec.hard[pods]", quantity_text("15e-1"), "must be an integer")],
     ),
     (
         {"hard": {"pods": "0.5"}},
-        [invalid("spec.hard[pods]", shown("5e-1"), "must be an integer")],
+        [invalid("spec.hard[pods]", quantity_text("5e-1"), "must be an integer")],
     ),
     (
         {"hard": {"storage": "1"}},
@@ -235,9 +235,9 @@ QUOTAS: list[tuple[Object, Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "found"), QUOTAS)
-def test_quota(spec: Object, found: Found) -> None:
-    assert Kind("core/v1/resourcequotas").wrong({"spec": spec}) == found
+@pytest.mark.parametrize(("spec", "expected"), QUOTAS)
+def test_quota(spec: Object, expected: Found) -> None:
+    assert Kind("core/v1/resourcequotas").wrong({"spec": spec}) == expected
 
 
 def test_scopes_of_a_quota_are_fixed_but_not_their_order() -> None:
@@ -245,9 +245,9 @@ def test_scopes_of_a_quota_are_fixed_but_not_their_order() -> None:
     old = kind.existing({"spec": {"scopes": ["BestEffort", "Terminating"]}})
     assert kind.update(old, {"spec": {"scopes": ["Terminating", "BestEffort"]}})[1] == []
     without: list[tuple[Object, str]] = [({}, "(nil)"), ({"scopes": []}, "{}")]
-    for spec, shown in without:
+    for spec, output in without:
         assert kind.update(old, {"spec": spec})[1] == [
-            invalid("spec.scopes", f"[]core.ResourceQuotaScope{shown}", "field is immutable")
+            invalid("spec.scopes", f"[]core.ResourceQuotaScope{output}", "field is immutable")
         ]
 
 
@@ -256,9 +256,9 @@ def test_status_of_a_quota() -> None:
     old = kind.existing({"spec": {"hard": {"pods": "1"}}, "status": {"used": {"pods": "1"}}})
     assert old["status"] == {}
     sent = {"spec": {}, "status": {"hard": {"pods": "-1"}, "used": {"weird": "1"}}}
-    made, found = kind.update(old, sent, "status")
-    assert made["spec"] == old["spec"]
-    assert [(field, reason) for field, reason, _ in found] == [
+    value, errors = kind.update(old, sent, "status")
+    assert value["spec"] == old["spec"]
+    assert [(field, reason) for field, reason, _ in errors] == [
         ("status.hard[pods]", "Invalid"),
         ("status.used[weird]", "Invalid"),
         ("status.used[weird]", "Invalid"),
@@ -316,6 +316,6 @@ SUBSETS: list[tuple[Object, Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("subset", "found"), SUBSETS)
-def test_endpoints(subset: Object, found: Found) -> None:
-    assert Kind("core/v1/endpoints").wrong({"subsets": [subset]}) == found
+@pytest.mark.parametrize(("subset", "expected"), SUBSETS)
+def test_endpoints(subset: Object, expected: Found) -> None:
+    assert Kind("core/v1/endpoints").wrong({"subsets": [subset]}) == expected

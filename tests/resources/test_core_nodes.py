@@ -81,9 +81,9 @@ SPECS: list[tuple[Object, Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "found"), SPECS)
-def test_spec(spec: Object, found: Found) -> None:
-    assert Kind("core/v1/nodes").wrong({"spec": spec}) == found
+@pytest.mark.parametrize(("spec", "expected"), SPECS)
+def test_spec(spec: Object, expected: Found) -> None:
+    assert Kind("core/v1/nodes").wrong({"spec": spec}) == expected
 
 
 ALPHA = "scheduler.alpha.kubernetes.io"
@@ -143,10 +143,10 @@ ANNOTATIONS: list[tuple[str, str, Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "found"), ANNOTATIONS)
-def test_annotations_that_mean_something(name: str, text: str, found: Found) -> None:
+@pytest.mark.parametrize(("name", "text", "expected"), ANNOTATIONS)
+def test_annotations_that_mean_something(name: str, text: str, expected: Found) -> None:
     value = {"metadata": {"annotations": {f"{ALPHA}/{name}": text}}}
-    assert Kind("core/v1/nodes").wrong(value) == found
+    assert Kind("core/v1/nodes").wrong(value) == expected
 
 
 RANGES: list[tuple[Object, str | None, list[str] | None]] = [
@@ -161,23 +161,23 @@ RANGES: list[tuple[Object, str | None, list[str] | None]] = [
 def test_one_range_and_the_list_agree(
     spec: Object, single: str | None, listed: list[str] | None
 ) -> None:
-    made = Kind("core/v1/nodes").existing({"spec": spec})["spec"]
-    assert (made.get("podCIDR"), made.get("podCIDRs")) == (single, listed)
+    created = Kind("core/v1/nodes").existing({"spec": spec})["spec"]
+    assert (created.get("podCIDR"), created.get("podCIDRs")) == (single, listed)
 
 
 def test_a_node_registers_with_its_status() -> None:
-    made = Kind("core/v1/nodes").existing(
+    value = Kind("core/v1/nodes").existing(
         {"spec": {"configSource": {}}, "status": {"capacity": {"cpu": "4", "weird": "1"}}}
     )
-    assert made["status"]["allocatable"] == {"cpu": "4", "weird": "1"}
-    assert "configSource" not in made["spec"]
+    assert value["status"]["allocatable"] == {"cpu": "4", "weird": "1"}
+    assert "configSource" not in value["spec"]
 
 
 def test_what_is_assigned_stays() -> None:
     kind = Kind("core/v1/nodes")
     old = kind.existing({"spec": {"podCIDR": "10.0.0.0/24", "providerID": "a://b"}})
-    _, found = kind.update(old, {"spec": {"podCIDR": "10.1.0.0/24", "providerID": "a://c"}})
-    assert found == [
+    _, errors = kind.update(old, {"spec": {"podCIDR": "10.1.0.0/24", "providerID": "a://c"}})
+    assert errors == [
         forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'),
         forbidden(
             "spec.providerID", 'node updates may not change providerID except from "" to valid'
@@ -199,10 +199,10 @@ def test_status() -> None:
             "config": {"active": {}},
         },
     }
-    made, found = kind.update(old, sent, "status")
-    assert made["spec"] == old["spec"]
-    assert "config" not in made["status"]
-    assert [(field, reason) for field, reason, _ in found] == [
+    value, errors = kind.update(old, sent, "status")
+    assert value["spec"] == old["spec"]
+    assert "config" not in value["status"]
+    assert [(field, reason) for field, reason, _ in errors] == [
         ("status.capacity.example.com/gpu", "Invalid"),
         ("status.capacity.cpu", "Invalid"),
         ("status.addresses[1]", "Duplicate"),

@@ -64,32 +64,34 @@ def spec_changed(changes: dict[str, Any]) -> Object:
     return changed(CONTROLLER, {f"spec.{path}": value for path, value in changes.items()})
 
 
-@pytest.mark.parametrize(("changes", "found"), ROWS)
-def test_controller(changes: dict[str, Any], found: Found) -> None:
-    assert Kind("core/v1/replicationcontrollers").wrong(spec_changed(changes)) == found
+@pytest.mark.parametrize(("changes", "expected"), ROWS)
+def test_controller(changes: dict[str, Any], expected: Found) -> None:
+    assert Kind("core/v1/replicationcontrollers").wrong(spec_changed(changes)) == expected
 
 
 def test_labels_come_from_the_template() -> None:
-    made = Kind("core/v1/replicationcontrollers").existing(spec_changed({"selector": DROP}))
-    assert made["spec"]["selector"] == {"a": "b"}
-    assert made["metadata"]["labels"] == {"a": "b"}
-    assert made["spec"]["replicas"] == 1
-    assert made["status"] == {"replicas": 0}
-    assert made["metadata"]["generation"] == 1
+    value = Kind("core/v1/replicationcontrollers").existing(spec_changed({"selector": DROP}))
+    assert value["spec"]["selector"] == {"a": "b"}
+    assert value["metadata"]["labels"] == {"a": "b"}
+    assert value["spec"]["replicas"] == 1
+    assert value["status"] == {"replicas": 0}
+    assert value["metadata"]["generation"] == 1
 
 
 def test_rules_of_the_spec_are_told_twice_on_update() -> None:
     kind = Kind("core/v1/replicationcontrollers")
-    _, found = kind.update(kind.existing(CONTROLLER), spec_changed({"replicas": -1}))
-    assert [field for field, _, _ in found] == ["spec.replicas", "spec.replicas"]
+    _, errors = kind.update(kind.existing(CONTROLLER), spec_changed({"replicas": -1}))
+    assert [field for field, _, _ in errors] == ["spec.replicas", "spec.replicas"]
 
 
 def test_status() -> None:
     kind = Kind("core/v1/replicationcontrollers")
     status = {"replicas": 1, "readyReplicas": 2, "availableReplicas": 3, "observedGeneration": -1}
-    made, found = kind.update(kind.existing(CONTROLLER), {**CONTROLLER, "status": status}, "status")
-    assert made["status"] == status
-    assert found == [
+    value, errors = kind.update(
+        kind.existing(CONTROLLER), {**CONTROLLER, "status": status}, "status"
+    )
+    assert value["status"] == status
+    assert errors == [
         invalid("status.observedGeneration", "-1", "must be greater than or equal to 0"),
         invalid("status.readyReplicas", "2", "cannot be greater than status.replicas"),
         invalid("status.availableReplicas", "3", "cannot be greater than status.replicas"),
@@ -100,8 +102,8 @@ def test_status() -> None:
 def test_counts_that_a_status_leaves_out_are_none() -> None:
     kind = Kind("core/v1/replicationcontrollers")
     value = {**CONTROLLER, "status": {"replicas": -1}}
-    _, found = kind.update(kind.existing(CONTROLLER), value, "status")
-    assert found == [
+    _, errors = kind.update(kind.existing(CONTROLLER), value, "status")
+    assert errors == [
         invalid("status.replicas", "-1", "must be greater than or equal to 0"),
         invalid("status.fullyLabeledReplicas", "0", "cannot be greater than status.replicas"),
         invalid("status.readyReplicas", "0", "cannot be greater than status.replicas"),

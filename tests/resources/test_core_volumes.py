@@ -115,15 +115,15 @@ def spec_changed(base: Object, changes: dict[str, Any]) -> Object:
     return changed(base, {f"spec.{path}": value for path, value in changes.items()})
 
 
-@pytest.mark.parametrize(("changes", "found"), VOLUMES)
-def test_volume(changes: dict[str, Any], found: Found) -> None:
-    assert Kind("core/v1/persistentvolumes").wrong(spec_changed(VOLUME, changes)) == found
+@pytest.mark.parametrize(("changes", "expected"), VOLUMES)
+def test_volume(changes: dict[str, Any], expected: Found) -> None:
+    assert Kind("core/v1/persistentvolumes").wrong(spec_changed(VOLUME, changes)) == expected
 
 
 def test_a_volume_starts_pending() -> None:
-    made = Kind("core/v1/persistentvolumes").existing({**VOLUME, "status": {"phase": "Bound"}})
-    assert made["status"] == {"phase": "Pending"}
-    assert made["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+    value = Kind("core/v1/persistentvolumes").existing({**VOLUME, "status": {"phase": "Bound"}})
+    assert value["status"] == {"phase": "Pending"}
+    assert value["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
 
 
 def test_gated_fields_of_volumes() -> None:
@@ -153,7 +153,7 @@ VOLUME_CHANGES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(
-    ("affinity", "shown"),
+    ("affinity", "expected"),
     [
         (None, '"null"'),
         (
@@ -162,18 +162,18 @@ VOLUME_CHANGES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
         ),
     ],
 )
-def test_the_affinity_of_a_volume_is_fixed(affinity: dict[str, Any] | None, shown: str) -> None:
+def test_the_affinity_of_a_volume_is_fixed(affinity: dict[str, Any] | None, expected: str) -> None:
     kind = Kind("core/v1/persistentvolumes")
     bound = kind.existing(spec_changed(VOLUME, {"nodeAffinity": {"required": TERMS}}))
     wrong = kind.update(bound, spec_changed(VOLUME, {"nodeAffinity": affinity}))[1]
-    assert wrong == [invalid("nodeAffinity", shown, "field is immutable")]
+    assert wrong == [invalid("nodeAffinity", expected, "field is immutable")]
 
 
-@pytest.mark.parametrize(("changes", "found"), VOLUME_CHANGES)
-def test_change_of_a_volume(changes: dict[str, Any], found: list[tuple[str, str]]) -> None:
+@pytest.mark.parametrize(("changes", "expected"), VOLUME_CHANGES)
+def test_change_of_a_volume(changes: dict[str, Any], expected: list[tuple[str, str]]) -> None:
     kind = Kind("core/v1/persistentvolumes")
     wrong = kind.update(kind.existing(VOLUME), spec_changed(VOLUME, changes))[1]
-    assert [(field, reason) for field, reason, _ in wrong] == found
+    assert [(field, reason) for field, reason, _ in wrong] == expected
 
 
 def test_a_secret_to_expand_with_may_come_later() -> None:
@@ -216,9 +216,9 @@ CLAIMS: list[tuple[dict[str, Any], Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "found"), CLAIMS)
-def test_claim(changes: dict[str, Any], found: Found) -> None:
-    assert Kind("core/v1/persistentvolumeclaims").wrong(spec_changed(CLAIM, changes)) == found
+@pytest.mark.parametrize(("changes", "expected"), CLAIMS)
+def test_claim(changes: dict[str, Any], expected: Found) -> None:
+    assert Kind("core/v1/persistentvolumeclaims").wrong(spec_changed(CLAIM, changes)) == expected
 
 
 SNAPSHOT = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"}
@@ -258,15 +258,15 @@ CLAIM_CHANGES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("phase", "changes", "found"), CLAIM_CHANGES)
+@pytest.mark.parametrize(("phase", "changes", "expected"), CLAIM_CHANGES)
 def test_change_of_a_claim(
-    phase: str, changes: dict[str, Any], found: list[tuple[str, str]]
+    phase: str, changes: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     kind = Kind("core/v1/persistentvolumeclaims")
     old = kind.existing(CLAIM)
     old["status"] = {"phase": phase, "capacity": {"storage": "1Gi"}}
     wrong = kind.update(old, spec_changed(CLAIM, changes))[1]
-    assert [(field, reason) for field, reason, _ in wrong] == found
+    assert [(field, reason) for field, reason, _ in wrong] == expected
 
 
 def test_what_is_wrong_with_a_changed_claim_is_said_twice() -> None:
@@ -315,12 +315,14 @@ def test_status_of_a_claim() -> None:
         },
     }
     off = Kind("core/v1/persistentvolumeclaims")
-    made, found = off.update(off.existing(CLAIM), sent, "status")
-    assert found == [invalid("status.capacity[storage]", "-1", "must be a valid resource quantity")]
-    assert set(made["status"]) == {"capacity", "phase"}
+    value, errors = off.update(off.existing(CLAIM), sent, "status")
+    assert errors == [
+        invalid("status.capacity[storage]", "-1", "must be a valid resource quantity")
+    ]
+    assert set(value["status"]) == {"capacity", "phase"}
     on = Kind("core/v1/persistentvolumeclaims", RecoverVolumeExpansionFailure=True)
-    _, found = on.update(on.existing(CLAIM), sent, "status")
-    assert [field for field, _, _ in found] == [
+    _, errors = on.update(on.existing(CLAIM), sent, "status")
+    assert [field for field, _, _ in errors] == [
         "status.capacity[storage]",
         "status.resizeStatus",
         "status.allocatedResources",

@@ -1,4 +1,4 @@
-"""When cron schedules come round."""
+"""The times of cron schedules."""
 
 from __future__ import annotations
 
@@ -82,5 +82,5 @@ def test_some_schedules_never_come_round(schedule: str) -> None:
 )
 def test_the_last_time(schedule: str, after: str, until: str, wanted: str | None) -> None:
     zoned = schedule if "@every" in schedule else f"TZ=UTC {schedule}"
-    found = last_time(parse_schedule(zoned), at(after), at(until))
-    assert found == (at(wanted) if wanted else None)
+    time = last_time(parse_schedule(zoned), at(after), at(until))
+    assert time == (at(wanted) if wanted else None)

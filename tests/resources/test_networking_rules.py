@@ -348,9 +348,9 @@ def test_network_policy(changes: dict[str, Any], causes: list[Any]) -> None:
     ("spec", "types"), [({}, ["Ingress"]), ({"egress": [{}]}, ["Ingress", "Egress"])]
 )
 def test_policy_types_follow_the_rules(spec: dict[str, Any], types: list[str]) -> None:
-    made = Kind("networking/v1/networkpolicies").existing({"spec": {"podSelector": {}, **spec}})
-    assert made["spec"]["policyTypes"] == types
-    assert made["metadata"]["generation"] == 1
+    value = Kind("networking/v1/networkpolicies").existing({"spec": {"podSelector": {}, **spec}})
+    assert value["spec"]["policyTypes"] == types
+    assert value["metadata"]["generation"] == 1
 
 
 def test_an_updated_policy_lists_its_causes_twice() -> None:

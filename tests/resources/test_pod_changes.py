@@ -1,4 +1,4 @@
-"""What may change in a pod, and how it ends."""
+"""Mutable fields of a pod, and its deletion."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ DEADLINE = "spec.activeDeadlineSeconds"
 
 
 def _stored(**spec: Any) -> Object:
-    made, found, _ = PODS.create(pod(**spec))
-    assert found == []
-    return made
+    value, errors, _ = PODS.create(pod(**spec))
+    assert errors == []
+    return value
 
 
 def _changed(old: Object, **spec: Any) -> Found:
@@ -57,8 +57,8 @@ def test_images_can_change() -> None:
     containers = [{**old["spec"]["containers"][0], "image": "other"}]
     initial = [{**old["spec"]["initContainers"][0], "image": "other"}]
     assert _changed(old, containers=containers, initContainers=initial) == []
-    found = _changed(old, containers=[{**containers[0], "image": ""}])
-    assert found == [("spec.containers[0].image", "required", "")] * 2
+    result = _changed(old, containers=[{**containers[0], "image": ""}])
+    assert result == [("spec.containers[0].image", "required", "")] * 2
 
 
 def test_containers_are_not_added() -> None:
@@ -113,8 +113,8 @@ def test_status_goes_through_its_own_door() -> None:
     assert PODS.update(new, old)[0]["status"]["phase"] == "Pending"
     new["spec"]["nodeName"] = "n"
     new["metadata"]["labels"] = {"a": "b"}
-    changed, found = PODS.update(new, old, "status")
-    assert found == []
+    changed, errors = PODS.update(new, old, "status")
+    assert errors == []
     assert changed["status"]["phase"] == "Running"
     assert "nodeName" not in changed["spec"]
     assert changed["metadata"]["labels"] == {"a": "b"}
@@ -139,15 +139,15 @@ def test_status_goes_through_its_own_door() -> None:
 def test_status(status: Object, expected: list[tuple[str, str]]) -> None:
     old = _stored()
     new = PODS.decode({**deepcopy(old), "status": status})
-    found = PODS.update(new, old, "status")[1]
-    assert [(field, reason) for field, reason, _ in found] == expected
+    result = PODS.update(new, old, "status")[1]
+    assert [(field, reason) for field, reason, _ in result] == expected
 
 
 def test_what_is_no_address_among_several() -> None:
     old = _stored()
     status = {"podIPs": [{"ip": "nope"}, {"ip": "::1"}]}
-    found = PODS.update(PODS.decode({**deepcopy(old), "status": status}), old, "status")[1]
-    assert next(message for field, _, message in found if field == "status.podIPs") == (
+    result = PODS.update(PODS.decode({**deepcopy(old), "status": status}), old, "status")[1]
+    assert next(message for field, _, message in result if field == "status.podIPs") == (
         "failed to check for dual stack with error:ip <nil> is invalid"
     )
 
@@ -168,10 +168,10 @@ def test_what_ended_for_good_stays_so(policy: str, code: int, refused: bool) -> 
 
 
 def test_the_single_address_is_believed() -> None:
-    made = PODS.decode({**pod(), "status": {"podIP": "1.1.1.1", "podIPs": [{"ip": "2.2.2.2"}]}})
-    assert made["status"]["podIPs"] == [{"ip": "1.1.1.1"}]
-    made = PODS.decode({**pod(), "status": {"podIPs": [{"ip": "2.2.2.2"}]}})
-    assert made["status"]["podIP"] == "2.2.2.2"
+    text = PODS.decode({**pod(), "status": {"podIP": "1.1.1.1", "podIPs": [{"ip": "2.2.2.2"}]}})
+    assert text["status"]["podIPs"] == [{"ip": "1.1.1.1"}]
+    text = PODS.decode({**pod(), "status": {"podIPs": [{"ip": "2.2.2.2"}]}})
+    assert text["status"]["podIP"] == "2.2.2.2"
 
 
 def _debugging(*names: str, old: Object) -> Object:
@@ -184,15 +184,15 @@ def test_ephemeral_containers_are_only_added() -> None:
     old = _stored()
     first = _debugging("x", old=old)
     first["metadata"]["labels"] = {"ignored": "yes"}
-    first, found = PODS.update(first, old, "ephemeralcontainers")
-    assert found == []
+    first, errors = PODS.update(first, old, "ephemeralcontainers")
+    assert errors == []
     assert [c["name"] for c in first["spec"]["ephemeralContainers"]] == ["x"]
     assert "labels" not in first["metadata"]
     assert PODS.update(_debugging("y", "x", old=first), first, "ephemeralcontainers")[1] == []
     path = "spec.ephemeralContainers"
     detail = 'existing ephemeral containers "x" may not be removed\n'
-    found = PODS.update(_debugging("y", old=first), first, "ephemeralcontainers")[1]
-    assert found == [(path, "forbidden", detail)]
+    errors = PODS.update(_debugging("y", old=first), first, "ephemeralcontainers")[1]
+    assert errors == [(path, "forbidden", detail)]
 
 
 def test_ephemeral_containers_are_plain() -> None:
@@ -227,6 +227,6 @@ def test_ephemeral_containers_are_plain() -> None:
     ],
 )
 def test_grace_period(spec: Object, phase: str, wanted: int | None, expected: int) -> None:
-    made = _stored(**spec)
-    made["status"]["phase"] = phase
-    assert PODS.behaviour.grace_period(made, wanted) == expected
+    value = _stored(**spec)
+    value["status"]["phase"] = phase
+    assert PODS.behaviour.grace_period(value, wanted) == expected

@@ -202,14 +202,14 @@ def test_container(fields: dict[str, Any], expected: Found) -> None:
     ],
 )
 def test_environment(variable: dict[str, Any], expected: Found) -> None:
-    found = wrong(container_pod(env=[variable]))
-    assert found == [(f"{HERE}.env[0].{f}", r, m) for f, r, m in expected]
+    errors = wrong(container_pod(env=[variable]))
+    assert errors == [(f"{HERE}.env[0].{f}", r, m) for f, r, m in expected]
 
 
 def test_environment_from_objects() -> None:
     sources = [{}, {"prefix": "1"}, {"configMapRef": {"name": ""}, "secretRef": {"name": "s"}}]
-    found = wrong(container_pod(envFrom=sources))
-    assert [(field.removeprefix(f"{HERE}."), reason) for field, reason, _ in found] == [
+    errors = wrong(container_pod(envFrom=sources))
+    assert [(field.removeprefix(f"{HERE}."), reason) for field, reason, _ in errors] == [
         ("envFrom", "invalid"),
         ("envFrom[1].prefix", "invalid"),
         ("envFrom", "invalid"),
@@ -249,8 +249,8 @@ def test_environment_from_objects() -> None:
     ],
 )
 def test_liveness_probe(probe: dict[str, Any], expected: Found) -> None:
-    found = wrong(container_pod(livenessProbe=probe))
-    assert found == [(f"{HERE}.livenessProbe{f}", r, m) for f, r, m in expected]
+    errors = wrong(container_pod(livenessProbe=probe))
+    assert errors == [(f"{HERE}.livenessProbe{f}", r, m) for f, r, m in expected]
 
 
 def test_readiness_probe_has_no_grace_period() -> None:
@@ -261,8 +261,8 @@ def test_readiness_probe_has_no_grace_period() -> None:
 
 
 def test_lifecycle() -> None:
-    found = wrong(container_pod(lifecycle={"postStart": {}, "preStop": {"exec": {}}}))
-    assert found == [
+    errors = wrong(container_pod(lifecycle={"postStart": {}, "preStop": {"exec": {}}}))
+    assert errors == [
         (f"{HERE}.lifecycle.postStart", "required", "must specify a handler type"),
         (f"{HERE}.lifecycle.preStop.exec.command", "required", ""),
     ]
@@ -339,14 +339,16 @@ def test_lifecycle() -> None:
     ],
 )
 def test_resources(resources: dict[str, Any], expected: Found) -> None:
-    found = wrong(container_pod(resources=resources))
+    errors = wrong(container_pod(resources=resources))
     base = f"{HERE}.resources"
-    assert found == [(f"{base}.{f}" if f else base, r, m) for f, r, m in expected]
+    assert errors == [(f"{base}.{f}" if f else base, r, m) for f, r, m in expected]
 
 
 def test_mounts_and_devices() -> None:
-    made = pod(volumes=[{"name": "v"}, {"name": "b", "persistentVolumeClaim": {"claimName": "x"}}])
-    made["spec"]["containers"][0] |= {
+    stored = pod(
+        volumes=[{"name": "v"}, {"name": "b", "persistentVolumeClaim": {"claimName": "x"}}]
+    )
+    stored["spec"]["containers"][0] |= {
         "volumeMounts": [
             {"name": "v", "mountPath": "/a", "subPath": "../x"},
             {"name": "v", "mountPath": "/a", "subPath": "y", "subPathExpr": "/z"},
@@ -358,8 +360,8 @@ def test_mounts_and_devices() -> None:
             {"name": "b", "devicePath": "/dev/y"},
         ],
     }
-    found = [(field.removeprefix(f"{HERE}."), reason) for field, reason, _ in wrong(made)]
-    assert found == [
+    results = [(field.removeprefix(f"{HERE}."), reason) for field, reason, _ in wrong(stored)]
+    assert results == [
         ("volumeMounts[0].name", "invalid"),
         ("volumeMounts.subPath", "invalid"),
         ("volumeMounts[1].mountPath", "invalid"),
@@ -380,20 +382,20 @@ def test_mounts_and_devices() -> None:
 
 
 def test_names_are_unique_across_kinds_of_containers() -> None:
-    made = {"spec": {"containers": [_c("a"), _c("a")], "initContainers": [_c("a"), _c("b")]}}
-    assert wrong(made) == [
+    manifest = {"spec": {"containers": [_c("a"), _c("a")], "initContainers": [_c("a"), _c("b")]}}
+    assert wrong(manifest) == [
         ("spec.containers[1].name", "duplicate", '"a"'),
         ("spec.initContainers[0].name", "duplicate", '"a"'),
     ]
 
 
 def test_init_containers_are_not_probed() -> None:
-    made = pod(
+    stored = pod(
         initContainers=[
             _c("x", livenessProbe={"exec": {"command": ["a"]}}, lifecycle={}),
         ]
     )
-    assert wrong(made) == [
+    assert wrong(stored) == [
         ("spec.initContainers[0].lifecycle", "forbidden", "may not be set for init containers"),
         ("spec.initContainers[0].livenessProbe", "forbidden", "may not be set for init containers"),
     ]
@@ -405,9 +407,9 @@ def test_no_containers() -> None:
 
 
 def test_ephemeral_containers_come_later() -> None:
-    made = pod(ephemeralContainers=[_c("e")])
+    stored = pod(ephemeralContainers=[_c("e")])
     expected = [("spec.ephemeralContainers", "forbidden", "cannot be set on create")]
-    assert wrong(made) == expected
+    assert wrong(stored) == expected
 
 
 @pytest.mark.parametrize(
@@ -428,5 +430,5 @@ def test_ephemeral_containers_come_later() -> None:
     ],
 )
 def test_pull_policy_follows_from_the_tag(image: str, policy: str) -> None:
-    made = PODS.decode(container_pod(image=image))
-    assert made["spec"]["containers"][0]["imagePullPolicy"] == policy
+    text = PODS.decode(container_pod(image=image))
+    assert text["spec"]["containers"][0]["imagePullPolicy"] == policy

@@ -1,4 +1,4 @@
-"""The rules of pod specs beyond containers and volumes, and what becomes of new pods."""
+"""The rules of pod specs beyond containers and volumes, and the initial status of pods."""
 
 from __future__ import annotations
 
@@ -217,24 +217,24 @@ def test_spec(spec: dict[str, Any], expected: Found) -> None:
 def test_node_affinity(rule: dict[str, Any], expected: Found) -> None:
     required = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
     key = AFFINITY.rpartition(".")[2]
-    found = wrong(pod(affinity={"nodeAffinity": {key: required}}))
+    errors = wrong(pod(affinity={"nodeAffinity": {key: required}}))
     base = f"{AFFINITY}.nodeSelectorTerms[0].matchExpressions[0]"
-    assert found == [(f"{base}.{f}", r, m) for f, r, m in expected]
+    assert errors == [(f"{base}.{f}", r, m) for f, r, m in expected]
 
 
 def test_node_affinity_needs_a_term() -> None:
     key = AFFINITY.rpartition(".")[2]
-    found = wrong(pod(affinity={"nodeAffinity": {key: {}}}))
+    errors = wrong(pod(affinity={"nodeAffinity": {key: {}}}))
     detail = "must have at least one node selector term"
-    assert found == [(f"{AFFINITY}.nodeSelectorTerms", "required", detail)]
+    assert errors == [(f"{AFFINITY}.nodeSelectorTerms", "required", detail)]
 
 
 def test_pod_affinity() -> None:
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     term = {"weight": 0, "podAffinityTerm": {"namespaces": ["X"]}}
-    found = wrong(pod(affinity={"podAntiAffinity": {preferred: [term]}}))
+    errors = wrong(pod(affinity={"podAntiAffinity": {preferred: [term]}}))
     base = f"spec.affinity.podAntiAffinity.{preferred}[0]"
-    assert [(field, reason) for field, reason, _ in found] == [
+    assert [(field, reason) for field, reason, _ in errors] == [
         (f"{base}.weight", "invalid"),
         (f"{base}.podAffinityTerm.namespace", "invalid"),
         (f"{base}.podAffinityTerm.topologyKey", "required"),
@@ -286,9 +286,9 @@ def test_pod_affinity() -> None:
     ],
 )
 def test_container_security(context: dict[str, Any], expected: Found) -> None:
-    found = wrong(container_pod(securityContext=context))
+    errors = wrong(container_pod(securityContext=context))
     base = "spec.containers[0].securityContext"
-    assert found == [(f"{base}.{f}", r, m) for f, r, m in expected]
+    assert errors == [(f"{base}.{f}", r, m) for f, r, m in expected]
 
 
 def test_denying_escalation_to_the_privileged() -> None:
@@ -297,8 +297,8 @@ def test_denying_escalation_to_the_privileged() -> None:
         "allowPrivilegeEscalation": False,
         "capabilities": {"add": ["CAP_SYS_ADMIN"]},
     }
-    found = wrong(container_pod(securityContext=context))
-    assert [(field, message.rpartition(": ")[2]) for field, _, message in found] == [
+    errors = wrong(container_pod(securityContext=context))
+    assert [(field, message.rpartition(": ")[2]) for field, _, message in errors] == [
         (
             "spec.containers[0].securityContext",
             "cannot set `allowPrivilegeEscalation` to false and `privileged` to true",
@@ -311,14 +311,14 @@ def test_denying_escalation_to_the_privileged() -> None:
 
 
 def test_what_windows_lacks() -> None:
-    made = pod(
+    stored = pod(
         os={"name": "windows"},
         hostPID=True,
         securityContext={"fsGroup": 1, "sysctls": [{"name": "a", "value": "b"}]},
     )
-    made["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+    stored["spec"]["containers"][0]["securityContext"] = {"privileged": True}
     detail = "cannot be set for a windows pod"
-    assert wrong(made) == [
+    assert wrong(stored) == [
         ("spec.hostPID", "forbidden", detail),
         ("spec.securityContext.fsGroup", "forbidden", detail),
         ("spec.securityContext.sysctls", "forbidden", detail),
@@ -327,9 +327,9 @@ def test_what_windows_lacks() -> None:
 
 
 def test_host_process_containers_are_all_or_none() -> None:
-    made = pod(initContainers=[{"name": "i", "image": "i"}])
-    made["spec"]["containers"][0]["securityContext"] = {"windowsOptions": {"hostProcess": True}}
-    assert [(field, reason) for field, reason, _ in wrong(made)] == [
+    stored = pod(initContainers=[{"name": "i", "image": "i"}])
+    stored["spec"]["containers"][0]["securityContext"] = {"windowsOptions": {"hostProcess": True}}
+    assert [(field, reason) for field, reason, _ in wrong(stored)] == [
         ("spec", "invalid"),
         ("spec.hostNetwork", "invalid"),
     ]
@@ -364,9 +364,9 @@ def test_host_process_containers_are_all_or_none() -> None:
     ],
 )
 def test_annotations(annotations: dict[str, str], expected: list[tuple[str, str]]) -> None:
-    found = wrong({**pod(), "metadata": {"annotations": annotations}})
-    assert len(found) == len(expected)
-    for (field, _, message), (path, detail) in zip(found, expected, strict=True):
+    errors = wrong({**pod(), "metadata": {"annotations": annotations}})
+    assert len(errors) == len(expected)
+    for (field, _, message), (path, detail) in zip(errors, expected, strict=True):
         assert field == f"metadata.annotations{path}"
         assert detail in message
 
@@ -397,9 +397,9 @@ def test_annotations(annotations: dict[str, str], expected: list[tuple[str, str]
 )
 def test_tolerations_in_an_annotation_are_tolerations(text: str, expected: str) -> None:
     annotations = {"scheduler.alpha.kubernetes.io/tolerations": text}
-    found = wrong({**pod(), "metadata": {"annotations": annotations}})
-    assert len(found) == bool(expected)
-    assert expected in "".join(message for _, _, message in found)
+    errors = wrong({**pod(), "metadata": {"annotations": annotations}})
+    assert len(errors) == bool(expected)
+    assert expected in "".join(message for _, _, message in errors)
 
 
 def test_seccomp_annotations_become_fields() -> None:
@@ -407,18 +407,18 @@ def test_seccomp_annotations_become_fields() -> None:
         "seccomp.security.alpha.kubernetes.io/pod": "localhost/x.json",
         "container.seccomp.security.alpha.kubernetes.io/c": "docker/default",
     }
-    made, found, warnings = PODS.create({**pod(), "metadata": {"annotations": annotations}})
-    assert (found, warnings) == ([], [])
-    profile = made["spec"]["securityContext"]["seccompProfile"]
+    value, errors, warnings = PODS.create({**pod(), "metadata": {"annotations": annotations}})
+    assert (errors, warnings) == ([], [])
+    profile = value["spec"]["securityContext"]["seccompProfile"]
     assert profile == {"type": "Localhost", "localhostProfile": "x.json"}
-    container = made["spec"]["containers"][0]
+    container = value["spec"]["containers"][0]
     assert container["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def test_seccomp_annotation_must_say_what_the_field_says() -> None:
     annotations = {"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}
-    made = pod(securityContext={"seccompProfile": {"type": "RuntimeDefault"}})
-    assert wrong({**made, "metadata": {"annotations": annotations}}) == [
+    stored = pod(securityContext={"seccompProfile": {"type": "RuntimeDefault"}})
+    assert wrong({**stored, "metadata": {"annotations": annotations}}) == [
         (
             "spec.securityContext.seccompProfile.type",
             "forbidden",
@@ -428,14 +428,14 @@ def test_seccomp_annotation_must_say_what_the_field_says() -> None:
 
 
 def test_unqualified_finalizers() -> None:
-    found = wrong({**pod(), "metadata": {"finalizers": ["orphan", "mine"]}})
+    errors = wrong({**pod(), "metadata": {"finalizers": ["orphan", "mine"]}})
     detail = '"mine": name is neither a standard finalizer name nor is it fully qualified'
-    assert found == [("metadata.finalizers[1]", "invalid", detail)]
+    assert errors == [("metadata.finalizers[1]", "invalid", detail)]
 
 
 def test_new_pods_are_pending() -> None:
-    made, _, _ = PODS.create({**pod(), "status": {"phase": "Running", "podIP": "1.2.3.4"}})
-    assert made["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    value, _, _ = PODS.create({**pod(), "status": {"phase": "Running", "podIP": "1.2.3.4"}})
+    assert value["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
 @pytest.mark.parametrize(
@@ -460,16 +460,16 @@ def test_new_pods_are_pending() -> None:
 )
 def test_quality_of_service(resources: list[dict[str, Any]], expected: str) -> None:
     containers = [
-        {"name": f"c{index}", "image": "i", "resources": asked}
-        for index, asked in enumerate(resources)
+        {"name": f"c{index}", "image": "i", "resources": item}
+        for index, item in enumerate(resources)
     ]
-    made, found, _ = PODS.create({"spec": {"containers": containers}})
-    assert found == []
-    assert made["status"]["qosClass"] == expected
+    value, errors, _ = PODS.create({"spec": {"containers": containers}})
+    assert errors == []
+    assert value["status"]["qosClass"] == expected
 
 
 def test_defaults_that_follow_from_other_fields() -> None:
-    made = PODS.decode(
+    text = PODS.decode(
         {
             "spec": {
                 "hostNetwork": True,
@@ -486,7 +486,7 @@ def test_defaults_that_follow_from_other_fields() -> None:
             }
         }
     )
-    spec = made["spec"]
+    spec = text["spec"]
     assert spec["serviceAccountName"] == "robot"
     assert spec["enableServiceLinks"] is True
     assert spec["volumes"] == [{"name": "v", "emptyDir": {}}]
@@ -507,9 +507,9 @@ def test_gated_fields_are_dropped() -> None:
     }
     spec = {"hostUsers": True, "topologySpreadConstraints": [constraint]}
     off = {"MinDomainsInPodTopologySpread": False}
-    made, _, _ = PODS.create(pod(**spec), off)
-    assert "hostUsers" not in made["spec"]
-    kept = made["spec"]["topologySpreadConstraints"][0]
+    value, _, _ = PODS.create(pod(**spec), off)
+    assert "hostUsers" not in value["spec"]
+    kept = value["spec"]["topologySpreadConstraints"][0]
     assert kept.keys() == {"maxSkew", "topologyKey", "whenUnsatisfiable"}
     on = dict.fromkeys(
         (
@@ -519,9 +519,9 @@ def test_gated_fields_are_dropped() -> None:
         ),
         True,
     )
-    made, _, _ = PODS.create(pod(**spec), on)
-    assert made["spec"]["topologySpreadConstraints"] == [constraint]
-    assert made["spec"]["hostUsers"] is True
+    value, _, _ = PODS.create(pod(**spec), on)
+    assert value["spec"]["topologySpreadConstraints"] == [constraint]
+    assert value["spec"]["hostUsers"] is True
 
 
 @pytest.mark.parametrize(
@@ -581,23 +581,23 @@ def test_gated_fields_are_dropped() -> None:
     ],
 )
 def test_warnings(spec: dict[str, Any], expected: str) -> None:
-    _, found, warnings = PODS.create(pod(**spec))
-    assert (found, warnings) == ([], [expected])
+    _, errors, warnings = PODS.create(pod(**spec))
+    assert (errors, warnings) == ([], [expected])
 
 
 def test_names_follow_the_dialect() -> None:
     pods = Kind(dialect=CLUSTER)
     annotations = {"cluster.io/config.mirror": "x", "kubernetes.io/config.mirror": "x"}
-    _, found, _ = pods.create({**pod(), "metadata": {"annotations": annotations}})
-    assert [field for field, _, _ in found] == ["metadata.annotations[cluster.io/config.mirror]"]
+    _, errors, _ = pods.create({**pod(), "metadata": {"annotations": annotations}})
+    assert [field for field, _, _ in errors] == ["metadata.annotations[cluster.io/config.mirror]"]
 
 
 def test_templates_hold_no_ephemeral_containers() -> None:
     templates = Kind("core/v1/podtemplates")
     spec = {**pod()["spec"], "ephemeralContainers": [{"name": "e", "image": "i"}]}
-    made = {"template": {"metadata": {"labels": {"a": "b c"}}, "spec": spec}}
-    _, found, _ = templates.create(made)
-    assert [(field, reason) for field, reason, _ in found] == [
+    value = {"template": {"metadata": {"labels": {"a": "b c"}}, "spec": spec}}
+    _, errors, _ = templates.create(value)
+    assert [(field, reason) for field, reason, _ in errors] == [
         ("template.labels", "invalid"),
         ("template.spec.ephemeralContainers", "forbidden"),
     ]

@@ -1,4 +1,4 @@
-"""Binding and evicting pods, and reaching into them."""
+"""Binding, eviction and streams of pods."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from support.client import Answer, Object, Query
+from support.namespaces import Collection, Space
 from support.process import ServerProcess
-from support.things import Space, Things
 
 SPEC = {
     "automountServiceAccountToken": False,
@@ -19,7 +19,7 @@ REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 
 @pytest.fixture(scope="module")
 def unattended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server where nobody else says what a budget allows."""
+    """A server without controllers."""
     directory = tmp_path_factory.mktemp("unattended")
     running = ServerProcess(directory, flags=("--controllers=-*",)).start()
     yield running
@@ -34,47 +34,47 @@ def kubernetes(unattended: ServerProcess) -> Iterator[Space]:
 
 
 @pytest.fixture
-def pods(kubernetes: Space) -> Things:
+def pods(kubernetes: Space) -> Collection:
     kubernetes.ready_for_pods()
-    return kubernetes.things("pods")
+    return kubernetes.collection("pods")
 
 
 @pytest.fixture
-def budgets(kubernetes: Space) -> Things:
-    return kubernetes.things("poddisruptionbudgets", "policy")
+def budgets(kubernetes: Space) -> Collection:
+    return kubernetes.collection("poddisruptionbudgets", "policy")
 
 
-def _running(pods: Things, name: str = "p", **labels: str) -> Object:
+def _running(pods: Collection, name: str = "p", **labels: str) -> Object:
     """A pod that runs and is ready, as its node would report it."""
-    made = pods.create(name, labels=labels or {"app": "x"}, spec={**SPEC, "nodeName": "n"})
-    made["status"] |= {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    answer = pods.client.put(pods.item(name, "status"), made)
+    pod = pods.create(name, labels=labels or {"app": "x"}, spec={**SPEC, "nodeName": "n"})
+    pod["status"] |= {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    answer = pods.client.put(pods.item(name, "status"), pod)
     assert answer.status == 200, answer.text
     running: Object = answer.body
     return running
 
 
-def _bind(pods: Things, name: str, **fields: Any) -> Answer:
+def _bind(pods: Collection, name: str, **fields: Any) -> Answer:
     body = {"metadata": {"name": name}, "target": {"name": "node"}, **fields}
     return pods.client.post(pods.item("p", "binding"), body)
 
 
-def _evict(pods: Things, name: str = "p", **fields: Any) -> Answer:
+def _evict(pods: Collection, name: str = "p", **fields: Any) -> Answer:
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, **fields}
     return pods.client.post(pods.item("p", "eviction"), body)
 
 
-def _budget(budgets: Things, name: str = "b", **status: Any) -> None:
-    """A budget whose status says this, as its controller would write it."""
+def _budget(budgets: Collection, name: str = "b", **status: Any) -> None:
+    """Return a budget with this status, as its controller would write it."""
     selector = {"matchLabels": {"app": "x"}}
-    made = budgets.create(name, spec={"minAvailable": 1, "selector": selector})
-    generation = made["metadata"]["generation"]
-    made["status"] |= {"observedGeneration": generation, "expectedPods": 1, **status}
-    answer = budgets.client.put(budgets.item(name, "status"), made)
+    budget = budgets.create(name, spec={"minAvailable": 1, "selector": selector})
+    generation = budget["metadata"]["generation"]
+    budget["status"] |= {"observedGeneration": generation, "expectedPods": 1, **status}
+    answer = budgets.client.put(budgets.item(name, "status"), budget)
     assert answer.status == 200, answer.text
 
 
-def test_binding_assigns_a_node(pods: Things) -> None:
+def test_binding_assigns_a_node(pods: Collection) -> None:
     pods.create("p", spec=SPEC)
     annotated = {"name": "p", "annotations": {"by": "scheduler"}}
     answer = _bind(pods, "p", metadata=annotated)
@@ -86,7 +86,7 @@ def test_binding_assigns_a_node(pods: Things) -> None:
     assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
 
 
-def test_pods_are_bound_once(pods: Things) -> None:
+def test_pods_are_bound_once(pods: Collection) -> None:
     pods.create("p", spec=SPEC)
     assert _bind(pods, "p").status == 201
     again = _bind(pods, "p")
@@ -97,7 +97,7 @@ def test_pods_are_bound_once(pods: Things) -> None:
     )
 
 
-def test_binding_is_checked(pods: Things) -> None:
+def test_binding_is_checked(pods: Collection) -> None:
     assert _bind(pods, "p").status == 404
     pods.create("p", spec=SPEC)
     assert _bind(pods, "q").message == "name in URL does not match name in Binding object"
@@ -106,21 +106,21 @@ def test_binding_is_checked(pods: Things) -> None:
     assert "nodeName" not in pods.read("p")["spec"]
 
 
-def test_pending_pods_are_evicted_at_once(pods: Things, budgets: Things) -> None:
+def test_pending_pods_are_evicted_at_once(pods: Collection, budgets: Collection) -> None:
     _budget(budgets, disruptionsAllowed=0, currentHealthy=0, desiredHealthy=1)
     pods.create("p", labels={"app": "x"}, spec=SPEC)
     assert _evict(pods).status == 201
     assert pods.get("p").status == 404
 
 
-def test_eviction_without_a_budget_deletes(pods: Things) -> None:
+def test_eviction_without_a_budget_deletes(pods: Collection) -> None:
     _running(pods)
     answer = _evict(pods, deleteOptions={"gracePeriodSeconds": 5})
     assert (answer.status, answer.body["code"]) == (201, 201)
     assert pods.read("p")["metadata"]["deletionGracePeriodSeconds"] == 5
 
 
-def test_a_budget_without_room_refuses(pods: Things, budgets: Things) -> None:
+def test_a_budget_without_room_refuses(pods: Collection, budgets: Collection) -> None:
     _running(pods)
     _budget(budgets, disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1)
     answer = _evict(pods)
@@ -130,14 +130,16 @@ def test_a_budget_without_room_refuses(pods: Things, budgets: Things) -> None:
     assert "deletionTimestamp" not in pods.read("p")["metadata"]
 
 
-def test_a_budget_that_is_not_up_to_date_refuses_for_now(pods: Things, budgets: Things) -> None:
+def test_a_budget_that_is_not_up_to_date_refuses_for_now(
+    pods: Collection, budgets: Collection
+) -> None:
     _running(pods)
     budgets.create("b", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}})
     answer = _evict(pods)
     assert (answer.status, answer.headers["Retry-After"]) == (429, "10")
 
 
-def test_a_budget_with_room_is_used_up(pods: Things, budgets: Things) -> None:
+def test_a_budget_with_room_is_used_up(pods: Collection, budgets: Collection) -> None:
     _running(pods)
     _budget(budgets, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
     dry = {"dryRun": ["All"]}
@@ -151,7 +153,7 @@ def test_a_budget_with_room_is_used_up(pods: Things, budgets: Things) -> None:
     assert (condition["type"], condition["reason"]) == ("DisruptionAllowed", "InsufficientPods")
 
 
-def test_two_budgets_are_one_too_many(pods: Things, budgets: Things) -> None:
+def test_two_budgets_are_one_too_many(pods: Collection, budgets: Collection) -> None:
     _running(pods)
     for name in ("a", "b"):
         _budget(budgets, name, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
@@ -160,14 +162,14 @@ def test_two_budgets_are_one_too_many(pods: Things, budgets: Things) -> None:
     assert answer.message.startswith("This pod has more than one PodDisruptionBudget")
 
 
-def test_eviction_preconditions(pods: Things) -> None:
+def test_eviction_preconditions(pods: Collection) -> None:
     _running(pods)
     options = {"preconditions": {"uid": "another"}}
     assert _evict(pods, deleteOptions=options).status == 409
     assert _evict(pods, "q").message == "name in URL does not match name in Eviction object"
 
 
-def test_logs_of_a_pod_without_a_node_are_empty(pods: Things) -> None:
+def test_logs_of_a_pod_without_a_node_are_empty(pods: Collection) -> None:
     pods.create("p", spec=SPEC)
     answer = pods.client.get(pods.item("p", "log"), container="c")
     assert (answer.status, answer.raw) == (204, b"")
@@ -185,14 +187,14 @@ def test_logs_of_a_pod_without_a_node_are_empty(pods: Things) -> None:
 )
 @pytest.mark.parametrize("what", ["log", "exec", "attach"])
 def test_containers_must_be_named(
-    pods: Things, what: str, query: dict[str, Query], message: str
+    pods: Collection, what: str, query: dict[str, Query], message: str
 ) -> None:
     pods.create("p", spec=SPEC)
     answer = pods.client.get(pods.item("p", what), **query)
     assert (answer.status, answer.message) == (400, message)
 
 
-def test_log_options(pods: Things) -> None:
+def test_log_options(pods: Collection) -> None:
     pods.create("p", spec=SPEC)
     answer = pods.client.get(pods.item("p", "log"), tailLines=-1, limitBytes=0, sinceSeconds=0)
     assert answer.status == 422
@@ -200,13 +202,13 @@ def test_log_options(pods: Things) -> None:
 
 
 @pytest.mark.parametrize("what", ["exec", "attach", "portforward"])
-def test_streams_need_a_node(pods: Things, what: str) -> None:
+def test_streams_need_a_node(pods: Collection, what: str) -> None:
     pods.create("p", spec=SPEC)
     answer = pods.client.post(pods.item("p", what), None, container="c")
     assert (answer.status, answer.message) == (400, "pod p does not have a host assigned")
 
 
-def test_unknown_nodes(pods: Things) -> None:
+def test_unknown_nodes(pods: Collection) -> None:
     _running(pods)
     answer = pods.client.get(pods.item("p", "log"), container="c")
     assert (answer.status, answer.message) == (404, 'nodes "n" not found')
@@ -226,7 +228,7 @@ def test_proxies(kubernetes: Space, path: str, status: int, message: str) -> Non
     assert (answer.status, answer.message) == (status, message)
 
 
-def test_proxy_to_a_pod_without_an_address(pods: Things) -> None:
+def test_proxy_to_a_pod_without_an_address(pods: Collection) -> None:
     pods.create("p", spec=SPEC)
     answer = pods.client.get(pods.item("p", "proxy"))
     assert (answer.status, answer.message) == (400, "address not allowed")

@@ -66,13 +66,13 @@ def test_disruption_budget(changes: Changes, causes: Found) -> None:
 
 def test_disruption_budget_with_two_limits() -> None:
     value = changed(BUDGET, {"spec.maxUnavailable": 1})
-    shown = (
+    message = (
         "policy.PodDisruptionBudgetSpec{MinAvailable:(*intstr.IntOrString)(0xc000000000),"
         " Selector:(*v1.LabelSelector)(0xc000000000),"
         " MaxUnavailable:(*intstr.IntOrString)(0xc000000000)}"
     )
     assert Kind("policy/v1/poddisruptionbudgets").wrong(value) == [
-        invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set")
+        invalid("spec", message, "minAvailable and maxUnavailable cannot be both set")
     ]
 
 

@@ -1,4 +1,4 @@
-"""Columns of every built-in kind, and the words that cells share."""
+"""Columns of every built-in kind, and texts that cells share."""
 
 from __future__ import annotations
 
@@ -145,13 +145,13 @@ policy/v1beta1/podsecuritypolicies
 
 
 def _columns() -> list[tuple[str, str]]:
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for line in COLUMNS.strip().splitlines():
         if line.startswith(" "):
-            found[list(found)[-1]].append(line.strip())
+            result[list(result)[-1]].append(line.strip())
         else:
-            found[line] = []
-    return [(key, " ".join(lines)) for key, lines in found.items()]
+            result[line] = []
+    return [(key, " ".join(lines)) for key, lines in result.items()]
 
 
 def _written(column: Column) -> str:

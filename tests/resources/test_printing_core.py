@@ -18,10 +18,10 @@ Obj = dict[str, Any]
 
 
 def _check(key: str, obj: Obj, cells: list[Any]) -> None:
-    found = printer_for(key, KUBERNETES).cells({"metadata": META, **obj}, NOW)
-    shown = [want if want is ... else cell for cell, want in zip(found, cells, strict=True)]
-    assert shown == cells
-    assert [type(cell) for cell in shown] == [type(cell) for cell in cells]
+    items = printer_for(key, KUBERNETES).cells({"metadata": META, **obj}, NOW)
+    rows = [want if want is ... else cell for cell, want in zip(items, cells, strict=True)]
+    assert rows == cells
+    assert [type(cell) for cell in rows] == [type(cell) for cell in cells]
 
 
 CORE: list[tuple[str, Obj, list[Any]]] = [

@@ -18,10 +18,10 @@ Obj = dict[str, Any]
 
 
 def _check(key: str, obj: Obj, cells: list[Any]) -> None:
-    found = printer_for(key, KUBERNETES).cells({"metadata": META, **obj}, NOW)
-    shown = [want if want is ... else cell for cell, want in zip(found, cells, strict=True)]
-    assert shown == cells
-    assert [type(cell) for cell in shown] == [type(cell) for cell in cells]
+    items = printer_for(key, KUBERNETES).cells({"metadata": META, **obj}, NOW)
+    rows = [want if want is ... else cell for cell, want in zip(items, cells, strict=True)]
+    assert rows == cells
+    assert [type(cell) for cell in rows] == [type(cell) for cell in cells]
 
 
 def _balancer(*points: Obj) -> Obj:
@@ -260,7 +260,7 @@ def test_flow_schemas_are_listed_by_precedence_and_name() -> None:
         {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}}
         for name, precedence in (("a", 2), ("c", 1), ("b", 1))
     ]
-    assert [one["metadata"]["name"] for one in sorted(listed, key=order)] == ["b", "c", "a"]
+    assert [item["metadata"]["name"] for item in sorted(listed, key=order)] == ["b", "c", "a"]
 
 
 def test_annotations_follow_the_dialect() -> None:

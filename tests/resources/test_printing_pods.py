@@ -17,7 +17,7 @@ RUNNING = {"ready": True, "restartCount": 0, "state": {"running": {}}}
 
 def _cell(key: str, column: str, obj: dict[str, Any]) -> Any:
     printer = printer_for(key, KUBERNETES)
-    names = [one.name for one in printer.columns]
+    names = [column.name for column in printer.columns]
     return printer.cells(obj, NOW)[names.index(column)]
 
 

@@ -20,10 +20,10 @@ Obj = dict[str, Any]
 
 
 def _check(key: str, obj: Obj, cells: list[Any]) -> None:
-    found = printer_for(key, KUBERNETES).cells({"metadata": META, **obj}, NOW)
-    shown = [want if want is ... else cell for cell, want in zip(found, cells, strict=True)]
-    assert shown == cells
-    assert [type(cell) for cell in shown] == [type(cell) for cell in cells]
+    items = printer_for(key, KUBERNETES).cells({"metadata": META, **obj}, NOW)
+    rows = [want if want is ... else cell for cell, want in zip(items, cells, strict=True)]
+    assert rows == cells
+    assert [type(cell) for cell in rows] == [type(cell) for cell in cells]
 
 
 INVALID = {"matchExpressions": [{"key": "k", "operator": "In"}]}
@@ -154,8 +154,8 @@ CPU = {"averageUtilization": 80}
 )
 @pytest.mark.parametrize("version", ["v2", "v2beta2"])
 def test_autoscaler_targets(version: str, metrics: list[tuple[Obj, Obj]], words: str) -> None:
-    spec = {"metrics": [one for one, _ in metrics]}
-    status = {"currentMetrics": [one for _, one in metrics if one]}
+    spec = {"metrics": [item for item, _ in metrics]}
+    status = {"currentMetrics": [item for _, item in metrics if item]}
     obj = {"spec": spec, "status": status}
     cells = ["a", "/", words, "<unset>", 0, 0, "5m"]
     _check(f"autoscaling/{version}/horizontalpodautoscalers", obj, cells)

@@ -151,17 +151,17 @@ def test_a_cluster_role_binding_is_stricter() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
 def test_groups_are_filled_in(dialect: Any) -> None:
     subjects = [{"kind": kind, "name": "x"} for kind in ("User", "Group", "ServiceAccount")]
-    made = Kind("rbac/v1/rolebindings", dialect).existing({**BINDING, "subjects": subjects})
+    value = Kind("rbac/v1/rolebindings", dialect).existing({**BINDING, "subjects": subjects})
     group = dialect.group_name("rbac.authorization.@")
-    assert made["roleRef"]["apiGroup"] == group
-    assert [subject.get("apiGroup") for subject in made["subjects"]] == [group, group, None]
+    assert value["roleRef"]["apiGroup"] == group
+    assert [subject.get("apiGroup") for subject in value["subjects"]] == [group, group, None]
 
 
 def test_the_role_of_a_binding_stays() -> None:
     kind = Kind("rbac/v1/rolebindings")
     _, causes = kind.update(kind.existing(BINDING), changed(BINDING, {"roleRef.name": "other"}))
-    shown = f'rbac.RoleRef{{APIGroup:"{GROUP}", Kind:"ClusterRole", Name:"other"}}'
-    assert causes == [invalid("roleRef", shown, "cannot change roleRef")]
+    message = f'rbac.RoleRef{{APIGroup:"{GROUP}", Kind:"ClusterRole", Name:"other"}}'
+    assert causes == [invalid("roleRef", message, "cannot change roleRef")]
 
 
 @pytest.mark.parametrize("key", ["rbac/v1/roles", "rbac/v1/clusterroles"])

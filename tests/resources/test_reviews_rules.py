@@ -1,4 +1,4 @@
-"""Rules of the kinds that are answered and not stored."""
+"""Rules of the kinds that are not stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BOTH = invalid(OTHER, SHOWN, "cannot be specified in combination with resourceAt
 NOBODY = invalid("spec.user", '""', "at least one of user or group must be specified")
 
 
-def _found(check: Any, spec: dict[str, Any], **metadata: Any) -> list[tuple[str, str, str]]:
+def _causes(check: Any, spec: dict[str, Any], **metadata: Any) -> list[tuple[str, str, str]]:
     causes = Causes()
     check({"metadata": metadata, "spec": spec}, causes)
     return [(c.field, c.reason.removeprefix("FieldValue"), c.message) for c in causes]
@@ -41,17 +41,17 @@ def _found(check: Any, spec: dict[str, Any], **metadata: Any) -> list[tuple[str,
     ],
 )
 def test_subject_access_review(spec: dict[str, Any], causes: list[Any]) -> None:
-    assert _found(authorization.check_subject_access_review, spec) == causes
+    assert _causes(authorization.check_subject_access_review, spec) == causes
 
 
 def test_a_review_has_no_metadata() -> None:
     check = authorization.check_subject_access_review
     spec = {"user": "u", "resourceAttributes": POD}
-    ((field, reason, message),) = _found(check, spec, name="x", managedFields=[{}])
+    ((field, reason, message),) = _causes(check, spec, name="x", managedFields=[{}])
     assert (field, reason) == ("metadata", "Invalid")
     assert message.startswith('Invalid value: v1.ObjectMeta{Name:"x", GenerateName:""')
     assert message.endswith(": must be empty")
-    assert _found(check, spec, managedFields=[{}], creationTimestamp=None) == []
+    assert _causes(check, spec, managedFields=[{}], creationTimestamp=None) == []
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_review_has_no_metadata() -> None:
     ],
 )
 def test_self_subject_access_review(spec: dict[str, Any], causes: list[Any]) -> None:
-    assert _found(authorization.check_self_subject_access_review, spec) == causes
+    assert _causes(authorization.check_self_subject_access_review, spec) == causes
 
 
 NAMESPACE = f"{RESOURCE}.namespace"
@@ -85,8 +85,8 @@ NAMESPACE = f"{RESOURCE}.namespace"
 )
 def test_local_subject_access_review(spec: dict[str, Any], causes: list[Any]) -> None:
     check = authorization.check_local_subject_access_review
-    assert _found(check, {"user": "u", **spec}, namespace="ns") == causes
-    ((field, _, message),) = _found(
+    assert _causes(check, {"user": "u", **spec}, namespace="ns") == causes
+    ((field, _, message),) = _causes(
         check, {"user": "u", "resourceAttributes": POD}, namespace="ns", name="x"
     )
     assert field == "metadata"
@@ -103,8 +103,8 @@ def test_local_subject_access_review(spec: dict[str, Any], causes: list[Any]) ->
     ],
 )
 def test_token_request(seconds: int, details: list[str]) -> None:
-    found = _found(authentication.check_token_request, {"expirationSeconds": seconds})
-    assert found == [invalid("spec.expirationSeconds", str(seconds), text) for text in details]
+    rows = _causes(authentication.check_token_request, {"expirationSeconds": seconds})
+    assert rows == [invalid("spec.expirationSeconds", str(seconds), text) for text in details]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_token_request(seconds: int, details: list[str]) -> None:
     ],
 )
 def test_reviews_that_cannot_be_answered(check: Any, spec: dict[str, Any], message: str) -> None:
-    assert _found(check, spec) == []
+    assert _causes(check, spec) == []
     with pytest.raises(StatusError) as refusal:
-        _found(check, {})
+        _causes(check, {})
     assert (refusal.value.code, refusal.value.message) == (400, message)

@@ -1,5 +1,4 @@
-"""Whatever a client makes of the type model, it gets an answer: never a 500, and what is accepted
-comes back as it was stored."""
+"""Random objects of the type model never get a 500, and accepted ones are returned as stored."""
 
 from __future__ import annotations
 
@@ -9,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from support.generating import objects_of
+from support.namespaces import Space, random_word
 from support.process import ServerProcess
-from support.things import Space, random_word
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.types.builtin import BuiltinTypes
@@ -19,8 +18,8 @@ from fairlead.resources.registry import Resource, Resources
 RESOURCES = Resources(KUBERNETES, BuiltinTypes(KUBERNETES))
 CREATABLE = [
     resource
-    for found in RESOURCES.group_versions()
-    for resource in found.resources.values()
+    for version in RESOURCES.group_versions()
+    for resource in version.resources.values()
     if "create" in resource.verbs
 ]
 
@@ -34,7 +33,7 @@ def collection(space: Space, resource: Resource) -> str:
 
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Space]:
-    """A namespace of a server whose controllers do not write to what clients make."""
+    """A namespace on a server without controllers that change the objects of clients."""
     directory = tmp_path_factory.mktemp("quiet")
     running = ServerProcess(directory, "kubernetes", ("--controllers=-*",)).start()
     space = Space(running, running.client())
@@ -67,16 +66,16 @@ def test_no_object_is_answered_with_a_500(quiet: Space, resource: Resource) -> N
 
 
 def comes_back(space: Space, path: str, accepted: dict[str, Any]) -> None:
-    """Write what a dry run gave: putting back what is then read is no change."""
+    """Write the result of a dry run; writing back what is read then is no change."""
     for name in ("uid", "creationTimestamp", "managedFields", "generation"):
         accepted["metadata"].pop(name, None)
-    made = space.client.post(path, accepted)
-    assert made.status < 500, (accepted, made.text)
-    if made.status != 201:
+    answer = space.client.post(path, accepted)
+    assert answer.status < 500, (accepted, answer.text)
+    if answer.status != 201:
         return
-    item = f"{path}/{made.body['metadata']['name']}"
+    item = f"{path}/{answer.body['metadata']['name']}"
     read = space.client.get(item).body
-    assert read == made.body
+    assert read == answer.body
     again = space.client.put(item, read)
     assert again.status < 500, (read, again.text)
     if again.status == 200:

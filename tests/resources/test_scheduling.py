@@ -63,5 +63,5 @@ def test_priority_class(changes: Changes, causes: Found) -> None:
 )
 def test_priority_class_change(changes: Changes, causes: Found) -> None:
     kind = Kind("scheduling/v1/priorityclasses")
-    new, found = kind.update(kind.existing(CLASS), changed(CLASS, changes))
-    assert (found, new["metadata"]["generation"]) == (causes, 1)
+    new, errors = kind.update(kind.existing(CLASS), changed(CLASS, changes))
+    assert (errors, new["metadata"]["generation"]) == (causes, 1)

@@ -1,4 +1,4 @@
-"""Service: its rules one row each, what it is given, and what may change."""
+"""Service: its rules one row each, allocated values, and mutable fields."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BASE: Object = {"spec": {"ports": [PORT]}}
 
 
 class Services(Kind):
-    """Services of a server with its own addresses; what is created there is committed."""
+    """Services of a server with its own addresses; creates are committed."""
 
     def __init__(self, networks: str = DEFAULT_NETWORKS, **gates: Any) -> None:
         self.allocators = ServiceAllocators(parse_networks(networks), (30000, 30009))
@@ -39,25 +39,25 @@ class Services(Kind):
         super().__init__("core/v1/services", **gates)
 
     def _context(self, *args: Any, **more: Any) -> Context:
-        made = super()._context(*args, **more)
-        made.allocators, made.dry_run = self.allocators, self.dry_run
-        return made
+        context = super()._context(*args, **more)
+        context.allocators, context.dry_run = self.allocators, self.dry_run
+        return context
 
     def commit(self, value: Object) -> Object:
-        made = self.existing(value)
-        self.allocators.observe(None, made)
-        return made
+        item = self.existing(value)
+        self.allocators.observe(None, item)
+        return item
 
     def refusal(self, value: Object, old: Object | None = None) -> tuple[int, Found]:
         with pytest.raises(StatusError) as caught:
             _ = self.create(value) if old is None else self.update(old, value)
         status = caught.value.status()
         causes = status["details"]["causes"]
-        found = [
+        results = [
             (cause.get("field", ""), cause.get("reason", "")[len("FieldValue") :], cause["message"])
             for cause in causes
         ]
-        return status["code"], found
+        return status["code"], results
 
 
 def spec(changes: dict[str, Any], base: Object = BASE) -> Object:
@@ -205,14 +205,14 @@ RULES: list[tuple[dict[str, Any], Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "found"), RULES)
-def test_rule(changes: dict[str, Any], found: Found) -> None:
-    assert Services().wrong(spec(changes)) == found
+@pytest.mark.parametrize(("changes", "expected"), RULES)
+def test_rule(changes: dict[str, Any], expected: Found) -> None:
+    assert Services().wrong(spec(changes)) == expected
 
 
 def test_names_are_older_dns_labels() -> None:
-    found = Services().wrong({**BASE, "metadata": {"name": "1a"}})
-    assert [field for field, _, _ in found] == ["metadata.name"]
+    errors = Services().wrong({**BASE, "metadata": {"name": "1a"}})
+    assert [field for field, _, _ in errors] == ["metadata.name"]
 
 
 DEFAULTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -243,10 +243,10 @@ DEFAULTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "made"), DEFAULTS)
-def test_defaults(given: dict[str, Any], made: dict[str, Any]) -> None:
-    found = Services().existing(spec(given))["spec"]
-    assert {name: found.get(name) for name in made} == made
+@pytest.mark.parametrize(("given", "expected"), DEFAULTS)
+def test_defaults(given: dict[str, Any], expected: dict[str, Any]) -> None:
+    result = Services().existing(spec(given))["spec"]
+    assert {name: result.get(name) for name in expected} == expected
 
 
 def test_two_families() -> None:
@@ -360,8 +360,8 @@ REFUSALS: list[tuple[dict[str, Any], Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "found"), REFUSALS)
-def test_what_cannot_be_given(changes: dict[str, Any], found: Found) -> None:
+@pytest.mark.parametrize(("changes", "expected"), REFUSALS)
+def test_what_cannot_be_given(changes: dict[str, Any], expected: Found) -> None:
     kind = Services()
     kind.commit(
         spec(
@@ -372,7 +372,7 @@ def test_what_cannot_be_given(changes: dict[str, Any], found: Found) -> None:
             }
         )
     )
-    assert kind.refusal({"metadata": {"name": "b"}, **spec(changes)}) == (422, found)
+    assert kind.refusal({"metadata": {"name": "b"}, **spec(changes)}) == (422, expected)
 
 
 def test_a_full_range_is_the_servers_error() -> None:
@@ -389,10 +389,10 @@ def test_ports_of_one_number_share_a_node_port() -> None:
         {"port": 53, "protocol": "UDP", "name": "u", "nodePort": 30005},
         {"port": 54, "name": "o"},
     ]
-    made = Services().existing(spec({"type": "NodePort", "ports": ports}))["spec"]["ports"]
-    given = [port["nodePort"] for port in made]
-    assert given[:2] == [30005, 30005]
-    assert given[2] not in (0, 30005)
+    created = Services().existing(spec({"type": "NodePort", "ports": ports}))["spec"]["ports"]
+    node_ports = [port["nodePort"] for port in created]
+    assert node_ports[:2] == [30005, 30005]
+    assert node_ports[2] not in (0, 30005)
 
 
 def test_a_balanced_service_can_do_without_node_ports() -> None:
@@ -403,17 +403,17 @@ def test_a_balanced_service_can_do_without_node_ports() -> None:
 def test_local_traffic_needs_a_health_port() -> None:
     kind = Services()
     value = spec({"type": "LoadBalancer", "externalTrafficPolicy": "Local"})
-    made = kind.commit(value)
-    port = made["spec"]["healthCheckNodePort"]
+    first = kind.commit(value)
+    port = first["spec"]["healthCheckNodePort"]
     assert 30000 <= port <= 30009
-    kept, found = kind.update(made, value)
-    assert (kept["spec"]["healthCheckNodePort"], found) == (port, [])
+    kept, errors = kind.update(first, value)
+    assert (kept["spec"]["healthCheckNodePort"], errors) == (port, [])
     other = spec({"healthCheckNodePort": 30000 + (port + 1) % 10}, value)
-    assert kind.update(made, other)[1] == [
+    assert kind.update(first, other)[1] == [
         forbidden("spec.healthCheckNodePort", "field is immutable")
     ]
-    wide, found = kind.update(made, spec({"externalTrafficPolicy": "Cluster"}, value))
-    assert (wide["spec"].get("healthCheckNodePort"), found) == (None, [])
+    wide, errors = kind.update(first, spec({"externalTrafficPolicy": "Cluster"}, value))
+    assert (wide["spec"].get("healthCheckNodePort"), errors) == (None, [])
 
 
 def test_a_write_that_does_not_happen_gives_back() -> None:
@@ -435,8 +435,8 @@ def test_a_refused_write_gives_back_by_itself() -> None:
         {"port": 81, "nodePort": 1, "name": "b"},
     ]
     assert kind.refusal(spec({"type": "NodePort", "ports": ports}))[0] == 422
-    one = spec({"type": "NodePort", "ports": ports[:1]})
-    assert kind.create(one)[1] == []
+    item = spec({"type": "NodePort", "ports": ports[:1]})
+    assert kind.create(item)[1] == []
 
 
 def test_a_dry_run_takes_nothing() -> None:
@@ -451,8 +451,8 @@ def test_an_update_keeps_what_was_given() -> None:
     kind = Services()
     value = spec({"type": "NodePort"})
     old = kind.commit(value)
-    new, found = kind.update(old, value)
-    assert found == []
+    new, errors = kind.update(old, value)
+    assert errors == []
     assert new["spec"] == old["spec"]
 
 
@@ -460,8 +460,8 @@ def test_node_ports_follow_names() -> None:
     kind = Services()
     ports = [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}]
     old = kind.commit(spec({"type": "NodePort", "ports": ports}))
-    new, found = kind.update(old, spec({"type": "NodePort", "ports": ports[::-1]}))
-    assert found == []
+    new, errors = kind.update(old, spec({"type": "NodePort", "ports": ports[::-1]}))
+    assert errors == []
     assert new["spec"]["ports"] == old["spec"]["ports"][::-1]
 
 
@@ -471,8 +471,8 @@ def test_a_change_of_type_drops_what_belongs_to_the_old_one() -> None:
         spec({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "loadBalancerClass": "x/y"})
     )
     old["status"] = {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}
-    back, found = kind.update(old, changed(old, {"spec.type": "ClusterIP"}))
-    assert found == []
+    back, errors = kind.update(old, changed(old, {"spec.type": "ClusterIP"}))
+    assert errors == []
     assert back["status"] == {"loadBalancer": {}}
     assert set(back["spec"]) == {
         "clusterIP",
@@ -485,18 +485,18 @@ def test_a_change_of_type_drops_what_belongs_to_the_old_one() -> None:
         "type",
     }
     assert "nodePort" not in back["spec"]["ports"][0]
-    named, found = kind.update(
+    named, errors = kind.update(
         old, changed(old, {"spec.type": "ExternalName", "spec.externalName": "x"})
     )
-    assert found == []
+    assert errors == []
     assert set(named["spec"]) == {"externalName", "ports", "sessionAffinity", "type"}
 
 
 def test_a_change_from_a_name_to_an_address() -> None:
     kind = Services()
     old = kind.commit(spec({"type": "ExternalName", "externalName": "x"}))
-    new, found = kind.update(old, changed(old, {"spec.type": "ClusterIP"}))
-    assert found == []
+    new, errors = kind.update(old, changed(old, {"spec.type": "ClusterIP"}))
+    assert errors == []
     assert new["spec"]["clusterIP"].startswith("10.0.0.")
 
 
@@ -514,24 +514,24 @@ CHANGES: list[tuple[dict[str, Any], Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "found"), CHANGES)
-def test_change_of_addresses(changes: dict[str, Any], found: Found) -> None:
+@pytest.mark.parametrize(("changes", "expected"), CHANGES)
+def test_change_of_addresses(changes: dict[str, Any], expected: Found) -> None:
     kind = Services()
     old = kind.commit(spec({"clusterIP": "10.0.0.9", "selector": {"x": "y"}}))
-    assert kind.update(old, spec(changes, old))[1] == found
+    assert kind.update(old, spec(changes, old))[1] == expected
 
 
 def test_a_second_address_comes_and_goes_with_the_policy() -> None:
     kind = Services("10.0.0.0/24,fd00::/112")
     old = kind.commit(BASE)
-    both, found = kind.update(old, spec({"ipFamilyPolicy": "RequireDualStack"}, old))
-    assert found == []
+    both, errors = kind.update(old, spec({"ipFamilyPolicy": "RequireDualStack"}, old))
+    assert errors == []
     assert both["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
     assert both["spec"]["clusterIPs"][0] == old["spec"]["clusterIP"]
     kind.allocators.observe(old, both)
-    one, found = kind.update(both, spec({"ipFamilyPolicy": "SingleStack"}, both))
-    assert found == []
-    assert one["spec"]["clusterIPs"] == old["spec"]["clusterIPs"]
+    item, errors = kind.update(both, spec({"ipFamilyPolicy": "SingleStack"}, both))
+    assert errors == []
+    assert item["spec"]["clusterIPs"] == old["spec"]["clusterIPs"]
     fewer = spec({"clusterIPs": both["spec"]["clusterIPs"][:1]}, both)
     assert kind.refusal(fewer, both) == (
         422,
@@ -573,14 +573,14 @@ STATUSES: list[tuple[Object, Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("ingress", "found"), STATUSES)
-def test_status(ingress: Object, found: Found) -> None:
+@pytest.mark.parametrize(("ingress", "expected"), STATUSES)
+def test_status(ingress: Object, expected: Found) -> None:
     kind = Services()
     old = kind.commit(BASE)
     sent = {**old, "status": {"loadBalancer": {"ingress": [ingress]}}}
-    assert kind.update(old, sent, "status")[1] == found
+    assert kind.update(old, sent, "status")[1] == expected
 
 
 def test_without_allocators_nothing_is_given() -> None:
-    made = Kind("core/v1/services").existing(BASE)
-    assert "clusterIP" not in made["spec"]
+    value = Kind("core/v1/services").existing(BASE)
+    assert "clusterIP" not in value["spec"]

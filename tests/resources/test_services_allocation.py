@@ -1,4 +1,4 @@
-"""Who holds which cluster address and node port, and when."""
+"""Allocation and release of cluster addresses and node ports."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ BANDS = [("10.0.0.0/28", 0), ("10.0.0.0/27", 16), ("10.0.0.0/20", 256), ("fd00::
 
 @pytest.mark.parametrize(("network", "size"), BANDS)
 def test_size_of_the_static_band(network: str, size: int) -> None:
-    made = allocators(network)
-    assert next(iter(made.ranges.values())).pool.static == size
+    created = allocators(network)
+    assert next(iter(created.ranges.values())).pool.static == size
     unbanded = ServiceAllocators(parse_networks(network), (1, 2), static_band=False)
     assert next(iter(unbanded.ranges.values())).pool.static == 0
 
@@ -97,12 +97,12 @@ def test_a_committed_write_ends_its_reservation() -> None:
     writing = every.reserve()
     writing.address("IPv4", "10.0.0.9")
     writing.port(30001)
-    made = service("a", address="10.0.0.9", ports=(30001,))
-    every.observe(None, made)
+    created = service("a", address="10.0.0.9", ports=(30001,))
+    every.observe(None, created)
     writing.release()  # too late to matter
     with pytest.raises(AllocationError):
         every.reserve().port(30001)
-    every.observe(made, None)
+    every.observe(created, None)
     assert every.reserve().port(30001) == 30001
     assert every.reserve().address("IPv4", "10.0.0.9") == "10.0.0.9"
 
@@ -120,9 +120,9 @@ def test_changes_are_followed() -> None:
 
 def test_a_value_held_by_two_services_is_free_when_both_are_gone() -> None:
     every = allocators()
-    one, other = service("a", ports=(30001,)), service("b", ports=(30001,))
-    every.load([one, other])
-    every.observe(one, None)
+    first, other = service("a", ports=(30001,)), service("b", ports=(30001,))
+    every.load([first, other])
+    every.observe(first, None)
     with pytest.raises(AllocationError):
         every.reserve().port(30001)
     every.observe(other, None)

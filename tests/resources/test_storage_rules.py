@@ -230,11 +230,11 @@ def test_a_driver_of_a_csi_node_is_fixed() -> None:
     old = kind.existing(NODE)
     assert kind.update(old, {"spec": {"drivers": []}})[1] == []
     _, causes = kind.update(old, changed(NODE, {"spec.drivers[0].nodeID": "m"}))
-    shown = (
+    message = (
         'storage.CSINodeDriver{Name:"d.example.com", NodeID:"m", TopologyKeys:[]string{"k"},'
         " Allocatable:(*storage.VolumeNodeResources)(nil)}"
     )
-    assert causes == [invalid("CSINodeDriver", shown, IMMUTABLE)]
+    assert causes == [invalid("CSINodeDriver", message, IMMUTABLE)]
 
 
 @pytest.mark.parametrize(
@@ -263,12 +263,12 @@ def test_where_and_of_what_a_storage_capacity_is_stays() -> None:
     old = kind.existing(CAPACITY)
     assert kind.update(old, {**CAPACITY, "capacity": "2Gi"})[1] == []
     _, causes = kind.update(old, {"storageClassName": "slow", "nodeTopology": {}})
-    shown = (
+    message = (
         "v1.LabelSelector{MatchLabels:map[string]string(nil),"
         " MatchExpressions:[]v1.LabelSelectorRequirement(nil)}"
     )
     assert causes == [
-        invalid("nodeTopology", shown, IMMUTABLE),
+        invalid("nodeTopology", message, IMMUTABLE),
         invalid("storageClassName", '"slow"', IMMUTABLE),
     ]
 

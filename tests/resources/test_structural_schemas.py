@@ -1,4 +1,4 @@
-"""What a definition's schema may be, in the reference's words."""
+"""Validation of a definition's schema, with the reference's messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STRING, INTEGER = {"type": "string"}, {"type": "integer"}
 OBJECT = {"type": "object"}
 
 
-def told(schema: Any, dialect: Dialect = KUBERNETES) -> list[tuple[str, str]]:
+def errors_of(schema: Any, dialect: Dialect = KUBERNETES) -> list[tuple[str, str]]:
     """Field and message of everything wrong with a schema."""
     causes = Causes()
     context: Any = SimpleNamespace(dialect=dialect)
@@ -88,7 +88,7 @@ GOOD: list[Any] = [
 
 @pytest.mark.parametrize("field", GOOD)
 def test_a_structural_schema_is_good(field: Any) -> None:
-    assert told(of_field(field)) == []
+    assert errors_of(of_field(field)) == []
 
 
 BAD: list[tuple[Any, str, str]] = [
@@ -308,8 +308,8 @@ BAD: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("field", "place", "text"), BAD)
 def test_what_is_not_structural_is_told(field: Any, place: str, text: str) -> None:
-    found = told(of_field(field))
-    assert any(one == FIELD + place and text in said for one, said in found), found
+    rows = errors_of(of_field(field))
+    assert any(item == FIELD + place and text in element for item, element in rows), rows
 
 
 @pytest.mark.parametrize(
@@ -356,23 +356,23 @@ def test_what_is_not_structural_is_told(field: Any, place: str, text: str) -> No
     ],
 )
 def test_the_root_has_rules_of_its_own(schema: Any, place: str, text: str) -> None:
-    assert (ROOT + place, text) in told(schema)
+    assert (ROOT + place, text) in errors_of(schema)
 
 
 def test_a_schema_that_names_another_language_is_told_at_the_root() -> None:
     schema = of_field({**STRING, "$schema": "http://x"})
     wrong = "Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"
-    assert told(schema) == [(ROOT, wrong)]
+    assert errors_of(schema) == [(ROOT, wrong)]
 
 
 def test_a_structure_is_not_looked_at_where_a_marker_keeps_it_from_being_one() -> None:
     wrong = "Invalid value: false: must be true or undefined"
-    assert told(of_field({PRESERVE: False})) == [(f"{FIELD}.{PRESERVE}", wrong)]
+    assert errors_of(of_field({PRESERVE: False})) == [(f"{FIELD}.{PRESERVE}", wrong)]
 
 
 def test_a_default_of_the_root_is_a_whole_object() -> None:
     required = "Required value: must not be empty"
-    assert told({**OBJECT, "default": {}}) == [
+    assert errors_of({**OBJECT, "default": {}}) == [
         (f"{ROOT}.default.apiVersion", required),
         (f"{ROOT}.default.kind", required),
     ]
@@ -381,10 +381,10 @@ def test_a_default_of_the_root_is_a_whole_object() -> None:
 def test_rules_that_cost_too_much_together_are_told() -> None:
     costly = ruled(array({**STRING, "maxLength": 100}, maxItems=100), "self.all(x, x.matches('a'))")
     fields = {f"f{i}": array(costly, maxItems=2000) for i in range(90)}
-    found = told({"type": "object", "properties": fields})
-    contributed = [text for _, text in found if "contributed to estimated rule cost" in text]
+    rows = errors_of({"type": "object", "properties": fields})
+    contributed = [text for _, text in rows if "contributed to estimated rule cost" in text]
     assert len(contributed) == 4
-    place, text = found[-1]
+    place, text = rows[-1]
     assert place == ROOT
     assert text.startswith(
         f"Forbidden: {RULES} estimated rule cost total for entire OpenAPIv3 schema exceeds budget"
@@ -394,21 +394,21 @@ def test_rules_that_cost_too_much_together_are_told() -> None:
 def test_markers_are_those_of_the_dialect() -> None:
     field = {"type": "string", "x-cluster-list-type": "set"}
     text = 'Invalid value: "string": must be array if x-cluster-list-type is specified'
-    assert told(of_field(field), CLUSTER) == [(f"{FIELD}.type", text)]
-    assert told(of_field(field), KUBERNETES) == []
+    assert errors_of(of_field(field), CLUSTER) == [(f"{FIELD}.type", text)]
+    assert errors_of(of_field(field), KUBERNETES) == []
 
 
 def test_a_schema_too_deep_to_follow_is_told() -> None:
     deep: Any = STRING
     for _ in range(150):
         deep = array(deep)
-    assert "must not have schemas more than 100 deep" in told(of_field(deep))[0][1]
+    assert "must not have schemas more than 100 deep" in errors_of(of_field(deep))[0][1]
 
 
 def test_thousands_of_wrong_schemas_are_told_in_part() -> None:
     fields = {f"f{i}": {"type": "bogus"} for i in range(5000)}
     with pytest.raises(TooManyCauses):
-        told({"type": "object", "properties": fields})
+        errors_of({"type": "object", "properties": fields})
 
 
 def test_patterns_that_take_too_long_to_read_are_given_up(
@@ -419,6 +419,6 @@ def test_patterns_that_take_too_long_to_read_are_given_up(
     fields = {f"f{at}": {**STRING, "pattern": pattern} for at, pattern in enumerate(patterns)}
     started = process_time()
     schema = {"type": "object", "properties": fields}
-    found = asyncio.run(budget.run(budget.LIGHT + 1, told, schema))
-    assert any("takes too long to check" in text for _, text in found)
+    result = asyncio.run(budget.run(budget.LIGHT + 1, errors_of, schema))
+    assert any("takes too long to check" in text for _, text in result)
     assert in_time(process_time() - started, 3)

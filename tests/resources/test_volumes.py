@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.namespaces import Space
 from support.pod_rules import PODS, Found, Object, brief, pod, wrong
-from support.things import Space
 
 from fairlead.resources.causes import Causes
 from fairlead.resources.core.volumes.persistent import check_persistent_sources
@@ -158,8 +158,8 @@ def _projected(*sources: Object) -> Object:
     ],
 )
 def test_sources(source: Object, expected: list[tuple[str, str]]) -> None:
-    found = wrong(pod(volumes=[{"name": "v", **source}]))
-    assert [(field, reason) for field, reason, _ in found] == [
+    errors = wrong(pod(volumes=[{"name": "v", **source}]))
+    assert [(field, reason) for field, reason, _ in errors] == [
         (f"spec.volumes[0].{field}", reason) for field, reason in expected
     ]
 
@@ -192,18 +192,18 @@ def test_sources(source: Object, expected: list[tuple[str, str]]) -> None:
 )
 def test_projected(sources: list[Object], expected: list[tuple[str, str]]) -> None:
     volumes = [{"name": "v", **_projected(*sources)}]
-    found = wrong(pod(serviceAccountName="robot", volumes=volumes))
+    errors = wrong(pod(serviceAccountName="robot", volumes=volumes))
     base = "spec.volumes[0].projected"
-    assert [(field, reason) for field, reason, _ in found] == [
+    assert [(field, reason) for field, reason, _ in errors] == [
         (f"{base}.{field}" if field else base, reason) for field, reason in expected
     ]
 
 
 def test_tokens_need_a_service_account() -> None:
-    found = wrong(pod(volumes=[{"name": "v", **_projected(TOKEN)}]))
+    errors = wrong(pod(volumes=[{"name": "v", **_projected(TOKEN)}]))
     path = "spec.volumes[0].projected.sources[0].serviceAccountToken"
     detail = "must not be specified when serviceAccountName is not set"
-    assert found == [(path, "forbidden", detail)]
+    assert errors == [(path, "forbidden", detail)]
 
 
 @pytest.mark.parametrize(
@@ -233,9 +233,9 @@ def test_tokens_need_a_service_account() -> None:
 )
 def test_claim_templates(template: Object, expected: list[tuple[str, str]]) -> None:
     volume = {"name": "v", "ephemeral": {"volumeClaimTemplate": template}}
-    found = wrong(pod(volumes=[volume]))
+    errors = wrong(pod(volumes=[volume]))
     base = "spec.volumes[0].ephemeral.volumeClaimTemplate"
-    assert [(field, reason) for field, reason, _ in found] == [
+    assert [(field, reason) for field, reason, _ in errors] == [
         (f"{base}.{field}", reason) for field, reason in expected
     ]
 
@@ -243,8 +243,8 @@ def test_claim_templates(template: Object, expected: list[tuple[str, str]]) -> N
 def test_a_claim_template_has_no_name() -> None:
     template = {**CLAIM, "metadata": {"name": "x"}}
     path = "spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name"
-    found = wrong(pod(volumes=[{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]))
-    assert found == [(path, "forbidden", "cannot be set for an ephemeral volume")]
+    errors = wrong(pod(volumes=[{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]))
+    assert errors == [(path, "forbidden", "cannot be set for an ephemeral volume")]
 
 
 def test_claims_are_named_after_pod_and_volume() -> None:
@@ -269,8 +269,8 @@ def test_names_of_volumes() -> None:
 
 
 def test_modes_are_octal() -> None:
-    found = wrong(pod(volumes=[{"name": "v", "secret": {"secretName": "s", "defaultMode": 512}}]))
-    assert found == [("spec.volumes[0].secret.defaultMode", "invalid", f"512: {MODE}")]
+    errors = wrong(pod(volumes=[{"name": "v", "secret": {"secretName": "s", "defaultMode": 512}}]))
+    assert errors == [("spec.volumes[0].secret.defaultMode", "invalid", f"512: {MODE}")]
 
 
 def _persistent(spec: Object) -> Found:
@@ -281,16 +281,16 @@ def _persistent(spec: Object) -> Found:
 
 def test_persistent_volumes_have_one_source() -> None:
     assert _persistent({}) == [("spec", "required", "must specify a volume type")]
-    found = _persistent({"nfs": {"server": "s", "path": "/p"}, "local": {"path": "/x"}})
-    assert found == [("spec.local", "forbidden", "may not specify more than 1 volume type")]
+    result = _persistent({"nfs": {"server": "s", "path": "/p"}, "local": {"path": "/x"}})
+    assert result == [("spec.local", "forbidden", "may not specify more than 1 volume type")]
 
 
 def test_a_flexible_volume_may_stand_beside_an_earlier_source() -> None:
     host, flexible = {"hostPath": {"path": "/x"}}, {"flexVolume": {"driver": "d"}}
     assert _persistent(host | flexible) == []
     detail = "may not specify more than 1 volume type"
-    found = _persistent(flexible | {"local": {"path": "/x"}})
-    assert found == [("spec.local", "forbidden", detail)]
+    result = _persistent(flexible | {"local": {"path": "/x"}})
+    assert result == [("spec.local", "forbidden", detail)]
 
 
 def test_secrets_of_persistent_volumes_are_named_in_full() -> None:
@@ -314,12 +314,12 @@ def ready(space: Space) -> Space:
 
 
 def test_a_pod_may_have_a_local_volume_as_specified(ready: Space) -> None:
-    pods, source = ready.things("pods"), {"local": {"path": "/disk", "fsType": "ext4"}}
+    pods, source = ready.collection("pods"), {"local": {"path": "/disk", "fsType": "ext4"}}
     answer = pods.client.post(pods.path, _pod_with(source))
     assert answer.status == 201
     kept = ready.dialect.local_pod_volumes
-    found = source if kept else {"emptyDir": {}}  # as if it said nothing of its source
-    assert pods.read("p")["spec"]["volumes"] == [{"name": "v", **found}]
+    result = source if kept else {"emptyDir": {}}  # as if it said nothing of its source
+    assert pods.read("p")["spec"]["volumes"] == [{"name": "v", **result}]
     accept = {"Accept": ready.dialect.protobuf_media_type}
     message = pods.client.get(pods.item("p"), headers=accept).content
     assert (message[:4], b"/disk" in message) == (b"k8s\0", kept)
@@ -327,7 +327,7 @@ def test_a_pod_may_have_a_local_volume_as_specified(ready: Space) -> None:
 
 def test_a_local_volume_of_a_pod_needs_a_path(cluster: Space) -> None:
     cluster.ready_for_pods()
-    pods = cluster.things("pods")
+    pods = cluster.collection("pods")
     answer = pods.client.post(pods.path, _pod_with({"local": {"path": ""}}))
     assert answer.status == 422
     assert [cause[0] for cause in answer.causes] == ["spec.volumes[0].local.path"]

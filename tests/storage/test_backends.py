@@ -1,4 +1,4 @@
-"""What every backend must do; each one joins by its factory."""
+"""The contract of every backend; each one joins by its factory."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ FACTORIES: dict[str, Factory] = {
 
 @pytest.fixture(params=FACTORIES)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    made = FACTORIES[request.param](tmp_path)
-    made.open()
-    assert list(made.heads()) == []
-    yield made
-    made.close()
+    created = FACTORIES[request.param](tmp_path)
+    created.open()
+    assert list(created.heads()) == []
+    yield created
+    created.close()
 
 
 def state(backend: Backend, revision: int, resource: str = THINGS) -> dict[str, int]:
@@ -111,9 +111,11 @@ def test_a_precondition_on_the_revision_of_another_key(backend: Backend) -> None
 
 def test_a_precondition_sees_what_comes_before_it_in_the_batch(backend: Backend) -> None:
     needs = (Precondition(OTHERS, "ns"),)
-    made = write("ns", resource=OTHERS)
-    gone = write("ns", None, made, resource=OTHERS)
-    outcomes = backend.append([made, write("a", requires=needs), gone, write("b", requires=needs)])
+    created = write("ns", resource=OTHERS)
+    gone = write("ns", None, created, resource=OTHERS)
+    outcomes = backend.append(
+        [created, write("a", requires=needs), gone, write("b", requires=needs)]
+    )
     assert outcomes[:3] == [1, 2, 3]
     assert isinstance(outcomes[3], ConditionFailed)
 
@@ -134,12 +136,12 @@ def test_backend_changes_have_the_value_before_and_after(backend: Backend) -> No
 
 def test_backend_changes_come_in_pieces_that_make_up_all(backend: Backend) -> None:
     backend.append([write(f"k{n}", b"x" * 20_000) for n in range(1200)])
-    found: list[int] = []
+    numbers: list[int] = []
     sizes: list[int] = []
-    while steps := backend.changes(THINGS, found[-1] if found else 0, 1200):
-        found += [step.row.revision for step in steps]
+    while steps := backend.changes(THINGS, numbers[-1] if numbers else 0, 1200):
+        numbers += [step.row.revision for step in steps]
         sizes.append(len(steps))
-    assert found == list(range(1, 1201))
+    assert numbers == list(range(1, 1201))
     assert max(sizes) < 600
 
 
@@ -211,15 +213,15 @@ def test_backend_that_was_probed_and_recovered_takes_further_writes(backend: Bac
 def test_backend_steps_of_all_resources_come_in_the_order_of_revisions(backend: Backend) -> None:
     backend.append([write("a"), write("b", resource=OTHERS)])
     backend.append([write("a", None, 1), write("c")])
-    told: list[Row] = []
-    while rows := backend.feed(told[-1].revision if told else 1, 4):
-        told += rows
-    assert [(row.revision, row.resource, row.key) for row in told] == [
+    pairs: list[Row] = []
+    while rows := backend.feed(pairs[-1].revision if pairs else 1, 4):
+        pairs += rows
+    assert [(row.revision, row.resource, row.key) for row in pairs] == [
         (2, OTHERS, "b"),
         (3, THINGS, "a"),
         (4, THINGS, "c"),
     ]
-    assert told[1].value is None
+    assert pairs[1].value is None
     compact(backend, 3)
     with pytest.raises(Compacted):
         backend.feed(2, 4)

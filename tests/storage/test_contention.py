@@ -1,4 +1,4 @@
-"""Many clients on one object: compare-and-swap is exact, and hot objects fail nobody."""
+"""Many clients on one object: compare-and-swap is exact, and all writes succeed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from support.client import Client
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 CLIENTS = 6
 
 
 def in_parallel(space: Space, work: Callable[[Client, int], list[int]]) -> list[int]:
-    """Run work in several threads, each with a client of its own; gives all it returned."""
+    """Run work in several threads, each with its own client; return all results."""
     start = threading.Barrier(CLIENTS)
 
     def one(number: int) -> list[int]:
@@ -138,11 +138,11 @@ HELD = (
 def test_an_update_that_changes_nothing_waits_for_the_write_it_agrees_with(
     fresh_server: Callable[..., ServerProcess],
 ) -> None:
-    """Two clients write the same; the first is still on its way to the disk when the server dies.
-    Nobody may have been told that it is kept."""
+    """Two clients write the same; the first write is not yet on disk when the server dies. Neither
+    may be acknowledged."""
     server = fresh_server(prelude=f"exec({HELD!r})")
     space = Space(server, server.client())
-    made = space.config_maps.create("a", data={"k": "old"})
+    numbers = space.config_maps.create("a", data={"k": "old"})
     hold = server.data / "fairlead.db.hold"
     hold.touch()
     answered: list[int] = []
@@ -159,12 +159,12 @@ def test_an_update_that_changes_nothing_waits_for_the_write_it_agrees_with(
     for thread in threads:
         thread.start()
         thread.join(0.3)
-    told = list(answered)
+    messages = list(answered)
     server.kill()
     for thread in threads:
         thread.join(10)
     hold.unlink()
     server.prelude = ""
     server.start()
-    assert server.client().get(space.config_maps.item("a")).body == made
-    assert told == [], "a write was acknowledged that did not survive"
+    assert server.client().get(space.config_maps.item("a")).body == numbers
+    assert messages == [], "a write was acknowledged that did not survive"

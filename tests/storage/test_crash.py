@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from support.client import Client, Event, WatchEnded
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 ROUNDS = int(os.environ.get("FAIRLEAD_CRASH_ROUNDS", "3"))
 WRITERS = 6
@@ -28,19 +28,19 @@ State = str | None  # the content of an object, None when it does not exist
 
 @dataclass
 class Key:
-    """What is known of one object, which one writer alone writes to."""
+    """The known state of an object with a single writer."""
 
     acknowledged: State = None
     attempted: State = None  # the write whose answer never came, if `open`
     open: bool = False
 
-    def may_be(self, found: State) -> bool:
-        return found == self.acknowledged or (self.open and found == self.attempted)
+    def may_be(self, state: State) -> bool:
+        return state == self.acknowledged or (self.open and state == self.attempted)
 
 
 @dataclass
 class Record:
-    """What every revision was seen to be, over all rounds."""
+    """The observed content of every revision, over all rounds."""
 
     writes: dict[int, tuple[str, State]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -56,7 +56,7 @@ class Record:
 
 
 class Writer(threading.Thread):
-    """Creates, changes and deletes its own objects until the server is gone."""
+    """Creates, changes and deletes its own objects until the server dies."""
 
     def __init__(self, number: int, client: Client, path: str, record: Record) -> None:
         super().__init__(name=f"writer-{number}", daemon=True)
@@ -99,13 +99,13 @@ class Writer(threading.Thread):
             return self.client.put(f"{self.path}/{name}", body)
         return self.client.post(self.path, body)
 
-    def settle(self, found: dict[str, State]) -> None:
-        """Take what is there after the crash, once it was checked."""
+    def settle(self, result: dict[str, State]) -> None:
+        """Take over the checked state after the crash."""
         for name, key in self.keys.items():
-            assert key.may_be(found.get(name)), (
-                f"{name}: acknowledged {key.acknowledged!r}, found {found.get(name)!r}"
+            assert key.may_be(result.get(name)), (
+                f"{name}: acknowledged {key.acknowledged!r}, found {result.get(name)!r}"
             )
-            key.acknowledged, key.open = found.get(name), False
+            key.acknowledged, key.open = result.get(name), False
 
 
 class Follower(threading.Thread):
@@ -147,7 +147,7 @@ class Follower(threading.Thread):
 
 
 def as_secret(name: str, content: str) -> dict[str, Any]:
-    """Secrets are written by nobody else, so a follower sees our writes only."""
+    """No controller writes Secrets, so a follower sees only our writes."""
     return {"metadata": {"name": name}, "data": {"content": b64encode(content.encode()).decode()}}
 
 
@@ -185,9 +185,9 @@ def crash_round(
 
 def catch_up(client: Client, path: str, follower: Follower, record: Record, mark: str) -> None:
     """Resume from the last seen revision and read up to a mark that is written now."""
-    made = client.post(path, as_secret(mark, mark))
-    assert made.status == 201, made.text
-    assert int(made.version) > record.highest, "a revision was given out again"
+    answer = client.post(path, as_secret(mark, mark))
+    assert answer.status == 201, answer.text
+    assert int(answer.version) > record.highest, "a revision was given out again"
     with client.watch(path, resourceVersion=follower.version) as watch:
         for event in watch.until(mark):
             follower.take(event)
@@ -214,9 +214,9 @@ def test_nothing_acknowledged_is_lost_and_no_revision_comes_twice(
         crash_round(server, path, writers, record, follower)
         server.start()
         client = server.client()
-        found, newest = listed(client, path)
+        result, newest = listed(client, path)
         for writer in writers:
-            writer.settle(found)
+            writer.settle(result)
         assert int(newest) >= record.highest
         catch_up(client, path, follower, record, f"mark-{number}")
         assert follower.state == listed(client, path)[0]

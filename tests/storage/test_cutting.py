@@ -1,4 +1,4 @@
-"""Metadata is found in a body without reading it, whatever the object holds."""
+"""Metadata is cut out of a body without parsing it, for any object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls to a member: against a server of grpcio, and against one that sends what it likes."""
+"""Calls to an etcd member: a grpcio server, and one that sends arbitrary frames."""
 
 from __future__ import annotations
 
@@ -232,8 +232,8 @@ def speaking(*answers: bytes, stays: bool = True) -> AbstractAsyncContextManager
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1 << 16)
-        for one in answers:
-            writer.write(one)
+        for answer in answers:
+            writer.write(answer)
             await writer.drain()
             await asyncio.sleep(0.001)
         if stays:

@@ -1,4 +1,4 @@
-"""Writes that rest on a revision happen only if nothing that weighs was written after it."""
+"""The epoch: a write based on a revision fails if the epoch was written after it."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
 
 
 def run(etcd: Etcd, test: Callable[[EtcdSource, EtcdSource], Awaitable[None]]) -> None:
-    """With two connections to one store, where the others weigh and things do not."""
+    """Run a test with two connections to one store, where `others` move the epoch and `things` do
+    not."""
     prefix = f"/epoch{next(_spaces)}"
 
     async def main() -> None:
-        one, other = (
+        first, other = (
             EtcdSource([etcd.url], PlainCodec(), prefix, weighs=OTHERS.__eq__) for _ in range(2)
         )
-        for source in (one, other):
+        for source in (first, other):
             await source.open()
         try:
-            await asyncio.wait_for(test(one, other), 30)
+            await asyncio.wait_for(test(first, other), 30)
         finally:
-            for source in (one, other):
+            for source in (first, other):
                 await source.close()
 
     asyncio.run(main())
@@ -55,61 +56,61 @@ async def put(source: EtcdSource, *group: Write) -> int:
 
 
 def test_epoch_stays_when_a_write_does_not_change_it(etcd: Etcd) -> None:
-    async def test(one: EtcdSource, other: EtcdSource) -> None:
-        since = await put(one, write("a"))
+    async def test(source: EtcdSource, other: EtcdSource) -> None:
+        since = await put(source, write("a"))
         assert await put(other, write("b")) > since
-        assert await put(one, resting(write("c"), since)) > since
+        assert await put(source, resting(write("c"), since)) > since
 
     run(etcd, test)
 
 
 def test_epoch_that_changed_refuses_writes_that_rest_on_the_one_before(etcd: Etcd) -> None:
-    async def test(one: EtcdSource, other: EtcdSource) -> None:
-        since = await put(one, write("a"))
+    async def test(source: EtcdSource, other: EtcdSource) -> None:
+        since = await put(source, write("a"))
         moved = 0
         for value in (b"1", b"2", None):
             moved = await put(other, write("x", value, moved, resource=OTHERS))
             with pytest.raises(EpochMoved) as refused:
-                await put(one, resting(write("b"), since))
+                await put(source, resting(write("b"), since))
             assert refused.value.visible_at >= moved
             since = moved
-        assert await put(one, resting(write("b"), moved)) > moved
+        assert await put(source, resting(write("b"), moved)) > moved
 
     run(etcd, test)
 
 
 def test_epoch_does_not_matter_to_a_write_that_rests_on_none(etcd: Etcd) -> None:
-    async def test(one: EtcdSource, other: EtcdSource) -> None:
+    async def test(source: EtcdSource, other: EtcdSource) -> None:
         moved = await put(other, write("x", resource=OTHERS))
-        assert await put(one, write("a")) > moved
+        assert await put(source, write("a")) > moved
 
     run(etcd, test)
 
 
 def test_epoch_conflict_comes_after_a_conflict_of_the_key(etcd: Etcd) -> None:
-    async def test(one: EtcdSource, other: EtcdSource) -> None:
-        since = await put(one, write("a"))
+    async def test(source: EtcdSource, other: EtcdSource) -> None:
+        since = await put(source, write("a"))
         await put(other, write("x", resource=OTHERS))
         with pytest.raises(Conflict) as refused:
-            await put(one, resting(write("a"), since))
+            await put(source, resting(write("a"), since))
         assert not isinstance(refused.value, EpochMoved)
 
     run(etcd, test)
 
 
 def test_epoch_is_not_changed_by_companions(etcd: Etcd) -> None:
-    async def test(one: EtcdSource, other: EtcdSource) -> None:
-        since = await put(one, write("a"))
+    async def test(source: EtcdSource, other: EtcdSource) -> None:
+        since = await put(source, write("a"))
         await put(other, write("b"), write("x", resource=OTHERS))
-        await put(one, resting(write("c"), since))
+        await put(source, resting(write("c"), since))
 
     run(etcd, test)
 
 
 def test_epoch_is_not_part_of_feed_or_snapshot(etcd: Etcd) -> None:
-    async def test(one: EtcdSource, other: EtcdSource) -> None:
-        first = await put(one, write("a"))
-        moved = await put(one, write("x", resource=OTHERS))
+    async def test(source: EtcdSource, other: EtcdSource) -> None:
+        first = await put(source, write("a"))
+        moved = await put(source, write("x", resource=OTHERS))
         assert {row.key for row in (await other.snapshot()).rows} == {"a", "x"}
         async for reached in other.feed(first):
             if reached.revision >= moved:

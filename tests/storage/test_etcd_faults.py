@@ -1,4 +1,4 @@
-"""etcd as it fails: members that die, stall or lose each other, and what others leave in it."""
+"""etcd faults: members that die, stall or are partitioned, and foreign keys."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
-    made = EtcdCluster(tmp_path_factory.mktemp("etcd")).start()
-    yield made
-    made.close()
+    three = EtcdCluster(tmp_path_factory.mktemp("etcd")).start()
+    yield three
+    three.close()
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ def cluster(three: EtcdCluster) -> EtcdCluster:
 
 
 def used(cluster: EtcdCluster, source: EtcdSource) -> Etcd:
-    [found] = [member for member in cluster.members if member.url == source.client.url]
-    return found
+    [used] = [member for member in cluster.members if member.url == source.client.url]
+    return used
 
 
 async def created(source: EtcdSource, key: str) -> int:
@@ -130,7 +130,7 @@ async def created(source: EtcdSource, key: str) -> int:
 
 
 class Follower:
-    """Takes a feed up again whenever it fails, as a store does; `keys` are what it was told."""
+    """Resumes a feed whenever it fails, like a store; `keys` are those that it received."""
 
     def __init__(self, source: EtcdSource) -> None:
         self.keys: list[str] = []
@@ -323,18 +323,18 @@ def test_an_etcd_that_went_back_in_time_is_not_followed(etcd: Etcd) -> None:
 
 def test_etcd_compaction_is_done_by_one_of_several_servers_at_a_time(etcd: Etcd) -> None:
     async def test() -> None:
-        async with opened(etcd.url, "/compact") as one, opened(etcd.url, "/compact") as other:
-            first, second = await created(one, "a"), await created(one, "b")
-            last = await created(one, "c")
-            await one.compact(first)
+        async with opened(etcd.url, "/compact") as iterator, opened(etcd.url, "/compact") as other:
+            first, second = await created(iterator, "a"), await created(iterator, "b")
+            last = await created(iterator, "c")
+            await iterator.compact(first)
             await other.compact(second)  # too soon after the other
-            assert (one.floor, other.floor) == (first, first)
+            assert (iterator.floor, other.floor) == (first, first)
             await other.compact(second)
             assert other.floor == second
-            await one.compact(last)
-            assert one.floor == second
+            await iterator.compact(last)
+            assert iterator.floor == second
             with pytest.raises(Compacted):
-                await one.state(THINGS, first, "", None, 0)
+                await iterator.state(THINGS, first, "", None, 0)
         assert etcdctl(etcd, "get", "compact_rev_key").split() == ["compact_rev_key", f"{second}"]
 
     run(test)
@@ -343,15 +343,15 @@ def test_etcd_compaction_is_done_by_one_of_several_servers_at_a_time(etcd: Etcd)
 def test_etcd_compaction_by_another_server_is_heard_from_the_feed(etcd: Etcd) -> None:
     async def test() -> None:
         async with (
-            opened(etcd.url, "/hears") as one,
+            opened(etcd.url, "/hears") as iterator,
             opened(etcd.url, "/hears") as other,
             Follower(other) as follower,
         ):
-            first = await created(one, "a")
-            await created(one, "b")
+            first = await created(iterator, "a")
+            await created(iterator, "b")
             await follower.has("a", "b")
-            while one.floor < first:
-                await one.compact(first)
+            while iterator.floor < first:
+                await iterator.compact(first)
             await comes_true(lambda: other.floor == first, "the floor is known")
 
     run(test)
@@ -395,9 +395,11 @@ def test_etcd_values_that_cannot_be_read_are_left_out_and_logged_once(
 
     with caplog.at_level(logging.WARNING):
         run(test)
-    said = [one.getMessage() for one in caplog.records if "cannot be read" in one.getMessage()]
-    assert len(said) == 1
-    assert "core/things: 'a'" in said[0]
+    messages = [
+        record.getMessage() for record in caplog.records if "cannot be read" in record.getMessage()
+    ]
+    assert len(messages) == 1
+    assert "core/things: 'a'" in messages[0]
 
 
 def test_a_value_that_is_too_large_for_etcd_is_refused_clearly(etcd: Etcd) -> None:

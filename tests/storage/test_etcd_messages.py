@@ -1,4 +1,4 @@
-"""What etcd sends is read the same in whatever order its fields come."""
+"""Messages of etcd are decoded in any order of fields."""
 
 from __future__ import annotations
 
@@ -28,15 +28,21 @@ def field(number: int, value: int | bytes) -> bytes:
 
 
 def message(fields: list[tuple[int, int | bytes]], *, turned: bool) -> bytes:
-    """In the order of their numbers, in which etcd writes them, or the other way round; what is 0
-    or empty is left out."""
-    found = [field(*one) for one in fields if one[1]]
-    return b"".join(reversed(found) if turned else found)
+    """Encode fields in the order of their numbers, like etcd, or reversed; zero and empty values
+    are omitted."""
+    results = [field(*item) for item in fields if item[1]]
+    return b"".join(reversed(results) if turned else results)
 
 
-def entry_of(one: KeyValue, created: int, lease: int, *, turned: bool) -> bytes:
-    fields: list[tuple[int, int | bytes]] = [(1, one.key), (2, created), (3, one.revision)]
-    return message([*fields, (4, one.version), (5, one.value), (6, lease)], turned=turned)
+def entry_of(key_value: KeyValue, created: int, lease: int, *, turned: bool) -> bytes:
+    fields: list[tuple[int, int | bytes]] = [
+        (1, key_value.key),
+        (2, created),
+        (3, key_value.revision),
+    ]
+    return message(
+        [*fields, (4, key_value.version), (5, key_value.value), (6, lease)], turned=turned
+    )
 
 
 def header_of(cluster: int, revision: int, *, turned: bool) -> bytes:
@@ -48,7 +54,7 @@ def test_etcd_range_response_is_read_in_any_order_of_fields(
     found: list[KeyValue], cluster: int, lease: int, turned: bool
 ) -> None:
     fields: list[tuple[int, int | bytes]] = [(1, header_of(cluster, 77, turned=turned))]
-    fields += ((2, entry_of(one, 5, lease, turned=turned)) for one in found)
+    fields += ((2, entry_of(item, 5, lease, turned=turned)) for item in found)
     raw = message([*fields, (4, 9)], turned=turned)
     answer = read_range(raw)
     assert (answer.revision, answer.total) == (77, 9)
@@ -61,7 +67,7 @@ def test_etcd_range_response_is_read_in_any_order_of_fields(
 def test_etcd_watch_response_is_read_in_any_order_of_fields(
     found: list[tuple[KeyValue, bool, KeyValue | None]], turned: bool
 ) -> None:
-    events = [Event(*one) for one in found]
+    events = [Event(*item) for item in found]
     raw_events: list[tuple[int, int | bytes]] = []
     for event in events:
         fields: list[tuple[int, int | bytes]] = [(1, int(event.is_deletion))]
@@ -72,10 +78,10 @@ def test_etcd_watch_response_is_read_in_any_order_of_fields(
     for is_fragment in (0, 1):
         head: list[tuple[int, int | bytes]] = [(1, header_of(1, 77, turned=turned))]
         raw = message([*head, (2, 3), (7, is_fragment), *raw_events], turned=turned)
-        told = read_watch(raw)
-        assert told.events == (events[::-1] if turned else events)
-        assert told.is_fragment == bool(is_fragment)
-        assert not told.is_cancelled
+        reported = read_watch(raw)
+        assert reported.events == (events[::-1] if turned else events)
+        assert reported.is_fragment == bool(is_fragment)
+        assert not reported.is_cancelled
 
 
 @given(st.booleans(), st.booleans())
@@ -90,5 +96,5 @@ def test_etcd_transaction_response_is_read_in_any_order_of_fields(
 
 
 def test_etcd_watch_that_ends_says_why() -> None:
-    told = read_watch(message([(4, 1), (5, 12), (6, b"too old")], turned=False))
-    assert (told.is_cancelled, told.compacted, told.reason) == (True, 12, "too old")
+    reported = read_watch(message([(4, 1), (5, 12), (6, b"too old")], turned=False))
+    assert (reported.is_cancelled, reported.compacted, reported.reason) == (True, 12, "too old")

@@ -1,5 +1,5 @@
 """Errors at every step of a commit: nothing acknowledged is lost, nothing refused appears, and the
-store mends itself or the process is told to stop."""
+store recovers or the process stops."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FSYNC_ERROR = sqlite3.SQLITE_IOERR_FSYNC
 
 
 class Faults:
-    """What to raise at which statement: `at` is how it begins. With `afterwards` it is executed
+    """The errors to raise, by statement: `at` is its prefix. With `afterwards` it is executed
     first; `times` is how often."""
 
     def __init__(self) -> None:
@@ -62,21 +62,21 @@ class Faults:
 
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
-    made = Faults()
+    faults = Faults()
 
     class Faulty(sqlite3.Connection):
         def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-            for start, answer in made.answers.items():
+            for start, answer in faults.answers.items():
                 if sql.startswith(start):
                     return super().execute(f"SELECT {answer!r}")
-            for start, other in made.instead.items():
+            for start, other in faults.instead.items():
                 if sql.startswith(start):
-                    made.began.set()
+                    faults.began.set()
                     return super().execute(other)
-            found = made.take(sql)
-            if found is None:
+            result = faults.take(sql)
+            if result is None:
                 return super().execute(sql, *parameters)
-            error, afterwards = found
+            error, afterwards = result
             if afterwards:
                 super().execute(sql, *parameters)
             raise error
@@ -86,7 +86,7 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
 
     monkeypatch.setattr(backend, "connect", connect)
     monkeypatch.setattr(log, "PROBE_EVERY", 0.02)
-    return made
+    return faults
 
 
 class Running:
@@ -95,12 +95,14 @@ class Running:
     def __init__(self, store: Store, backend: SqliteBackend) -> None:
         self.store = store
         self.backend = backend
-        self.things: Collection = store.collection("core/things")
-        self.told: list[str] = []
-        store.log.on_fatal = self.told.append
+        self.collection: Collection = store.collection("core/things")
+        self.fatal_errors: list[str] = []
+        store.log.on_fatal = self.fatal_errors.append
 
     async def put(self, key: str, number: int = 0) -> None:
-        await self.store.put(self.things, key, thing(number), self.store.latest(self.things, key))
+        await self.store.put(
+            self.collection, key, thing(number), self.store.latest(self.collection, key)
+        )
 
     async def put_many(self, count: int) -> list[Any]:
         writes = (self.put(f"many{number}") for number in range(count))
@@ -110,7 +112,7 @@ class Running:
         await comes_true(lambda: self.store.healthy, "the store is healthy")
 
     async def is_told(self) -> None:
-        await comes_true(lambda: bool(self.told), "the process is told to stop")
+        await comes_true(lambda: bool(self.fatal_errors), "the process is told to stop")
 
 
 def run(directory: Path, test: Callable[[Running], Awaitable[None]]) -> list[str]:
@@ -155,8 +157,8 @@ def test_a_write_error_fails_the_batch_and_the_file_proves_itself(
         assert all(isinstance(result, StorageError) for result in results)
         assert not running.store.healthy
         await running.becomes_healthy()
-        assert running.told == []
-        assert len(running.things) == 1
+        assert running.fatal_errors == []
+        assert len(running.collection) == 1
         await running.put("b")
         await running.put("a", 2)
 
@@ -197,7 +199,7 @@ def test_failed_rollback_makes_the_store_verify_its_file(tmp_path: Path, faults:
         results = await running.put_many(300)
         assert all(isinstance(result, StorageError) for result in results)
         await running.becomes_healthy()
-        assert running.told == []
+        assert running.fatal_errors == []
         await running.put("b")
 
     assert run(tmp_path, test) == ["a", "b"]
@@ -212,11 +214,11 @@ def test_a_failed_fsync_is_fatal_at_once(tmp_path: Path, faults: Faults, at: str
         results = await running.put_many(300)
         assert all(isinstance(result, StorageError) for result in results)
         await running.is_told()
-        assert "injected" in running.told[0]
+        assert "injected" in running.fatal_errors[0]
         assert not running.store.healthy
         with pytest.raises(StorageError):
             await running.put("b")
-        assert len(running.told) == 1
+        assert len(running.fatal_errors) == 1
 
     assert run(tmp_path, test) == ["a"]
 
@@ -233,7 +235,7 @@ def test_full_or_read_only_disk_fails_writes_until_it_is_writable_again(
                 await running.put(key)
             assert not running.store.healthy
         await running.becomes_healthy()
-        assert running.told == []
+        assert running.fatal_errors == []
 
     assert run(tmp_path, test) == ["a"]
 
@@ -261,11 +263,11 @@ def test_a_really_full_disk_loses_nothing_and_is_over_when_there_is_room(
         db.execute(f"PRAGMA max_page_count = {pages + 5}")
         large = {"metadata": {"name": "n"}, "data": {"n": "x" * 100_000}}
         with pytest.raises(StorageError, match="full"):
-            await running.store.put(running.things, "large", large, None)
+            await running.store.put(running.collection, "large", large, None)
         assert not running.store.healthy
         await running.becomes_healthy()
         db.execute(f"PRAGMA max_page_count = {pages + 500}")
-        await running.store.put(running.things, "large", large, None)
+        await running.store.put(running.collection, "large", large, None)
 
     assert run(tmp_path, test) == ["a", "large"]
 
@@ -291,7 +293,7 @@ def test_a_file_that_is_found_damaged_is_fatal(tmp_path: Path, faults: Faults) -
         with pytest.raises(StorageError):
             await running.put("b")
         await running.is_told()
-        assert "is damaged: row 7 missing" in running.told[0]
+        assert "is damaged: row 7 missing" in running.fatal_errors[0]
         faults.answers.clear()
 
     assert run(tmp_path, test) == ["a"]
@@ -307,7 +309,7 @@ def test_a_file_that_lost_what_was_acknowledged_is_fatal(tmp_path: Path, faults:
         with pytest.raises(StorageError):
             await running.put("c")
         await running.is_told()
-        assert "lost writes that were acknowledged" in running.told[0]
+        assert "lost writes that were acknowledged" in running.fatal_errors[0]
 
     with pytest.raises(StorageError, match="--accept-lost-writes"):
         run(tmp_path, test)
@@ -322,7 +324,7 @@ def test_verification_that_fails_on_a_full_disk_is_tried_again(
         with pytest.raises(StorageError):
             await running.put("b")
         await running.becomes_healthy()
-        assert running.told == []
+        assert running.fatal_errors == []
         await running.put("c")
 
     assert run(tmp_path, test) == ["a", "c"]
@@ -333,11 +335,11 @@ def test_damage_that_the_check_at_start_finds_is_fatal(tmp_path: Path, faults: F
 
     async def main() -> None:
         store = Store(EmbeddedLog(SqliteBackend(tmp_path)))
-        told: list[str] = []
-        store.log.on_fatal = told.append
+        messages: list[str] = []
+        store.log.on_fatal = messages.append
         await store.open()
-        await comes_true(lambda: bool(told), "the process is told to stop")
-        assert "is damaged: page 3 is odd" in told[0]
+        await comes_true(lambda: bool(messages), "the process is told to stop")
+        assert "is damaged: page 3 is odd" in messages[0]
         await store.close()
 
     asyncio.run(main())
@@ -349,8 +351,8 @@ def test_check_at_start_ends_when_the_store_is_closed(tmp_path: Path, faults: Fa
 
     async def main() -> None:
         store = Store(EmbeddedLog(SqliteBackend(tmp_path)))
-        told: list[str] = []
-        store.log.on_fatal = told.append
+        messages: list[str] = []
+        store.log.on_fatal = messages.append
         await store.open()
         await asyncio.to_thread(faults.began.wait, 10)
         closing = asyncio.create_task(store.close())
@@ -360,7 +362,7 @@ def test_check_at_start_ends_when_the_store_is_closed(tmp_path: Path, faults: Fa
             await asyncio.sleep(0.001)
         await closing
         assert turns > 1
-        assert told == []
+        assert messages == []
 
     asyncio.run(asyncio.wait_for(main(), 30))
 

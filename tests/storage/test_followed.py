@@ -1,4 +1,4 @@
-"""Stores that share a source: each follows what all of them write."""
+"""Stores that share a source: each follows the writes of all."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class Side:
         self.store = Store(FollowedLog(self.source))
 
     @property
-    def things(self) -> Collection:
+    def collection(self) -> Collection:
         return self.store.collection(THINGS)
 
     async def put(self, key: str, number: int) -> int:
-        over = self.store.latest(self.things, key)
-        return (await self.store.put(self.things, key, thing(number), over)).revision
+        over = self.store.latest(self.collection, key)
+        return (await self.store.put(self.collection, key, thing(number), over)).revision
 
     def names(self) -> list[str]:
-        return [version.key for version in self.things.current("")]
+        return [version.key for version in self.collection.current("")]
 
 
 Test = Callable[[Shared, Side, Side], Awaitable[None]]
@@ -70,92 +70,92 @@ def run(test: Test) -> None:
 
 
 def test_followed_log_has_the_writes_of_another_store_after_catching_up() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        revision = await one.put("a", 1)
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        revision = await side.put("a", 1)
         await other.store.catch_up()
-        assert other.things.heads["a"].revision == revision
-        assert other.things.heads["a"].object()["data"] == {"n": "1"}
-        assert b'"resourceVersion":"%d"' % revision in (other.things.heads["a"].body or b"")
+        assert other.collection.heads["a"].revision == revision
+        assert other.collection.heads["a"].object()["data"] == {"n": "1"}
+        assert b'"resourceVersion":"%d"' % revision in (other.collection.heads["a"].body or b"")
 
     run(test)
 
 
 def test_followed_log_answers_a_write_when_its_own_cache_has_it() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
+    async def test(shared: Shared, side: Side, other: Side) -> None:
         shared.moving.clear()
-        writing = asyncio.create_task(one.put("a", 1))
+        writing = asyncio.create_task(side.put("a", 1))
         await comes_true(lambda: bool(shared.kept.rows), "so far")
         await asyncio.sleep(0.01)
         assert not writing.done()
         shared.moving.set()
-        assert await writing == one.things.heads["a"].revision
+        assert await writing == side.collection.heads["a"].revision
 
     run(test)
 
 
 def test_followed_log_does_not_take_an_equal_write_of_another_store_for_its_own() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        one.source.sending.clear()
-        writing = asyncio.create_task(one.put("a", 1))
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        side.source.sending.clear()
+        writing = asyncio.create_task(side.put("a", 1))
         first = await other.put("a", 1)
-        gone = await other.store.delete(other.things, "a", other.things.heads["a"])
-        await one.store.catch_up()
-        assert not one.names()
-        one.source.sending.set()
+        gone = await other.store.delete(other.collection, "a", other.collection.heads["a"])
+        await side.store.catch_up()
+        assert not side.names()
+        side.source.sending.set()
         revision = await writing
-        assert first < gone.revision < revision == one.things.heads["a"].revision
-        told = [(change.kind, change.revision) for change in one.things.events_after(0)]
-        assert told == [("ADDED", first), ("DELETED", gone.revision), ("ADDED", revision)]
-        page = await read_page(one.things, "", EVERYTHING, first, 0, None)
-        assert [(found.key, found.revision) for found in page.entries] == [("a", first)]
+        assert first < gone.revision < revision == side.collection.heads["a"].revision
+        messages = [(change.kind, change.revision) for change in side.collection.events_after(0)]
+        assert messages == [("ADDED", first), ("DELETED", gone.revision), ("ADDED", revision)]
+        page = await read_page(side.collection, "", EVERYTHING, first, 0, None)
+        assert [(entry.key, entry.revision) for entry in page.entries] == [("a", first)]
 
     run(test)
 
 
 def test_followed_log_keeps_the_version_that_the_writer_made() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        made = await one.store.put(one.things, "a", thing(1), None)
-        assert one.things.heads["a"] is made
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        count = await side.store.put(side.collection, "a", thing(1), None)
+        assert side.collection.heads["a"] is count
 
     run(test)
 
 
 def test_followed_log_refuses_a_write_over_a_change_of_another_store() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        await one.put("a", 1)
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        await side.put("a", 1)
         await other.store.catch_up()
-        stale = other.things.heads["a"]
-        await one.put("a", 2)
+        stale = other.collection.heads["a"]
+        await side.put("a", 2)
         with pytest.raises(Conflict):
-            await other.store.put(other.things, "a", thing(3), stale)
+            await other.store.put(other.collection, "a", thing(3), stale)
         await other.put("a", 3)  # sees what it was refused for
-        await one.store.catch_up()
-        assert one.things.heads["a"].object()["data"] == {"n": "3"}
+        await side.store.catch_up()
+        assert side.collection.heads["a"].object()["data"] == {"n": "3"}
 
     run(test)
 
 
 def test_followed_log_queues_writes_of_one_key() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        revisions = await asyncio.gather(*(one.put("a", number) for number in range(20)))
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        revisions = await asyncio.gather(*(side.put("a", number) for number in range(20)))
         assert revisions == sorted(revisions)
-        assert one.things.heads["a"].object()["data"] == {"n": "19"}
-        assert not one.things.pending
+        assert side.collection.heads["a"].object()["data"] == {"n": "19"}
+        assert not side.collection.pending
 
     run(test)
 
 
 def test_followed_log_refuses_what_builds_on_a_refused_write() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        await one.put("a", 0)
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        await side.put("a", 0)
         await other.store.catch_up()
         shared.moving.clear()
         overtaking = asyncio.create_task(other.put("a", 1))
         await comes_true(lambda: len(shared.kept.rows) == 2, "so far")
-        behind = asyncio.gather(one.put("a", 2), one.put("a", 3), return_exceptions=True)
+        behind = asyncio.gather(side.put("a", 2), side.put("a", 3), return_exceptions=True)
         await asyncio.sleep(0)
         shared.moving.set()
-        assert [type(found) for found in await behind] == [Conflict, Conflict]
+        assert [type(item) for item in await behind] == [Conflict, Conflict]
         await overtaking
 
     run(test)
@@ -164,24 +164,24 @@ def test_followed_log_refuses_what_builds_on_a_refused_write() -> None:
 def test_followed_log_refuses_what_builds_on_a_refused_companion() -> None:
     """A new object's writer would take a conflict for an object of that name."""
 
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        await one.put("sum", 0)
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        await side.put("sum", 0)
         await other.store.catch_up()
         shared.moving.clear()
         overtaking = asyncio.create_task(other.put("sum", 1))
         await comes_true(lambda: len(shared.kept.rows) == 2, "so far")
 
         async def add(key: str) -> None:
-            total = one.store.latest(one.things, "sum")
+            total = side.store.latest(side.collection, "sum")
             assert total is not None
             condition = Precondition(THINGS, "sum", total.revision)
-            companion = Companion(one.things, thing(5), total)
-            await one.store.put(one.things, key, thing(), None, (condition,), [companion])
+            companion = Companion(side.collection, thing(5), total)
+            await side.store.put(side.collection, key, thing(), None, (condition,), [companion])
 
         behind = asyncio.gather(*map(add, "abc"), return_exceptions=True)
         await asyncio.sleep(0)
         shared.moving.set()
-        assert [type(found) for found in await behind] == [ConditionFailed] * 3
+        assert [type(item) for item in await behind] == [ConditionFailed] * 3
         await overtaking
         await asyncio.gather(*map(add, "abc"))  # they see what they were refused for
 
@@ -189,46 +189,46 @@ def test_followed_log_refuses_what_builds_on_a_refused_companion() -> None:
 
 
 def test_followed_log_takes_a_precondition_on_a_pending_write() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        first = asyncio.create_task(one.put("a", 0))
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        first = asyncio.create_task(side.put("a", 0))
         await asyncio.sleep(0)
-        foreseen = one.store.latest(one.things, "a")
+        foreseen = side.store.latest(side.collection, "a")
         assert foreseen is not None
         assert foreseen.commit is not None
         condition = Precondition(THINGS, "a", foreseen.revision)
-        await one.store.put(one.things, "b", thing(1), None, (condition,))
+        await side.store.put(side.collection, "b", thing(1), None, (condition,))
         await first
         with pytest.raises(ConditionFailed):
-            await one.store.put(one.things, "c", thing(1), None, (condition,))
+            await side.store.put(side.collection, "c", thing(1), None, (condition,))
 
     run(test)
 
 
 def test_followed_log_writes_companions_together_with_their_write_or_not_at_all() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        total = await one.store.put(one.things, "sum", thing(0), None)
-        companion = Companion(one.things, thing(1), total)
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        total = await side.store.put(side.collection, "sum", thing(0), None)
+        companion = Companion(side.collection, thing(1), total)
         condition = Precondition(THINGS, "sum", total.revision)
-        await one.store.put(one.things, "a", thing(), None, (condition,), [companion])
+        await side.store.put(side.collection, "a", thing(), None, (condition,), [companion])
         await other.store.catch_up()
-        assert other.things.heads["sum"].object()["data"] == {"n": "1"}
-        moved = other.things.heads["sum"]
-        await one.put("sum", 5)
-        other.things.heads["sum"] = moved  # it has not heard of that yet
-        stale = Companion(other.things, thing(2), moved)
+        assert other.collection.heads["sum"].object()["data"] == {"n": "1"}
+        moved = other.collection.heads["sum"]
+        await side.put("sum", 5)
+        other.collection.heads["sum"] = moved  # it has not heard of that yet
+        stale = Companion(other.collection, thing(2), moved)
         with pytest.raises(ConditionFailed):
-            await other.store.put(other.things, "b", thing(), None, (), [stale])
+            await other.store.put(other.collection, "b", thing(), None, (), [stale])
         assert "b" not in other.names()
 
     run(test)
 
 
 def test_followed_log_asks_the_source_once_for_all_that_catch_up_together() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        await one.put("a", 1)
-        before = shared.asked
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        await side.put("a", 1)
+        before = shared.calls
         await asyncio.gather(*(other.store.catch_up() for _ in range(50)))
-        assert shared.asked - before == 1
+        assert shared.calls - before == 1
         await asyncio.gather(*(other.store.catch_up() for _ in range(3)))
         assert other.names() == ["a"]
 
@@ -236,21 +236,21 @@ def test_followed_log_asks_the_source_once_for_all_that_catch_up_together() -> N
 
 
 def test_followed_log_reconnects_and_misses_nothing() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
+    async def test(shared: Shared, side: Side, other: Side) -> None:
         seen: list[int] = []
         other.store.follow(
-            other.things, lambda change: seen.append(change.revision), essential=True
+            other.collection, lambda change: seen.append(change.revision), essential=True
         )
-        await one.put("a", 1)
+        await side.put("a", 1)
         shared.cut()
         with pytest.raises(StorageError):
-            await one.put("b", 1)
+            await side.put("b", 1)
         with pytest.raises(StorageError):
             await other.store.catch_up()
-        await comes_true(lambda: not one.store.healthy and not other.store.healthy, "so far")
+        await comes_true(lambda: not side.store.healthy and not other.store.healthy, "so far")
         shared.back()
-        await one.put("b", 2)
-        await one.put("a", 3)
+        await side.put("b", 2)
+        await side.put("a", 3)
         await other.store.catch_up()
         assert other.store.healthy
         assert seen == [1, 2, 3]
@@ -259,25 +259,25 @@ def test_followed_log_reconnects_and_misses_nothing() -> None:
 
 
 def test_followed_log_tells_followers_the_difference_after_a_gap_and_ends_watches() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
+    async def test(shared: Shared, side: Side, other: Side) -> None:
         for key in ("changed", "gone", "same"):
-            await one.put(key, 1)
+            await side.put(key, 1)
         await other.store.catch_up()
-        told: list[tuple[str, str]] = []
+        rows: list[tuple[str, str]] = []
 
         def hear(change: Change) -> None:
-            told.append((change.kind, change.key))
+            rows.append((change.kind, change.key))
 
-        other.store.follow(other.things, hear, essential=True, replay=False)
+        other.store.follow(other.collection, hear, essential=True, replay=False)
         watcher = Watcher("", EVERYTHING, other.store.revision)
-        other.things.audience.add(watcher)
+        other.collection.audience.add(watcher)
         shared.cut()
         await comes_true(lambda: not other.store.healthy, "so far")
         source = MemorySource(shared)
         shared.away = False
         await _elsewhere(source, shared)
         await other.store.catch_up()
-        assert sorted(told) == [("ADDED", "new"), ("DELETED", "gone"), ("MODIFIED", "changed")]
+        assert sorted(rows) == [("ADDED", "new"), ("DELETED", "gone"), ("MODIFIED", "changed")]
         assert watcher.closed
         assert isinstance(watcher.failure, Compacted)
         assert other.names() == ["changed", "new", "same"]
@@ -288,7 +288,7 @@ def test_followed_log_tells_followers_the_difference_after_a_gap_and_ends_watche
 
 
 async def _elsewhere(source: MemorySource, shared: Shared) -> None:
-    """What a third one does while nobody can follow, and forgets at once."""
+    """Another process writes while the feed is down, and compacts at once."""
     at = {row.key: row.revision for row in shared.kept.heads()}
     body = encode(thing(2))
     for write in (
@@ -301,15 +301,15 @@ async def _elsewhere(source: MemorySource, shared: Shared) -> None:
 
 
 def test_followed_log_reads_older_states_and_changes_from_the_source() -> None:
-    async def test(shared: Shared, one: Side, other: Side) -> None:
-        first = await one.put("a", 1)
-        await one.put("b", 1)
+    async def test(shared: Shared, side: Side, other: Side) -> None:
+        first = await side.put("a", 1)
+        await side.put("b", 1)
         third = Side(shared)
         await third.store.open()
-        page = await third.store.page(third.things, "", EVERYTHING, first, 0)
+        page = await third.store.page(third.collection, "", EVERYTHING, first, 0)
         assert [version.key for version in page.entries] == ["a"]
         watcher = Watcher("", EVERYTHING, first)
-        past = third.store.watch(third.things, watcher)
+        past = third.store.watch(third.collection, watcher)
         assert [change.key async for part in past for change in part] == ["b"]
         await third.store.close()
 

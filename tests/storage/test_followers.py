@@ -1,4 +1,4 @@
-"""Those who are told of commits: in order, once, and none can harm a commit or another one."""
+"""Followers of commits are called in order and once, and cannot harm a commit or each other."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(test: Test) -> None:
     asyncio.run(main())
 
 
-def shown(change: Change) -> str:
+def change_text(change: Change) -> str:
     kind = "added" if change.added else "deleted" if change.deleted else "changed"
     return f"{kind} {change.key}@{change.revision}"
 
@@ -43,7 +43,7 @@ def shown(change: Change) -> str:
 async def replayed(store: Store, watcher: Watcher) -> list[str]:
     things = store.collection("core/things")
     pieces = [piece async for piece in store.watch(things, watcher)]
-    return [shown(change) for piece in pieces for change in piece]
+    return [change_text(change) for piece in pieces for change in piece]
 
 
 @pytest.mark.parametrize("essential", [True, False])
@@ -54,7 +54,7 @@ def test_a_follower_is_told_of_what_there_is_and_then_of_every_change(essential:
         await store.delete(things, "gone", gone)
         first = await store.put(things, "a", thing(1), None)
         heard: list[str] = []
-        store.follow(things, lambda change: heard.append(shown(change)), essential=essential)
+        store.follow(things, lambda change: heard.append(change_text(change)), essential=essential)
         assert heard == ["added a@3"]
         second = await store.put(things, "a", thing(2), first)
         await store.delete(things, "a", second)
@@ -68,18 +68,18 @@ def test_a_follower_is_told_of_what_there_is_and_then_of_every_change(essential:
 def test_follower_that_begins_between_a_commit_and_its_delivery_hears_of_it_once() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
-        made = await store.put(things, "a", thing(1), None)
+        created = await store.put(things, "a", thing(1), None)
         # The writer is answered, but the change is not handed out yet.
         heard: list[str] = []
-        store.follow(things, lambda change: heard.append(shown(change)), essential=False)
-        watcher, late = Watcher("", EVERYTHING, 0), Watcher("", EVERYTHING, made.revision)
+        store.follow(things, lambda change: heard.append(change_text(change)), essential=False)
+        watcher, late = Watcher("", EVERYTHING, 0), Watcher("", EVERYTHING, created.revision)
         past = await replayed(store, watcher) + await replayed(store, late)
-        await store.put(things, "a", thing(2), made)
+        await store.put(things, "a", thing(2), created)
         await asyncio.sleep(0)
         assert heard == ["added a@1", "changed a@2"]
         assert past == ["added a@1"]
-        for one in (watcher, late):
-            assert [shown(change) for _, change in one.pending] == ["changed a@2"]
+        for item in (watcher, late):
+            assert [change_text(change) for _, change in item.pending] == ["changed a@2"]
 
     run(test)
 
@@ -90,7 +90,7 @@ def test_follower_that_was_removed_hears_nothing() -> None:
         heard: list[str] = []
 
         def listen(change: Change) -> None:
-            heard.append(shown(change))
+            heard.append(change_text(change))
 
         store.follow(things, listen, essential=False)
         store.follow(things, listen, essential=True)
@@ -122,15 +122,15 @@ def test_a_follower_that_fails_harms_nobody_and_looks_at_everything_again(
         watcher = Watcher("", EVERYTHING, 0)
         store.watch(things, watcher)
         store.follow(things, fail, essential=False, resync=look_again)
-        store.follow(things, lambda change: heard.append(shown(change)), essential=False)
+        store.follow(things, lambda change: heard.append(change_text(change)), essential=False)
         names = ("a", "bad", "b")
         await asyncio.gather(*(store.put(things, name, thing(), None) for name in names))
         await comes_true(lambda: bool(seen), "it looks again")
         assert seen == [["a", "b", "bad"]]
         assert heard == ["added a@1", "added bad@2", "added b@3"]
         assert len(watcher.pending) == 3
-        found = store.latest(things, "bad")
-        await store.put(things, "bad", thing(1), found)
+        result = store.latest(things, "bad")
+        await store.put(things, "bad", thing(1), result)
         await comes_true(lambda: len(seen) == 2, "it looks again after another failure")
         assert store.healthy
 
@@ -142,17 +142,17 @@ def test_a_follower_that_fails_harms_nobody_and_looks_at_everything_again(
 def test_an_essential_follower_that_fails_stops_the_process() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
-        told: list[str] = []
-        store.log.on_fatal = told.append
+        messages: list[str] = []
+        store.log.on_fatal = messages.append
 
         def fail(change: Change) -> None:
             raise KeyError("no such field")
 
         store.follow(things, fail, essential=True)
         await store.put(things, "a", thing(), None)
-        assert len(told) == 1
-        assert "core/things a at revision 1: KeyError" in told[0]
-        assert "\n" not in told[0]
+        assert len(messages) == 1
+        assert "core/things a at revision 1: KeyError" in messages[0]
+        assert "\n" not in messages[0]
         assert not store.healthy
         with pytest.raises(StorageError):
             await store.put(things, "b", thing(), None)
@@ -167,18 +167,18 @@ def test_a_forgotten_resource_has_no_readers_but_keeps_its_objects() -> None:
         heard: list[str] = []
         watcher = Watcher("", EVERYTHING, 0)
         store.watch(things, watcher)
-        store.follow(things, lambda change: heard.append(shown(change)), essential=True)
-        made = await store.put(things, "a", thing(7), None)
-        assert made.fields == {"n": "7"}
+        store.follow(things, lambda change: heard.append(change_text(change)), essential=True)
+        created = await store.put(things, "a", thing(7), None)
+        assert created.fields == {"n": "7"}
         heard.clear()
         store.forget("core/things")
         assert watcher.closed
         again = store.collection("core/things")
         again.select_fields = lambda value: {"other": "x"}
-        found = again.get("a")
-        assert found is not None
-        assert found.fields == {"other": "x"}
-        gone = await store.delete(again, "a", found)
+        result = again.get("a")
+        assert result is not None
+        assert result.fields == {"other": "x"}
+        gone = await store.delete(again, "a", result)
         assert heard == []
         store.forget("core/things")
         assert store.collection("core/things") is not again
@@ -191,7 +191,7 @@ def test_followers_hear_of_commits_before_their_resource_is_forgotten() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         heard: list[str] = []
-        store.follow(things, lambda change: heard.append(shown(change)), essential=False)
+        store.follow(things, lambda change: heard.append(change_text(change)), essential=False)
         await store.put(things, "a", thing(), None)
         store.forget("core/things")
         assert heard == ["added a@1"]
@@ -205,7 +205,7 @@ def test_follower_without_replay_hears_of_later_changes_only() -> None:
         heard: list[str] = []
         await store.put(things, "a", thing(), None)
         store.follow(
-            things, lambda change: heard.append(shown(change)), essential=False, replay=False
+            things, lambda change: heard.append(change_text(change)), essential=False, replay=False
         )
         await store.put(things, "b", thing(), None)
         await comes_true(lambda: heard == ["added b@2"], "the second is told")
@@ -248,15 +248,15 @@ def test_delivered_revision_never_runs_ahead_of_watchers() -> None:
         store.follow(things, lambda change: heard.append(change.revision), essential=False)
         writes = [store.put(things, f"k{number}", thing(), None) for number in range(1200)]
         await asyncio.gather(look(), *writes)
-        assert all(told == last for told, last, _ in watched)
-        assert any(told < revision for told, _, revision in watched)
+        assert all(item == last for item, last, _ in watched)
+        assert any(item < revision for item, _, revision in watched)
         assert store.delivered_revision == store.revision == 1200
 
     run(test)
 
 
 class Broken:
-    """The listener of a watch, none of whose methods works."""
+    """A watch listener whose methods all raise."""
 
     def pass_on(self, kind: str, change: Change) -> bool:
         raise KeyError("no such field")

@@ -246,7 +246,7 @@ def test_a_deleted_key_is_written_as_new() -> None:
 
 
 def test_many_tasks_that_swap_one_key_form_one_chain() -> None:
-    """Compare-and-swap under contention: every success follows the one before it."""
+    """Compare-and-swap under contention: every success follows the previous one."""
 
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
@@ -262,12 +262,12 @@ def test_many_tasks_that_swap_one_key_form_one_chain() -> None:
                 await asyncio.sleep(0)
                 number = int(current.object()["data"]["n"])
                 try:
-                    made = await store.put(things, "a", thing(number + 1), current)
+                    created = await store.put(things, "a", thing(number + 1), current)
                 except Conflict:
                     conflicts += 1
                     await store.wait_for(current.revision + 1, 10)
                     continue
-                done.append((current.revision, made.revision))
+                done.append((current.revision, created.revision))
                 times -= 1
 
         await asyncio.gather(*(increment(5) for _ in range(20)))
@@ -282,7 +282,7 @@ def test_many_tasks_that_swap_one_key_form_one_chain() -> None:
 
 
 def test_writes_of_one_hot_key_share_their_commits() -> None:
-    """Each works on the result of the one before, and many go into one batch."""
+    """Each write builds on the previous result, and many go into one batch."""
 
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
@@ -330,7 +330,7 @@ def test_wait_for_a_revision_ends_when_it_is_reached_or_time_is_up() -> None:
 def test_cancelled_wait_for_a_revision_leaves_nothing_behind(seconds: float) -> None:
     def futures() -> int:
         gc.collect()
-        return sum(isinstance(one, asyncio.Future) for one in gc.get_objects())
+        return sum(isinstance(object_, asyncio.Future) for object_ in gc.get_objects())
 
     async def test(store: Store, backend: MemoryBackend) -> None:
         before = futures()
@@ -389,8 +389,8 @@ def test_cache_has_a_change_before_followers_and_watchers_hear_of_it() -> None:
         seen: list[tuple[str, int, int]] = []
 
         def look(change: Change) -> None:
-            found = things.get("a")
-            seen.append((change.key, store.revision, found.revision if found else 0))
+            result = things.get("a")
+            seen.append((change.key, store.revision, result.revision if result else 0))
 
         store.follow(things, look, essential=True)
         store.follow(things, look, essential=False)
@@ -432,9 +432,9 @@ def test_a_precondition_on_another_key_is_checked_with_what_is_pending() -> None
         await entered(backend)
         write = asyncio.create_task(store.put(things, "ns/a", thing(), None, exists))
         backend.gate.set()
-        made, _ = await asyncio.gather(space, write)
+        created, _ = await asyncio.gather(space, write)
         await store.put(things, "ns/b", thing(), None, [Precondition("core/spaces", "ns", 1)])
-        await store.delete(spaces, "ns", made)
+        await store.delete(spaces, "ns", created)
         with pytest.raises(ConditionFailed) as refused:
             await store.put(things, "ns/c", thing(), None, exists)
         assert refused.value.condition == exists[0]
@@ -444,7 +444,7 @@ def test_a_precondition_on_another_key_is_checked_with_what_is_pending() -> None
 
 
 class Shared(MemoryBackend):
-    """A backend that others write to as well: before each batch somebody takes a revision."""
+    """A backend with other writers: before each batch one of them takes a revision."""
 
     def append(self, writes: Sequence[Write]) -> list[Outcome]:
         super().append([Write("core/others", f"k{self.revision}", "v1", b"{}", 0)])
@@ -470,7 +470,7 @@ def test_revision_of_a_write_is_the_backends_not_the_predicted_one() -> None:
 
 
 def test_write_that_the_backend_refuses_is_a_conflict_and_leaves_the_state_before() -> None:
-    """Another process moved the key on; what was built on the refused write goes with it."""
+    """Another process changed the key; writes that build on the refused one are refused too."""
 
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
@@ -509,7 +509,7 @@ def test_queued_writes_fail_at_once_when_the_store_is_given_up() -> None:
         finally:
             backend.gate.set()
         await running
-        assert [one.key for one in things.current("")] == ["a"]
+        assert [item.key for item in things.current("")] == ["a"]
 
     run(test)
 
@@ -564,8 +564,8 @@ def test_write_cancelled_before_its_commit_still_settles_for_others() -> None:
 def test_settled_ends_at_once_for_a_write_that_is_on_disk() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
-        made = await store.put(things, "a", thing(), None)
-        await asyncio.wait_for(store.wait_committed(made), 5)
+        created = await store.put(things, "a", thing(), None)
+        await asyncio.wait_for(store.wait_committed(created), 5)
         await asyncio.wait_for(store.wait_all_committed(), 5)
         assert things.pending == {}
 
@@ -578,7 +578,7 @@ def test_predicted_revisions_of_lost_writes_are_free_again() -> None:
         backend.fail_once = FULL
         lost = [store.put(things, f"k{number}", thing(), None) for number in range(5)]
         done = await asyncio.gather(*lost, return_exceptions=True)
-        assert all(isinstance(one, StorageError) for one in done)
+        assert all(isinstance(item, StorageError) for item in done)
         assert store.next_revision == store.revision + 1 == 1
 
     run(test)

@@ -1,4 +1,4 @@
-"""History: bounded in memory and on disk, read back whole, or refused."""
+"""History: bounded in memory and on disk, read back completely, or refused."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def large(number: int, size: int) -> dict[str, object]:
 async def events(store: Store, after: int) -> list[Change]:
     things = store.collection("core/things")
     watcher = Watcher("", EVERYTHING, after)
-    found: list[Change] = []
+    changes: list[Change] = []
     try:
         async for piece in store.watch(things, watcher):
-            found += piece
+            changes += piece
     finally:
         things.audience.remove(watcher)
-    return found
+    return changes
 
 
 @pytest.mark.parametrize("watched", [False, True])
@@ -69,14 +69,14 @@ def test_many_versions_of_a_large_object_hold_little_memory(tmp_path: Path, watc
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert held < 20 * MEGABYTE
-        found = await events(store, 100)
-        assert [change.revision for change in found] == list(range(101, 301))
+        changes = await events(store, 100)
+        assert [change.revision for change in changes] == list(range(101, 301))
 
     run(Store(EmbeddedLog(SqliteBackend(tmp_path)), history_memory=8 * MEGABYTE), test)
 
 
 def test_a_days_worth_of_history_is_read_back_within_a_memory_bound(tmp_path: Path) -> None:
-    """A write a second or so, from a few hundred objects: what memory let go of, the disk has."""
+    """About a write per second to a few hundred objects: the disk has what memory dropped."""
     writes, keys = 20_000, 300
 
     async def test(store: Store) -> None:
@@ -136,16 +136,16 @@ def test_history_on_disk_is_bounded_by_bytes(
 
 
 def test_a_replay_sees_every_event_though_compaction_passes_under_it() -> None:
-    """Adds and deletes are read while all of the history goes."""
+    """Adds and deletes are read while all history is compacted."""
 
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         for number in range(600):
             await store.put(things, f"k{number}", thing(number), None)
         for number in range(600):
-            found = store.latest(things, f"k{number}")
-            assert found is not None
-            await store.delete(things, found.key, found)
+            version = store.latest(things, f"k{number}")
+            assert version is not None
+            await store.delete(things, version.key, version)
         past = store.watch(things, Watcher("", EVERYTHING, 0))
         await store.compact(store.revision)
         seen = [change async for piece in past for change in piece]
@@ -185,9 +185,9 @@ def test_history_pages_go_on_from_disk_after_memory_forgot_their_revision(tmp_pa
         assert things.floor > at
         second = await store.page(things, "", EVERYTHING, at, 4, first.last_key)
         third = await store.page(things, "", EVERYTHING, at, 4, second.last_key)
-        found = [*first.entries, *second.entries, *third.entries]
-        assert [version.key for version in found] == [f"k{n}" for n in range(9)]
-        assert {version.revision for version in found} == set(range(1, 10))
+        results = [*first.entries, *second.entries, *third.entries]
+        assert [version.key for version in results] == [f"k{n}" for n in range(9)]
+        assert {version.revision for version in results} == set(range(1, 10))
         assert (first.remaining, second.remaining, third.remaining) == (5, 1, None)
 
     run(Store(EmbeddedLog(SqliteBackend(tmp_path)), history_memory=20_000), test)
@@ -219,7 +219,7 @@ class Slow(MemoryBackend):
 
 
 def test_history_of_a_hot_key_is_freed_from_memory() -> None:
-    """Each write builds on one that is still pending, and there is always a next one."""
+    """Each write builds on a pending one, and there is always a next one."""
 
     def depth(write: Write) -> int:
         return 1 + depth(write.expected) if isinstance(write.expected, Write) else 1

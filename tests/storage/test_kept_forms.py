@@ -1,4 +1,4 @@
-"""What is kept beside stored versions: found again, bounded, gone with the version."""
+"""The cache of derived forms of stored versions: lookup, bound, and dropping with the version."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def version(name: str = "a") -> Version:
 
 
 def with_form(forms: DerivedCache, name: str = "a") -> Version:
-    made = version(name)
-    forms.keep(made, "protobuf", name.encode(), _SIZE)
-    return made
+    api_version = version(name)
+    forms.keep(api_version, "protobuf", name.encode(), _SIZE)
+    return api_version
 
 
 @pytest.fixture
@@ -29,17 +29,17 @@ def forms() -> DerivedCache:
 
 
 def test_a_kept_form_is_found_again_under_its_key_only(forms: DerivedCache) -> None:
-    one, other = with_form(forms), version("b")
-    assert forms.get(one, "protobuf") == b"a"
-    assert forms.get(one, "cells") is None
+    first, other = with_form(forms), version("b")
+    assert forms.get(first, "protobuf") == b"a"
+    assert forms.get(first, "cells") is None
     assert forms.get(other, "protobuf") is None
 
 
 def test_derived_cache_keeps_the_first_form_of_a_key(forms: DerivedCache) -> None:
-    one = with_form(forms)
+    item = with_form(forms)
     before = forms.bytes
-    forms.keep(one, "protobuf", b"again", _SIZE)
-    assert forms.get(one, "protobuf") == b"a"
+    forms.keep(item, "protobuf", b"again", _SIZE)
+    assert forms.get(item, "protobuf") == b"a"
     assert forms.bytes == before
 
 
@@ -48,10 +48,10 @@ def test_derived_cache_drops_forms_with_their_version_without_the_collector(
 ) -> None:
     gc.disable()
     try:
-        one = with_form(forms)
-        held: ref[Forms] | None = ref(one.forms) if one.forms is not None else None
+        item = with_form(forms)
+        held: ref[Forms] | None = ref(item.forms) if item.forms is not None else None
         assert forms.bytes > _SIZE
-        del one
+        del item
         assert held is not None
         assert held() is None
         assert forms.bytes == 0
@@ -70,8 +70,8 @@ def test_derived_cache_is_empty_after_many_versions_went(forms: DerivedCache) ->
 def test_derived_cache_stays_below_its_bound(forms: DerivedCache) -> None:
     kept = [with_form(forms, str(turn)) for turn in range(200)]
     assert 0 < forms.bytes <= forms.limit
-    found = [one for one in kept if forms.get(one, "protobuf") is not None]
-    assert sum(one.forms.size for one in found if one.forms is not None) == forms.bytes
+    results = [item for item in kept if forms.get(item, "protobuf") is not None]
+    assert sum(result.forms.size for result in results if result.forms is not None) == forms.bytes
 
 
 def test_derived_cache_evicts_the_least_recently_used(forms: DerivedCache) -> None:
@@ -85,7 +85,7 @@ def test_derived_cache_evicts_the_least_recently_used(forms: DerivedCache) -> No
 
 def test_derived_cache_takes_an_evicted_form_again(forms: DerivedCache) -> None:
     kept = [with_form(forms, str(turn)) for turn in range(200)]
-    dropped = next(one for one in kept if forms.get(one, "protobuf") is None)
+    dropped = next(item for item in kept if forms.get(item, "protobuf") is None)
     forms.keep(dropped, "protobuf", b"again", _SIZE)
     assert forms.get(dropped, "protobuf") == b"again"
     assert forms.bytes <= forms.limit
@@ -105,18 +105,18 @@ def test_derived_cache_with_a_bound_of_zero_keeps_nothing() -> None:
 
 
 def test_a_version_that_settles_at_another_revision_has_no_forms(forms: DerivedCache) -> None:
-    one = Version("a", 7, "v1", b'"metadata":{"name":"a","resourceVersion":"7"}}')
-    forms.keep(one, "protobuf", b"a", _SIZE)
-    one.set_revision(8)
-    assert forms.get(one, "protobuf") is None
+    item = Version("a", 7, "v1", b'"metadata":{"name":"a","resourceVersion":"7"}}')
+    forms.keep(item, "protobuf", b"a", _SIZE)
+    item.set_revision(8)
+    assert forms.get(item, "protobuf") is None
     assert forms.bytes == 0
 
 
 def test_derived_cache_gives_versions_each_with_its_form(forms: DerivedCache) -> None:
     kept, bare, gone = with_form(forms, "a"), version("b"), with_form(forms, "c")
     gone.drop_facts()
-    found = list(forms.each([kept, bare, gone], "protobuf"))
-    assert found == [(kept, b"a"), (bare, None), (gone, None)]
+    results = list(forms.each([kept, bare, gone], "protobuf"))
+    assert results == [(kept, b"a"), (bare, None), (gone, None)]
 
 
 def test_derived_cache_counts_a_lookup_of_many_as_use(forms: DerivedCache) -> None:

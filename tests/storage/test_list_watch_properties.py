@@ -72,7 +72,7 @@ def value_of(key: str, labels: dict[str, str], phase: str) -> dict[str, Any]:
 
 @dataclass
 class Model:
-    """What the state was at every revision."""
+    """The state at every revision."""
 
     states: list[State] = field(default_factory=lambda: [{}])
     floor: int = 0
@@ -104,7 +104,7 @@ class Model:
 
 
 def selects(selection: str, key: str, row: tuple[int, dict[str, str], str]) -> bool:
-    """The selections above, said in another way."""
+    """The selections above, implemented independently."""
     namespace, name = key.split("/")
     labels = row[1]
     return {
@@ -191,19 +191,19 @@ async def _pages_of_an_old_revision_make_up_the_old_list(history: list[Any], lim
             for name in ("all", "l=1", "not name"):
                 selection = SELECTIONS[name]
                 whole = model.listed(revision, namespace, name)
-                found: list[tuple[str, int]] = []
+                rows: list[tuple[str, int]] = []
                 after: str | None = None
                 while True:
                     page = await read_page(collection, namespace, selection, revision, limit, after)
-                    found += briefly(page.entries)
-                    left = len(whole) - len(found)
+                    rows += briefly(page.entries)
+                    left = len(whole) - len(rows)
                     if page.last_key is None:
                         assert (left, page.remaining) == (0, None)
                         break
                     assert len(page.entries) == limit
                     assert page.remaining == (left if name == "all" else None)
                     after = page.last_key
-                assert found == whole
+                assert rows == whole
 
 
 @settings(deadline=None, max_examples=150)
@@ -319,16 +319,16 @@ async def _compare(
 async def _paged(
     store: Store, collection: Collection, name: str, revision: int
 ) -> list[tuple[str, int]]:
-    found: list[tuple[str, int]] = []
+    rows: list[tuple[str, int]] = []
     after: str | None = None
     left: list[int] = []
     while True:
         page = await store.page(collection, "", SELECTIONS[name], revision, 2, after)
-        found += briefly(page.entries)
+        rows += briefly(page.entries)
         if page.last_key is None:
             break
         assert (page.remaining is None) == (name != "all")
-        left.append(len(found) + (page.remaining or 0))
+        left.append(len(rows) + (page.remaining or 0))
         after = page.last_key
-    assert name != "all" or set(left) <= {len(found)}
-    return found
+    assert name != "all" or set(left) <= {len(rows)}
+    return rows

@@ -1,4 +1,4 @@
-"""Stores of several processes on one log: its owner tells the others, and writes for them."""
+"""Stores of several processes on one log: the owner feeds the others, and writes for them."""
 
 from __future__ import annotations
 
@@ -243,10 +243,10 @@ def test_worker_that_does_not_read_is_cut_off(run: Run, monkeypatch: pytest.Monk
         await loop.sock_recv(deaf, 10)
         for number in range(100):
             await put(family.owner, "a", "x" * 10_000 + str(number))
-        got = 0
+        count = 0
         while data := await loop.sock_recv(deaf, 1 << 20):
-            got += len(data)
-        assert got < 900_000
+            count += len(data)
+        assert count < 900_000
         deaf.close()
         await follower.catch_up()
         assert numbers(follower)["a"].endswith("99")

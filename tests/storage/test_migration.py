@@ -1,4 +1,4 @@
-"""Files of format 1, as a release that wrote them left them, become files of this format."""
+"""Files of format 1, as written by an old release, are converted to the current format."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def migrated(directory: Path) -> SqliteBackend:
-    made = SqliteBackend(directory, "kubernetes", NAMES)
-    made.open()
-    return made
+    backend = SqliteBackend(directory, "kubernetes", NAMES)
+    backend.open()
+    return backend
 
 
 def test_migrated_file_has_every_object_under_its_group_with_its_version(directory: Path) -> None:
     backend = migrated(directory)
-    found = {(row.resource, row.key): (row.api_version, row.revision) for row in backend.heads()}
-    assert found == {
+    result = {(row.resource, row.key): (row.api_version, row.revision) for row in backend.heads()}
+    assert result == {
         ("core/namespaces", "default"): ("v1", 1),
         ("core/namespaces", "kube-system"): ("v1", 2),
         (MAPS, "default/a"): ("v1", 8),
@@ -131,9 +131,9 @@ def test_a_migration_that_was_killed_before_its_space_was_ordered_goes_on(
 
 
 def test_migration_tells_the_dialect_by_the_system_namespace(directory: Path) -> None:
-    made = SqliteBackend(directory, "cluster", NAMES)
+    backend = SqliteBackend(directory, "cluster", NAMES)
     with pytest.raises(StorageError, match="of the kubernetes dialect"):
-        made.open()
+        backend.open()
     db = sqlite3.connect(directory / "fairlead.db")
     assert db.execute("PRAGMA user_version").fetchone()[0] == 1
     db.close()
@@ -152,7 +152,9 @@ def test_a_damaged_row_stops_the_migration_and_leaves_the_file(directory: Path) 
 
 
 def test_migration_keeps_objects_of_unknown_resources(directory: Path) -> None:
-    made = SqliteBackend(directory, "kubernetes", OldNames({}, SYSTEMS))
-    made.open()
-    assert ("unknown/configmaps", "default/a") in {(row.resource, row.key) for row in made.heads()}
-    made.close()
+    backend = SqliteBackend(directory, "kubernetes", OldNames({}, SYSTEMS))
+    backend.open()
+    assert ("unknown/configmaps", "default/a") in {
+        (row.resource, row.key) for row in backend.heads()
+    }
+    backend.close()

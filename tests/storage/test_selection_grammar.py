@@ -1,4 +1,4 @@
-"""Selectors parse to requirements that match facts; what cannot be read says why."""
+"""Selectors parse to requirements on facts; errors name the reason."""
 
 from __future__ import annotations
 

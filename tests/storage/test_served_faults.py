@@ -1,4 +1,4 @@
-"""What users of a server see when its disk or a part of it fails."""
+"""What clients see when the disk or a part of the server fails."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from support.client import Client, WatchEnded
+from support.namespaces import Space
 from support.process import ServerProcess, failed_start
-from support.things import Space
 from support.waiting import eventually
 from support.workers import Workers
 
@@ -65,9 +65,9 @@ def test_an_event_that_cannot_be_encoded_ends_its_own_stream_only(
         space.secrets.create("bad")
         space.secrets.create("good")
         assert [plain.next().name for _ in range(2)] == ["bad", "good"]
-        told = unlucky.answer().content
-    assert b"ERROR" in told
-    assert b"InternalError" in told
+        reported = unlucky.answer().content
+    assert b"ERROR" in reported
+    assert b"InternalError" in reported
     assert space.client.get("/readyz").status == 200
     assert server.stop() == 0
 
@@ -88,7 +88,7 @@ def test_readiness_follows_the_disk_without_a_write(fresh_server: FreshServer) -
 def test_a_failed_fsync_ends_the_process_with_one_line(fresh_server: FreshServer) -> None:
     server = fresh_server(prelude=f"exec({FAILING!r})")
     space = Space(server, server.client())
-    made = space.secrets.create("a")
+    secret = space.secrets.create("a")
     path = fault(server, 1034)
     with pytest.raises((OSError, WatchEnded, AssertionError)):
         space.secrets.create("b")
@@ -99,7 +99,7 @@ def test_a_failed_fsync_ends_the_process_with_one_line(fresh_server: FreshServer
     server.prelude = ""
     server.start()
     client = server.client()
-    assert client.get(space.secrets.item("a")).body == made
+    assert client.get(space.secrets.item("a")).body == secret
     assert client.get(space.secrets.item("b")).status == 404
 
 
@@ -200,7 +200,7 @@ def test_what_a_write_reserved_is_given_back_when_it_conflicts(fresh_server: Fre
     server = fresh_server(
         "--service-node-port-range", "30000-30001", prelude=f"exec({CONFLICTING!r})"
     )
-    services = Space(server, server.client()).things("services")
+    services = Space(server, server.client()).collection("services")
     spec = {"ports": [{"port": 80}]}
     for name in ("contended", "other"):
         services.create(name, spec=spec)

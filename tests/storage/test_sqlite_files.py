@@ -1,4 +1,4 @@
-"""The files of a store: whole or refused in one clear line, private, one process at a time."""
+"""The files of a store: complete or refused in one line, private, one process at a time."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ THINGS = "core/things"
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[SqliteBackend]:
-    made = opened(tmp_path)
-    yield made
-    made.close()
+    backend = opened(tmp_path)
+    yield backend
+    backend.close()
 
 
 def opened(directory: Path, dialect: str = "", **options: Any) -> SqliteBackend:
-    made = SqliteBackend(directory, dialect, **options)
-    made.open()
-    list(made.heads())
-    return made
+    created = SqliteBackend(directory, dialect, **options)
+    created.open()
+    list(created.heads())
+    return created
 
 
 def again(backend: SqliteBackend) -> SqliteBackend:
@@ -97,9 +97,9 @@ def test_the_highest_revision_is_known_though_its_row_is_gone(backend: SqliteBac
     while backend.compact(2):
         pass
     (backend.path.parent / "acknowledged").unlink()
-    made = again(backend)
-    assert (made.revision, made.floor) == (2, 2)
-    made.close()
+    created = again(backend)
+    assert (created.revision, created.floor) == (2, 2)
+    created.close()
 
 
 def test_nothing_of_what_was_deleted_or_superseded_stays_on_disk(backend: SqliteBackend) -> None:
@@ -111,8 +111,8 @@ def test_nothing_of_what_was_deleted_or_superseded_stays_on_disk(backend: Sqlite
     put(backend, "b")
     while backend.compact(backend.revision):
         pass
-    found = backend._db.execute("SELECT key FROM log").fetchall()
-    assert found == [("b",)]
+    result = backend._db.execute("SELECT key FROM log").fetchall()
+    assert result == [("b",)]
 
 
 def test_compaction_goes_on_where_it_was_when_the_process_ended(backend: SqliteBackend) -> None:
@@ -120,12 +120,12 @@ def test_compaction_goes_on_where_it_was_when_the_process_ended(backend: SqliteB
     put(backend, *keys)
     backend.append([Write(THINGS, key, "v1", b"2", n + 1) for n, key in enumerate(keys)])
     assert backend.compact(2400)
-    made = again(backend)
-    assert made.floor == 2400
-    while made.compact(2400):
+    created = again(backend)
+    assert created.floor == 2400
+    while created.compact(2400):
         pass
-    assert made._db.execute("SELECT count(*) FROM log").fetchone()[0] == 1200
-    made.close()
+    assert created._db.execute("SELECT count(*) FROM log").fetchone()[0] == 1200
+    created.close()
 
 
 def test_a_step_of_compaction_is_bounded(backend: SqliteBackend) -> None:
@@ -283,13 +283,13 @@ def test_sqlite_file_that_lost_acknowledged_writes_is_noticed(backend: SqliteBac
     edit(backend.path, "DELETE FROM log WHERE revision > 1")
     with pytest.raises(StorageError, match=r"ends at revision 1, but 3 .*--accept-lost-writes"):
         opened(backend.path.parent)
-    made = opened(backend.path.parent, accept_lost_writes=True)
-    assert made.append([Write(THINGS, "b", "v1", b"{}", 0)]) == [4]
-    assert again(made).revision == 4
+    created = opened(backend.path.parent, accept_lost_writes=True)
+    assert created.append([Write(THINGS, "b", "v1", b"{}", 0)]) == [4]
+    assert again(created).revision == 4
 
 
 def test_a_wal_that_lost_its_end_is_noticed(backend: SqliteBackend) -> None:
-    """SQLite itself stops at the first frame that is not sound and says nothing."""
+    """SQLite itself stops silently at the first invalid frame."""
     put(backend, "a")
     put(backend, "b")
     directory = backend.path.parent

@@ -1,4 +1,4 @@
-"""What is kept on disk of an object, and what is served of it."""
+"""The stored and the served bytes of an object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A watcher's queue: what is put in, how it is taken out, and when it is cut off."""
+"""A watcher's queue: adding, taking and closing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.storage.selection import EVERYTHING, Selection, parse_labels
 from fairlead.storage.version import Change, Version, body_of, encode
 
 
-def shown(events: list[Event]) -> list[str]:
+def event_texts(events: list[Event]) -> list[str]:
     return [f"{kind} {change.key}@{change.revision}" for kind, change in events]
 
 
@@ -44,12 +44,12 @@ class Feed:
 
 
 class Telling:
-    """A listener that notes what it is told."""
+    """A listener that records its calls."""
 
     def __init__(
         self, watcher: Watcher, *, passes_on: bool = False, failure: Exception | None = None
     ) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
         self._watcher = watcher
         self._passes_on = passes_on
         self._failure = failure
@@ -59,14 +59,14 @@ class Telling:
         if self._failure is not None:
             raise self._failure
         if self._passes_on:
-            self.told.append(f"{kind} {change.key}")
+            self.calls.append(f"{kind} {change.key}")
         return self._passes_on
 
     def wake(self) -> None:
-        self.told.append("wake")
+        self.calls.append("wake")
 
     def closed(self) -> None:
-        self.told.append("closed lagging" if self._watcher.lagging else "closed")
+        self.calls.append("closed lagging" if self._watcher.lagging else "closed")
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_watcher_gets_events_in_order(feed: Feed) -> None:
     feed.put("a/x")
     feed.put("a/x")
     feed.delete("a/x")
-    assert shown(watcher.pending) == ["ADDED a/x@1", "MODIFIED a/x@2", "DELETED a/x@3"]
+    assert event_texts(watcher.pending) == ["ADDED a/x@1", "MODIFIED a/x@2", "DELETED a/x@3"]
 
 
 def test_a_watcher_hears_of_its_scope_only(feed: Feed) -> None:
@@ -98,7 +98,7 @@ def test_a_watcher_hears_of_nothing_up_to_its_start(feed: Feed) -> None:
     feed.collection.audience.add(watcher)
     for _ in range(3):
         feed.put("a/x")
-    assert shown(watcher.pending) == ["MODIFIED a/x@3"]
+    assert event_texts(watcher.pending) == ["MODIFIED a/x@3"]
 
 
 def test_watcher_hears_what_enters_and_leaves_its_selection(feed: Feed) -> None:
@@ -109,7 +109,7 @@ def test_watcher_hears_what_enters_and_leaves_its_selection(feed: Feed) -> None:
     feed.put("a/x", l="1", m="1")
     feed.put("a/x", l="2")
     feed.delete("a/x")
-    assert shown(watcher.pending) == ["ADDED a/x@2", "MODIFIED a/x@3", "DELETED a/x@4"]
+    assert event_texts(watcher.pending) == ["ADDED a/x@2", "MODIFIED a/x@3", "DELETED a/x@4"]
 
 
 def test_watcher_that_was_removed_hears_nothing(feed: Feed) -> None:
@@ -150,7 +150,7 @@ def test_watcher_take_waits_for_the_next_event(feed: Feed) -> None:
         assert not taking.done()
         feed.put("a/x")
         feed.put("a/y")
-        assert shown(await taking) == ["ADDED a/x@1", "ADDED a/y@2"]
+        assert event_texts(await taking) == ["ADDED a/x@1", "ADDED a/y@2"]
 
     asyncio.run(main())
 
@@ -160,11 +160,11 @@ def test_watcher_that_is_cut_off_tells_its_listener(
 ) -> None:
     monkeypatch.setattr(module, "MAX_PENDING", 1)
     watcher = watching()
-    told = Telling(watcher).told
+    reported = Telling(watcher).calls
     feed.collection.audience.add(watcher)
     feed.put("a/x")
     feed.put("a/x")
-    assert told == ["wake", "closed lagging"]
+    assert reported == ["wake", "closed lagging"]
 
 
 def test_a_closed_watcher_still_gives_out_what_it_has(feed: Feed) -> None:
@@ -174,7 +174,7 @@ def test_a_closed_watcher_still_gives_out_what_it_has(feed: Feed) -> None:
         feed.put("a/x")
         watcher.close()
         feed.put("a/x")
-        assert shown(await next_events(watcher)) == ["ADDED a/x@1"]
+        assert event_texts(await next_events(watcher)) == ["ADDED a/x@1"]
         assert await next_events(watcher) == []
 
     asyncio.run(main())
@@ -213,11 +213,11 @@ def test_watcher_takes_one_event_however_large_it_is(
     watcher = watching()
     feed.collection.audience.add(watcher)
     feed.put("a/x", l="v" * 600)
-    assert shown(watcher.pending) == ["ADDED a/x@1"]
+    assert event_texts(watcher.pending) == ["ADDED a/x@1"]
 
 
 class Broken(Selection):
-    """A selection that fails at one of the objects."""
+    """A selection that raises for one of the objects."""
 
     def __bool__(self) -> bool:
         return True
@@ -235,43 +235,43 @@ def test_a_watcher_whose_selection_fails_ends_and_the_others_go_on(feed: Feed) -
     feed.put("a/x")
     feed.put("a/bad")
     feed.put("a/y")
-    assert shown(broken.pending) == ["ADDED a/x@1"]
+    assert event_texts(broken.pending) == ["ADDED a/x@1"]
     assert broken.closed
     assert isinstance(broken.failure, ValueError)
-    assert shown(sound.pending) == ["ADDED a/x@1", "ADDED a/bad@2", "ADDED a/y@3"]
+    assert event_texts(sound.pending) == ["ADDED a/x@1", "ADDED a/bad@2", "ADDED a/y@3"]
 
 
 def test_watcher_passes_a_single_event_on_without_queueing_it(feed: Feed) -> None:
     watcher = watching()
-    told = Telling(watcher, passes_on=True).told
+    reported = Telling(watcher, passes_on=True).calls
     feed.collection.audience.add(watcher)
     feed.put("a/x", unbatched=True)
-    assert (told, watcher.pending) == (["ADDED a/x"], [])
+    assert (reported, watcher.pending) == (["ADDED a/x"], [])
     feed.put("a/x")
-    assert (told[1:], shown(watcher.pending)) == (["wake"], ["MODIFIED a/x@2"])
+    assert (reported[1:], event_texts(watcher.pending)) == (["wake"], ["MODIFIED a/x@2"])
 
 
 def test_watcher_passes_nothing_on_before_queued_events(feed: Feed) -> None:
     watcher = watching()
-    told = Telling(watcher, passes_on=True).told
+    reported = Telling(watcher, passes_on=True).calls
     feed.collection.audience.add(watcher)
     feed.put("a/x")
     feed.put("a/y", unbatched=True)
-    assert (told, shown(watcher.take())) == (["wake"], ["ADDED a/x@1", "ADDED a/y@2"])
+    assert (reported, event_texts(watcher.take())) == (["wake"], ["ADDED a/x@1", "ADDED a/y@2"])
     feed.put("a/z", unbatched=True)
-    assert told == ["wake", "ADDED a/z"]
+    assert reported == ["wake", "ADDED a/z"]
 
 
 def test_a_watcher_that_cannot_pass_an_event_on_ends_and_the_others_go_on(feed: Feed) -> None:
     broken, sound = watching(), watching()
-    told = Telling(broken, failure=OSError("no connection")).told
+    reported = Telling(broken, failure=OSError("no connection")).calls
     for watcher in (broken, sound):
         feed.collection.audience.add(watcher)
     feed.put("a/x", unbatched=True)
     assert broken.closed
-    assert (told, broken.pending) == (["closed"], [])
+    assert (reported, broken.pending) == (["closed"], [])
     assert isinstance(broken.failure, OSError)
-    assert shown(sound.pending) == ["ADDED a/x@1"]
+    assert event_texts(sound.pending) == ["ADDED a/x@1"]
 
 
 def test_what_a_watcher_holds_stays_whole_when_the_history_is_cut(feed: Feed) -> None:
@@ -289,19 +289,19 @@ def test_what_a_watcher_holds_stays_whole_when_the_history_is_cut(feed: Feed) ->
 
 
 def test_audience_decides_once_for_watchers_of_the_same_selector(feed: Feed) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     class Counted(Selection):
         def matches(self, version: Version) -> bool:
-            asked.append(version.key)
+            requests.append(version.key)
             return super().matches(version)
 
     watchers = [watching(selection=Counted(parse_labels("l!=1"))) for _ in range(10)]
     for watcher in watchers:
         feed.collection.audience.add(watcher)
     feed.put("a/x", l="2")
-    assert asked == ["a/x"]
-    assert [shown(watcher.pending) for watcher in watchers] == [["ADDED a/x@1"]] * 10
+    assert requests == ["a/x"]
+    assert [event_texts(watcher.pending) for watcher in watchers] == [["ADDED a/x@1"]] * 10
 
 
 def test_audience_does_not_ask_watchers_of_another_label_value(feed: Feed) -> None:
@@ -316,7 +316,7 @@ def test_audience_does_not_ask_watchers_of_another_label_value(feed: Feed) -> No
     feed.put("a/x", l="3")
     feed.put("a/x", l="4")
     feed.put("a/x")
-    assert shown(others.pending) == ["ADDED a/x@1", "MODIFIED a/x@2", "DELETED a/x@3"]
+    assert event_texts(others.pending) == ["ADDED a/x@1", "MODIFIED a/x@2", "DELETED a/x@3"]
 
 
 def test_audience_does_not_ask_watchers_of_a_label_that_an_object_lacks(feed: Feed) -> None:
@@ -332,7 +332,7 @@ def test_audience_does_not_ask_watchers_of_a_label_that_an_object_lacks(feed: Fe
     feed.put("a/x", l="1")
     feed.put("a/x")
     feed.put("a/x", l="")
-    assert shown(others.pending) == ["ADDED a/x@1", "DELETED a/x@2", "ADDED a/x@3"]
+    assert event_texts(others.pending) == ["ADDED a/x@1", "DELETED a/x@2", "ADDED a/x@3"]
 
 
 def test_audience_keeps_nothing_of_watchers_that_left(feed: Feed) -> None:
@@ -360,4 +360,4 @@ def test_a_selection_of_very_many_values_is_heard_like_any_other(feed: Feed) -> 
     feed.put("a/x", l="1499")
     feed.put("a/y", l="1500")
     feed.put("a/x", l="1500")
-    assert shown(watcher.pending) == ["ADDED a/x@1", "DELETED a/x@3"]
+    assert event_texts(watcher.pending) == ["ADDED a/x@1", "DELETED a/x@3"]

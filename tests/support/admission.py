@@ -40,7 +40,7 @@ class World:
         self.dialect = dialect
         self.resources = Resources(dialect, BuiltinTypes(dialect))
         self.rights: set[tuple[str, str]] = set()
-        self.asked: list[questions.Attributes] = []
+        self.authorizations: list[questions.Attributes] = []
         self.provisioned: list[str] = []
         self._gates = Gates(gates)
         self._collections: dict[str, Collection] = {}
@@ -58,12 +58,12 @@ class World:
             resources=self.resources,
         )
 
-    async def _allowed(self, asked: questions.Attributes) -> bool:
-        return (await self.decide(asked)).allowed
+    async def _allowed(self, attributes: questions.Attributes) -> bool:
+        return (await self.decide(attributes)).allowed
 
-    async def decide(self, asked: questions.Attributes) -> Decision:
-        self.asked.append(asked)
-        return Decision(allowed=(asked.verb, asked.name) in self.rights)
+    async def decide(self, attributes: questions.Attributes) -> Decision:
+        self.authorizations.append(attributes)
+        return Decision(allowed=(attributes.verb, attributes.name) in self.rights)
 
     async def _create_namespace(self, name: str) -> None:
         self.provisioned.append(name)
@@ -79,14 +79,14 @@ class World:
         return self.find("core/v1/namespaces", "", name)
 
     def lookup(self, key: str, namespace: str, name: str) -> Object | None:
-        found = self.find(key, namespace, name)
-        return found.object() if found is not None else None
+        version = self.find(key, namespace, name)
+        return version.object() if version is not None else None
 
     def put(self, key: str, value: Object) -> Object:
         """Store a new version of an object."""
-        made = self.decode(key, value)
-        self._add(key, made, body_of(encode(_ordered(made)), self._revision + 1))
-        return made
+        item = self.decode(key, value)
+        self._add(key, item, body_of(encode(_ordered(item)), self._revision + 1))
+        return item
 
     def remove(self, key: str, name: str) -> None:
         self._add(key, {"metadata": {"name": name, "namespace": NAMESPACE}}, None)
@@ -109,7 +109,7 @@ class World:
     def create(
         self, plugin: Plugin, key: str, value: Object, user: User = USER, *, dry_run: bool = False
     ) -> Object:
-        """What a plugin makes of a new object."""
+        """Return a new object after a plugin has admitted it."""
         return self._write(plugin, CREATE, key, self.decode(key, value), None, user, dry_run)
 
     def update(
@@ -153,17 +153,17 @@ class World:
 def _decoded(resource: Resource, value: Object, context: Context) -> Object:
     whole = resource.subresource not in ("eviction", "token")
     struct = resource.stored_struct if whole else resource.struct
-    made: Object = decoder(struct)(deepcopy(value), [])
-    metadata = made["metadata"]
+    item: Object = decoder(struct)(deepcopy(value), [])
+    metadata = item["metadata"]
     if not metadata.get("generateName"):
         metadata.setdefault("name", "a")
     if resource.namespaced:
         metadata.setdefault("namespace", NAMESPACE)
     metadata.setdefault("creationTimestamp", "2024-01-01T00:00:00Z")
-    fill_defaults(struct, made)
+    fill_defaults(struct, item)
     if whole:
-        behaviour_of(resource.parent or resource).fill_defaults(made, context)
-    return made
+        behaviour_of(resource.parent or resource).fill_defaults(item, context)
+    return item
 
 
 def _ordered(value: Object) -> Object:
@@ -189,5 +189,5 @@ class _Refused:
 
 
 def pod(**spec: Any) -> Object:
-    """A pod with one container unless the spec says otherwise."""
+    """Return a pod, with one container by default."""
     return {"metadata": {}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}

@@ -60,8 +60,8 @@ class Audited:
 
     def last(self, answer: Answer) -> Event:
         """Return the one event of the last stage."""
-        (found,) = [one for one in self.of(answer) if one["stage"] == "ResponseComplete"]
-        return found
+        (last,) = [event for event in self.of(answer) if event["stage"] == "ResponseComplete"]
+        return last
 
     def wait_for(self, audit_id: str, stage: str) -> Event:
         def found() -> list[Event]:

@@ -53,7 +53,7 @@ def user_of(outcome: User | Awaitable[User | None] | None) -> User | None:
 
 
 class FakeRequest:
-    """What authentication sees of a request."""
+    """The part of a request that authentication uses."""
 
     def __init__(self, *headers: tuple[str, str], certificates: tuple[bytes, ...] = ()) -> None:
         self.raw_headers = [(name.lower().encode(), value.encode()) for name, value in headers]
@@ -64,8 +64,8 @@ class FakeRequest:
         self.impersonation: Impersonation | None = None
 
     def header(self, name: bytes) -> str:
-        found = [value for key, value in self.raw_headers if key == name]
-        return found[0].decode("latin-1") if found else ""
+        headers = [value for key, value in self.raw_headers if key == name]
+        return headers[0].decode("latin-1") if headers else ""
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
@@ -102,7 +102,7 @@ class Certificate:
 
     @property
     def chain(self) -> tuple[bytes, ...]:
-        return (self.der, *(one.public_bytes(Encoding.DER) for one in self.above))
+        return (self.der, *(item.public_bytes(Encoding.DER) for item in self.above))
 
     @property
     def files(self) -> tuple[Path, Path]:
@@ -129,7 +129,10 @@ def make_certificate(
     """Make a certificate; without an issuer it is its own."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name(
-        [x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in organizations]
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)
+            for organization in organizations
+        ]
         + ([x509.NameAttribute(NameOID.COMMON_NAME, name)] if name else [])
     )
     now = datetime.now(UTC)
@@ -155,12 +158,14 @@ def make_certificate(
 
         names = [x509.IPAddress(ipaddress.ip_address(host)) for host in hosts]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), False)
-    made = builder.sign(signing, hashes.SHA256())
+    created = builder.sign(signing, hashes.SHA256())
     above = [issuer.certificate, *issuer.above] if issuer else []
-    result = Certificate(made, key, directory / f"{name or 'nameless'}-{made.serial_number}", above)
+    result = Certificate(
+        created, key, directory / f"{name or 'nameless'}-{created.serial_number}", above
+    )
     certificate_file, key_file = result.files
     certificate_file.write_text(
-        result.pem + "".join(one.public_bytes(Encoding.PEM).decode() for one in above[:-1])
+        result.pem + "".join(item.public_bytes(Encoding.PEM).decode() for item in above[:-1])
     )
     key_file.write_bytes(pem_of(key))
     return result
@@ -185,7 +190,7 @@ def forged(header: dict[str, Any], claims: dict[str, Any], signature: bytes = b"
     def part(content: bytes) -> str:
         return urlsafe_b64encode(content).rstrip(b"=").decode()
 
-    head, body = (part(json.dumps(one).encode()) for one in (header, claims))
+    head, body = (part(json.dumps(item).encode()) for item in (header, claims))
     return f"{head}.{body}.{part(signature)}"
 
 
@@ -272,7 +277,7 @@ class OidcProvider:
 
 
 class JsonServer:
-    """A service of others in a thread: answers each POST with what `answer` makes of it."""
+    """A server in a thread that answers each POST with the result of `answer`."""
 
     def __init__(
         self,

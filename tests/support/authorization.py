@@ -44,7 +44,7 @@ class Objects:
         self.collection(key).followers.add(listener, self._revision, essential=True)
 
     def show(self, key: str, listener: Listener) -> None:
-        """Tell a listener of what there is now, and of nothing later."""
+        """Call a listener with the current objects only."""
         for version in self.collection(key).current(""):
             listener(existing(key, version))
 
@@ -69,8 +69,8 @@ class Objects:
         return True
 
     def find(self, key: str, namespace: str, name: str) -> Object | None:
-        found = self.collection(key).get(_key({"namespace": namespace, "name": name}))
-        return found.object() if found is not None else None
+        result = self.collection(key).get(_key({"namespace": namespace, "name": name}))
+        return result.object() if result is not None else None
 
     async def create(self, key: str, value: Object) -> None:
         self.put(key, value)
@@ -89,14 +89,14 @@ def _key(metadata: Object) -> str:
 
 def rule(groups: str, resources: str, verbs: str, names: str = "") -> Object:
     """Words apart; the group `core` is the one without a name."""
-    made: Object = {
+    value: Object = {
         "verbs": verbs.split(),
         "apiGroups": ["" if group == "core" else group for group in groups.split()],
         "resources": resources.split(),
     }
     if names:
-        made["resourceNames"] = names.split()
-    return made
+        value["resourceNames"] = names.split()
+    return value
 
 
 def paths(urls: str, verbs: str) -> Object:
@@ -112,8 +112,8 @@ def subject(text: str) -> Object:
     kind, _, name = text.partition(":")
     if kind == "account":
         namespace, _, name = name.rpartition("/")
-        made = {"kind": "ServiceAccount", "name": name}
-        return {**made, "namespace": namespace} if namespace else made
+        account = {"kind": "ServiceAccount", "name": name}
+        return {**account, "namespace": namespace} if namespace else account
     return {"kind": kind.title(), "apiGroup": GROUP, "name": name}
 
 
@@ -162,13 +162,13 @@ class World:
 
 
 def change(objects: Objects, key: str, namespace: str, name: str, **parts: Any) -> Object:
-    found = objects.find(key, namespace, name)
-    assert found is not None
+    stored = objects.find(key, namespace, name)
+    assert stored is not None
     annotations = parts.pop("annotations", None)
     if annotations is not None:
-        found["metadata"]["annotations"] = annotations
-    objects.put(key, {**found, **parts})
-    return found
+        stored["metadata"]["annotations"] = annotations
+    objects.put(key, {**stored, **parts})
+    return stored
 
 
 def aggregate(objects: Objects) -> int:

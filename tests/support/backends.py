@@ -77,7 +77,9 @@ class MemoryBackend:
         for write in writes:
             live = {(row.resource, row.key): row.revision for row in self._state(self.revision)}
             current = live.get((write.resource, write.key), 0)
-            unmet = [one for one in write.requires if not one.holds(live.get(one[:2], 0))]
+            unmet = [
+                require for require in write.requires if not require.holds(live.get(require[:2], 0))
+            ]
             if write.expected_revision() != current:
                 outcomes.append(Conflict(write.key))
             elif unmet:
@@ -106,10 +108,10 @@ class MemoryBackend:
     def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         self._check_kept(after)
         known = {row.revision: row for row in self.rows}
-        found = [row for row in self.rows if after < row.revision <= upto]
+        pairs = [row for row in self.rows if after < row.revision <= upto]
         steps = [
             Step(row, known.get(row.previous))
-            for row in found
+            for row in pairs
             if resource in ("", row.resource) and key in ("", row.key)
         ]
         return steps[: self.piece]

@@ -1,4 +1,4 @@
-"""Running the commands that copy stores, and looking at what they made."""
+"""Runs the commands that copy stores, and reads their results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS = [
 
 
 def command(*words: object, prelude: str = "") -> list[str]:
-    """The command line of a process of its own."""
+    """Return the command line of a separate process."""
     if not prelude:
         return [sys.executable, "-m", "fairlead", *map(str, words)]
     program = f"{prelude}; import sys; from fairlead.cli import main; sys.exit(main())"
@@ -38,7 +38,8 @@ def command(*words: object, prelude: str = "") -> list[str]:
 
 
 def fairlead(*words: object, prelude: str = "") -> tuple[int, str]:
-    """The exit code of a command and what it says; with a prelude it runs in its own process."""
+    """Return the exit code of a command and its error output; with a prelude it runs in its own
+    process."""
     if prelude:
         done = subprocess.run(
             command(*words, prelude=prelude),
@@ -48,27 +49,27 @@ def fairlead(*words: object, prelude: str = "") -> tuple[int, str]:
             check=False,
         )
         return done.returncode, done.stderr
-    with redirect_stderr(StringIO()) as said:
+    with redirect_stderr(StringIO()) as output:
         try:
             code = main(list(map(str, words)))
         except SystemExit as ended:
             code = int(ended.code or 0)
-    return code, said.getvalue()
+    return code, output.getvalue()
 
 
 def succeed(*words: object) -> str:
-    """What a command says that has to succeed."""
-    code, said = fairlead(*words)
-    assert code == 0, said
-    return said
+    """Run a command that must succeed; return its output."""
+    code, output = fairlead(*words)
+    assert code == 0, output
+    return output
 
 
 def refusal(*words: object, prelude: str = "") -> str:
-    """The one line that a command says that has to fail."""
-    code, said = fairlead(*words, prelude=prelude)
-    assert code == 1, said
-    assert said.count("\n") == 1, said
-    return said
+    """Run a command that must fail; return its error, which is one line."""
+    code, output = fairlead(*words, prelude=prelude)
+    assert code == 1, output
+    assert output.count("\n") == 1, output
+    return output
 
 
 def archive(content: bytes) -> Archive:
@@ -109,19 +110,19 @@ def plain_config(path: Path, port: int) -> Path:
 
 def everything(client: Client) -> Everything:
     """Every object that can be listed."""
-    found: Everything = {}
+    result: Everything = {}
     groups = client.get("/apis").body["groups"]
     for base in (
         "/api/v1",
-        *(f"/apis/{one['preferredVersion']['groupVersion']}" for one in groups),
+        *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups),
     ):
         for resource in client.get(base).body["resources"]:
             if "list" in resource["verbs"]:
                 for item in client.get(f"{base}/{resource['name']}").body["items"]:
                     metadata = item["metadata"]
                     place = (resource["name"], metadata.get("namespace", ""), metadata["name"])
-                    found[base, *place] = item
-    return found
+                    result[base, *place] = item
+    return result
 
 
 def make_store(directory: Path, *keys: str, dialect: str = "cluster") -> int:

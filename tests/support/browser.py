@@ -63,15 +63,15 @@ class Visitor:
         self.page: Page = self._context.new_page()
         self.went_wrong: list[str] = []
         self.page.on("pageerror", lambda error: self.went_wrong.append(str(error)))
-        self.page.on("console", self._heard)
-        self.page.on("dialog", self._asked)
+        self.page.on("console", self._on_message)
+        self.page.on("dialog", self._on_dialog)
 
-    def _heard(self, message: Any) -> None:
+    def _on_message(self, message: Any) -> None:
         # The page itself reports refused requests.
         if message.type == "error" and "Failed to load resource" not in message.text:
             self.went_wrong.append(message.text)
 
-    def _asked(self, dialog: Any) -> None:
+    def _on_dialog(self, dialog: Any) -> None:
         self.went_wrong.append(f"a dialog of the browser: {dialog.message}")
         dialog.dismiss()
 
@@ -113,11 +113,11 @@ class Visitor:
             pytest.skip("there is no axe-core (make console-tools): accessibility is not checked")
         # Evaluated through DevTools, which the page's policy does not restrict.
         self.page.evaluate(AXE.read_text())
-        found = self.page.evaluate("() => axe.run().then(result => result.violations)")
+        result = self.page.evaluate("() => axe.run().then(result => result.violations)")
         return [
-            f"{one['id']}: {one['help']}: {[node['html'][:200] for node in one['nodes'][:5]]}"
-            for one in found
-            if one["impact"] in ("serious", "critical")
+            f"{item['id']}: {item['help']}: {[node['html'][:200] for node in item['nodes'][:5]]}"
+            for item in result
+            if item["impact"] in ("serious", "critical")
         ]
 
     def close(self) -> None:

@@ -117,10 +117,10 @@ class Watch:
 
     def until(self, name: str) -> list[Event]:
         """Return every event up to and including the first one about an object of this name."""
-        found = [self.next()]
-        while found[-1].name != name:
-            found.append(self.next())
-        return found
+        results = [self.next()]
+        while results[-1].name != name:
+            results.append(self.next())
+        return results
 
     def __iter__(self) -> Iterator[Event]:
         """Yield events until the server ends the stream properly."""
@@ -213,10 +213,10 @@ class Client:
             self._connection = None
 
     def head_of(self, headers: Mapping[str, str] | None = None) -> dict[str, str]:
-        found = {"User-Agent": AGENT}
+        value = {"User-Agent": AGENT}
         if self.token is not None:
-            found["Authorization"] = f"Bearer {self.token}"
-        return {**found, **(headers or {})}
+            value["Authorization"] = f"Bearer {self.token}"
+        return {**value, **(headers or {})}
 
     def request(
         self,

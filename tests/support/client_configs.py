@@ -57,6 +57,6 @@ async def seen_by(client: Client) -> str:
     try:
         await client.raw("GET", "/nobody")
     except Forbidden as error:
-        found = re.search(r'User "([^"]*)"', error.message)
-        return found[1] if found else ""
+        match = re.search(r'User "([^"]*)"', error.message)
+        return match[1] if match else ""
     raise AssertionError("the path was allowed")

@@ -50,8 +50,8 @@ class Weighed(_Reporting):
 
     def living(self) -> dict[str, int]:
         """Return the number of live objects by type."""
-        found: dict[str, int] = json.loads(self.report())
-        return found
+        result: dict[str, int] = json.loads(self.report())
+        return result
 
     def settled(self) -> dict[str, int]:
         """Like `living`, once controllers, which start after the server is ready, start no more

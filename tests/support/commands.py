@@ -11,7 +11,7 @@ from typing import NamedTuple
 from unittest import mock
 
 from fairlead.cli import main
-from support.things import Space
+from support.namespaces import Space
 
 
 class Ran(NamedTuple):

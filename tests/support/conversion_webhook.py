@@ -61,17 +61,19 @@ class ConversionServer:
     def answer(self, review: Object) -> Any:
         self.reviews.append(review)
         request = review["request"]
-        made = [self.convert(one, request["desiredAPIVersion"]) for one in request["objects"]]
+        created = [
+            self.convert(object_, request["desiredAPIVersion"]) for object_ in request["objects"]
+        ]
         response = {
             "uid": request["uid"],
             "result": {"status": "Success"},
-            "convertedObjects": made,
+            "convertedObjects": created,
         }
         head = {"kind": review["kind"], "apiVersion": review["apiVersion"]}
         return self.respond({**head, "response": response})
 
     def conversion(self, *versions: str, **config: Any) -> Object:
-        """How a definition asks for it."""
+        """Return the conversion of a definition that uses this webhook."""
         config = config or {"url": f"https://127.0.0.1:{self.port}/convert"}
         client = {**config, "caBundle": self.bundle}
         webhook = {

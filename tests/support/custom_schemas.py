@@ -1,4 +1,4 @@
-"""Compiling schemas for tests, and what they say of objects."""
+"""Compiles schemas for tests, and validates objects with them."""
 
 from __future__ import annotations
 
@@ -40,15 +40,17 @@ def widget(spec: Any) -> dict[str, Any]:
 
 
 def decoded(schema: CustomSchema, spec: Any) -> Any:
-    """What is kept of a spec, defaults filled in."""
+    """Return a spec after pruning and defaults."""
     value = decoder(schema.struct)(widget(spec), [])
     schema.fill_defaults(value)
     return value["spec"]
 
 
-def found(schema: CustomSchema, spec: Any, old: Any = None) -> list[tuple[str, str, str]]:
+def errors_of(schema: CustomSchema, spec: Any, old: Any = None) -> list[tuple[str, str, str]]:
     """Field, reason (without its prefix) and message of everything wrong with a spec."""
     causes = Causes()
     value = decoder(schema.struct)(widget(spec), [])
     schema.validate(value, None if old is None else widget(old), causes)
-    return [(one.field, one.reason.removeprefix("FieldValue"), one.message) for one in causes]
+    return [
+        (cause.field, cause.reason.removeprefix("FieldValue"), cause.message) for cause in causes
+    ]

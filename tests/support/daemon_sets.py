@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.client import Object
-from support.things import Space, random_word
+from support.namespaces import Space, random_word
 from support.waiting import eventually
 from support.workloads import LABELS, Workloads, template
 
@@ -42,9 +42,9 @@ class Daemons(Workloads):
 
     def create(self, image: str = "one", **spec: Any) -> Object:
         """Create a DaemonSet for these nodes."""
-        made = spec.pop("template", None) or template(image)
-        made["spec"].setdefault("nodeSelector", {"for": self.mark})
-        wanted = {"selector": {"matchLabels": LABELS}, "template": made, **spec}
+        value = spec.pop("template", None) or template(image)
+        value["spec"].setdefault("nodeSelector", {"for": self.mark})
+        wanted = {"selector": {"matchLabels": LABELS}, "template": value, **spec}
         return self.daemon_sets.create("web", spec=wanted)
 
     def change(self, **spec: Any) -> None:
@@ -54,47 +54,47 @@ class Daemons(Workloads):
     def update(self, image: str) -> None:
         self.change(template={"spec": {"containers": [{"name": "c", "image": image}]}})
 
-    def await_told(self, **wanted: Any) -> Object:
+    def await_set(self, **wanted: Any) -> Object:
         return self.await_status(self.daemon_sets, "web", **wanted)
 
     def on_nodes(self) -> dict[str, list[str]]:
         """Return the images of the living pods by their node, without the mark."""
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for pod in self.living():
             name = target(pod).removeprefix(f"{self.mark}-")
-            found.setdefault(name, []).append(pod["spec"]["containers"][0]["image"])
-        return {name: sorted(images) for name, images in found.items()}
+            result.setdefault(name, []).append(pod["spec"]["containers"][0]["image"])
+        return {name: sorted(images) for name, images in result.items()}
 
     def await_nodes(self, **wanted: str) -> None:
         """Wait until pods with these images are on these nodes; `one+two` are two pods."""
-        shown = {name: sorted(images.split("+")) for name, images in wanted.items()}
-        eventually(lambda: self.on_nodes() == shown, f"pods {shown}")
+        output = {name: sorted(images.split("+")) for name, images in wanted.items()}
+        eventually(lambda: self.on_nodes() == output, f"pods {output}")
 
     def pod_on(self, name: str, image: str = "") -> str:
         """Return the name of the pod on a node, with this image."""
-        (found,) = (
+        (result,) = (
             pod["metadata"]["name"]
             for pod in self.living()
             if target(pod) == self.node(name)
             and image in ("", pod["spec"]["containers"][0]["image"])
         )
-        return str(found)
+        return str(result)
 
     def make_available(self, count: int) -> Object:
         """Mark the pods as ready, once there are so many."""
         self.await_pods(count)
         self.make_ready()
-        return self.await_told(numberAvailable=count)
+        return self.await_set(numberAvailable=count)
 
     def finish_update(self, image: str, count: int, patience: float = 60.0) -> None:
         """Mark pods as ready until there is one with this image on each of so many nodes."""
 
         def complete() -> bool:
             self.make_ready()
-            told = self.status(self.daemon_sets, "web")
+            reported = self.status(self.daemon_sets, "web")
             counts = ("updatedNumberScheduled", "numberAvailable", "desiredNumberScheduled")
             return list(self.on_nodes().values()) == [[image]] * count and all(
-                told.get(name) == count for name in counts
+                reported.get(name) == count for name in counts
             )
 
         eventually(complete, f"{count} pods of {image}", patience)

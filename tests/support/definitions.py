@@ -1,11 +1,11 @@
-"""Definitions for tests, and what is served for them."""
+"""Definitions for tests, and their served resources."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from support.client import Answer, Object
-from support.things import Space, Things
+from support.namespaces import Collection, Space
 from support.waiting import eventually
 
 GROUP = "apiextensions.@"
@@ -42,7 +42,7 @@ def version(name: str = "v1", *, storage: bool = True, **more: Any) -> Object:
 
 
 class Kind:
-    """A definition in a group of its own, and the objects of its kind."""
+    """A definition in its own group, and the objects of its kind."""
 
     def __init__(
         self,
@@ -80,19 +80,19 @@ class Kind:
         clients ask for every group that there is, some of them 5 a second."""
         answer = self.post()
         assert answer.status == 201, answer.text
-        self.space.left.append(self.remove)
-        first = next(one["name"] for one in self.body["spec"]["versions"] if one["served"])
+        self.space.cleanups.append(self.remove)
+        first = next(item["name"] for item in self.body["spec"]["versions"] if item["served"])
         self.wait(first)
         return self
 
     def wait(self, name: str = "v1", *, status: int = 200) -> None:
-        path = self.things(name).path
+        path = self.collection(name).path
         eventually(lambda: self.client.get(path).status == status, f"{path} answers {status}")
 
-    def things(self, name: str = "v1") -> Things:
+    def collection(self, name: str = "v1") -> Collection:
         if self.scope == "Cluster":
             return self.space.everywhere(self.plural, self.group, name)
-        return self.space.things(self.plural, self.group, name)
+        return self.space.collection(self.plural, self.group, name)
 
     def value(self, name: str, api_version: str = "v1", **fields: Any) -> Object:
         metadata = {"name": name, **fields.pop("metadata", {})}
@@ -100,26 +100,29 @@ class Kind:
         return {"apiVersion": full, "kind": self.kind, "metadata": metadata, **fields}
 
     def create(self, name: str, api_version: str = "v1", **fields: Any) -> Object:
-        path = self.things(api_version).path
+        path = self.collection(api_version).path
         answer = self.client.post(path, self.value(name, api_version, **fields))
         assert answer.status == 201, answer.text
-        made: Object = answer.body
-        return made
+        document: Object = answer.body
+        return document
 
     def definition(self) -> Object:
         return self.definitions.read(self.name)
 
     def condition(self, kind: str) -> Object | None:
         listed = self.definition()["status"]["conditions"] or ()
-        return next((one for one in listed if one["type"] == kind), None)
+        return next((item for item in listed if item["type"] == kind), None)
 
-    def said(self, kind: str) -> tuple[str, str, str] | None:
-        found = self.condition(kind)
-        return (found["status"], found["reason"], found["message"]) if found else None
+    def brief_condition(self, kind: str) -> tuple[str, str, str] | None:
+        """Return status, reason and message."""
+        condition = self.condition(kind)
+        if condition is None:
+            return None
+        return condition["status"], condition["reason"], condition["message"]
 
     def has(self, kind: str, status: str) -> bool:
-        found = self.said(kind)
-        return found is not None and found[0] == status
+        condition = self.condition(kind)
+        return condition is not None and condition["status"] == status
 
     def change(self, patch: Object) -> None:
         answer = self.definitions.patch(self.name, patch)

@@ -23,7 +23,8 @@ NAMESPACE, LEASE = "work", "lead"
 
 
 class CutOff(Client):
-    """Reads what it knows, and writes unless it is cut off: then it fails, or nothing is heard."""
+    """Reads from its cache and writes, unless it is cut off: then requests fail or get no
+    answer."""
 
     is_cut = hangs = False
 
@@ -44,7 +45,7 @@ class CutOff(Client):
 
 @dataclass(eq=False)
 class Candidate:
-    """One server; its work writes a config map whenever it is told to."""
+    """One server; its work writes a config map for every item of `writes`."""
 
     api: Api
     name: str
@@ -60,7 +61,7 @@ class Candidate:
         self.elector = Elector(
             self.api, self.client, recorder, lease, Pace(), self.name, self._work
         )
-        self.told: asyncio.Queue[str] = asyncio.Queue()
+        self.writes: asyncio.Queue[str] = asyncio.Queue()
         self.fails = asyncio.Event()
         self.task = asyncio.create_task(self.elector.run())
 
@@ -81,10 +82,10 @@ class Candidate:
     async def _write(self) -> None:
         objects = Client(self.api, system_user(self.name))
         while True:
-            made = config_map(await self.told.get())
-            made["metadata"]["namespace"] = "work"
+            value = config_map(await self.writes.get())
+            value["metadata"]["namespace"] = "work"
             try:
-                await objects.create("core/v1/configmaps", made)
+                await objects.create("core/v1/configmaps", value)
             except StatusError as error:
                 self.refusals.append(f"{error.code} {error.message}")
 
@@ -106,11 +107,11 @@ class Election:
         return self.candidates[-1]
 
     async def leader(self, name: str) -> Candidate:
-        """The candidate of this name, who must come to lead and work."""
-        (found,) = (one for one in self.candidates if one.name == name)
-        await comes_true(lambda: found.elector.leads and found.works, f"{name} leads")
+        """Wait until the candidate of this name leads and works, and return it."""
+        (result,) = (candidate for candidate in self.candidates if candidate.name == name)
+        await comes_true(lambda: result.elector.leads and result.works, f"{name} leads")
         await self.api.store.catch_up()
-        return found
+        return result
 
     async def pass_time(self, seconds: float) -> None:
         """A second at a time; at no time does more than one lead."""
@@ -119,8 +120,8 @@ class Election:
             seconds -= 1.0
             for _ in range(3):
                 await asyncio.sleep(0.005)
-                assert sum(one.elector.leads for one in self.candidates) <= 1
-                assert sum(one.works for one in self.candidates) <= 1
+                assert sum(candidate.elector.leads for candidate in self.candidates) <= 1
+                assert sum(candidate.works for candidate in self.candidates) <= 1
 
     @property
     def lease(self) -> Object:
@@ -136,8 +137,8 @@ class Election:
         return self.api.lookup("core/v1/configmaps", "work", name) is not None
 
     async def stop(self) -> None:
-        for one in self.candidates:
-            await one.stop()
+        for candidate in self.candidates:
+            await candidate.stop()
 
 
 def hold(course: Callable[[Election], Awaitable[None]], plugins: Sequence[Plugin] = ()) -> None:

@@ -34,9 +34,9 @@ _WEEK = timedelta(hours=168)
 
 
 def _suggested_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as item:
+        item.bind(("127.0.0.1", 0))
+        port: int = item.getsockname()[1]
         return port
 
 
@@ -89,12 +89,15 @@ class TinyCa:
         )
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        made = builder.sign(self.key, hashes.SHA256())
-        return made.public_bytes(Encoding.PEM), _pem(key)
+        certificate = builder.sign(self.key, hashes.SHA256())
+        return certificate.public_bytes(Encoding.PEM), _pem(key)
 
 
 def _name(common: str, *organizations: str) -> x509.Name:
-    parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in organizations]
+    parts = [
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)
+        for organization in organizations
+    ]
     return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
@@ -134,15 +137,15 @@ class Program:
     def stop(self) -> str:
         """Stop it and return its errors."""
         self._process.send_signal(signal.SIGTERM)
-        said = self._process.communicate(timeout=_PATIENCE * 3)[1]
-        assert self._process.returncode == 0, said
-        return said
+        output = self._process.communicate(timeout=_PATIENCE * 3)[1]
+        assert self._process.returncode == 0, output
+        return output
 
 
 def has_flag(path: Path, flag: str) -> bool:
     """Return whether a program's help lists a flag, which is envtest's own check."""
-    shown = subprocess.run([path, "--help"], capture_output=True, text=True, check=True)
-    return bool(re.search(rf"(?m)^\s*--{flag}\b", shown.stdout + shown.stderr))
+    result = subprocess.run([path, "--help"], capture_output=True, text=True, check=True)
+    return bool(re.search(rf"(?m)^\s*--{flag}\b", result.stdout + result.stderr))
 
 
 @dataclass
@@ -203,7 +206,7 @@ class Environment:
 
     def _write_certificates(self) -> None:
         here = self._certificates
-        ca, accounts, self._clients = (TinyCa(one) for one in ("serving", "accounts", "users"))
+        ca, accounts, self._clients = (TinyCa(item) for item in ("serving", "accounts", "users"))
         certificate, key = ca.serving()
         (here / "apiserver.crt").write_bytes(certificate)
         (here / "apiserver.key").write_bytes(key)
@@ -230,13 +233,13 @@ class Environment:
             (place / file).write_bytes(content)
 
     def stop_server(self) -> str:
-        said = self.server.stop()
+        text = self.server.stop()
         shutil.rmtree(self._certificates)
-        return said
+        return text
 
     def stop(self) -> str:
         """Stop everything and return the errors of the server."""
-        said = self.stop_server()
+        text = self.stop_server()
         self.etcd.stop()
         shutil.rmtree(self._data)
-        return said
+        return text

@@ -43,23 +43,23 @@ def make_tls(directory: Path) -> Tls:
     ca = make_authority("etcd-ca", now, lifetime)
     server = issue_serving(ca, ["127.0.0.1", "localhost"], now, lifetime)
     client = issue_admin(ca, now, lifetime)
-    made = Tls(*(directory / name for name in ("ca.crt", "s.crt", "s.key", "c.crt", "c.key")))
+    tls = Tls(*(directory / name for name in ("ca.crt", "s.crt", "s.key", "c.crt", "c.key")))
     parts = (ca.certificate, server.certificate, server.key, client.certificate, client.key)
     directory.mkdir(parents=True, exist_ok=True)
-    for path, content in zip(made, parts, strict=True):
+    for path, content in zip(tls, parts, strict=True):
         path.write_bytes(content)
-    return made
+    return tls
 
 
 def free_ports(count: int) -> list[int]:
     """Return unused ports; all are held open at once so that they differ."""
     with ExitStack() as held:
-        found = []
+        results = []
         for _ in range(count):
             taken = held.enter_context(socket.socket())
             taken.bind(("127.0.0.1", 0))
-            found.append(int(taken.getsockname()[1]))
-        return found
+            results.append(int(taken.getsockname()[1]))
+        return results
 
 
 class Etcd:

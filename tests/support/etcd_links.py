@@ -44,8 +44,8 @@ class Links:
     ) -> None:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
-            found = _SENDER.search(head)
-            sender = found[1] if found else b""
+            match = _SENDER.search(head)
+            sender = match[1] if match else b""
             if self._is_cut(behind, sender):
                 return
             inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", behind)

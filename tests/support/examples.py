@@ -39,8 +39,8 @@ _SERVE = re.compile(r"make serve(?: ARGS='(.*)')?|fairlead serve ?(.*)", re.DOTA
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 class Terminal:
@@ -70,7 +70,7 @@ class Terminal:
 
     def here(self, text: str) -> str:
         """Replace the ports in a text by those of this terminal."""
-        return _PORT.sub(lambda found: self._ports[found[0]], text)
+        return _PORT.sub(lambda item: self._ports[item[0]], text)
 
     def write(self, name: str, text: str) -> None:
         path = self.directory / name
@@ -80,9 +80,9 @@ class Terminal:
     def serve(self, command: str) -> None:
         """Run `make serve`, without the installation, or `fairlead serve`. A server on the same
         port is stopped first."""
-        found = _SERVE.fullmatch(command)
-        assert found is not None
-        flags = found[1] or found[2] or ""
+        match = _SERVE.fullmatch(command)
+        assert match is not None
+        flags = match[1] or match[2] or ""
         port = re.search(r"--secure-port[ =](\d+)", flags)
         if port is None:
             flags += " --secure-port 6443"
@@ -129,9 +129,9 @@ class Terminal:
         self._shell.stdin.flush()
         ready, _, _ = select.select([self._codes], [], [], PATIENCE)
         code = self._codes.readline().strip() if ready else "no end"
-        said = out.read_text(errors="replace")
-        assert code == "0", f"$ {command}\n{said}{err.read_text(errors='replace')}exit code {code}"
-        return said
+        text = out.read_text(errors="replace")
+        assert code == "0", f"$ {command}\n{text}{err.read_text(errors='replace')}exit code {code}"
+        return text
 
     def play(self, block: str) -> None:
         """Run a console block and compare the output."""
@@ -141,9 +141,9 @@ class Terminal:
             elif command.endswith(" &"):
                 self.start_behind(command[:-2])
             else:
-                said = self.run([command])
-                missing = missing_line(map(self.here, wanted), said)
-                assert missing is None, f"$ {command}\ndoes not print {missing!r} but\n{said}"
+                output = self.run([command])
+                missing = missing_line(map(self.here, wanted), output)
+                assert missing is None, f"$ {command}\ndoes not print {missing!r} but\n{output}"
 
     def play_python(self, text: str) -> None:
         """Run a script, or code with top-level await like `python -m asyncio`."""

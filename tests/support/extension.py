@@ -12,8 +12,8 @@ from pathlib import Path
 
 from fairlead.process.certificates.authority import ensure_pki
 from support.client import PATIENCE, Client, Object
+from support.namespaces import random_word
 from support.process import ServerProcess
-from support.things import random_word
 
 SERVICE = "extension"  # in `default`: its certificates are for extension.default.svc
 HOST = f"{SERVICE}.default.svc"
@@ -44,8 +44,8 @@ class Caller:
             if not more:
                 break
             self.rest += more
-        found, self.rest = self.rest[:size], self.rest[size:]
-        return found
+        result, self.rest = self.rest[:size], self.rest[size:]
+        return result
 
     def say(self, data: bytes) -> None:
         self.sock.sendall(data)
@@ -159,8 +159,8 @@ class Registered:
             "service": service,
             **spec,
         }
-        made = self.client.post(self._services, {"metadata": {"name": self.name}, "spec": wanted})
-        assert made.status == 201, made.text
+        answer = self.client.post(self._services, {"metadata": {"name": self.name}, "spec": wanted})
+        assert answer.status == 201, answer.text
         self.tell_available("True")
 
     def tell_available(self, status: str) -> None:
@@ -171,10 +171,10 @@ class Registered:
             "message": "",
             "lastTransitionTime": "2024-01-01T00:00:00Z",
         }
-        told = self.client.patch(
+        answer = self.client.patch(
             f"{self._services}/{self.name}/status", {"status": {"conditions": [condition]}}
         )
-        assert told.status == 200, told.text
+        assert answer.status == 200, answer.text
 
     def change(self, **spec: object) -> None:
         changed = self.client.patch(f"{self._services}/{self.name}", {"spec": spec})

@@ -19,4 +19,4 @@ class Failing(handlers.Handler):
 
 
 if not PRELUDE:
-    handlers.Handler = Failing  # type: ignore[misc]  # every handler made from now on
+    handlers.Handler = Failing  # type: ignore[misc]  # for every later handler

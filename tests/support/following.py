@@ -47,7 +47,7 @@ class Following:
         """Return the next line of its output."""
         return self.out.get(timeout=PATIENCE)
 
-    def said(self) -> str:
+    def error_line(self) -> str:
         """Return the next line of its errors."""
         return self.errors.get(timeout=PATIENCE)
 

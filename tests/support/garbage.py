@@ -12,14 +12,14 @@ PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals
 
 def _report(*_: object) -> None:
     gc.collect()
-    found = collections.Counter(type(item).__name__ for item in gc.garbage)
+    counter = collections.Counter(type(item).__name__ for item in gc.garbage)
     gc.set_debug(0)
     gc.garbage.clear()
     gc.collect()
     gc.set_debug(gc.DEBUG_SAVEALL)
     path = Path(os.environ["FAIRLEAD_GARBAGE"])
     fresh = path.with_suffix(".new")
-    fresh.write_text(f"{sum(found.values())} {found.most_common(12)}")
+    fresh.write_text(f"{sum(counter.values())} {counter.most_common(12)}")
     fresh.replace(path)
 
 

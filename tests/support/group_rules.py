@@ -52,11 +52,11 @@ class Kind:
         self.context = self._context()
 
     def _context(self, subresource: str = "", user: Any = None) -> Context:
-        made = Context(
+        context = Context(
             self.dialect, self.gates, lambda *_: None, subresource=subresource, user_name="me"
         )
-        made.user = user
-        return made
+        context.user = user
+        return context
 
     def decode(self, value: Object) -> Object:
         decoded: Object = decoder(self.resource.stored_struct)(deepcopy(value), [])
@@ -69,23 +69,23 @@ class Kind:
         return decoded
 
     def create(self, value: Object, user: Any = None) -> tuple[Object, Found]:
-        """What becomes of a new object, and what is wrong with it."""
+        """Return a new object as stored, and its errors."""
         self.context = self._context(user=user)
-        made, causes = self.decode(value), Causes()
-        self.behaviour.prepare_create(made, self.context)
-        self.behaviour.check_create(made, causes, self.context)
-        return made, _found(causes)
+        created, causes = self.decode(value), Causes()
+        self.behaviour.prepare_create(created, self.context)
+        self.behaviour.check_create(created, causes, self.context)
+        return created, _causes_of(causes)
 
     def wrong(self, value: Object) -> Found:
         return self.create(value)[1]
 
     def existing(self, value: Object) -> Object:
-        made, causes = self.create(value)
+        created, causes = self.create(value)
         assert causes == []
-        return made
+        return created
 
     def update(self, old: Object, value: Object, subresource: str = "") -> tuple[Object, Found]:
-        """What becomes of an update, and what is wrong with it."""
+        """Return an updated object as stored, and its errors."""
         self.context = self._context(subresource)
         new, causes, behaviour = self.decode(value), Causes(), self.behaviour
         if "generation" in old["metadata"]:
@@ -96,15 +96,15 @@ class Kind:
         else:
             behaviour.prepare_update(new, old, self.context)
             behaviour.check_update(new, old, causes, self.context)
-        return new, _found(causes)
+        return new, _causes_of(causes)
 
 
-def _found(causes: Causes) -> Found:
+def _causes_of(causes: Causes) -> Found:
     return [(c.field, c.reason.removeprefix("FieldValue"), c.message) for c in causes]
 
 
-def invalid(path: str, shown: str, detail: str) -> tuple[str, str, str]:
-    return path, "Invalid", f"Invalid value: {shown}: {detail}"
+def invalid(path: str, text: str, detail: str) -> tuple[str, str, str]:
+    return path, "Invalid", f"Invalid value: {text}: {detail}"
 
 
 def required(path: str, detail: str = "") -> tuple[str, str, str]:
@@ -115,13 +115,13 @@ def forbidden(path: str, detail: str) -> tuple[str, str, str]:
     return path, "Forbidden", f"Forbidden: {detail}"
 
 
-def unsupported(path: str, shown: str, *values: str) -> tuple[str, str, str]:
+def unsupported(path: str, text: str, *values: str) -> tuple[str, str, str]:
     listed = ", ".join(f'"{value}"' for value in values)
-    return path, "NotSupported", f"Unsupported value: {shown}: supported values: {listed}"
+    return path, "NotSupported", f"Unsupported value: {text}: supported values: {listed}"
 
 
-def duplicate(path: str, shown: str) -> tuple[str, str, str]:
-    return path, "Duplicate", f"Duplicate value: {shown}"
+def duplicate(path: str, text: str) -> tuple[str, str, str]:
+    return path, "Duplicate", f"Duplicate value: {text}"
 
 
 def too_long(path: str, limit: int) -> tuple[str, str, str]:

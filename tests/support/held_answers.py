@@ -25,4 +25,4 @@ class Holding(handlers.Handler):
 
 
 if not PRELUDE:
-    handlers.Handler = Holding  # type: ignore[misc]  # every handler made from now on
+    handlers.Handler = Holding  # type: ignore[misc]  # for every later handler

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from support.client import Answer, Client, Object, Query
-from support.things import Space, Things, random_word
+from support.namespaces import Collection, Space, random_word
 from support.waiting import eventually
 
 RBAC = "rbac.authorization.@"
 
 
-def history(things: Things, name: str = "", **query: Query) -> Answer:
+def history(collection: Collection, name: str = "", **query: Query) -> Answer:
     """The past of an object, or of its whole collection."""
-    path = things.item(name) if name else things.path
-    return things.client.get(f"/history{path}", **query)
+    path = collection.item(name) if name else collection.path
+    return collection.client.get(f"/history{path}", **query)
 
 
 def items(answer: Answer) -> list[Object]:
     assert answer.status == 200, answer.text
-    found: list[Object] = answer.body["items"]
-    return found
+    objects: list[Object] = answer.body["items"]
+    return objects
 
 
 def column(answer: Answer, name: str) -> list[Any]:
@@ -28,9 +28,9 @@ def column(answer: Answer, name: str) -> list[Any]:
     return [item.get(name) for item in items(answer)]
 
 
-def at(things: Things, name: str, revision: str, **query: Query) -> Answer:
+def at_revision(collection: Collection, name: str, revision: str, **query: Query) -> Answer:
     """An object as it was."""
-    return history(things, name, resourceVersion=revision, **query)
+    return history(collection, name, resourceVersion=revision, **query)
 
 
 def revision(value: Object) -> str:
@@ -38,21 +38,21 @@ def revision(value: Object) -> str:
 
 
 class Granted:
-    """Rights that somebody has, in a namespace, until they are taken away."""
+    """Permissions of a user in a namespace, until they are revoked."""
 
     def __init__(self, space: Space, resource: str, *verbs: str, user: str = "alice") -> None:
         self._space, self._name = space, random_word()
         group = space.dialect.group_name(RBAC)
         rule = {"apiGroups": ["*"], "resources": [resource], "verbs": list(verbs)}
-        space.things("roles", RBAC).create(self._name, rules=[rule])
-        space.things("rolebindings", RBAC).create(
+        space.collection("roles", RBAC).create(self._name, rules=[rule])
+        space.collection("rolebindings", RBAC).create(
             self._name,
             roleRef={"apiGroup": group, "kind": "Role", "name": self._name},
             subjects=[{"apiGroup": group, "kind": "User", "name": user}],
         )
 
     def take_away(self) -> None:
-        assert self._space.things("rolebindings", RBAC).delete(self._name).status == 200
+        assert self._space.collection("rolebindings", RBAC).delete(self._name).status == 200
 
 
 def grant_by_name(space: Space, resource: str, name: str, *verbs: str) -> None:
@@ -67,17 +67,17 @@ def grant_by_name(space: Space, resource: str, name: str, *verbs: str) -> None:
     )
 
 
-def as_alice(space: Space, things: Things) -> Things:
+def as_alice(space: Space, collection: Collection) -> Collection:
     """The same collection, seen by a user to whom nothing is bound."""
-    return Things(alice(space), things.path)
+    return Collection(alice(space), collection.path)
 
 
 def alice(space: Space) -> Client:
     return space.server.client("alice-token")
 
 
-class Widgets(Things):
-    """Objects of a custom kind, which have to say what they are."""
+class Widgets(Collection):
+    """Objects of a custom kind, which need kind and apiVersion."""
 
     def make(self, name: str, **fields: Any) -> Object:
         _, _, group, version, *_ = self.path.split("/")
@@ -102,6 +102,6 @@ def custom(space: Space) -> Widgets:
         f"widgets.{group}",
         spec={"group": group, "scope": "Namespaced", "names": names, "versions": versions},
     )
-    made = Widgets(space.client, space.things("widgets", group).path)
-    eventually(lambda: made.list().status == 200, "the kind is served")
-    return made
+    created = Widgets(space.client, space.collection("widgets", group).path)
+    eventually(lambda: created.list().status == 200, "the kind is served")
+    return created

@@ -43,10 +43,14 @@ def _discovered(value: dict[str, Any]) -> dict[str, Any]:
         odd = {"groupVersion": f"{_GROUP}/v1", "version": "v1"}
         group = {"name": _GROUP, "versions": [odd], "preferredVersion": odd}
         value["groups"].append(group)
-    for one in value.get("resources", ())[:1]:
-        names = {name: f"{one.get(name)}{HOSTILE}" for name in ("name", "singularName", "kind")}
+    for resource in value.get("resources", ())[:1]:
+        names = {
+            name: f"{resource.get(name)}{HOSTILE}" for name in ("name", "singularName", "kind")
+        }
         lists = {name: [f"a{HOSTILE}"] for name in ("shortNames", "categories")}
-        value["resources"].append({**one, **names, **lists, "verbs": ["get", f"list{HOSTILE}"]})
+        value["resources"].append(
+            {**resource, **names, **lists, "verbs": ["get", f"list{HOSTILE}"]}
+        )
     return value
 
 
@@ -101,12 +105,12 @@ class _Handler(BaseHTTPRequestHandler):
             connection.close()
             status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
             causes = {"causes": [{"field": "spec", "message": "no", "reason": "FieldValueInvalid"}]}
-            said = {**status, "message": "no", "reason": "Forbidden", "details": causes}
-            self.wfile.write(json.dumps(spoiled(said), ensure_ascii=False).encode())
+            item = {**status, "message": "no", "reason": "Forbidden", "details": causes}
+            self.wfile.write(json.dumps(spoiled(item), ensure_ascii=False).encode())
 
     def _answer_odd_group(self) -> None:
-        thing = {"name": f"things{HOSTILE}", "singularName": "", "kind": f"Thing{HOSTILE}"}
-        resource = {**thing, "namespaced": True, "verbs": ["get", "list"]}
+        value = {"name": f"things{HOSTILE}", "singularName": "", "kind": f"Thing{HOSTILE}"}
+        resource = {**value, "namespaced": True, "verbs": ["get", "list"]}
         listed = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{_GROUP}/v1"}
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -131,8 +135,8 @@ def hostile_api(behind: ServerProcess, directory: Path, *, refuses: bool) -> Ite
     trust = ssl.create_default_context(cafile=str(keys / "ca.crt"))
     trust.load_cert_chain(keys / "admin.crt", keys / "admin.key")
     idle: list[HTTPSConnection] = []
-    given = {"behind": behind, "refuses": refuses, "watched": set(), "trust": trust, "idle": idle}
-    handler = type("Handler", (_Handler,), given)
+    value = {"behind": behind, "refuses": refuses, "watched": set(), "trust": trust, "idle": idle}
+    handler = type("Handler", (_Handler,), value)
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()

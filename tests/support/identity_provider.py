@@ -68,13 +68,13 @@ class IdentityProvider:
             def handle_error(self, *arguments: Any) -> None:
                 pass  # clients that reject the certificate
 
-        made = Server(("127.0.0.1", 0), Handler)
+        server = Server(("127.0.0.1", 0), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
-        made.socket = context.wrap_socket(
-            made.socket, server_side=True, do_handshake_on_connect=False
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
         )
-        return made
+        return server
 
     def document(self, path: str) -> tuple[int, bytes]:
         if path == "/realm/.well-known/openid-configuration":
@@ -106,8 +106,8 @@ class IdentityProvider:
             self.refresh_token += "1"
             answer["refresh_token"] = self.refresh_token
         answer.update(self.answer)
-        told = {name: value for name, value in answer.items() if value is not None}
-        return 200, json.dumps(told).encode()
+        reported = {name: value for name, value in answer.items() if value is not None}
+        return 200, json.dumps(reported).encode()
 
     def _client(self, form: dict[str, str], proof: str) -> tuple[str, str]:
         if self.wants_form:
@@ -120,9 +120,9 @@ class IdentityProvider:
         ends = now + (self.lifetime if lifetime is None else lifetime)
         claims = {"iss": self.issuer, "aud": CLIENT, "sub": "olga", "iat": int(now), "exp": ends}
         head = {"alg": "RS256", "kid": "k", "typ": "JWT"}
-        said = ".".join(_text(json.dumps(part).encode()) for part in (head, claims))
-        signature = _KEY.sign(said.encode(), padding.PKCS1v15(), hashes.SHA256())
-        return f"{said}.{_text(signature)}"
+        text = ".".join(_text(json.dumps(part).encode()) for part in (head, claims))
+        signature = _KEY.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256())
+        return f"{text}.{_text(signature)}"
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """Return the user entry with tokens of this provider."""

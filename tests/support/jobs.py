@@ -1,4 +1,4 @@
-"""Jobs and CronJobs, whose pods finish when a test says so."""
+"""Jobs and CronJobs, whose pods finish when a test makes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from support.client import Object
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 from support.workloads import Workloads
 
@@ -33,8 +33,8 @@ class Jobs(Workloads):
 
     def __init__(self, space: Space) -> None:
         super().__init__(space)
-        self.jobs = space.things("jobs", "batch")
-        self.cron_jobs = space.things("cronjobs", "batch")
+        self.jobs = space.collection("jobs", "batch")
+        self.cron_jobs = space.collection("cronjobs", "batch")
         self.tracking = space.dialect.label("batch.@/job-tracking")
 
     def create(self, name: str = "j", **spec: Any) -> Object:
@@ -69,8 +69,8 @@ class Jobs(Workloads):
         """Return the condition with which a Job ended, once it has."""
 
         def ended() -> list[Object]:
-            said = self.status(self.jobs, name).get("conditions", [])
-            return [one for one in said if one["type"] in ENDED and one["status"] == "True"]
+            message = self.status(self.jobs, name).get("conditions", [])
+            return [item for item in message if item["type"] in ENDED and item["status"] == "True"]
 
         eventually(lambda: bool(ended()), f"the end of {name}")
         return ended()[0]
@@ -86,10 +86,10 @@ class Jobs(Workloads):
 
     def tracked(self) -> list[str]:
         """Return the pods that are not counted yet."""
-        found = self.pods.list().body["items"]
+        items = self.pods.list().body["items"]
         return [
             pod["metadata"]["name"]
-            for pod in found
+            for pod in items
             if self.tracking in pod["metadata"].get("finalizers", [])
         ]
 

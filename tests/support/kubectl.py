@@ -20,14 +20,14 @@ _OLDEST = 24  # the oldest minor release whose output matches the API's
 def _is_recent() -> bool:
     if KUBECTL is None:
         return False
-    said = subprocess.run(
+    result = subprocess.run(
         [KUBECTL, "version", "--client", "--output=json"],
         capture_output=True,
         text=True,
         check=False,
     )
-    found = re.search(r'"minor":\s*"(\d+)', said.stdout)
-    return found is not None and int(found[1]) >= _OLDEST
+    match = re.search(r'"minor":\s*"(\d+)', result.stdout)
+    return match is not None and int(match[1]) >= _OLDEST
 
 
 IS_RECENT = _is_recent()

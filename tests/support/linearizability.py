@@ -85,8 +85,8 @@ def check(
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in histories:
         by_key[operation.key].append(operation)
-    found = [check_key(key, history, seen or {}, most_steps) for key, history in by_key.items()]
-    return [violation for violation in found if violation is not None]
+    results = [check_key(key, history, seen or {}, most_steps) for key, history in by_key.items()]
+    return [violation for violation in results if violation is not None]
 
 
 def check_key(
@@ -96,7 +96,7 @@ def check_key(
     most_steps: int = MAX_STEPS,
 ) -> Violation | None:
     """Return the shortest violation of linearizability in one key's history, if any."""
-    history = [one for one in history if tells_something(one)]
+    history = [operation for operation in history if tells_something(operation)]
     known = Known(history)
     if known.problems:
         return Violation(key, "; ".join(known.problems))
@@ -125,28 +125,30 @@ def settle(
     """Return what was known of a history at a time. A write with an unknown outcome whose value was
     seen had happened by then."""
     observed = {value: at for value, at in seen.items() if at <= end}
-    for one in history:
-        if one.verb is Verb.GET and one.value is not None and one.returned <= end:
-            observed[one.value] = min(one.returned, observed.get(one.value, math.inf))
+    for operation in history:
+        if operation.verb is Verb.GET and operation.value is not None and operation.returned <= end:
+            observed[operation.value] = min(
+                operation.returned, observed.get(operation.value, math.inf)
+            )
     settled = Settled([], [])
-    for one in history:
-        if one.outcome is not Outcome.UNKNOWN and one.returned <= end:
-            settled.sure.append(one)
-        elif one.called > end or not one.writes:
+    for operation in history:
+        if operation.outcome is not Outcome.UNKNOWN and operation.returned <= end:
+            settled.sure.append(operation)
+        elif operation.called > end or not operation.writes:
             continue
-        elif one.value in observed:
-            happened = replace(one, outcome=Outcome.DONE, returned=observed[one.value])
+        elif operation.value in observed:
+            happened = replace(operation, outcome=Outcome.DONE, returned=observed[operation.value])
             settled.sure.append(happened)
         else:
-            settled.unsure.append(one.unsure())
+            settled.unsure.append(operation.unsure())
     return settled
 
 
 def forget_before(settled: Settled, start: float) -> Settled:
     """Drop the answers of operations that returned before a time: their writes may have happened at
     any time since their call."""
-    sure = [one for one in settled.sure if one.returned >= start]
-    forgotten = [one for one in settled.sure if one.returned < start and one.is_acknowledged]
+    sure = [item for item in settled.sure if item.returned >= start]
+    forgotten = [item for item in settled.sure if item.returned < start and item.is_acknowledged]
     return Settled(sure, [*settled.unsure, *forgotten])
 
 
@@ -163,14 +165,14 @@ def shortest_window(
         except Undecided:
             return False
 
-    ends = sorted({one.returned for one in history if one.returned < math.inf})
+    ends = sorted({operation.returned for operation in history if operation.returned < math.inf})
     at = bisect_left(ends, True, key=lambda end: fails(settle(history, seen, end)))
     settled = settle(history, seen, ends[min(at, len(ends) - 1)])
-    starts = sorted({one.called for one in settled.sure})
+    starts = sorted({item.called for item in settled.sure})
     # The first start from which everything can be explained: the one before is the last that fails.
     at = bisect_left(starts, True, key=lambda start: not fails(forget_before(settled, start)))
     kept = forget_before(settled, starts[max(at - 1, 0)])
-    return sorted(kept.sure, key=lambda one: one.called)
+    return sorted(kept.sure, key=lambda item: item.called)
 
 
 class Search:
@@ -179,7 +181,7 @@ class Search:
     def __init__(self, known: Known, settled: Settled, most_steps: int = MAX_STEPS) -> None:
         self._known = known
         self._most_steps = most_steps
-        self._sure = sorted(settled.sure, key=lambda one: one.called)
+        self._sure = sorted(settled.sure, key=lambda item: item.called)
         self._classes = self._alike(settled.unsure)
         self._all = (1 << len(self._sure)) - 1
 
@@ -187,8 +189,8 @@ class Search:
         """Group equivalent unsure writes. Within a group, the first remaining one can stand for any
         other that was called."""
         classes: dict[object, list[Operation]] = defaultdict(list)
-        for one in sorted(unsure, key=lambda one: one.called):
-            classes[one.verb, one.expected, self._known.written(one)].append(one)
+        for item in sorted(unsure, key=lambda item: item.called):
+            classes[item.verb, item.expected, self._known.written(item)].append(item)
         return list(classes.values())
 
     def succeeds(self) -> bool:
@@ -279,16 +281,16 @@ class Search:
 
 def check_revisions(history: Iterable[Operation]) -> list[Violation]:
     """Over all keys: a write that began after another was acknowledged has a higher revision."""
-    writes = [one for one in history if one.is_acknowledged and one.revision is not None]
-    by_end = sorted(writes, key=lambda one: one.returned)
-    found: list[Violation] = []
+    writes = [write for write in history if write.is_acknowledged and write.revision is not None]
+    by_end = sorted(writes, key=lambda write: write.returned)
+    violations: list[Violation] = []
     at = 0
     highest: Operation | None = None
-    for one in sorted(writes, key=lambda one: one.called):
-        while at < len(by_end) and by_end[at].returned < one.called:
+    for write in sorted(writes, key=lambda write: write.called):
+        while at < len(by_end) and by_end[at].returned < write.called:
             if highest is None or (by_end[at].revision or 0) > (highest.revision or 0):
                 highest = by_end[at]
             at += 1
-        if highest is not None and (one.revision or 0) <= (highest.revision or 0):
-            found.append(Violation(one.key, "the revision went back", (highest, one)))
-    return found
+        if highest is not None and (write.revision or 0) <= (highest.revision or 0):
+            violations.append(Violation(write.key, "the revision went back", (highest, write)))
+    return violations

@@ -15,10 +15,10 @@ METADATA = {"resourceVersion": "7", "continue": "x"}
 
 
 def at_once(
-    key: str, found: list[Version], form: Representation, include: str = "Metadata"
+    key: str, versions: list[Version], form: Representation, include: str = "Metadata"
 ) -> bytes:
     resource = RESOURCES.named(key)
-    values = [read(resource, version) for version in found]
+    values = [read(resource, version) for version in versions]
     if form.transform == "Table":
         value = table(KUBERNETES, resource, values, form, include, METADATA)
     elif form.transform:

@@ -13,10 +13,10 @@ PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals
 
 def _report(*_: object) -> None:
     gc.collect()
-    found = collections.Counter(type(item).__name__ for item in gc.get_objects())
+    counter = collections.Counter(type(item).__name__ for item in gc.get_objects())
     path = Path(os.environ["FAIRLEAD_GARBAGE"])
     fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(found))
+    fresh.write_text(json.dumps(counter))
     fresh.replace(path)
 
 

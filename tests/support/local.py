@@ -76,9 +76,9 @@ class AnyValues(SharedSource):
     compacting: Callable[[int], None]
 
     async def write(self, group: Sequence[Write]) -> list[int]:
-        for one in group:
-            if one.value is not None:
-                one.value = _BEFORE + one.value + _AFTER
+        for item in group:
+            if item.value is not None:
+                item.value = _BEFORE + item.value + _AFTER
         return await super().write(group)
 
     async def compact(self, floor: int) -> None:

@@ -67,15 +67,15 @@ RawExtension     1 raw bytes
 
 
 def _table() -> dict[str, dict[int, tuple[str, str]]]:
-    found: dict[str, dict[int, tuple[str, str]]] = {}
+    result: dict[str, dict[int, tuple[str, str]]] = {}
     name = ""
     for line in TABLE.strip().splitlines():
         if not line.startswith(" "):
             name, _, line = line.partition(" ")
         for row in filter(None, (part.strip() for part in line.split(","))):
             number, field, kind = row.split()
-            found.setdefault(name, {})[int(number)] = field, kind
-    return found
+            result.setdefault(name, {})[int(number)] = field, kind
+    return result
 
 
 MESSAGES = _table()
@@ -121,19 +121,19 @@ def _is_zero(value: int | bytes) -> bool:
     return True
 
 
-def said(fields: dict[str, Any]) -> dict[str, Any]:
+def without_empty(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a message without empty ones."""
-    found = {
-        name: said(item) if isinstance(item, dict) else _each_said(item)
+    result = {
+        name: without_empty(item) if isinstance(item, dict) else _each_said(item)
         for name, item in fields.items()
     }
-    return {name: item for name, item in found.items() if item not in (0, "", {}, b"", [])}
+    return {name: item for name, item in result.items() if item not in (0, "", {}, b"", [])}
 
 
 def _each_said(item: Any) -> Any:
     if not isinstance(item, list):
         return item
-    return [said(one) if isinstance(one, dict) else one for one in item]
+    return [without_empty(element) if isinstance(element, dict) else element for element in item]
 
 
 def stored(raw: bytes) -> tuple[str, str, dict[str, Any]]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from support.extension import HERE
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 
 def nearby(directories: pytest.TempPathFactory) -> Iterator[ServerProcess]:
@@ -19,7 +19,7 @@ def nearby(directories: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 def space_for_pods(server: ServerProcess) -> Iterator[Space]:
     client = server.client()
-    found = Space(server, client)
-    found.ready_for_pods()
-    yield found
+    space = Space(server, client)
+    space.ready_for_pods()
+    yield space
     client.close()

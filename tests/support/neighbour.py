@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclass(slots=True)
-class Asked:
+class ReceivedRequest:
     method: str
     path: str
     headers: Message
@@ -21,7 +21,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Says:
+class Reply:
     """An answer. `pieces` are sent one by one, in chunks, each after its event if it has one."""
 
     status: int = 200
@@ -38,54 +38,56 @@ def own_address() -> str:
             probe.connect(("203.0.113.1", 9))
         except OSError:
             return ""
-        found: str = probe.getsockname()[0]
-    return "" if found.startswith("127.") else found
+        text: str = probe.getsockname()[0]
+    return "" if text.startswith("127.") else text
 
 
 class Neighbour:
-    """Answers every request with the result of `answer`, and records the requests in `asked`."""
+    """Answers every request with the result of `answer`, and records the requests in `requests`."""
 
     def __init__(self, context: ssl.SSLContext | None = None, address: str = "127.0.0.1") -> None:
         outer = self
-        self.asked: list[Asked] = []
-        self.answer: Callable[[Asked], Says] = lambda asked: Says(body=b"hello")
-        self.left = threading.Event()  # a client disconnected during an answer
+        self.requests: list[ReceivedRequest] = []
+        self.answer: Callable[[ReceivedRequest], Reply] = lambda item: Reply(body=b"hello")
+        self.disconnected = threading.Event()  # a client disconnected during an answer
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def _serve(self) -> None:
                 size = int(self.headers.get("Content-Length") or 0)
-                asked = Asked(self.command, self.path, self.headers, self.rfile.read(size))
-                outer.asked.append(asked)
-                said = outer.answer(asked)
-                self.send_response(said.status)
-                for name, value in said.headers.items():
+                request = ReceivedRequest(
+                    self.command, self.path, self.headers, self.rfile.read(size)
+                )
+                outer.requests.append(request)
+                response = outer.answer(request)
+                self.send_response(response.status)
+                for name, value in response.headers.items():
                     self.send_header(name, value)
                 try:
-                    self._send_body(said)
+                    self._send_body(response)
                 except OSError:
-                    outer.left.set()
+                    outer.disconnected.set()
                     self.close_connection = True
 
-            def _send_body(self, said: Says) -> None:
-                if said.pieces is not None:
+            def _send_body(self, says: Reply) -> None:
+                if says.pieces is not None:
                     self.send_header("Transfer-Encoding", "chunked")
                     self.end_headers()
-                    self._send_pieces(said)
+                    self._send_pieces(says)
                     return
-                self.send_header("Content-Length", str(len(said.body)))
+                self.send_header("Content-Length", str(len(says.body)))
                 self.end_headers()
                 if self.command != "HEAD":
-                    self.wfile.write(said.body)
+                    self.wfile.write(says.body)
 
-            def _send_pieces(self, said: Says) -> None:
-                for event, piece in said.pieces or ():
+            def _send_pieces(self, says: Reply) -> None:
+                for event, piece in says.pieces or ():
                     if event is not None:
                         event.wait(20)
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                     self.wfile.flush()
-                if said.cut_off:
+                if says.cut_off:
                     self.close_connection = True
                 else:
                     self.wfile.write(b"0\r\n\r\n")

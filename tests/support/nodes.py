@@ -8,8 +8,8 @@ from itertools import count
 from typing import Any
 
 from support.client import Client, Object
+from support.namespaces import random_word
 from support.process import ServerProcess
-from support.things import random_word
 from support.waiting import eventually
 
 NODES = "/api/v1/nodes"
@@ -29,8 +29,8 @@ class Cluster:
         self._moments = count(1)
         self._nodes: list[str] = []
         self.namespace = f"test-{self._word}"
-        made = self.client.post("/api/v1/namespaces", {"metadata": {"name": self.namespace}})
-        assert made.status == 201, made.text
+        answer = self.client.post("/api/v1/namespaces", {"metadata": {"name": self.namespace}})
+        assert answer.status == 201, answer.text
         self.pods = f"/api/v1/namespaces/{self.namespace}/pods"
         accounts = f"/api/v1/namespaces/{self.namespace}/serviceaccounts"
         self.client.post(accounts, {"metadata": {"name": "default"}})
@@ -44,7 +44,7 @@ class Cluster:
         return self.dialect.label(name)
 
     def _moment(self) -> str:
-        """Later each time; nobody compares it with a clock."""
+        """Return a later time with each call; it is never compared with a clock."""
         minutes, seconds = divmod(next(self._moments), 60)
         return f"2026-01-01T00:{minutes:02}:{seconds:02}"
 
@@ -54,21 +54,21 @@ class Cluster:
         body: Object = {"metadata": {"name": name, "labels": fields.pop("labels", {})}, **fields}
         if ready is not None:
             body["status"] = {"conditions": [_condition("Ready", ready, self._moment())]}
-        made = self.client.post(NODES, body)
-        assert made.status == 201, made.text
+        answer = self.client.post(NODES, body)
+        assert answer.status == 201, answer.text
         self._nodes.append(name)
         return name
 
     def report(self, node: str, status: str = "True", kind: str = "Ready") -> None:
         """Have a node say something about itself."""
         conditions = [_condition(kind, status, self._moment())]
-        said = self.client.patch(
+        answer = self.client.patch(
             f"{NODES}/{node}/status", {"status": {"conditions": conditions}}, kind=STRATEGIC
         )
-        assert said.status == 200, said.text
+        assert answer.status == 200, answer.text
 
     def renew(self, node: str) -> None:
-        """Renew the lease of a node, which is made if it has none."""
+        """Renew the lease of a node; creates it if there is none."""
         group = self.dialect.group_name("coordination.@")
         namespace = self.dialect.node_lease_namespace
         spec = {"holderIdentity": node, "renewTime": f"{self._moment()}.000000Z"}
@@ -95,12 +95,12 @@ class Cluster:
 
     def _server_time(self) -> float:
         path = f"/api/v1/namespaces/{self.namespace}/configmaps"
-        made = self.client.post(path, {"metadata": {"name": "moment"}}, dryRun="All").body
-        return datetime.fromisoformat(made["metadata"]["creationTimestamp"]).timestamp()
+        document = self.client.post(path, {"metadata": {"name": "moment"}}, dryRun="All").body
+        return datetime.fromisoformat(document["metadata"]["creationTimestamp"]).timestamp()
 
     def read(self, node: str) -> Object:
-        found: Object = self.client.get(f"{NODES}/{node}").body
-        return found
+        document: Object = self.client.get(f"{NODES}/{node}").body
+        return document
 
     def conditions(self, node: str) -> dict[str, Object]:
         listed = self.read(node)["status"].get("conditions", [])
@@ -125,20 +125,20 @@ class Cluster:
                 "containers": [{"name": "c", "image": "i"}],
             },
         }
-        made = self.client.post(self.pods, body)
-        assert made.status == 201, made.text
+        answer = self.client.post(self.pods, body)
+        assert answer.status == 201, answer.text
         running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
         path = f"{self.pods}/{name}"
         assert self.client.patch(f"{path}/status", {"status": running}).status == 200
         return path
 
     def is_leaving(self, pod: str) -> bool:
-        """Whether a pod is gone or is being deleted."""
-        found = self.client.get(pod)
-        return found.status == 404 or "deletionTimestamp" in found.body["metadata"]
+        """Whether a pod is deleted or being deleted."""
+        answer = self.client.get(pod)
+        return answer.status == 404 or "deletionTimestamp" in answer.body["metadata"]
 
     def events(self, name: str, namespace: str = "default") -> list[tuple[str, str, str, str]]:
-        """(component, type, reason, message) of what was said about an object."""
+        """Return (component, type, reason, message) of the events of an object."""
         selector = f"involvedObject.name={name}"
         path = f"/api/v1/namespaces/{namespace}/events"
         return [

@@ -129,8 +129,8 @@ class Fuzzer:
         self._resources = Resources(dialect, BuiltinTypes(dialect))
         self._creatable = [
             resource
-            for found in self._resources.group_versions()
-            for resource in found.resources.values()
+            for version in self._resources.group_versions()
+            for resource in version.resources.values()
             if "create" in resource.verbs
         ]
         self._number = 0
@@ -171,9 +171,9 @@ class Fuzzer:
         answer = self._client.request(method, path, body, headers=headers)
         self.tally.statuses[answer.status] += 1
         if answer.status >= 500 and answer.status != 504:  # 504: a version in the future
-            shown = body if isinstance(body, bytes) else str(body).encode()
+            output = body if isinstance(body, bytes) else str(body).encode()
             self.tally.failures.append(
-                f"{answer.status} {method} {path[:300]} {kind} {shown[:400]!r} -> "
+                f"{answer.status} {method} {path[:300]} {kind} {output[:400]!r} -> "
                 + answer.content[:300].decode(errors="replace")
             )
 

@@ -23,9 +23,9 @@ class Handler(BaseHTTPRequestHandler):
         name = DOCUMENTS.get(self.path, "")
         if name == "claims":
             (Path(root) / "asked").write_text(self.headers.get("Authorization", ""))
-        found = bool(name) and (Path(root) / name).exists()
-        content = (Path(root) / name).read_bytes() if found else b"not found"
-        self.send_response(200 if found else 404)
+        result = bool(name) and (Path(root) / name).exists()
+        content = (Path(root) / name).read_bytes() if result else b"not found"
+        self.send_response(200 if result else 404)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()

@@ -1,4 +1,4 @@
-"""Documents for tests, made without a server."""
+"""OpenAPI documents for tests, built without a server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def resources(dialect: str = "kubernetes") -> Resources:
 
 
 def builder(served: Resources) -> Builder:
-    builtin = tuple((found.group, found.version) for found in served.group_versions())
+    builtin = tuple((result.group, result.version) for result in served.group_versions())
     return Builder(served, builtin, lambda resource: None)
 
 
@@ -33,10 +33,10 @@ def builder(served: Resources) -> Builder:
 def swagger(dialect: str = "kubernetes") -> Value:
     """The whole document of version 2."""
     served = resources(dialect)
-    made = builder(served).swagger()
-    for found in served.group_versions():
-        made.add(found)
-    return made.value()
+    item = builder(served).swagger()
+    for result in served.group_versions():
+        item.add(result)
+    return item.value()
 
 
 @cache
@@ -52,9 +52,9 @@ def references(value: Any) -> set[str]:
         return set().union(*map(references, value))
     if not isinstance(value, dict):
         return set()
-    found = set().union(*map(references, value.values()))
+    result = set().union(*map(references, value.values()))
     target = value.get("$ref")
-    return found | {target} if isinstance(target, str) else found
+    return result | {target} if isinstance(target, str) else result
 
 
 def without_texts(value: Any) -> Any:
@@ -95,8 +95,8 @@ async def ask(
     request.target = route(served, method, where)
     answer = await openapi.answer(request)
     sent = answer.headers if isinstance(answer, Page) else answer.fields(request)
-    shown = {name.decode(): text.decode() for name, text in sent}
+    output = {name.decode(): text.decode() for name, text in sent}
     assert isinstance(answer.body, bytes)
     if answer.code != 304:
-        shown["content-length"] = str(len(answer.body))
-    return Reply(answer.code, shown, answer.body)
+        output["content-length"] = str(len(answer.body))
+    return Reply(answer.code, output, answer.body)

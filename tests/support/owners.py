@@ -6,48 +6,48 @@ from functools import partial
 from typing import Any
 
 from support.client import Object
-from support.things import Space, Things
+from support.namespaces import Collection, Space
 from support.waiting import eventually
 
 
 def reference(owner: Object, **more: Any) -> Object:
-    """What a dependent says of its owner."""
+    """Return an owner reference."""
     metadata = owner["metadata"]
-    found = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
-    return {**found, "name": metadata["name"], "uid": metadata["uid"], **more}
+    value = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
+    return {**value, "name": metadata["name"], "uid": metadata["uid"], **more}
 
 
 def blocking(owner: Object) -> Object:
     return reference(owner, blockOwnerDeletion=True)
 
 
-def depend(things: Things, name: str, *references: Object, **metadata: Any) -> Object:
+def depend(collection: Collection, name: str, *references: Object, **metadata: Any) -> Object:
     """Create an object that has owners."""
-    return things.create(name, metadata={"ownerReferences": list(references), **metadata})
+    return collection.create(name, metadata={"ownerReferences": list(references), **metadata})
 
 
-def owners(things: Things, name: str) -> list[str]:
+def owners(collection: Collection, name: str) -> list[str]:
     """The names of an object's owners."""
-    listed = things.read(name)["metadata"].get("ownerReferences") or ()
-    return [one["name"] for one in listed]
+    listed = collection.read(name)["metadata"].get("ownerReferences") or ()
+    return [item["name"] for item in listed]
 
 
-def is_gone(things: Things, name: str) -> bool:
-    return things.get(name).status == 404
+def is_gone(collection: Collection, name: str) -> bool:
+    return collection.get(name).status == 404
 
 
-def goes(things: Things, *names: str) -> None:
+def await_deletion(collection: Collection, *names: str) -> None:
     for name in names:
-        eventually(partial(is_gone, things, name), f"{name} goes")
+        eventually(partial(is_gone, collection, name), f"{name} goes")
 
 
-def is_going(things: Things, name: str) -> bool:
-    return things.read(name)["metadata"].get("deletionTimestamp") is not None
+def is_going(collection: Collection, name: str) -> bool:
+    return collection.read(name)["metadata"].get("deletionTimestamp") is not None
 
 
-def release(things: Things, name: str) -> None:
+def release(collection: Collection, name: str) -> None:
     """Take all finalizers away."""
-    assert things.patch(name, {"metadata": {"finalizers": None}}).status == 200
+    assert collection.patch(name, {"metadata": {"finalizers": None}}).status == 200
 
 
 class Widgets:
@@ -59,8 +59,8 @@ class Widgets:
         self.api_version = f"{self.group}/v1"
         self.definitions = space.everywhere("customresourcedefinitions", "apiextensions.@")
         self.name = f"widgets.{self.group}"
-        find = space.things if scope == "Namespaced" else space.everywhere
-        self.things = find("widgets", self.group)
+        find = space.collection if scope == "Namespaced" else space.everywhere
+        self.collection = find("widgets", self.group)
         self.scope = scope
 
     def install(self) -> Widgets:
@@ -76,10 +76,10 @@ class Widgets:
                 "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
             },
         )
-        eventually(lambda: self.things.list().status == 200, "the definition is served")
+        eventually(lambda: self.collection.list().status == 200, "the definition is served")
         return self
 
     def create(self, name: str, **metadata: Any) -> Object:
-        return self.things.create(
+        return self.collection.create(
             name, metadata=metadata, apiVersion=self.api_version, kind="Widget"
         )

@@ -14,13 +14,13 @@ _WORD = re.compile(r"[a-z]+(\d+)")
 def _sample() -> float:
     """Return the CPU seconds of a small workload like those that are measured."""
     started = process_time()
-    found: dict[str, list[int]] = {}
+    result: dict[str, list[int]] = {}
     for number in range(6_000):
         text = f"key{number % 100}"
         match = _WORD.match(text)
         assert match is not None
-        found.setdefault(text, []).append(int(match[1]) + number)
-    sum(sum(numbers) for numbers in found.values())
+        result.setdefault(text, []).append(int(match[1]) + number)
+    sum(sum(numbers) for numbers in result.values())
     return process_time() - started
 
 

@@ -29,46 +29,46 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    found = []
+    results = []
     for match in _FENCE.finditer(page):
         line = page.count("\n", 0, match.start()) + 1
         indent = match["indent"]
         text = re.sub(rf"^{indent}", "", match["text"], flags=re.MULTILINE)
-        found.append(
+        results.append(
             Block(line, match["language"], match["title"] or "", text, match["reason"] or "")
         )
-    return found
+    return results
 
 
 def steps(block: str) -> list[tuple[str, list[str]]]:
     """Return the commands of a console block, each with the output shown for it."""
-    found: list[tuple[str, list[str]]] = []
+    rows: list[tuple[str, list[str]]] = []
     for line in block.splitlines():
         if line.startswith("$ "):
-            found.append((line[2:], []))
-        elif found and not found[-1][1] and found[-1][0].endswith("\\"):
-            found[-1] = (f"{found[-1][0]}\n{line}", [])
-        elif found:
-            found[-1][1].append(line)
-    return found
+            rows.append((line[2:], []))
+        elif rows and not rows[-1][1] and rows[-1][0].endswith("\\"):
+            rows[-1] = (f"{rows[-1][0]}\n{line}", [])
+        elif rows:
+            rows[-1][1].append(line)
+    return rows
 
 
 def commands(text: str) -> list[str]:
     """Return the commands behind `$ ` in console blocks."""
-    shown = [block for block in blocks(text) if block.language == "console" and not block.reason]
-    return [command for block in shown for command, _ in steps(block.text)]
+    output = [block for block in blocks(text) if block.language == "console" and not block.reason]
+    return [command for block in output for command, _ in steps(block.text)]
 
 
-def missing_line(wanted: Iterable[str], said: str) -> str | None:
+def missing_line(wanted: Iterable[str], text: str) -> str | None:
     """Return the first wanted line that is missing in the output after the lines before it; `...`
     matches anything, a space any number of spaces."""
-    rest = iter(said.splitlines())
+    rest = iter(text.splitlines())
     for line in wanted:
         words = r"\s+".join(
             ".*".join(re.escape(part) for part in word.split("...")) for word in line.split()
         )
         if line.strip() not in ("", "...") and not any(
-            re.fullmatch(words, one.strip()) for one in rest
+            re.fullmatch(words, item.strip()) for item in rest
         ):
             return line
     return None

@@ -1,4 +1,5 @@
-"""What the tests of patching share: types, short ways to write, and a way to make objects."""
+"""Shared by the tests of patching: types, short forms of objects, and strategies that generate
+them."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ Object = dict[str, Any]
 
 
 def custom(schema: dict[str, Type], name: str = "Thing") -> Struct:
-    """A custom resource's type: fields told apart from their zero, and the common ones."""
+    """Return a custom resource's type: fields with a presence, and the common ones."""
     fields = {key: Field(key, kind, Presence.DISTINCT) for key, kind in schema.items()}
     for key in ("apiVersion", "kind"):
         fields[key] = Field(key, SCALARS["string"])
@@ -38,8 +39,8 @@ def custom(schema: dict[str, Type], name: str = "Thing") -> Struct:
 
 
 def struct(fields: dict[str, Type], **facts: Any) -> Struct:
-    made = {key: Field(key, kind, Presence.DISTINCT) for key, kind in fields.items()}
-    return Struct("Part", "example.com/v1", made, **facts)
+    created = {key: Field(key, kind, Presence.DISTINCT) for key, kind in fields.items()}
+    return Struct("Part", "example.com/v1", created, **facts)
 
 
 def held_fields(struct: Struct, value: Object) -> FieldSet:
@@ -77,8 +78,8 @@ class Cluster:
 
     @property
     def entries(self) -> list[ManagedEntry]:
-        found: list[ManagedEntry] = self.object["metadata"].get("managedFields", [])
-        return found
+        result: list[ManagedEntry] = self.object["metadata"].get("managedFields", [])
+        return result
 
     @property
     def owners(self) -> dict[str, FieldSet]:
@@ -129,21 +130,25 @@ def as_stored(live: Object) -> Object:
 
 
 def config_map(data: Object | None = None, **metadata: Any) -> Object:
-    made: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", **metadata}}
+    created: Object = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a", **metadata},
+    }
     if data is not None:
-        made["data"] = data
-    return made
+        created["data"] = data
+    return created
 
 
 def pod_template(spec: Object | None = None, **metadata: Any) -> Object:
-    made: Object = {
+    template: Object = {
         "apiVersion": "v1",
         "kind": "PodTemplate",
         "metadata": {"name": "t", **metadata},
     }
     if spec is not None:
-        made["template"] = {"spec": spec}
-    return made
+        template["template"] = {"spec": spec}
+    return template
 
 
 def data(*keys: str) -> FieldSet:
@@ -240,7 +245,7 @@ def objects_of(kind: Struct, *, first_key: bool = False) -> st.SearchStrategy[Ob
     body = [name for name in kind.fields if name not in head]
     labels = st.one_of(st.none(), st.dictionaries(_names, _names, min_size=1, max_size=3))
 
-    def made(parts: tuple[Object, Object | None]) -> Object:
+    def whole_object(parts: tuple[Object, Object | None]) -> Object:
         content, with_labels = parts
         metadata: Object = {"name": "a"}
         if with_labels:
@@ -251,4 +256,4 @@ def objects_of(kind: Struct, *, first_key: bool = False) -> st.SearchStrategy[Ob
     content = st.lists(st.sampled_from(body), max_size=5, unique=True).flatmap(
         lambda names: st.fixed_dictionaries({name: fields[name] for name in names})
     )
-    return st.tuples(content, labels).map(made)
+    return st.tuples(content, labels).map(whole_object)

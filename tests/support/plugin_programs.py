@@ -77,14 +77,14 @@ class Plugin:
         return dict(line.split("=", 1) for line in lines if "=" in line)
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def credential(self) -> dict[str, Any]:
         """Return the ExecCredential that it received."""
-        found: dict[str, Any] = json.loads(
+        parsed: dict[str, Any] = json.loads(
             self.environment[f"{self.dialect.name.upper()}_EXEC_INFO"]
         )
-        return found
+        return parsed
 
-    def told(self, name: str) -> str:
+    def recorded(self, name: str) -> str:
         """Return what it received as `arguments` or `input`."""
         return (self.folder / name).read_text().strip()
 
@@ -107,7 +107,7 @@ def client_certificate(server: ServerProcess, name: str) -> dict[str, str]:
     signing: Any = load_pem_private_key((pki / "ca.key").read_bytes(), None)
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
-    made = (
+    certificate = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
         .issuer_name(authority.subject)
@@ -118,10 +118,10 @@ def client_certificate(server: ServerProcess, name: str) -> dict[str, str]:
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), False)
         .sign(signing, hashes.SHA256())
     )
-    shown = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    output = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return {
-        "clientCertificateData": made.public_bytes(Encoding.PEM).decode(),
-        "clientKeyData": shown.decode(),
+        "clientCertificateData": certificate.public_bytes(Encoding.PEM).decode(),
+        "clientKeyData": output.decode(),
     }
 
 
@@ -146,8 +146,8 @@ class Doorway:
         except asyncio.CancelledError:
             pass
         finally:
-            for one in (out, writer):
-                one.transport.abort()
+            for item in (out, writer):
+                item.transport.abort()
 
     async def close(self) -> None:
         for task in self._passing:
@@ -165,10 +165,10 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @asynccontextmanager
 async def doorway(server: ServerProcess) -> AsyncIterator[Doorway]:
-    made = Doorway(server)
-    listening = await asyncio.start_server(made.take, "127.0.0.1", 0)
-    made.address = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    created = Doorway(server)
+    listening = await asyncio.start_server(created.take, "127.0.0.1", 0)
+    created.address = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
     async with listening:
-        yield made
+        yield created
         listening.close()
-        await made.close()
+        await created.close()

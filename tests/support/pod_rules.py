@@ -58,17 +58,17 @@ class Kind:
     def create(
         self, value: Object, gates: dict[str, bool] | None = None
     ) -> tuple[Object, Found, list[str]]:
-        """The object that would be stored, what is wrong with it, and what is said about it."""
+        """Return the object that would be stored, its errors and its warnings."""
         context = self.context(gates)
-        made = self.decode(value, context)
-        self.behaviour.prepare_create(made, context)
+        item = self.decode(value, context)
+        self.behaviour.prepare_create(item, context)
         causes = Causes()
-        self.behaviour.check_create(made, causes, context)
-        self.behaviour.warnings(made, None, context)
-        return made, brief(causes), context.warnings
+        self.behaviour.check_create(item, causes, context)
+        self.behaviour.warnings(item, None, context)
+        return item, brief(causes), context.warnings
 
     def update(self, value: Object, old: Object, subresource: str = "") -> tuple[Object, Found]:
-        """What becomes of a stored object that is replaced by a decoded one."""
+        """Return a stored object after its replacement by a decoded one, and the errors."""
         context = self.context()
         value, before = deepcopy(value), deepcopy(old)
         causes = Causes()
@@ -108,5 +108,5 @@ PODS = Kind()
 
 
 def wrong(value: Object) -> Found:
-    """What is wrong with a new pod."""
+    """Return the errors of a new pod."""
     return PODS.create(value)[1]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from support.client import Answer, Client, Object
-from support.things import Space, Things, random_word
+from support.namespaces import Collection, Space, random_word
 
 
 @dataclass
@@ -21,15 +21,15 @@ class Power:
         return self.space.client
 
     @property
-    def maps(self) -> Things:
+    def maps(self) -> Collection:
         return self.space.config_maps
 
     def do(self, path: str, **spec: Any) -> Object:
         """POST and return the resulting object."""
         answer = self.ask(path, **spec)
         assert answer.status == 201, answer.text
-        found: Object = answer.body
-        return found
+        document: Object = answer.body
+        return document
 
     def ask(self, path: str, **spec: Any) -> Answer:
         return self.client.post(f"{self.base}/{path}", {"spec": spec} if spec else {})
@@ -60,6 +60,6 @@ class Power:
     def requests(self, *rules: str) -> list[Object]:
         """Return the recorded requests to this namespace."""
         selector = ",".join((f"spec.namespace={self.space.name}", *rules))
-        found = self.client.get(f"{self.base}/requests", fieldSelector=selector)
-        assert found.status == 200, found.text
-        return list(found.body["items"] or [])
+        answer = self.client.get(f"{self.base}/requests", fieldSelector=selector)
+        assert answer.status == 200, answer.text
+        return list(answer.body["items"] or [])

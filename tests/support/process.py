@@ -83,11 +83,11 @@ class ServerProcess:
                 stderr=log,
                 env={**os.environ, "CLOCK_STEP": str(self.directory / "clock-step")},
             )
-        found = re.search(r"https://\S+", self._first_line())
-        if found is None:
+        match = re.search(r"https://\S+", self._first_line())
+        if match is None:
             self.kill()
             raise AssertionError(f"the server did not start: {self.log.read_text()}")
-        self.address = found[0]
+        self.address = match[0]
         return self
 
     def _first_line(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.client import Answer, Object, Query
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 
 Amounts = dict[str, str]
@@ -28,7 +28,7 @@ def post_pod(
         "spec": {"containers": list(containers or (container(),)), **spec},
     }
     query: dict[str, Query] = {"dryRun": "All"} if dry_run else {}
-    return space.client.post(space.things("pods").path, body, **query)
+    return space.client.post(space.collection("pods").path, body, **query)
 
 
 def post_claim(space: Space, name: str, storage: str, class_name: str | None = None) -> Answer:
@@ -39,18 +39,18 @@ def post_claim(space: Space, name: str, storage: str, class_name: str | None = N
     if class_name is not None:
         spec["storageClassName"] = class_name
     body = {"metadata": {"name": name}, "spec": spec}
-    return space.client.post(space.things("persistentvolumeclaims").path, body)
+    return space.client.post(space.collection("persistentvolumeclaims").path, body)
 
 
 def post_service(space: Space, name: str, kind: str, ports: int = 1, **spec: Any) -> Answer:
     listed = [{"name": f"p{number}", "port": 80 + number} for number in range(ports)]
     body = {"metadata": {"name": name}, "spec": {"type": kind, "ports": listed, **spec}}
-    return space.client.post(space.things("services").path, body)
+    return space.client.post(space.collection("services").path, body)
 
 
 def make_quota(space: Space, name: str, hard: Amounts, **spec: Any) -> None:
-    """A quota, once its status tells what is used."""
-    quotas = space.things("resourcequotas")
+    """Create a quota and wait until its status has the usage."""
+    quotas = space.collection("resourcequotas")
     quotas.create(name, spec={"hard": hard, **spec})
 
     def is_counted() -> bool:
@@ -61,8 +61,8 @@ def make_quota(space: Space, name: str, hard: Amounts, **spec: Any) -> None:
 
 
 def used(space: Space, name: str) -> Amounts:
-    found: Amounts = space.things("resourcequotas").read(name)["status"]["used"]
-    return found
+    result: Amounts = space.collection("resourcequotas").read(name)["status"]["used"]
+    return result
 
 
 def becomes(space: Space, name: str, wanted: Amounts) -> None:

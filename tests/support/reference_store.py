@@ -96,8 +96,8 @@ def fill(etcd: Etcd) -> None:
 def revision(etcd: Etcd) -> int:
     """Return the revision of the last write."""
     answer = json.loads(_etcdctl(etcd, "get", "--write-out=json", "none"))
-    found: int = answer["header"]["revision"]
-    return found
+    result: int = answer["header"]["revision"]
+    return result
 
 
 def value_at(etcd: Etcd, key: str) -> bytes:

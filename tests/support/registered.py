@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from fairlead.process.certificates.authority import ensure_pki
 from support.client import Object
-from support.neighbour import Asked, Neighbour, Says
+from support.namespaces import Collection, Space, random_word
+from support.neighbour import Neighbour, ReceivedRequest, Reply
 from support.process import MOVABLE_CLOCK, ServerProcess
-from support.things import Space, Things, random_word
 from support.waiting import eventually
 
 VERBS = ("create", "delete", "deletecollection", "get", "list")
@@ -21,7 +21,7 @@ VERBS = ("create", "delete", "deletecollection", "get", "list")
 
 class Shelf:
     """Serves `books` in any group and version. `content` has them by namespace; deletes of books
-    with finalizers do nothing. `says` replaces the answers if it is set, `refuses` only those to
+    with finalizers do nothing. `reply` replaces the answers if it is set, `refuses` only those to
     deletes, `lists` only those to lists of books."""
 
     def __init__(self, directory: Path, *hosts: str) -> None:
@@ -32,15 +32,15 @@ class Shelf:
         self._neighbour = Neighbour(context)
         self._neighbour.answer = self._answer
         self.port = self._neighbour.port
-        self.asked = self._neighbour.asked
+        self.requests = self._neighbour.requests
         self.reset()
 
     def reset(self) -> None:
         self.content: dict[str, list[Object]] = {}
         self.verbs: tuple[str, ...] = VERBS
-        self.says: Says | None = None
-        self.refuses: Says | None = None
-        self.lists: Says | None = None
+        self.reply: Reply | None = None
+        self.refuses: Reply | None = None
+        self.lists: Reply | None = None
 
     def close(self) -> None:
         self._neighbour.close()
@@ -49,31 +49,31 @@ class Shelf:
         metadata = {"name": name, "namespace": namespace, "finalizers": list(finalizers)}
         self.content.setdefault(namespace, []).append({"metadata": metadata})
 
-    def calls(self, method: str) -> list[Asked]:
-        return [one for one in self.asked if one.method == method]
+    def calls(self, method: str) -> list[ReceivedRequest]:
+        return [request for request in self.requests if request.method == method]
 
-    def _answer(self, asked: Asked) -> Says:
-        if self.says is not None:
-            return self.says
-        if self.refuses is not None and asked.method == "DELETE":
+    def _answer(self, request: ReceivedRequest) -> Reply:
+        if self.reply is not None:
+            return self.reply
+        if self.refuses is not None and request.method == "DELETE":
             return self.refuses
-        _, _, group, version, *rest = urlsplit(asked.path).path.split("/")
-        match asked.method, rest:
+        _, _, group, version, *rest = urlsplit(request.path).path.split("/")
+        match request.method, rest:
             case "GET", []:
-                return _said(self._resources(f"{group}/{version}"))
+                return _reply_of(self._resources(f"{group}/{version}"))
             case "GET", ["namespaces", _, "books"] if self.lists is not None:
                 return self.lists
             case "GET", ["namespaces", namespace, "books"]:
                 typed = {"apiVersion": f"{group}/{version}", "kind": "Book"}
-                items = [{**typed, **one} for one in self.content.get(namespace, [])]
-                return _said({**typed, "kind": "BookList", "metadata": {}, "items": items})
+                items = [{**typed, **item} for item in self.content.get(namespace, [])]
+                return _reply_of({**typed, "kind": "BookList", "metadata": {}, "items": items})
             case "DELETE", ["namespaces", namespace, "books"] if "deletecollection" in self.verbs:
                 self._remove(namespace)
-                return _said({"kind": "Status", "status": "Success"})
+                return _reply_of({"kind": "Status", "status": "Success"})
             case "DELETE", ["namespaces", namespace, "books", name]:
                 self._remove(namespace, name)
-                return _said({"kind": "Status", "status": "Success"})
-        return Says(405)
+                return _reply_of({"kind": "Status", "status": "Success"})
+        return Reply(405)
 
     def _resources(self, group_version: str) -> Object:
         books = {"name": "books", "singularName": "", "namespaced": True, "kind": "Book"}
@@ -86,14 +86,14 @@ class Shelf:
 
     def _remove(self, namespace: str, name: str = "") -> None:
         self.content[namespace] = [
-            one
-            for one in self.content.get(namespace, [])
-            if one["metadata"]["finalizers"] or (name and one["metadata"]["name"] != name)
+            item
+            for item in self.content.get(namespace, [])
+            if item["metadata"]["finalizers"] or (name and item["metadata"]["name"] != name)
         ]
 
 
-def _said(value: Object) -> Says:
-    return Says(200, {"Content-Type": "application/json"}, json.dumps(value).encode())
+def _reply_of(value: Object) -> Reply:
+    return Reply(200, {"Content-Type": "application/json"}, json.dumps(value).encode())
 
 
 class Shelved:
@@ -106,7 +106,7 @@ class Shelved:
         flags = ("--service-address-map", places)
         self.server = ServerProcess(directory, dialect, flags, MOVABLE_CLOCK).start()
         self.client = self.server.client()
-        self.services = Things(
+        self.services = Collection(
             self.client,
             f"/apis/{self.server.dialect.group_name('apiregistration.@')}/v1/apiservices",
         )
@@ -142,14 +142,14 @@ class Shelved:
 
     def condition(self, name: str) -> Object:
         listed = self.services.read(name).get("status", {}).get("conditions") or ()
-        return next((one for one in listed if one["type"] == "Available"), {})
+        return next((item for item in listed if item["type"] == "Available"), {})
 
     def becomes(self, name: str, status: str, reason: str = "") -> Object:
         """Wait for a condition of an APIService."""
 
         def holds() -> bool:
-            found = self.condition(name)
-            return found.get("status") == status and reason in ("", found["reason"])
+            result = self.condition(name)
+            return result.get("status") == status and reason in ("", result["reason"])
 
         eventually(holds, f"{name} is {status} {reason}")
         return self.condition(name)
@@ -160,7 +160,7 @@ class Shelved:
 
 
 class Gadgets:
-    """A definition with two versions, in a group of its own."""
+    """A definition with two versions, in its own group."""
 
     def __init__(self, space: Space) -> None:
         self.group = f"{space.name}.example.com"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.client import Object
-from support.things import Space
+from support.namespaces import Space
 
 
 def run_pod(space: Space, name: str, ip: str = "127.0.0.1", node: str = "") -> Object:
@@ -13,10 +13,10 @@ def run_pod(space: Space, name: str, ip: str = "127.0.0.1", node: str = "") -> O
     }
     if node:
         spec["nodeName"] = node
-    pods = space.things("pods")
-    made = pods.create(name, spec=spec)
-    made["status"] |= {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}]}
-    answer = pods.client.put(pods.item(name, "status"), made)
+    pods = space.collection("pods")
+    pod = pods.create(name, spec=spec)
+    pod["status"] |= {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}]}
+    answer = pods.client.put(pods.item(name, "status"), pod)
     assert answer.status == 200, answer.text
     running: Object = answer.body
     return running

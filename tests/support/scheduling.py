@@ -23,7 +23,7 @@ class _NoVolumes:
 
 
 class Nodes:
-    """Four nodes in two zones; what is placed on them, and where another pod could go."""
+    """Four nodes in two zones, the pods on them, and the nodes that fit another pod."""
 
     def __init__(self) -> None:
         names = ("n0", "n1", "n2", "n3")
@@ -57,7 +57,7 @@ class Nodes:
 
     def why(self, pending: PendingPod) -> str:
         refusals = self.result(pending).refusals.values()
-        return explained(len(self.cluster.nodes), (one.reasons for one in refusals))
+        return explained(len(self.cluster.nodes), (refusal.reasons for refusal in refusals))
 
 
 def pod(

@@ -20,13 +20,13 @@ Writes = Callable[[asyncio.StreamWriter], Awaitable[None]]
 class Cut(NamedTuple):
     """Send these bytes and close the connection."""
 
-    said: bytes = b""
+    data: bytes = b""
 
 
-Said = bytes | Cut | Writes
+ScriptedReply = bytes | Cut | Writes
 
 
-class Seen(NamedTuple):
+class SeenRequest(NamedTuple):
     """A request: its first line, its headers and its body."""
 
     line: str
@@ -55,9 +55,9 @@ STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encodin
 END = b"0\r\n\r\n"
 
 
-def events(*told: tuple[str, Any]) -> bytes:
+def events(*reported: tuple[str, Any]) -> bytes:
     """Return the beginning of a watch stream."""
-    lines = [orjson.dumps({"type": type, "object": value}) + b"\n" for type, value in told]
+    lines = [orjson.dumps({"type": type, "object": value}) + b"\n" for type, value in reported]
     return STREAM + chunks(*lines)
 
 
@@ -67,19 +67,19 @@ class ScriptedServer:
 
     def __init__(
         self,
-        *script: Said,
-        reply: Callable[[Seen], Said] | None = None,
+        *script: ScriptedReply,
+        reply: Callable[[SeenRequest], ScriptedReply] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._tls = tls
         self.script = list(script)
         self._reply = reply or self._next
-        self.seen: list[Seen] = []
+        self.seen: list[SeenRequest] = []
         self.connections = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self.asked = asyncio.Event()  # set by every request
+        self.requested = asyncio.Event()  # set by every request
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
@@ -99,7 +99,7 @@ class ScriptedServer:
         config = ClientConfig(**{"server": self.url, **place})
         return Client(Access(config, FixedCredentials(config)))
 
-    def _next(self, seen: Seen) -> Said:
+    def _next(self, seen: SeenRequest) -> ScriptedReply:
         return self.script.pop(0) if len(self.script) > 1 else self.script[0]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -122,16 +122,16 @@ class ScriptedServer:
             pairs = (line.split(": ", 1) for line in head[1:] if line)
             headers = {name.lower(): value for name, value in pairs}
             body = await reader.readexactly(int(headers.get("content-length", 0)))
-            self.seen.append(Seen(head[0], headers, body, number))
-            self.asked.set()
-            said = self._reply(self.seen[-1])
-            if isinstance(said, Cut):
-                writer.write(said.said)
+            self.seen.append(SeenRequest(head[0], headers, body, number))
+            self.requested.set()
+            message = self._reply(self.seen[-1])
+            if isinstance(message, Cut):
+                writer.write(message.data)
                 await writer.drain()
                 writer.close()
                 return
-            if isinstance(said, bytes):
-                writer.write(said)
+            if isinstance(message, bytes):
+                writer.write(message)
             else:
-                await said(writer)
+                await message(writer)
             await writer.drain()

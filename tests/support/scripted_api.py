@@ -110,8 +110,8 @@ class ScriptedApi:
 
 @contextmanager
 def scripted_api(lists: list[Object], watches: list[list[Object]]) -> Iterator[ScriptedApi]:
-    made = ScriptedApi(lists, watches)
+    api = ScriptedApi(lists, watches)
     try:
-        yield made
+        yield api
     finally:
-        made.close()
+        api.close()

@@ -10,39 +10,39 @@ from typing import Any
 
 from fairlead.process.certificates.authority import ensure_pki
 from support.client import Client
-from support.neighbour import Asked, Neighbour, Says
+from support.namespaces import Collection
+from support.neighbour import Neighbour, ReceivedRequest, Reply
 from support.process import MOVABLE_CLOCK, ServerProcess
-from support.things import Things
 from support.waiting import eventually
 
 
 class ScriptedExtension(Neighbour):
-    """Answers by path, without the query, from `says`; other paths return an empty object."""
+    """Answers by path, without the query, from `replies`; other paths return an empty object."""
 
     def __init__(self, directory: Path) -> None:
         pair = ensure_pki(directory, ["127.0.0.1"]).serving
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.certificate, pair.key)
         super().__init__(context)
-        self.says: dict[str, Callable[[Asked], Says]] = {}
+        self.replies: dict[str, Callable[[ReceivedRequest], Reply]] = {}
         self.answer = self._answer
 
-    def _answer(self, asked: Asked) -> Says:
-        say = self.says.get(asked.path.partition("?")[0])
-        return say(asked) if say is not None else Says(body=b"{}")
+    def _answer(self, request: ReceivedRequest) -> Reply:
+        say = self.replies.get(request.path.partition("?")[0])
+        return say(request) if say is not None else Reply(body=b"{}")
 
     def say(self, path: str, value: Any, code: int = 200, **headers: str) -> None:
         """Set the answer of a path; with an `ETag`, 304 to requests that have it."""
         content = value if isinstance(value, bytes) else json.dumps(value).encode()
 
-        def answer(asked: Asked) -> Says:
-            has_it = "ETag" in headers and asked.headers["If-None-Match"] == headers["ETag"]
-            return Says(304, headers) if has_it else Says(code, headers, content)
+        def answer(request: ReceivedRequest) -> Reply:
+            has_it = "ETag" in headers and request.headers["If-None-Match"] == headers["ETag"]
+            return Reply(304, headers) if has_it else Reply(code, headers, content)
 
-        self.says[path] = answer
+        self.replies[path] = answer
 
-    def calls(self, path: str) -> list[Asked]:
-        return [one for one in self.asked if one.path.partition("?")[0] == path]
+    def calls(self, path: str) -> list[ReceivedRequest]:
+        return [request for request in self.requests if request.path.partition("?")[0] == path]
 
 
 class Extended:
@@ -54,9 +54,9 @@ class Extended:
         self.server = ServerProcess(directory, dialect, flags, MOVABLE_CLOCK).start()
         self.client: Client = self.server.client()
         group = self.server.dialect.group_name("apiregistration.@")
-        self.api_services = Things(self.client, f"/apis/{group}/v1/apiservices")
+        self.api_services = Collection(self.client, f"/apis/{group}/v1/apiservices")
         here = {"type": "ExternalName", "externalName": "127.0.0.1"}
-        Things(self.client, "/api/v1/namespaces/default/services").create("here", spec=here)
+        Collection(self.client, "/api/v1/namespaces/default/services").create("here", spec=here)
 
     def register(self, port: int, group: str, **spec: Any) -> None:
         """Register the server at a port for version v1 of a group, and wait until it is
@@ -78,4 +78,7 @@ class Extended:
 
     def is_available(self, name: str) -> bool:
         conditions = self.api_services.read(name).get("status", {}).get("conditions", [])
-        return any(one["type"] == "Available" and one["status"] == "True" for one in conditions)
+        return any(
+            condition["type"] == "Available" and condition["status"] == "True"
+            for condition in conditions
+        )

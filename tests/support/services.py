@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.client import Object
-from support.things import Space, random_word
+from support.namespaces import Space, random_word
 from support.waiting import eventually
 
 Objects = list[Object]
@@ -13,15 +13,15 @@ SINCE = "2026-01-01T00:00:00Z"
 
 
 class Backend:
-    """Services, pods and what leads from one to the other in a fresh namespace, and a node."""
+    """Services, their pods and endpoints in a fresh namespace, and a node."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
         space.ready_for_pods()
-        self.pods = space.things("pods")
-        self.services = space.things("services")
-        self.endpoints = space.things("endpoints")
-        self.slices = space.things("endpointslices", "discovery.@")
+        self.pods = space.collection("pods")
+        self.services = space.collection("services")
+        self.endpoints = space.collection("endpoints")
+        self.slices = space.collection("endpointslices", "discovery.@")
         self.nodes = space.everywhere("nodes")
         self.node = f"node-{random_word()}"
         self.nodes.create(self.node, labels={self.label("topology.@/zone"): "z1"})
@@ -63,12 +63,12 @@ class Backend:
         return (answer.body.get("subsets") or []) if answer.status == 200 else None
 
     def addresses(self, name: str = "s") -> tuple[list[str], list[str]]:
-        """The addresses that are ready and those that are not."""
-        found: tuple[list[str], list[str]] = ([], [])
+        """Return the ready and the other addresses."""
+        results: tuple[list[str], list[str]] = ([], [])
         for subset in self.subsets(name) or ():
-            for ips, field in zip(found, ("addresses", "notReadyAddresses"), strict=True):
+            for ips, field in zip(results, ("addresses", "notReadyAddresses"), strict=True):
                 ips += [address["ip"] for address in subset.get(field) or ()]
-        return found
+        return results
 
     def has(self, ready: list[str], waiting: list[str] | None = None, name: str = "s") -> None:
         """Wait until these are the addresses of Endpoints."""
@@ -80,15 +80,15 @@ class Backend:
 
     def slices_of(self, name: str = "s") -> Objects:
         selector = f"{self.label('@/service-name')}={name}"
-        found: Objects = self.slices.list(labelSelector=selector).body["items"]
-        return found
+        items: Objects = self.slices.list(labelSelector=selector).body["items"]
+        return items
 
     def in_slices(self, name: str = "s") -> dict[str, Object]:
         """The endpoints of all slices, by their first address."""
         return {
             endpoint["addresses"][0]: endpoint
-            for found in self.slices_of(name)
-            for endpoint in found["endpoints"] or ()
+            for item in self.slices_of(name)
+            for endpoint in item["endpoints"] or ()
         }
 
     def has_slices(self, *ips: str, name: str = "s") -> Objects:
@@ -100,10 +100,10 @@ class Backend:
         return self.slices_of(name)
 
     def events_about(self, name: str) -> list[tuple[str, str]]:
-        listed = self.space.things("events").list(fieldSelector=f"involvedObject.name={name}")
+        listed = self.space.collection("events").list(fieldSelector=f"involvedObject.name={name}")
         return [(event["reason"], event["message"]) for event in listed.body["items"]]
 
-    def said(self, name: str, reason: str) -> str:
+    def event_text(self, name: str, reason: str) -> str:
         """Wait for an event and give its text."""
         eventually(
             lambda: reason in dict(self.events_about(name)), f"an event {reason} about {name}"

@@ -1,4 +1,4 @@
-"""Servers on one store, each with a cache of its own, and a time that tests let pass."""
+"""Servers on one store, each with its own cache, and a clock that tests move."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.process.certificates.issue import make_authority
 from support.client import Client, Object
-from support.things import Things, random_word
+from support.namespaces import Collection, random_word
 from support.waiting import eventually
 
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -29,8 +29,13 @@ NODE = ("system:nodes",)
 
 def name_of(common_name: str | tuple[str, ...], organizations: tuple[str, ...] = ()) -> x509.Name:
     commons = (common_name,) if isinstance(common_name, str) else common_name
-    parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in organizations]
-    return x509.Name([*parts, *(x509.NameAttribute(NameOID.COMMON_NAME, one) for one in commons)])
+    parts = [
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)
+        for organization in organizations
+    ]
+    return x509.Name(
+        [*parts, *(x509.NameAttribute(NameOID.COMMON_NAME, common) for common in commons)]
+    )
 
 
 def request_pem(
@@ -47,7 +52,7 @@ def request_pem(
     names: list[x509.GeneralName] = [
         *map(x509.DNSName, dns),
         *map(x509.RFC822Name, emails),
-        *(x509.IPAddress(ipaddress.ip_address(one)) for one in addresses),
+        *(x509.IPAddress(ipaddress.ip_address(address)) for address in addresses),
         *map(x509.UniformResourceIdentifier, uris),
     ]
     if names:
@@ -68,7 +73,7 @@ class Requests:
     def __init__(self, client: Client, dialect: Dialect) -> None:
         self.dialect = dialect
         group = dialect.group_name("certificates.@")
-        self.things = Things(client, f"/apis/{group}/v1/certificatesigningrequests")
+        self.collection = Collection(client, f"/apis/{group}/v1/certificatesigningrequests")
 
     def create(
         self,
@@ -81,26 +86,28 @@ class Requests:
         """Gives the name; `sender` is the user and the group that ask, if not the admin."""
         headers = {"Impersonate-User": sender[0], "Impersonate-Group": sender[1]}
         body = object_of(signer, usages, pem, **spec)
-        answer = self.things.client.post(
-            self.things.path, body, headers=headers if sender[0] else None
+        answer = self.collection.client.post(
+            self.collection.path, body, headers=headers if sender[0] else None
         )
         assert answer.status == 201, answer.text
         return str(answer.body["metadata"]["name"])
 
     def decide(self, name: str, kind: str = "Approved") -> None:
         condition = {"type": kind, "status": "True", "reason": "Test", "message": "by a test"}
-        path = self.things.item(name, "approval")
-        answer = self.things.client.patch(path, {"status": {"conditions": [condition]}})
+        path = self.collection.item(name, "approval")
+        answer = self.collection.client.patch(path, {"status": {"conditions": [condition]}})
         assert answer.status == 200, answer.text
 
     def condition(self, name: str, kind: str) -> Object | None:
-        conditions = self.things.read(name)["status"].get("conditions", [])
-        return next((one for one in conditions if one["type"] == kind), None)
+        conditions = self.collection.read(name)["status"].get("conditions", [])
+        return next((condition for condition in conditions if condition["type"] == kind), None)
 
     def certificate(self, name: str) -> x509.Certificate:
         """Waits for it."""
-        eventually(lambda: "certificate" in self.things.read(name)["status"], f"{name} is signed")
-        text = self.things.read(name)["status"]["certificate"]
+        eventually(
+            lambda: "certificate" in self.collection.read(name)["status"], f"{name} is signed"
+        )
+        text = self.collection.read(name)["status"]["certificate"]
         return x509.load_pem_x509_certificate(b64decode(text))
 
     def signed(self, signer: str, usages: list[str], pem: bytes, **spec: Any) -> x509.Certificate:
@@ -115,7 +122,7 @@ class Requests:
         eventually(lambda: self.condition(name, "Failed") is not None, f"{name} is refused")
         failed = self.condition(name, "Failed")
         assert failed is not None
-        assert "certificate" not in self.things.read(name)["status"]
+        assert "certificate" not in self.collection.read(name)["status"]
         return failed["reason"], failed["message"]
 
 
@@ -131,8 +138,8 @@ def write_authority(
     directory: Path, name: str, lifetime: timedelta = timedelta(days=30)
 ) -> tuple[Path, Path]:
     """A new CA as files, which are overwritten."""
-    made = make_authority(name, clock.now(), lifetime)
+    issued = make_authority(name, clock.now(), lifetime)
     paths = directory / "signing.crt", directory / "signing.key"
-    paths[0].write_bytes(made.certificate)
-    paths[1].write_bytes(made.key)
+    paths[0].write_bytes(issued.certificate)
+    paths[1].write_bytes(issued.key)
     return paths

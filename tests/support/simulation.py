@@ -6,14 +6,14 @@ from functools import partial
 from typing import Any
 
 from support.client import Object, Query
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 from support.waiting import eventually
 
 PREFIX = "simulation.fairlead/"
 
 
-def told(**settings: str) -> dict[str, str]:
+def behaviour(**settings: str) -> dict[str, str]:
     """Return annotations that configure the behaviour of a simulated pod."""
     return {PREFIX + name.replace("_", "-"): text for name, text in settings.items()}
 
@@ -44,9 +44,9 @@ class Pods:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.server = space.server
-        self.things = space.things("pods")
+        self.collection = space.collection("pods")
         self.nodes = space.everywhere("nodes")
-        self._events = space.things("events")
+        self._events = space.collection("events")
         space.ready_for_pods()
 
     def create(
@@ -60,29 +60,29 @@ class Pods:
     ) -> Object:
         named = {"annotations": annotations or {}, **(metadata or {})}
         body = {"containers": list(containers) or [container()], **spec}
-        return self.things.create(name, labels=labels or {}, metadata=named, spec=body)
+        return self.collection.create(name, labels=labels or {}, metadata=named, spec=body)
 
     def clear(self) -> None:
         """Free the nodes; no new pods are created in a namespace that is being deleted."""
         client = self.space.client
         assert client.delete(f"/api/v1/namespaces/{self.space.name}").status == 200
-        answer = client.delete(self.things.path, {"gracePeriodSeconds": 0})
+        answer = client.delete(self.collection.path, {"gracePeriodSeconds": 0})
         assert answer.status == 200, answer.text
 
     def read(self, name: str = "p") -> Object:
-        return self.things.read(name)
+        return self.collection.read(name)
 
     def status(self, name: str = "p") -> Object:
-        found: Object = self.read(name)["status"]
-        return found
+        result: Object = self.read(name)["status"]
+        return result
 
     def node_of(self, name: str = "p") -> str:
-        found: str = self.read(name)["spec"].get("nodeName", "")
-        return found
+        text: str = self.read(name)["spec"].get("nodeName", "")
+        return text
 
     def condition(self, name: str, kind: str) -> Object:
-        found = self.status(name).get("conditions", [])
-        return next((one for one in found if one["type"] == kind), {})
+        result = self.status(name).get("conditions", [])
+        return next((item for item in result if item["type"] == kind), {})
 
     def is_ready(self, name: str = "p") -> bool:
         return bool(self.condition(name, "Ready").get("status") == "True")
@@ -98,8 +98,8 @@ class Pods:
     def state(self, name: str = "p", index: int = 0) -> Object:
         """Return the state of a container."""
         statuses = self.status(name).get("containerStatuses") or [{}] * (index + 1)
-        found: Object = statuses[index].get("state", {})
-        return found
+        value: Object = statuses[index].get("state", {})
+        return value
 
     def await_waiting(self, reason: str, name: str = "p") -> Object:
         """Return the status of a container once it waits for this reason."""
@@ -108,36 +108,36 @@ class Pods:
             return bool(self.state(name).get("waiting", {}).get("reason") == reason)
 
         eventually(waits, f"{name} waits: {reason}")
-        found: Object = self.status(name)["containerStatuses"][0]
-        return found
+        container_status: Object = self.status(name)["containerStatuses"][0]
+        return container_status
 
     def is_gone(self, name: str = "p") -> bool:
-        return self.things.get(name).status == 404
+        return self.collection.get(name).status == 404
 
     def await_gone(self, *names: str) -> None:
         for name in names or ("p",):
             eventually(partial(self.is_gone, name), f"{name} is gone")
 
     def events(self, name: str = "p") -> list[Object]:
-        found = self._events.list().body["items"]
-        return [one for one in found if one["involvedObject"]["name"] == name]
+        items = self._events.list().body["items"]
+        return [item for item in items if item["involvedObject"]["name"] == name]
 
     def await_event(self, reason: str, name: str = "p", text: str = "") -> Object:
         def found() -> list[Object]:
             return [
-                one
-                for one in self.events(name)
-                if one["reason"] == reason and text in one["message"]
+                event
+                for event in self.events(name)
+                if event["reason"] == reason and text in event["message"]
             ]
 
         eventually(lambda: bool(found()), f"an event {reason} {text} about {name}")
         return found()[0]
 
     def log(self, name: str = "p", **query: Query) -> str:
-        return self.space.client.get(self.things.item(name, "log"), **query).text
+        return self.space.client.get(self.collection.item(name, "log"), **query).text
 
     def log_refusal(self, name: str = "p", **query: Query) -> str:
-        answer = self.space.client.get(self.things.item(name, "log"), **query)
+        answer = self.space.client.get(self.collection.item(name, "log"), **query)
         assert answer.status == 400, answer.text
         text: str = answer.body["message"]
         return text

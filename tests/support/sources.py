@@ -33,7 +33,7 @@ class Shared:
         self.away = False
         self.moving = asyncio.Event()
         self.moving.set()
-        self.asked = 0
+        self.calls = 0
         self.wrote = 0
         self._changed = asyncio.Event()
 
@@ -98,7 +98,7 @@ class MemorySource:
         return None
 
     async def fetch_newest(self) -> int:
-        self._shared.asked += 1
+        self._shared.calls += 1
         await asyncio.sleep(0)
         self._check()
         return self._kept.revision
@@ -115,10 +115,10 @@ class MemorySource:
         except (Conflict, ConditionFailed) as refusal:
             refusal.visible_at = kept.revision
             raise
-        given = []
+        results = []
         for write in group:
             kept.revision += 1
-            given.append(kept.revision)
+            results.append(kept.revision)
             current = self._revision(write.resource, write.key)
             kept.rows.append(
                 Row(
@@ -131,7 +131,7 @@ class MemorySource:
                 )
             )
         self._shared.tell()
-        return given
+        return results
 
     def _compare(self, write: Write, of: Write) -> None:
         expected = write.expected_revision()

@@ -16,9 +16,9 @@ CLAIM: Object = {
 
 def mounting(image: str = "one", **spec: Any) -> Object:
     """Return a template whose container mounts the claim."""
-    made = template(image, **spec)
-    made["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
-    return made
+    created = template(image, **spec)
+    created["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    return created
 
 
 class Sets(Workloads):
@@ -32,7 +32,7 @@ class Sets(Workloads):
         path = self.stateful_sets.item("web", "scale")
         assert self.space.client.patch(path, {"spec": {"replicas": replicas}}).status == 200
 
-    def await_told(self, **wanted: Any) -> Object:
+    def await_set(self, **wanted: Any) -> Object:
         return self.await_status(self.stateful_sets, "web", **wanted)
 
     def grow(self, replicas: int) -> None:
@@ -40,13 +40,13 @@ class Sets(Workloads):
 
         def grown() -> bool:
             self.make_ready()
-            told = self.status(self.stateful_sets, "web")
-            return bool(told.get("readyReplicas") == told["replicas"] == replicas)
+            reported = self.status(self.stateful_sets, "web")
+            return bool(reported.get("readyReplicas") == reported["replicas"] == replicas)
 
         eventually(grown, f"{replicas} pods")
 
     def claim_names(self) -> list[str]:
-        return self.space.things("persistentvolumeclaims").names()
+        return self.space.collection("persistentvolumeclaims").names()
 
     def update(self, image: str) -> None:
         """Change the template's image."""
@@ -59,8 +59,8 @@ class Sets(Workloads):
     def numbers(self) -> dict[str, int]:
         """Return the numbers of the revisions by their image."""
         return {
-            one["data"]["spec"]["template"]["spec"]["containers"][0]["image"]: one["revision"]
-            for one in self.revisions.list().body["items"]
+            item["data"]["spec"]["template"]["spec"]["containers"][0]["image"]: item["revision"]
+            for item in self.revisions.list().body["items"]
         }
 
     def finish_update(self, image: str, patience: float = 60.0) -> Object:
@@ -69,12 +69,12 @@ class Sets(Workloads):
         def complete() -> bool:
             self.make_ready()
             value = self.stateful_sets.read("web")
-            told, wanted = value["status"], value["spec"]["replicas"]
+            reported, wanted = value["status"], value["spec"]["replicas"]
             return bool(
                 set(self.images().values()) == {image}
-                and told["observedGeneration"] == value["metadata"]["generation"]
-                and told.get("readyReplicas") == told.get("updatedReplicas") == wanted
-                and told["currentRevision"] == told["updateRevision"]
+                and reported["observedGeneration"] == value["metadata"]["generation"]
+                and reported.get("readyReplicas") == reported.get("updatedReplicas") == wanted
+                and reported["currentRevision"] == reported["updateRevision"]
             )
 
         eventually(complete, f"all pods have {image}", patience)

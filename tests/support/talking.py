@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from fairlead.client import Access, Client
 from fairlead.client.access.loader import load_access
-from support.things import Space
+from support.namespaces import Space
 
 Result = TypeVar("Result")
 

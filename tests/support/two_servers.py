@@ -57,7 +57,7 @@ class Fleet:
             Member(directory / ADDRESSES[0], ADDRESSES[0], self.etcd, first_prelude),
             Member(directory / ADDRESSES[1], ADDRESSES[1], self.etcd, second_prelude, flags),
         ]
-        first, second = (one.server.data for one in self.members)
+        first, second = (member.server.data for member in self.members)
         ensure_pki(first, ["127.0.0.1"])
         ensure_service_account_key(first)
         (second / "pki").mkdir(mode=0o700, parents=True)
@@ -68,12 +68,12 @@ class Fleet:
             list(pool.map(Member.start, self.members))
 
     def leader_and_other(self) -> tuple[Member, Member]:
-        one, other = self.members
-        eventually(lambda: one.leads or other.leads, "one leads")
-        assert not (one.leads and other.leads)
-        return (one, other) if one.leads else (other, one)
+        first, other = self.members
+        eventually(lambda: first.leads or other.leads, "one leads")
+        assert not (first.leads and other.leads)
+        return (first, other) if first.leads else (other, first)
 
     def close(self) -> None:
-        for one in self.members:
-            one.server.kill()
+        for member in self.members:
+            member.server.kill()
         self.etcd.close()

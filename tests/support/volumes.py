@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.client import Object
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 
 SOURCES = {"awsElasticBlockStore", "csi", "flexVolume", "hostPath", "iscsi", "nfs"}
@@ -15,10 +15,10 @@ class Storage:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.label = space.dialect.label
-        self.claims = space.things("persistentvolumeclaims")
+        self.claims = space.collection("persistentvolumeclaims")
         self.volumes = space.everywhere("persistentvolumes")
         self.classes = space.everywhere("storageclasses", "storage.@")
-        self.pods = space.things("pods")
+        self.pods = space.collection("pods")
 
     def name(self, word: str) -> str:
         """Return a name for a cluster-scoped object."""
@@ -72,8 +72,8 @@ class Storage:
 
     def bound_volume(self, name: str) -> str:
         """Return the word of the volume to which a claim is bound."""
-        found: str = self.claim_in(name, "Bound")["spec"]["volumeName"]
-        return found.removeprefix(f"{self.space.name}-")
+        volume_name: str = self.claim_in(name, "Bound")["spec"]["volumeName"]
+        return volume_name.removeprefix(f"{self.space.name}-")
 
     def remove_claim(self, name: str) -> None:
         self.claims.remove(name)

@@ -21,10 +21,10 @@ def eventually(holds: Callable[[], bool], what: str, patience: float = PATIENCE)
 def await_value(look: Callable[[], Any], patience: float = PATIENCE) -> Any:
     """Poll until `look` returns something true, and return that."""
     deadline = time.monotonic() + patience
-    while not (found := look()):
+    while not (result := look()):
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.01)
-    return found
+    return result
 
 
 async def comes_true(holds: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:

@@ -38,7 +38,7 @@ class Listing:
     recent: bool = True
 
 
-class Told(NamedTuple):
+class WatchedEvent(NamedTuple):
     """An event; a deletion shows the deleted object."""
 
     kind: str
@@ -56,7 +56,7 @@ class Cut(NamedTuple):
     """The stream ended and was resumed from the last revision."""
 
 
-Entry = Listing | Told | Bookmark | Cut
+Entry = Listing | WatchedEvent | Bookmark | Cut
 
 
 @dataclass(slots=True)
@@ -69,8 +69,10 @@ class WatchLog:
     @property
     def position(self) -> int:
         """The last revision it received."""
-        told = (one.revision for one in reversed(self.entries) if not isinstance(one, Cut))
-        return next(told, 0)
+        revisions = (
+            entry.revision for entry in reversed(self.entries) if not isinstance(entry, Cut)
+        )
+        return next(revisions, 0)
 
 
 @dataclass(slots=True)
@@ -79,7 +81,7 @@ class Segment:
 
     start: int
     end: int
-    events: list[Told] = field(default_factory=list)
+    events: list[WatchedEvent] = field(default_factory=list)
     complete: bool = True  # whether all events of the revision `end` were received
 
 
@@ -91,22 +93,22 @@ def check_watches(
 ) -> list[str]:
     """Return the problems found, as texts. `base` is a revision at which the collection was
     empty."""
-    found: list[str] = []
+    texts: list[str] = []
     segments: list[tuple[str, Segment]] = []
     for log in logs:
         reader = Reader(log.name)
         for entry in log.entries:
             reader.take(entry)
-        found += reader.problems
-        segments += [(log.name, one) for one in reader.segments]
+        texts += reader.problems
+        segments += [(log.name, segment) for segment in reader.segments]
     happened = Happened(segments)
-    found += happened.problems
-    found += happened.gaps(segments)
-    found += compare_with_writes(happened, operations)
-    found += compare_deletions(happened, operations, happened.covers(base, happened.end))
-    lists = [one for log in logs for one in log.entries if isinstance(one, Listing)]
-    found += check_lists(happened, [*lists, *listings], operations, base)
-    return found
+    texts += happened.problems
+    texts += happened.gaps(segments)
+    texts += compare_with_writes(happened, operations)
+    texts += compare_deletions(happened, operations, happened.covers(base, happened.end))
+    lists = [entry for log in logs for entry in log.entries if isinstance(entry, Listing)]
+    texts += check_lists(happened, [*lists, *listings], operations, base)
+    return texts
 
 
 class Reader:
@@ -128,17 +130,17 @@ class Reader:
             if self.segments and entry.revision < self.segments[-1].end:
                 self._wrong(f"a list at {entry.revision} after {self.segments[-1].end}")
             self.segments.append(Segment(entry.revision, entry.revision))
-            self._state = {key: shown.value for key, shown in entry.items.items()}
+            self._state = {key: item.value for key, item in entry.items.items()}
             self._keys_now = None
         elif isinstance(entry, Bookmark):
             segment = self.segments[-1]
             if entry.revision < segment.end:
                 self._wrong(f"a bookmark at {entry.revision} after {segment.end}")
             segment.end, segment.complete, self._keys_now = entry.revision, True, None
-        elif isinstance(entry, Told):
+        elif isinstance(entry, WatchedEvent):
             self._take_event(entry)
 
-    def _take_event(self, event: Told) -> None:
+    def _take_event(self, event: WatchedEvent) -> None:
         segment = self.segments[-1]
         if event.revision > segment.end:
             self._keys_now = {event.key}
@@ -168,7 +170,7 @@ class Happened:
     """Every event that any watcher received, by revision and key."""
 
     def __init__(self, segments: Iterable[tuple[str, Segment]]) -> None:
-        self.events: dict[tuple[int, str], Told] = {}
+        self.events: dict[tuple[int, str], WatchedEvent] = {}
         self.problems: list[str] = []
         spans: list[tuple[int, int]] = []
         for name, segment in segments:
@@ -185,21 +187,21 @@ class Happened:
         """Return whether some watcher received everything after one revision up to another."""
         return start >= end or any(low <= start and end <= high for low, high in self._spans)
 
-    def between(self, start: int, end: int) -> list[Told]:
+    def between(self, start: int, end: int) -> list[WatchedEvent]:
         """Return the events after a revision up to another, in order."""
         low = bisect_right(self.order, (start, "\U0010ffff"))
         high = bisect_right(self.order, (end, "\U0010ffff"))
         return [self.events[at] for at in self.order[low:high]]
 
     def gaps(self, segments: Iterable[tuple[str, Segment]]) -> list[str]:
-        found: list[str] = []
+        texts: list[str] = []
         for name, segment in segments:
             heard = {(event.revision, event.key) for event in segment.events}
             for event in self.between(segment.start, segment.end):
                 due = event.revision < segment.end or segment.complete
                 if due and (event.revision, event.key) not in heard:
-                    found.append(f"{name}: never heard of {event}, came to {segment.end}")
-        return found
+                    texts.append(f"{name}: never heard of {event}, came to {segment.end}")
+        return texts
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -219,26 +221,30 @@ def merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 def compare_with_writes(happened: Happened, operations: Iterable[Operation]) -> list[str]:
     """Check that every event is a write that a client made and that was not refused, and that every
     acknowledged write became an event."""
-    writes = {one.value: one for one in operations if one.writes and one.value is not None}
-    found: list[str] = []
+    writes = {
+        operation.value: operation
+        for operation in operations
+        if operation.writes and operation.value is not None
+    }
+    texts: list[str] = []
     for event in happened.events.values():
         write = writes.get(event.value)
         if write is None or write.key != event.key:
-            found.append(f"{event}: nobody wrote that")
+            texts.append(f"{event}: nobody wrote that")
         elif write.outcome not in (Outcome.DONE, Outcome.UNKNOWN):
-            found.append(f"{event}: was refused: {write}")
+            texts.append(f"{event}: was refused: {write}")
         elif event.kind != DELETED:
             if (event.kind == ADDED) != (write.verb is Verb.CREATE):
-                found.append(f"{event}: was no such write: {write}")
+                texts.append(f"{event}: was no such write: {write}")
             if write.revision not in (None, event.revision):
-                found.append(f"{event}: has another revision: {write}")
+                texts.append(f"{event}: has another revision: {write}")
     for write in writes.values():
         revision = write.revision
         if write.is_acknowledged and revision is not None:
             event_of = happened.events.get((revision, write.key))
             if event_of is None and happened.covers(revision - 1, revision):
-                found.append(f"nobody heard of an acknowledged write: {write}")
-    return found
+                texts.append(f"nobody heard of an acknowledged write: {write}")
+    return texts
 
 
 def compare_deletions(
@@ -246,17 +252,17 @@ def compare_deletions(
 ) -> list[str]:
     """Check the deletions, whose answers have no revision: at least one event for each, if
     everything was received, and no more events than attempts."""
-    told = Counter(event.key for event in happened.events.values() if event.kind == DELETED)
+    counter = Counter(event.key for event in happened.events.values() if event.kind == DELETED)
     done: Counter[str] = Counter()
     possible: Counter[str] = Counter()
-    for one in operations:
-        if one.verb is Verb.DELETE and one.outcome in (Outcome.DONE, Outcome.UNKNOWN):
-            possible[one.key] += 1
-            done[one.key] += one.outcome is Outcome.DONE
+    for operation in operations:
+        if operation.verb is Verb.DELETE and operation.outcome in (Outcome.DONE, Outcome.UNKNOWN):
+            possible[operation.key] += 1
+            done[operation.key] += operation.outcome is Outcome.DONE
     return [
-        f"{key}: {told[key]} deletions told, {done[key]} acknowledged, {possible[key]} possible"
-        for key in told.keys() | done.keys()
-        if told[key] > possible[key] or (whole and told[key] < done[key])
+        f"{key}: {counter[key]} deletions told, {done[key]} acknowledged, {possible[key]} possible"
+        for key in counter.keys() | done.keys()
+        if counter[key] > possible[key] or (whole and counter[key] < done[key])
     ]
 
 
@@ -268,8 +274,8 @@ def check_lists(
 ) -> list[str]:
     """Check that a list shows the result of the events up to its revision, and is not older than
     the writes that were acknowledged before its request."""
-    found: list[str] = []
-    ordered = sorted(listings, key=lambda one: one.revision)
+    texts: list[str] = []
+    ordered = sorted(listings, key=lambda item: item.revision)
     state: dict[str, Shown] = {}
     position = base
     for listing in ordered:
@@ -285,25 +291,29 @@ def check_lists(
         position = listing.revision
         if state != listing.items:
             differing = dict(set(state.items()) ^ set(listing.items.items()))
-            shown = {key: (state.get(key), listing.items.get(key)) for key in differing}
-            found.append(f"{listing.who}: a list at {position} shows otherwise: {shown}")
-    return found + stale_lists(ordered, operations)
+            output = {key: (state.get(key), listing.items.get(key)) for key in differing}
+            texts.append(f"{listing.who}: a list at {position} shows otherwise: {output}")
+    return texts + stale_lists(ordered, operations)
 
 
 def stale_lists(listings: Iterable[Listing], operations: Iterable[Operation]) -> list[str]:
-    writes = sorted((one.returned, one.revision or 0) for one in operations if one.is_acknowledged)
+    writes = sorted(
+        (operation.returned, operation.revision or 0)
+        for operation in operations
+        if operation.is_acknowledged
+    )
     newest: list[int] = []
     for _, revision in writes:
         newest.append(max(revision, newest[-1] if newest else 0))
-    found: list[str] = []
+    texts: list[str] = []
     for listing in listings:
         at = bisect_right(writes, (listing.called, 0))
         if listing.recent and at and newest[at - 1] > listing.revision:
-            found.append(
+            texts.append(
                 f"{listing.who}: a list at {listing.revision}, asked for when"
                 f" {newest[at - 1]} was acknowledged"
             )
-    return found
+    return texts
 
 
 def times_seen(logs: Iterable[WatchLog]) -> dict[str, float]:
@@ -311,6 +321,6 @@ def times_seen(logs: Iterable[WatchLog]) -> dict[str, float]:
     seen: dict[str, float] = {}
     for log in logs:
         for entry in log.entries:
-            if isinstance(entry, Told):
+            if isinstance(entry, WatchedEvent):
                 seen[entry.value] = min(entry.at, seen.get(entry.value, entry.at))
     return seen

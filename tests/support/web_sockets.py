@@ -64,8 +64,8 @@ class WebSocket:
         return json.loads(payload)
 
     def names(self, count: int) -> list[tuple[str, str]]:
-        found = [self.event() for _ in range(count)]
-        return [(event["type"], event["object"]["metadata"]["name"]) for event in found]
+        results = [self.event() for _ in range(count)]
+        return [(event["type"], event["object"]["metadata"]["name"]) for event in results]
 
     @property
     def is_closed(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fairlead.process.certificates.authority import ensure_pki
 from support.client import Object
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 
 # An HTTP status, a body, and additional headers.
@@ -74,8 +74,8 @@ class WebhookServer:
                 body = self.rfile.read(length)
                 path = self.path.partition("?")[0]
                 head = {name.lower(): value for name, value in self.headers.items()}
-                found = outer.answer(path, {**head, ":path": self.path}, body)
-                code, content, *more = found
+                raw = outer.answer(path, {**head, ":path": self.path}, body)
+                code, content, *more = raw
                 self.send_response(code)
                 for name, value in more:
                     self.send_header(name, value)
@@ -134,15 +134,15 @@ class WebhookServer:
                 return 404, b"{}"
             self.reviews[path].append(review)
             self.headers[path].append(head)
-        made = respond(review["request"])
-        if isinstance(made, tuple):
-            raw: Raw = made
+        created = respond(review["request"])
+        if isinstance(created, tuple):
+            raw: Raw = created
             return raw
-        if "response" not in made:
-            response = {"uid": review["request"]["uid"], **made}
-            made = {"kind": review["kind"], "apiVersion": review["apiVersion"]}
-            made["response"] = response
-        return 200, json.dumps(made).encode()
+        if "response" not in created:
+            response = {"uid": review["request"]["uid"], **created}
+            created = {"kind": review["kind"], "apiVersion": review["apiVersion"]}
+            created["response"] = response
+        return 200, json.dumps(created).encode()
 
     def url(self, path: str) -> str:
         return f"https://127.0.0.1:{self.port}{path}"
@@ -186,7 +186,7 @@ class Hooked:
             "operations": ["*"],
             "resources": ["configmaps"],
         }
-        made: Object = {
+        value: Object = {
             "name": f"{self.name_of(path)}.example.com",
             "clientConfig": {"url": self.server.url(path), "caBundle": self.server.bundle},
             "rules": [rule],
@@ -197,7 +197,7 @@ class Hooked:
         for name in ("operations", "apiGroups", "apiVersions", "resources", "scope"):
             if name in fields:
                 rule[name] = fields.pop(name)
-        return {**made, **fields}
+        return {**value, **fields}
 
     @staticmethod
     def name_of(path: str) -> str:
@@ -208,9 +208,9 @@ class Hooked:
         name = name or f"{self.space.name}-{self._count}"
         self._count += 1
         things = self.configurations(kind)
-        made: Object = things.create(name, webhooks=list(webhooks))
+        value: Object = things.create(name, webhooks=list(webhooks))
         self._made.append((kind, name))
-        return made
+        return value
 
     def configurations(self, kind: str) -> Any:
         return self.space.everywhere(f"{kind}webhookconfigurations", "admissionregistration.@")

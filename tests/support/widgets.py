@@ -1,4 +1,4 @@
-"""A resource that is added while the API is served: ConfigMaps of a group and type of its own."""
+"""A resource that is added while the API is served: ConfigMaps of their own group and type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.resources.registry import GroupVersion, Resource
 
 
 class _Types:
-    """Types that came while serving, and those that they refer to."""
+    """Types that are added while serving, and the types that they use."""
 
     def __init__(self, api: Api, fields: dict[str, Field]) -> None:
         metadata = api.types.struct("meta/v1.ObjectMeta")

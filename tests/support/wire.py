@@ -17,10 +17,10 @@ _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 
 def fewer(**limits: float) -> str:
     """Return a prelude that starts a server with other limits."""
-    given = ", ".join(f"{name}={value}" for name, value in limits.items())
+    text = ", ".join(f"{name}={value}" for name, value in limits.items())
     return (
         "import functools, fairlead.wire.incoming.limits as m;"
-        f" m.Limits = functools.partial(m.Limits, {given})"
+        f" m.Limits = functools.partial(m.Limits, {text})"
     )
 
 
@@ -60,8 +60,8 @@ class Wire:
         while b"\r\n\r\n" not in data:
             data += self._more()
         head, _, body = data.partition(b"\r\n\r\n")
-        found = _LENGTH.search(head + b"\r\n")
-        length = int(found[1]) if found else 0
+        match = _LENGTH.search(head + b"\r\n")
+        length = int(match[1]) if match else 0
         while len(body) < length:
             body += self._more()
         self._rest = body[length:]

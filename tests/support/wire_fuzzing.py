@@ -99,10 +99,10 @@ class Fuzzer:
 
     def run(self, connections: int) -> None:
         with ThreadPoolExecutor(THREADS) as pool:
-            for codes in pool.map(self._one, (next(self._seeds) for _ in range(connections))):
+            for codes in pool.map(self._run_seed, (next(self._seeds) for _ in range(connections))):
                 self.codes.update(codes)
 
-    def _one(self, seed: int) -> list[int]:
+    def _run_seed(self, seed: int) -> list[int]:
         dice = random.Random(seed)
         ways: tuple[Callable[[random.Random, socket.socket], bytes], ...] = (
             self._noise, self._broken_greeting, self._inside, self._inside, self._under,

@@ -84,12 +84,12 @@ class Workers:
 
 
 def _files(pid: int) -> set[str]:
-    found = set()
+    results = set()
     with suppress(OSError):
         for entry in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
-                found.add(os.readlink(entry))
-    return found
+                results.add(os.readlink(entry))
+    return results
 
 
 def _accepted(served: int, port: int) -> str:

@@ -1,4 +1,4 @@
-"""Workloads and their pods, which become ready when a test says so: there are no nodes."""
+"""Workloads and their pods, which become ready when a test makes them: there are no nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from support.client import Client, Object
-from support.things import Space, Things
+from support.namespaces import Collection, Space
 from support.waiting import eventually
 
 LABELS = {"app": "web"}
@@ -21,8 +21,8 @@ def template(image: str = "one", **spec: Any) -> Object:
 
 def replicated(replicas: int, image: str = "one", **spec: Any) -> Object:
     """Return the spec of a workload with so many pods."""
-    made = spec.pop("template", None) or template(image)
-    return {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": made, **spec}
+    created = spec.pop("template", None) or template(image)
+    return {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": created, **spec}
 
 
 class Workloads:
@@ -30,26 +30,26 @@ class Workloads:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self.pods = space.things("pods")
-        self.replica_sets = space.things("replicasets", "apps")
-        self.deployments = space.things("deployments", "apps")
-        self.stateful_sets = space.things("statefulsets", "apps")
-        self.daemon_sets = space.things("daemonsets", "apps")
-        self.revisions = space.things("controllerrevisions", "apps")
-        self.events = space.things("events")
+        self.pods = space.collection("pods")
+        self.replica_sets = space.collection("replicasets", "apps")
+        self.deployments = space.collection("deployments", "apps")
+        self.stateful_sets = space.collection("statefulsets", "apps")
+        self.daemon_sets = space.collection("daemonsets", "apps")
+        self.revisions = space.collection("controllerrevisions", "apps")
+        self.events = space.collection("events")
         space.ready_for_pods()
 
     def reconnect(self, client: Client) -> None:
         """Continue with the same namespace after its server was restarted."""
         self.space.client = client
         for part in vars(self).values():
-            if isinstance(part, Things):
+            if isinstance(part, Collection):
                 part.client = client
 
     def living(self, **query: str) -> list[Object]:
         """Return the pods that are not being deleted."""
-        found = self.pods.list(**query).body["items"]
-        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+        items = self.pods.list(**query).body["items"]
+        return [pod for pod in items if "deletionTimestamp" not in pod["metadata"]]
 
     def names(self, **query: str) -> set[str]:
         return {pod["metadata"]["name"] for pod in self.living(**query)}
@@ -74,11 +74,11 @@ class Workloads:
             ]
         self.set_status(names, **READY)
 
-    def status(self, of: Things, name: str) -> Object:
-        found: Object = of.read(name)["status"]
-        return found
+    def status(self, of: Collection, name: str) -> Object:
+        result: Object = of.read(name)["status"]
+        return result
 
-    def await_status(self, of: Things, name: str, **wanted: Any) -> Object:
+    def await_status(self, of: Collection, name: str, **wanted: Any) -> Object:
         """Return the status, once it has these values; a missing field counts as 0."""
 
         def holds() -> bool:
@@ -88,7 +88,7 @@ class Workloads:
         eventually(holds, f"{name} has {wanted}")
         return self.status(of, name)
 
-    def await_observed(self, of: Things, name: str) -> Object:
+    def await_observed(self, of: Collection, name: str) -> Object:
         """Return the object, once its controller has observed the newest generation."""
 
         def holds() -> bool:
@@ -99,12 +99,12 @@ class Workloads:
         eventually(holds, f"{name} was looked at")
         return of.read(name)
 
-    def condition(self, of: Things, name: str, kind: str) -> Object:
+    def condition(self, of: Collection, name: str, kind: str) -> Object:
         """Return a condition of the status, or an empty one."""
-        found = self.status(of, name).get("conditions", [])
-        return next((one for one in found if one["type"] == kind), {})
+        result = self.status(of, name).get("conditions", [])
+        return next((item for item in result if item["type"] == kind), {})
 
-    def await_condition(self, of: Things, name: str, kind: str, reason: str) -> Object:
+    def await_condition(self, of: Collection, name: str, kind: str, reason: str) -> Object:
         eventually(
             lambda: self.condition(of, name, kind).get("reason") == reason, f"{kind}: {reason}"
         )
@@ -115,7 +115,9 @@ class Workloads:
 
         def found() -> list[Object]:
             events = self.events.list().body["items"]
-            return [one for one in events if one["reason"] == reason and text in one["message"]]
+            return [
+                event for event in events if event["reason"] == reason and text in event["message"]
+            ]
 
         eventually(lambda: bool(found()), f"an event {reason} {text}")
         return found()[0]
@@ -144,8 +146,8 @@ class Workloads:
     def sizes(self) -> dict[str, int]:
         """Return the desired sizes of the ReplicaSets by the image of their template."""
         return {
-            one["spec"]["template"]["spec"]["containers"][0]["image"]: one["spec"]["replicas"]
-            for one in self.replica_sets.list().body["items"]
+            item["spec"]["template"]["spec"]["containers"][0]["image"]: item["spec"]["replicas"]
+            for item in self.replica_sets.list().body["items"]
         }
 
     def await_sizes(self, **wanted: int) -> None:
@@ -159,12 +161,12 @@ class Workloads:
 
     def await_images(self, **wanted: str) -> None:
         """Wait until the living pods are these; `_` in names stands for `-`."""
-        shown = {name.replace("_", "-"): image for name, image in wanted.items()}
-        eventually(lambda: self.images() == shown, f"pods {shown}")
+        output = {name.replace("_", "-"): image for name, image in wanted.items()}
+        eventually(lambda: self.images() == output, f"pods {output}")
 
     def uid(self, pod: str) -> str:
-        found: str = self.pods.read(pod)["metadata"]["uid"]
-        return found
+        result: str = self.pods.read(pod)["metadata"]["uid"]
+        return result
 
     def end(self, *names: str) -> None:
         """Delete pods at once, like a node agent after they stopped."""
@@ -178,9 +180,9 @@ class Workloads:
         def found() -> list[Object]:
             listed = self.replica_sets.list().body["items"]
             return [
-                one
-                for one in listed
-                if one["spec"]["template"]["spec"]["containers"][0]["image"] == image
+                item
+                for item in listed
+                if item["spec"]["template"]["spec"]["containers"][0]["image"] == image
             ]
 
         eventually(lambda: bool(found()), f"a ReplicaSet of {image}")

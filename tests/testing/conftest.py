@@ -11,14 +11,14 @@ from fairlead.testing import Cluster
 
 @pytest.fixture(scope="session")
 def shared_kit() -> Iterator[Cluster]:
-    with Cluster("--simulate-nodes", "1") as made:
-        made.wait_idle()
-        yield made
+    with Cluster("--simulate-nodes", "1") as cluster:
+        cluster.wait_idle()
+        yield cluster
 
 
 @pytest.fixture
 def kit(shared_kit: Cluster) -> Iterator[Cluster]:
-    """The shared one; what a test has done to it is undone."""
+    """The shared cluster; changes by a test are undone after it."""
     with shared_kit.snapshot() as before:
         yield shared_kit
         shared_kit.end_lent([before])

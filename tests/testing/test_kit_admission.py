@@ -15,8 +15,8 @@ Object = dict[str, Any]
 
 @pytest.fixture(scope="session")
 def _other_dialect() -> Iterator[Cluster]:
-    with Cluster(dialect="cluster") as made:
-        yield made
+    with Cluster(dialect="cluster") as cluster:
+        yield cluster
 
 
 @pytest.fixture(params=["kubernetes", "cluster"])
@@ -46,18 +46,18 @@ def test_a_function_that_validates_refuses_by_false_a_text_or_an_exception(
         return {"text": "by a text", "false": False, "true": True, None: None}[wanted]
 
     with any_kit.admission(judge, resources=["configmaps"]) as admission:
-        for said, answered in (
+        for message, answered in (
             ("raise", "by an exception"),
             ("text", "by a text"),
             ("false", "refused by a function of the test"),
         ):
             with pytest.raises(Forbidden, match=f"denied the request: {answered}"):
-                _make(any_kit, said, say=said)
+                _make(any_kit, message, say=message)
         _make(any_kit, "true", say="true")
         _make(any_kit, "none")
-    made = ["raise", "text", "false", "true", "none"]
+    created = ["raise", "text", "false", "true", "none"]
     # Controllers may publish ConfigMaps of their own meanwhile.
-    assert [one["name"] for one in admission.calls if one["name"] in made] == made
+    assert [call["name"] for call in admission.calls if call["name"] in created] == created
     assert not admission.failures
     _make(any_kit, "raise", say="raise")
 
@@ -68,9 +68,9 @@ def test_a_function_that_mutates_changes_the_object_or_gives_another(any_kit: Cl
         value["data"]["list"] = value["data"].pop("old")
 
     with any_kit.admission(change, resources=["configmaps"], mutating=True):
-        made = _make(any_kit, "changed", old="1", kept="2")
-    assert made["data"] == {"list": "1", "kept": "2"}
-    assert made["metadata"]["labels"] == {"a/b": "set"}
+        item = _make(any_kit, "changed", old="1", kept="2")
+    assert item["data"] == {"list": "1", "kept": "2"}
+    assert item["metadata"]["labels"] == {"a/b": "set"}
 
     def replace(value: Object) -> Object:
         return {**value, "data": {"all": "new"}}
@@ -122,7 +122,7 @@ def test_two_work_at_once_and_end_also_after_a_failure(kit: Cluster) -> None:
             kit.admission(second, resources=["configmaps"]) as judging,
         ):
             assert _make(kit, "both", a="b")["data"] == {"a": "b", "first": "yes"}
-            assert [one["name"] for one in judging.calls].count("both") == 1
+            assert [call["name"] for call in judging.calls].count("both") == 1
             assert _configured(kit) == 2
             raise ZeroDivisionError
 

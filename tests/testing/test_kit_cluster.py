@@ -1,4 +1,4 @@
-"""A cluster of the testing kit, within and without pytest: what it is filled with and by whom."""
+"""A cluster of the testing kit, with and without pytest: filling it, and users."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def test_objects_are_applied_from_text_files_folders_and_as_they_are(
     kit.apply(str(tmp_path / "one.yaml"), namespace=space)
     kit.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: three}\n", namespace=space)
     kit.apply({"kind": "List", "items": [_map("four"), _map("five")]}, namespace=space)
-    (made,) = kit.apply([_map("", generateName="six-")], namespace=space)
-    found = kit.admin.resource("configmaps").list(space)["items"]
-    names = {one["metadata"]["name"] for one in found}
-    assert {"one", "two", "three", "four", "five", made["metadata"]["name"]} <= names
+    (value,) = kit.apply([_map("", generateName="six-")], namespace=space)
+    items = kit.admin.resource("configmaps").list(space)["items"]
+    names = {item["metadata"]["name"] for item in items}
+    assert {"one", "two", "three", "four", "five", value["metadata"]["name"]} <= names
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,10 @@ def test_definitions_are_served_when_it_returns(kit: Cluster, tmp_path: Path) ->
     user = kit.as_user("ann", ["system:masters"])
     with pytest.raises(UnknownResource):
         user.client.resource("buoys")
-    made = kit.definitions([_definition("buoys", "Buoy"), _map("left-out"), _definition("xs", "X")])
-    assert [one["metadata"]["name"] for one in made] == ["buoys.example.org", "xs.example.org"]
+    items = kit.definitions(
+        [_definition("buoys", "Buoy"), _map("left-out"), _definition("xs", "X")]
+    )
+    assert [item["metadata"]["name"] for item in items] == ["buoys.example.org", "xs.example.org"]
     assert user.client.resource("buoys").list("default")["items"] == []
     with pytest.raises(NotFound):
         kit.admin.resource("configmaps").get("left-out", "default")

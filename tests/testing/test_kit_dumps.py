@@ -1,4 +1,4 @@
-"""Loading what `kubectl get -o yaml` printed of another cluster."""
+"""Loading the output of `kubectl get -o yaml` of another cluster."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ WORKLOADS = [
 
 
 def _items(kit: Cluster, space: str, *words: str) -> list[Object]:
-    """Those of resources as kubectl prints them: each with its kind."""
-    found: list[Object] = []
+    """Return the items of resources as kubectl prints them, each with its kind."""
+    items: list[Object] = []
     for word in words:
         resource = kit.admin.resource(word)
         kind = {"apiVersion": resource.type.api_version, "kind": resource.type.kind}
-        found += [{**kind, **one} for one in resource.list(space)["items"]]
-    return found
+        items += [{**kind, **item} for item in resource.list(space)["items"]]
+    return items
 
 
 def _names(values: list[Object]) -> set[tuple[str, str]]:
-    return {(one["kind"], one["metadata"]["name"]) for one in values}
+    return {(value["kind"], value["metadata"]["name"]) for value in values}
 
 
 def _printed(values: list[Object]) -> str:
@@ -63,9 +63,9 @@ def dump(kit: Cluster, space: str) -> str:
     with kit.snapshot():
         kit.apply(WORKLOADS, namespace=space)
         kit.wait_idle()
-        found = _items(kit, space, *WORDS)
-        assert len([one for one in found if one["kind"] == "Pod"]) == 3
-    return _printed(found)
+        items = _items(kit, space, *WORDS)
+        assert len([item for item in items if item["kind"] == "Pod"]) == 3
+    return _printed(items)
 
 
 def test_workloads_come_back_with_their_owners_and_nothing_is_made_twice(
@@ -76,29 +76,29 @@ def test_workloads_come_back_with_their_owners_and_nothing_is_made_twice(
     kit.wait_idle()
     after = _items(kit, space, *WORDS)
     assert _names(after) == _names(before)
-    uids = {one["metadata"]["uid"] for one in after}
-    assert uids.isdisjoint(one["metadata"]["uid"] for one in before)
-    owned = [one for one in after if one["metadata"].get("ownerReferences")]
-    assert {one["kind"] for one in owned} == {"Pod", "ReplicaSet"}
-    assert {ref["uid"] for one in owned for ref in one["metadata"]["ownerReferences"]} <= uids
+    uids = {item["metadata"]["uid"] for item in after}
+    assert uids.isdisjoint(item["metadata"]["uid"] for item in before)
+    owned = [item for item in after if item["metadata"].get("ownerReferences")]
+    assert {item["kind"] for item in owned} == {"Pod", "ReplicaSet"}
+    assert {ref["uid"] for item in owned for ref in item["metadata"]["ownerReferences"]} <= uids
 
 
 def test_status_is_kept(kit: Cluster, space: str, dump: str) -> None:
-    with kit.pause(*(one["name"] for one in kit.controllers())):
-        made = {one["kind"]: one for one in kit.load(dump)}
-    assert made["Pod"]["status"]["phase"] in ("Running", "Succeeded")
-    assert made["Pod"]["status"]["podIP"]
-    assert made["Deployment"]["status"]["readyReplicas"] == 2
-    assert made["Job"]["status"]["active"] == 1
+    with kit.pause(*(controller["name"] for controller in kit.controllers())):
+        created = {item["kind"]: item for item in kit.load(dump)}
+    assert created["Pod"]["status"]["phase"] in ("Running", "Succeeded")
+    assert created["Pod"]["status"]["podIP"]
+    assert created["Deployment"]["status"]["readyReplicas"] == 2
+    assert created["Job"]["status"]["active"] == 1
 
 
 def test_the_garbage_collectors_leave_it_alone_for_longer_than_a_test(
     kit: Cluster, space: str, dump: str
 ) -> None:
     values = yaml.safe_load(dump)["items"]
-    pod = next(one for one in values if one["kind"] == "Pod")
+    pod = next(value for value in values if value["kind"] == "Pod")
     pod["spec"]["nodeName"] = "a-node-that-is-not-here"
-    owner = next(one for one in values if one["kind"] == "ReplicaSet")
+    owner = next(value for value in values if value["kind"] == "ReplicaSet")
     kit.load([pod, owner])  # its deployment is not among them
     kit.wait_idle()
     kit.advance(120)
@@ -149,10 +149,10 @@ def test_a_namespace_that_is_not_there_is_made_and_addresses_of_others_are_given
         "metadata": {"name": "web", "namespace": "elsewhere", "uid": "1", "generation": 3},
         "spec": {"clusterIP": "192.0.2.9", "clusterIPs": ["192.0.2.9"], "ports": [{"port": 80}]},
     }
-    (made,) = kit.load(service)
-    assert made["spec"]["clusterIP"] != "192.0.2.9"
+    (value,) = kit.load(service)
+    assert value["spec"]["clusterIP"] != "192.0.2.9"
     (again,) = kit.load(service)
-    assert again["metadata"]["uid"] == made["metadata"]["uid"]
+    assert again["metadata"]["uid"] == value["metadata"]["uid"]
 
 
 def test_definitions_are_served_before_objects_of_theirs_are_loaded(kit: Cluster) -> None:
@@ -188,9 +188,9 @@ def test_definitions_are_served_before_objects_of_theirs_are_loaded(kit: Cluster
     owned = {**quay, "metadata": {"name": "berth", "ownerReferences": [reference]}}
     kit.load([owned, owner, definition])
     kit.wait_idle()
-    found = kit.admin.resource("quays").get("north")
-    assert found["status"] == {"ships": 2, "observedGeneration": found["metadata"]["generation"]}
+    result = kit.admin.resource("quays").get("north")
+    assert result["status"] == {"ships": 2, "observedGeneration": result["metadata"]["generation"]}
     assert (
         kit.admin.resource("quays").get("berth")["metadata"]["ownerReferences"][0]["uid"]
-        == (found["metadata"]["uid"])
+        == (result["metadata"]["uid"])
     )

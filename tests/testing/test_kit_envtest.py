@@ -1,4 +1,4 @@
-"""`fairlead test-env`, by somebody who speaks exactly as controller-runtime's envtest does."""
+"""`fairlead test-env`, used exactly as controller-runtime's envtest does."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ DEFINITION = {
 def assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("assets") / "bin"
     words = [sys.executable, "-m", "fairlead", "test-env", str(place)]
-    made = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert made.stdout == f"{place}\n"
-    assert not made.stderr
+    result = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert result.stdout == f"{place}\n"
+    assert not result.stderr
     return place
 
 
 @pytest.fixture(scope="module")
 def environment(assets: Path) -> Iterator[Environment]:
-    made = Environment(assets).start()
-    yield made
-    made.stop()
+    created = Environment(assets).start()
+    yield created
+    created.stop()
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_without_a_directory_it_is_one_of_the_users_cache(
         subprocess.run(words, capture_output=True, text=True, check=True).stdout for _ in range(2)
     )
     assert first == second
-    assert sorted(one.name for one in Path(first.strip()).iterdir()) == [
+    assert sorted(path.name for path in Path(first.strip()).iterdir()) == [
         "etcd",
         "kube-apiserver",
         "kubectl",
@@ -88,7 +88,7 @@ def test_the_help_has_no_flags_that_newer_servers_do_not_have(assets: Path) -> N
 
 
 def test_flags_of_all_versions_are_taken_or_passed_over(assets: Path) -> None:
-    """Those that controller-runtime has sent since its first version, and some that suites add."""
+    """The flags of all versions of controller-runtime, and some that suites add."""
     taken = {
         "advertise-address": "127.0.0.1",
         "disable-admission-plugins": "NamespaceLifecycle,LimitRanger,ServiceAccount,"
@@ -106,12 +106,12 @@ def test_flags_of_all_versions_are_taken_or_passed_over(assets: Path) -> None:
     }
     gates = "CustomResourceValidationExpressions=true,AllAlpha=false,GateOfTomorrow=true"
     more = taken | passed_over | {"feature-gates": gates}
-    said = Environment(assets, more).start().stop()
+    output = Environment(assets, more).start().stop()
     for name, value in passed_over.items():
-        assert f"--{name}={value} is ignored" in said
-    assert "--feature-gates=GateOfTomorrow=true is ignored" in said
+        assert f"--{name}={value} is ignored" in output
+    assert "--feature-gates=GateOfTomorrow=true is ignored" in output
     for name in taken:
-        assert f"--{name}=" not in said
+        assert f"--{name}=" not in output
 
 
 def test_users_are_those_of_its_client_ca(environment: Environment, admin: SyncClient) -> None:
@@ -136,8 +136,8 @@ def test_no_controllers_run(admin: SyncClient) -> None:
     admin.resource("deployments").patch("web", status, "default", subresource="status")
     admin.resource("idlewaits.testing.fairlead.dev").create({})
     assert admin.resource("replicasets").list("default")["items"] == []
-    found = admin.resource("deployments").get("web", "default")
-    assert found["status"]["readyReplicas"] == 1
+    deployment = admin.resource("deployments").get("web", "default")
+    assert deployment["status"]["readyReplicas"] == 1
 
 
 def test_definitions_are_established_and_served(admin: SyncClient) -> None:
@@ -154,8 +154,8 @@ def test_its_command_line_reads_the_configuration_of_a_user(
 ) -> None:
     config = environment.add_user("ben", ["system:masters"])
     words = [str(assets / "kubectl"), f"--kubeconfig={config}", "get", "namespaces", "-o", "name"]
-    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    assert "namespace/default" in shown.split()
+    output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "namespace/default" in output.split()
 
 
 def test_a_server_starts_again_on_its_port_and_two_environments_are_apart(
@@ -171,15 +171,16 @@ def test_a_server_starts_again_on_its_port_and_two_environments_are_apart(
     try:
         with SyncClient.load(other.add_user("default", ["system:masters"])) as client:
             client.resource("configmaps").create({"metadata": {"name": "kept"}}, "default")
-        said = other.stop_server()
-        assert "--insecure-port=0 is ignored" in said
+        text = other.stop_server()
+        assert "--insecure-port=0 is ignored" in text
         other.start_server(other.port)
         with SyncClient.load(other.add_user("default", ["system:masters"])) as client:
             assert client.resource("configmaps").get("kept", "default")
             accounts = client.resource("serviceaccounts")
             assert accounts.wait("default", exists, "default", timeout=30)
             names = {
-                one["metadata"]["name"] for one in client.resource("deployments").list("")["items"]
+                item["metadata"]["name"]
+                for item in client.resource("deployments").list("")["items"]
             }
             assert names == set()
     finally:
@@ -205,12 +206,12 @@ def webhooks_of_go(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(
             "Go is not installed: webhooks as controller-runtime installs them are untested"
         )
-    made = tmp_path_factory.mktemp("go") / "webhooks"
+    created = tmp_path_factory.mktemp("go") / "webhooks"
     source = Path(__file__).parent / "envtest_webhooks" / "main.go"
     settings = {"GO111MODULE": "off", "GOFLAGS": ""}
-    words = ["go", "build", "-o", str(made), str(source)]
+    words = ["go", "build", "-o", str(created), str(source)]
     subprocess.run(words, env={**os.environ, **settings}, check=True, timeout=600)
-    return made
+    return created
 
 
 @pytest.mark.parametrize("shape", ["serving", "authority", "knative"])
@@ -219,6 +220,6 @@ def test_webhooks_with_certificates_as_go_programs_make_them_are_called(
 ) -> None:
     environment.write_credentials(tmp_path, "installer", ["system:masters"])
     words = [str(webhooks_of_go), environment.url, str(tmp_path), shape]
-    shown = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(words, capture_output=True, text=True, timeout=120)
     denial = 'admission webhook "webhook.example.org" denied the request: seen: yes'
-    assert shown.stdout == f"400 {denial}\n", shown.stderr
+    assert result.stdout == f"400 {denial}\n", result.stderr

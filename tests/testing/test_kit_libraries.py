@@ -1,4 +1,4 @@
-"""A small suite with each of the client libraries that people use, set up in one call."""
+"""A small suite with each common client library, set up in one call."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_kubernetes(kit: Cluster, space: str) -> None:
         core.patch_namespaced_config_map("a", space, {"data": {"k": "2"}})
         assert _read(kit, space, "a") == {"k": "2"}
         stream = watch.Watch().stream(core.list_namespaced_config_map, space, timeout_seconds=30)
-        assert next(one for one in stream if one["object"].metadata.name == "a")
+        assert next(item for item in stream if item["object"].metadata.name == "a")
         stream.close()
         with pytest.raises(client.ApiException) as refused:
             core.read_namespaced_config_map("b", space)
@@ -91,7 +91,7 @@ def test_kubernetes_asyncio(kit: Cluster, space: str) -> None:
             body: Any = _map("a", k="1")  # the library also takes plain objects
             await core.create_namespaced_config_map(space, body)
             listed = await core.list_namespaced_config_map(space)
-            assert "a" in [one.metadata.name for one in listed.items]
+            assert "a" in [item.metadata.name for item in listed.items]
 
     asyncio.run(work())
     assert _read(kit, space, "a") == {"k": "1"}
@@ -103,8 +103,8 @@ def test_lightkube(kit: Cluster, space: str) -> None:
     from lightkube.resources.core_v1 import ConfigMap
 
     client = kit.clients.lightkube(field_manager="suite")
-    made = ConfigMap(metadata=ObjectMeta(name="a", namespace=space), data={"k": "1"})
-    client.apply(made)
+    config_map = ConfigMap(metadata=ObjectMeta(name="a", namespace=space), data={"k": "1"})
+    client.apply(config_map)
     assert _read(kit, space, "a") == {"k": "1"}
     client.delete(ConfigMap, "a", namespace=space)
     with pytest.raises(ApiError):
@@ -117,9 +117,9 @@ def test_lightkube_async(kit: Cluster, space: str) -> None:
 
     async def work() -> list[str | None]:
         client = kit.clients.lightkube_async()
-        found = [one.metadata.name async for one in client.list(Namespace)]
+        names = [item.metadata.name async for item in client.list(Namespace)]
         await client.close()
-        return found
+        return names
 
     assert space in asyncio.run(work())
 
@@ -128,17 +128,17 @@ def test_kr8s(kit: Cluster, space: str) -> None:
     from kr8s.objects import ConfigMap
 
     api = kit.clients.kr8s()
-    made = ConfigMap({**_map("a", k="1"), "kind": "ConfigMap"}, namespace=space, api=api)
-    made.create()
-    made.patch({"data": {"k": "2"}})
+    config_map = ConfigMap({**_map("a", k="1"), "kind": "ConfigMap"}, namespace=space, api=api)
+    config_map.create()
+    config_map.patch({"data": {"k": "2"}})
     assert _read(kit, space, "a") == {"k": "2"}
-    assert "a" in [one.name for one in api.get("configmaps", namespace=space)]
+    assert "a" in [configmap.name for configmap in api.get("configmaps", namespace=space)]
 
 
 def test_kr8s_async(kit: Cluster, space: str) -> None:
     async def work() -> list[str]:
         api = await kit.clients.kr8s_async()
-        return [one.name async for one in api.get("namespaces")]
+        return [namespace.name async for namespace in api.get("namespaces")]
 
     assert space in asyncio.run(work())
 
@@ -149,10 +149,10 @@ def test_pykube(kit: Cluster, space: str) -> None:
     api = kit.clients.pykube()
     document = {"apiVersion": "v1", "kind": "ConfigMap", **_map("a", k="1")}
     document["metadata"]["namespace"] = space
-    made = pykube.ConfigMap(api, document)
-    made.create()
-    made.obj["data"]["k"] = "2"
-    made.update()
+    config_map = pykube.ConfigMap(api, document)
+    config_map.create()
+    config_map.obj["data"]["k"] = "2"
+    config_map.update()
     assert _read(kit, space, "a") == {"k": "2"}
     api.session.close()
 
@@ -208,8 +208,8 @@ def test_what_has_read_the_environment_before_finds_the_server_too(
     from kubernetes.config.config_exception import ConfigException
 
     with kit.clients.environment():
-        config.load_kube_config(client_configuration=(found := client.Configuration()))
-    assert found.host == kit.url
+        config.load_kube_config(client_configuration=(configuration := client.Configuration()))
+    assert configuration.host == kit.url
     with pytest.raises(ConfigException):
         config.load_kube_config(config_file="/no/such/file")
 

@@ -1,4 +1,4 @@
-"""The pytest plugin, as suites of others see it: every inner run is a process of its own."""
+"""The pytest plugin: every inner run is a separate process."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_failing_test_comes_with_the_log_and_its_requests(pytester: pytest.Pyt
     result.assert_outcomes(passed=1, failed=2, errors=1)
     parts = result.stdout.str().split("____ ")
     setup, call, died = (
-        next(one for one in parts if name in one)
+        next(part for part in parts if name in part)
         for name in (
             "ERROR at setup of test_without_setup",
             "test_failing ",

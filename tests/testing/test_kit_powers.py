@@ -1,4 +1,4 @@
-"""The powers from Python."""
+"""The powers of tests from Python."""
 
 from __future__ import annotations
 
@@ -142,7 +142,9 @@ def test_a_paused_controller_does_nothing_until_it_goes_on(kit: Cluster, space: 
         kit.wait_idle()
         assert kit.admin.resource("replicasets").list(space)["items"] == []
         kit.resume("job")
-        assert [one["name"] for one in kit.controllers() if one["paused"]] == ["deployment"]
+        assert [controller["name"] for controller in kit.controllers() if controller["paused"]] == [
+            "deployment"
+        ]
     kit.wait_idle()
     assert len(kit.admin.resource("pods").list(space)["items"]) == 1
     with pytest.raises(NotFound):
@@ -249,9 +251,9 @@ def test_certificates_are_signed_for_the_time_of_the_clock(kit: Cluster) -> None
         },
     }
     requests = kit.admin.resource("certificatesigningrequests")
-    asked = requests.create(ask)
+    request = requests.create(ask)
     approved = {"type": "Approved", "status": "True", "reason": "Test"}
-    requests.replace({**asked, "status": {"conditions": [approved]}}, subresource="approval")
+    requests.replace({**request, "status": {"conditions": [approved]}}, subresource="approval")
     signed = requests.wait("dora", _is_signed, timeout=30)
     certificate = x509.load_pem_x509_certificate(b64decode((signed or {})["status"]["certificate"]))
     assert certificate.not_valid_before_utc < kit.now() < certificate.not_valid_after_utc
@@ -313,11 +315,11 @@ def test_finished_jobs_go_after_their_time_to_live(kit: Cluster, space: str) -> 
 def test_events_have_the_time_of_the_clock_and_expire_by_it(kit: Cluster, space: str) -> None:
     events = kit.admin.resource("events")
     involved = {"kind": "ConfigMap", "namespace": space, "name": "a"}
-    made = events.create({"metadata": {"name": "e"}, "involvedObject": involved}, space)
+    event = events.create({"metadata": {"name": "e"}, "involvedObject": involved}, space)
     kit.advance("30m")
     later = events.create({"metadata": {"name": "f"}, "involvedObject": involved}, space)
     created = [
-        datetime.fromisoformat(one["metadata"]["creationTimestamp"]) for one in (made, later)
+        datetime.fromisoformat(item["metadata"]["creationTimestamp"]) for item in (event, later)
     ]
     assert created[1] - created[0] >= timedelta(minutes=29)
     kit.advance("31m")
@@ -327,7 +329,7 @@ def test_events_have_the_time_of_the_clock_and_expire_by_it(kit: Cluster, space:
 
 def test_a_node_that_does_not_renew_its_lease_is_missed_by_the_clock(kit: Cluster) -> None:
     nodes = kit.admin.resource("nodes")
-    made = nodes.create({"metadata": {"name": "silent"}})
+    node = nodes.create({"metadata": {"name": "silent"}})
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}
     ready["lastHeartbeatTime"] = kit.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     nodes.patch("silent", {"status": {"conditions": [ready]}}, subresource="status")
@@ -335,9 +337,9 @@ def test_a_node_that_does_not_renew_its_lease_is_missed_by_the_clock(kit: Cluste
     assert _readiness(nodes.get("silent")) == "True"
     kit.advance(120)
     nodes.wait("silent", lambda value: _readiness(value) == "Unknown", timeout=30)
-    assert made["metadata"]["uid"] == nodes.get("silent")["metadata"]["uid"]
+    assert node["metadata"]["uid"] == nodes.get("silent")["metadata"]["uid"]
 
 
 def _readiness(node: Object | None) -> str:
-    found = ((node or {}).get("status") or {}).get("conditions") or ()
-    return next((str(one["status"]) for one in found if one["type"] == "Ready"), "")
+    result = ((node or {}).get("status") or {}).get("conditions") or ()
+    return next((str(item["status"]) for item in result if item["type"] == "Ready"), "")

@@ -1,4 +1,4 @@
-"""How webhooks are reached, how calls are counted, and what one that hangs holds up: nothing."""
+"""Webhooks: addresses, metrics of calls, and that a hanging webhook blocks nothing else."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from support.client import Answer, Object
+from support.namespaces import Space
 from support.process import ServerProcess, failed_start
-from support.things import Space
 from support.webhook import Hooked, Respond, WebhookServer, allow, deny
 
 MAPPED = "mapped"
@@ -26,16 +26,16 @@ def _names(service: str) -> list[str]:
 def service_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookServer]:
     """Has the names of services in its certificate."""
     names = [name for service in (MAPPED, "listed", "outside") for name in _names(service)]
-    made = WebhookServer(tmp_path_factory.mktemp("services"), *names)
-    yield made
-    made.close()
+    server = WebhookServer(tmp_path_factory.mktemp("services"), *names)
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="module")
 def reaching(
     tmp_path_factory: pytest.TempPathFactory, service_server: WebhookServer
 ) -> Iterator[ServerProcess]:
-    """Knows where one service is, and has credentials for some hosts."""
+    """Has the address of one service, and credentials for some hosts."""
     directory = tmp_path_factory.mktemp("reaching")
     address = f"127.0.0.1:{service_server.port}"
     users = [
@@ -72,9 +72,9 @@ def reaching(
 @pytest.fixture
 def far(reaching: ServerProcess, service_server: WebhookServer) -> Iterator[Hooked]:
     client = reaching.client()
-    made = Hooked(Space(reaching, client), service_server)
-    yield made
-    made.remove()
+    hooked = Hooked(Space(reaching, client), service_server)
+    yield hooked
+    hooked.remove()
     client.close()
 
 
@@ -139,7 +139,7 @@ def test_a_service_without_endpoints_is_not_called(far: Hooked) -> None:
 
 def test_endpoints_cannot_lead_into_this_machine(hooks: Hooked) -> None:
     spec = {"type": "ExternalName", "externalName": "localhost"}
-    hooks.space.things("services").create("s", spec=spec)
+    hooks.space.collection("services").create("s", spec=spec)
     service = {"namespace": hooks.space.name, "name": "s", "port": hooks.server.port}
     hooks.validate(clientConfig={"service": service, "caBundle": hooks.server.bundle})
     assert "the address is not allowed" in _create(hooks).message
@@ -204,13 +204,13 @@ def test_a_new_certificate_needs_a_new_bundle_and_no_restart(tmp_path: Path, hoo
     path = f"/{hooks.space.name}/0"
     rotating.serve(path, allow)
     config = {"url": rotating.url(path), "caBundle": rotating.bundle}
-    made = hooks.install("validating", hooks.webhook(path, clientConfig=config))
+    item = hooks.install("validating", hooks.webhook(path, clientConfig=config))
     assert _create(hooks, "before").status == 201
     rotating.renew(tmp_path / "new")
     rotating.drop_connections()
     assert "x509: certificate signed by unknown authority" in _create(hooks, "between").message
     judges = hooks.configurations("validating")
-    value = judges.read(made["metadata"]["name"])
+    value = judges.read(item["metadata"]["name"])
     value["webhooks"][0]["clientConfig"]["caBundle"] = rotating.bundle
     judges.update(value)
     after = _create(hooks, "after")
@@ -300,12 +300,12 @@ def test_an_object_that_a_webhook_thinks_about_can_be_changed_by_others(hooks: H
 
 def _metrics(hooks: Hooked, *words: str) -> dict[str, float]:
     """The lines of the metrics that hold all of the words."""
-    found = {}
+    item = {}
     for line in hooks.space.client.get("/metrics").text.splitlines():
         if not line.startswith("#") and all(word in line for word in words):
             name, _, value = line.rpartition(" ")
-            found[name] = float(value)
-    return found
+            item[name] = float(value)
+    return item
 
 
 def test_calls_and_rejections_are_counted(hooks: Hooked) -> None:
@@ -376,18 +376,18 @@ def test_a_server_starts_although_a_webhook_of_everything_is_dead(fresh_server: 
     }
     body = {"metadata": {"name": "dead"}, "webhooks": [webhook]}
     assert client.post(path, body).status == 201
-    things = "/api/v1/namespaces/default/configmaps"
-    assert client.post(things, {"metadata": {"name": "a"}}).status == 500
+    text = "/api/v1/namespaces/default/configmaps"
+    assert client.post(text, {"metadata": {"name": "a"}}).status == 500
     running.stop()
     running.start()
     client = running.client()
-    assert client.post(things, {"metadata": {"name": "a"}}).status == 500
+    assert client.post(text, {"metadata": {"name": "a"}}).status == 500
     assert client.delete(f"{path}/dead").status == 200
-    assert client.post(things, {"metadata": {"name": "a"}}).status == 201
+    assert client.post(text, {"metadata": {"name": "a"}}).status == 201
 
 
 def _later(seconds: str, code: int, times: int) -> Respond:
-    """Wants to be asked again after so many seconds, so many times."""
+    """Answers with Retry-After a number of times."""
     left = [times]
 
     def respond(request: Object) -> Any:

@@ -1,4 +1,4 @@
-"""What a client is told when a webhook says no, fails, or answers with nonsense."""
+"""Webhooks: the answer to the client after a denial, a failure or an invalid response."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _named(hooked: Hooked, path: str) -> str:
 
 
 def _failure(hooked: Hooked, path: str, why: str) -> Object:
-    """The answer to a write whose webhook failed so."""
+    """Return the answer to a write whose webhook failed this way."""
     text = f'failed calling webhook "{_named(hooked, path)}": {why}'
     return {
         "kind": "Status",
@@ -99,9 +99,9 @@ def test_details_of_a_denial_reach_the_client(hooks: Hooked) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as result:
+        result.bind(("127.0.0.1", 0))
+        port: int = result.getsockname()[1]
         return port
 
 
@@ -146,7 +146,7 @@ def test_a_webhook_that_takes_too_long_has_failed(hooks: Hooked, kind: str) -> N
 
 
 def test_a_webhook_that_hangs_and_is_ignored_lets_all_writes_pass(hooks: Hooked) -> None:
-    """Also those that wait until others have run out of their time."""
+    """Also writes that wait for a slot until other calls time out."""
     things = hooks.space.config_maps
 
     def create(number: int) -> int:
@@ -272,14 +272,14 @@ def test_an_answer_to_another_question_is_invalid(hooked: Hooked) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "kind", "shown"),
+    ("version", "kind", "output"),
     [
         ("admission.@/v1", "Review", "admission.@/v1, Kind=Review"),
         ("", "", "/, Kind="),
     ],
 )
 def test_an_answer_in_another_version_is_invalid(
-    hooked: Hooked, version: str, kind: str, shown: str
+    hooked: Hooked, version: str, kind: str, output: str
 ) -> None:
     name = hooked.space.dialect.group_name
 
@@ -289,7 +289,7 @@ def test_an_answer_in_another_version_is_invalid(
 
     path = hooked.validate(respond)
     wanted = name("admission.@/v1, Kind=AdmissionReview")
-    why = f"expected webhook response of {wanted}, got {name(shown)}"
+    why = f"expected webhook response of {wanted}, got {name(output)}"
     assert _create(hooked).body == _invalid(hooked, path, why)
 
 

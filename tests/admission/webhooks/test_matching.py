@@ -1,4 +1,4 @@
-"""Which webhooks are asked about which writes."""
+"""Webhooks: which of them are called for a write."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from support.webhook import Hooked, deny
 APPLY = "application/apply-patch+yaml"
 
 
-def _asked(hooks: Hooked, path: str) -> list[str]:
+def _operations(hooks: Hooked, path: str) -> list[str]:
     """`OPERATION resource[/subresource]` of each request."""
-    found = []
+    results = []
     for request in hooks.requests(path):
         sub = request.get("subResource")
         name = request["resource"]["resource"] + (f"/{sub}" if sub else "")
-        found.append(f"{request['operation']} {name}")
-    return found
+        results.append(f"{request['operation']} {name}")
+    return results
 
 
 def _walk(hooks: Hooked) -> None:
     """Create, change, scale and delete a deployment, and write a config map."""
-    deployments = hooks.space.things("deployments", "apps")
+    deployments = hooks.space.collection("deployments", "apps")
     labels = {"app": "x"}
     template = {
         "metadata": {"labels": labels},
@@ -48,10 +48,10 @@ ALL = [
 
 
 @pytest.mark.parametrize(
-    ("rule", "asked"),
+    ("rule", "requested"),
     [
         ({"resources": ["*/*"]}, ALL),
-        ({"resources": ["*"]}, [one for one in ALL if "/" not in one]),
+        ({"resources": ["*"]}, [item for item in ALL if "/" not in item]),
         ({"resources": ["deployments"]}, [ALL[0], ALL[1], ALL[4]]),
         ({"resources": ["deployments/*"]}, [*ALL[:3], ALL[4]]),
         ({"resources": ["*/scale"]}, [ALL[2]]),
@@ -64,14 +64,14 @@ ALL = [
     ],
     ids=lambda value: str(value.get("resources")) if isinstance(value, dict) else "",
 )
-def test_rules_name_the_writes(hooks: Hooked, rule: Object, asked: list[str]) -> None:
+def test_rules_name_the_writes(hooks: Hooked, rule: Object, requested: list[str]) -> None:
     every = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"]}
     path = hooks.validate(**{**every, **rule})
     _walk(hooks)
     # What controllers do meanwhile is asked about too.
-    ours = [one for one in _asked(hooks, path) if one in ALL]
-    assert [one for one in ALL if one in ours] == asked
-    assert set(ours) == set(asked)
+    ours = [request for request in _operations(hooks, path) if request in ALL]
+    assert [item for item in ALL if item in ours] == requested
+    assert set(ours) == set(requested)
 
 
 def test_a_namespace_itself_is_of_the_cluster(hooks: Hooked) -> None:
@@ -79,7 +79,7 @@ def test_a_namespace_itself_is_of_the_cluster(hooks: Hooked) -> None:
     outside = hooks.validate(resources=["namespaces"], scope="Cluster")
     namespaces = hooks.space.everywhere("namespaces")
     assert namespaces.patch(hooks.space.name, {"metadata": {"labels": {"a": "b"}}}).status == 200
-    assert (_asked(hooks, inside), _asked(hooks, outside)) == ([], ["UPDATE namespaces"])
+    assert (_operations(hooks, inside), _operations(hooks, outside)) == ([], ["UPDATE namespaces"])
 
 
 def test_other_namespaces_are_not_asked_about(hooks: Hooked) -> None:
@@ -88,7 +88,7 @@ def test_other_namespaces_are_not_asked_about(hooks: Hooked) -> None:
     elsewhere = f"/api/v1/namespaces/{namespace['metadata']['name']}/configmaps"
     body = {"metadata": {"name": "a"}}
     assert hooks.space.client.post(elsewhere, body).status == 201
-    assert _asked(hooks, path) == []
+    assert _operations(hooks, path) == []
 
 
 def test_a_namespace_selector_sees_labels_as_they_are_now(hooks: Hooked) -> None:
@@ -121,7 +121,7 @@ def test_a_namespace_selector_means_nothing_to_the_cluster(hooks: Hooked) -> Non
     classes = hooks.space.everywhere("priorityclasses", "scheduling.@")
     classes.create(hooks.space.name, value=1)
     classes.remove(hooks.space.name)
-    assert _asked(hooks, path) == ["CREATE priorityclasses", "DELETE priorityclasses"]
+    assert _operations(hooks, path) == ["CREATE priorityclasses", "DELETE priorityclasses"]
 
 
 def test_an_object_selector_is_met_by_either_object(hooks: Hooked) -> None:
@@ -133,7 +133,7 @@ def test_an_object_selector_is_met_by_either_object(hooks: Hooked) -> None:
     things.label("a", third="y")  # is not any more
     things.label("a", check="me")  # is again
     things.remove("a")
-    operations = [f"{one['operation']} {one['name']}" for one in hooks.requests(path)]
+    operations = [f"{request['operation']} {request['name']}" for request in hooks.requests(path)]
     assert operations == ["CREATE a", "UPDATE a", "UPDATE a", "DELETE a"]
 
 
@@ -143,7 +143,7 @@ def test_without_a_selector_objects_without_labels_are_asked_about(
 ) -> None:
     path = hooked.validate(objectSelector=selector)
     hooked.space.config_maps.create("plain")
-    assert _asked(hooked, path) == ["CREATE configmaps"]
+    assert _operations(hooked, path) == ["CREATE configmaps"]
 
 
 @pytest.mark.parametrize(
@@ -166,9 +166,9 @@ def test_objects_without_labels_are_selected_only_in_the_reference(
 def test_what_has_no_labels_is_never_selected(hooks: Hooked) -> None:
     selector = {"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}
     path = hooks.validate(operations=["CONNECT"], resources=["*/*"], objectSelector=selector)
-    pods = hooks.space.things("pods")
+    pods = hooks.space.collection("pods")
     assert pods.client.get(pods.item("p", "attach")).status == 404
-    assert _asked(hooks, path) == []
+    assert _operations(hooks, path) == []
 
 
 def test_webhook_configurations_are_never_asked_about(hooks: Hooked) -> None:
@@ -235,7 +235,7 @@ def test_an_equivalent_version_is_matched_and_told_in_the_version_of_the_rule(
     exact = hooked.validate(
         apiGroups=["autoscaling"], resources=["horizontalpodautoscalers"], matchPolicy="Exact"
     )
-    scalers = hooked.space.things("horizontalpodautoscalers", "autoscaling", "v2")
+    scalers = hooked.space.collection("horizontalpodautoscalers", "autoscaling", "v2")
     target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
     metric = {
         "type": "Resource",
@@ -266,8 +266,8 @@ def test_an_event_is_the_same_in_either_group(hooks: Hooked) -> None:
         "reason": "Because",
         "message": "note this",
     }
-    hooks.space.things("events").create("e", **event)
-    found = [one for one in hooks.requests(path) if one["name"] == "e"]
-    assert found[0]["requestResource"]["group"] == ""
-    assert found[0]["object"]["apiVersion"] == "events.k8s.io/v1"
-    assert found[0]["object"]["note"] == "note this"
+    hooks.space.collection("events").create("e", **event)
+    result = [request for request in hooks.requests(path) if request["name"] == "e"]
+    assert result[0]["requestResource"]["group"] == ""
+    assert result[0]["object"]["apiVersion"] == "events.k8s.io/v1"
+    assert result[0]["object"]["note"] == "note this"

@@ -1,4 +1,4 @@
-"""What mutating webhooks make of an object, in which order and how often."""
+"""Mutating webhooks: their changes, order and number of calls."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ def _create(hooks: Hooked, name: str = "a", **fields: Any) -> Answer:
     return things.client.post(things.path, {"metadata": {"name": name}, **fields})
 
 
-def _put(path: str, value: Any) -> Object:
+def _add_patch(path: str, value: Any) -> Object:
     return {"op": "add", "path": path, "value": value}
 
 
 def _appending(word: str) -> Respond:
-    """Adds its word to what others wrote before it."""
+    """Appends its word to the words of earlier webhooks."""
 
     def respond(request: Object) -> Any:
         before = (request["object"].get("data") or {}).get("words", "")
-        return patching(_put("/data", {"words": f"{before}{word}"}))(request)
+        return patching(_add_patch("/data", {"words": f"{before}{word}"}))(request)
 
     return respond
 
 
 def test_a_patch_changes_what_is_stored(hooked: Hooked) -> None:
-    hooked.mutate(patching(_put("/data", {"k": "v"}), _put("/metadata/labels", {"l": "m"})))
+    hooked.mutate(
+        patching(_add_patch("/data", {"k": "v"}), _add_patch("/metadata/labels", {"l": "m"}))
+    )
     answer = _create(hooked)
     assert answer.status == 201
     stored = hooked.space.config_maps.read("a")
@@ -56,7 +58,7 @@ def test_webhooks_of_one_configuration_are_asked_in_their_order(hooks: Hooked) -
 
 
 def test_a_judge_sees_what_was_made_of_the_object(hooks: Hooked) -> None:
-    hooks.mutate(patching(_put("/data", {"k": "v"})))
+    hooks.mutate(patching(_add_patch("/data", {"k": "v"})))
     path = hooks.validate()
     assert _create(hooks).status == 201
     assert hooks.requests(path)[0]["object"]["data"] == {"k": "v"}
@@ -64,17 +66,17 @@ def test_a_judge_sees_what_was_made_of_the_object(hooks: Hooked) -> None:
 
 def test_defaults_are_filled_in_after_a_change(hooks: Hooked) -> None:
     spec = {"ports": [{"port": 80}], "selector": {"a": "b"}}
-    hooks.mutate(patching(_put("/spec", spec)), resources=["services"])
+    hooks.mutate(patching(_add_patch("/spec", spec)), resources=["services"])
     judge = hooks.validate(resources=["services"])
-    services = hooks.space.things("services")
-    made = services.create("s", spec={"ports": [{"port": 1}]})
-    assert made["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
-    assert made["spec"]["sessionAffinity"] == "None"
-    assert hooks.requests(judge)[0]["object"]["spec"]["ports"] == made["spec"]["ports"]
+    services = hooks.space.collection("services")
+    service = services.create("s", spec={"ports": [{"port": 1}]})
+    assert service["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
+    assert service["spec"]["sessionAffinity"] == "None"
+    assert hooks.requests(judge)[0]["object"]["spec"]["ports"] == service["spec"]["ports"]
 
 
 def test_unknown_fields_that_a_webhook_adds_are_dropped(hooks: Hooked) -> None:
-    hooks.mutate(patching(_put("/nonsense", 1), _put("/metadata/odd", "x")))
+    hooks.mutate(patching(_add_patch("/nonsense", 1), _add_patch("/metadata/odd", "x")))
     answer = _create(hooks)
     assert answer.status == 201
     assert "nonsense" not in answer.body
@@ -82,7 +84,7 @@ def test_unknown_fields_that_a_webhook_adds_are_dropped(hooks: Hooked) -> None:
 
 
 def test_what_a_webhook_makes_invalid_is_refused(hooks: Hooked) -> None:
-    hooks.mutate(patching(_put("/data", {"bad key": "v"})))
+    hooks.mutate(patching(_add_patch("/data", {"bad key": "v"})))
     answer = _create(hooks)
     assert answer.status == 422
     assert "data[bad key]" in answer.message
@@ -100,10 +102,10 @@ def test_an_update_and_its_old_object_stay_apart(hooks: Hooked) -> None:
 
 
 def test_the_status_is_out_of_reach_of_an_update(hooks: Hooked) -> None:
-    services = hooks.space.things("services")
+    services = hooks.space.collection("services")
     services.create("s", spec={"ports": [{"port": 80}]})
     status = {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}
-    hooks.mutate(patching(_put("/status", status)), resources=["services"])
+    hooks.mutate(patching(_add_patch("/status", status)), resources=["services"])
     answer = services.patch("s", {"metadata": {"labels": {"a": "b"}}})
     assert answer.status == 200
     assert answer.body["status"] == {"loadBalancer": {}}
@@ -112,14 +114,14 @@ def test_the_status_is_out_of_reach_of_an_update(hooks: Hooked) -> None:
 @pytest.mark.parametrize("field", ["uid", "creationTimestamp"])
 def test_what_the_server_decides_is_out_of_reach(hooks: Hooked, field: str) -> None:
     wanted = {"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z"}
-    hooks.mutate(patching(_put(f"/metadata/{field}", wanted[field])))
+    hooks.mutate(patching(_add_patch(f"/metadata/{field}", wanted[field])))
     answer = _create(hooks)
     assert answer.status == 201
     assert answer.body["metadata"].get(field) != wanted[field]
 
 
 def test_an_object_cannot_be_moved_to_another_namespace(hooks: Hooked) -> None:
-    hooks.mutate(patching(_put("/metadata/namespace", "default")))
+    hooks.mutate(patching(_add_patch("/metadata/namespace", "default")))
     answer = _create(hooks)
     assert answer.status == 400
     assert "does not match the namespace sent on the request" in answer.message
@@ -128,14 +130,14 @@ def test_an_object_cannot_be_moved_to_another_namespace(hooks: Hooked) -> None:
 def test_an_object_cannot_become_another(hooks: Hooked) -> None:
     things = hooks.space.config_maps
     things.create("a")
-    hooks.mutate(patching(_put("/metadata/name", "b")))
+    hooks.mutate(patching(_add_patch("/metadata/name", "b")))
     answer = things.patch("a", {"data": {"k": "1"}})
     assert answer.status == 422
     assert "metadata.name" in answer.message
 
 
 def test_managed_fields_that_a_webhook_breaks_are_those_from_before(hooks: Hooked) -> None:
-    hooks.mutate(patching(_put("/metadata/managedFields", [{"operation": "Steal"}])))
+    hooks.mutate(patching(_add_patch("/metadata/managedFields", [{"operation": "Steal"}])))
     answer = _create(hooks, data={"k": "v"})
     assert answer.status == 201
     [entry] = answer.body["metadata"]["managedFields"]
@@ -144,7 +146,7 @@ def test_managed_fields_that_a_webhook_breaks_are_those_from_before(hooks: Hooke
 
 
 def test_fields_that_a_webhook_wrote_have_no_owner(hooks: Hooked) -> None:
-    hooks.mutate(patching(_put("/data/added", "x")))
+    hooks.mutate(patching(_add_patch("/data/added", "x")))
     [entry] = _create(hooks, data={"k": "v"}).body["metadata"]["managedFields"]
     assert entry["fieldsV1"] == {"f:data": {".": {}, "f:k": {}}}
 
@@ -203,7 +205,7 @@ def test_a_patch_that_does_not_fit_fails_the_write(
 
 def test_nothing_can_be_changed_about_a_delete(hooks: Hooked) -> None:
     hooks.space.config_maps.create("a")
-    path = hooks.mutate(patching(_put("/data", {})), operations=["DELETE"])
+    path = hooks.mutate(patching(_add_patch("/data", {})), operations=["DELETE"])
     answer = hooks.space.config_maps.delete("a")
     assert answer.status == 500
     text = (
@@ -226,11 +228,13 @@ def test_a_scale_can_be_changed(hooks: Hooked) -> None:
         "metadata": {"labels": labels},
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     }
-    deployments = hooks.space.things("deployments", "apps")
+    deployments = hooks.space.collection("deployments", "apps")
     spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
     deployments.create("d", spec=spec)
     hooks.mutate(
-        patching(_put("/spec/replicas", 3), _put("/metadata/labels", {"sneaky": "label"})),
+        patching(
+            _add_patch("/spec/replicas", 3), _add_patch("/metadata/labels", {"sneaky": "label"})
+        ),
         apiGroups=["apps"],
         resources=["deployments/scale"],
     )
@@ -242,10 +246,10 @@ def test_a_scale_can_be_changed(hooks: Hooked) -> None:
 
 
 def test_a_binding_can_be_changed(hooks: Hooked) -> None:
-    pods = hooks.space.things("pods")
+    pods = hooks.space.collection("pods")
     spec = {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
     pods.create("p", spec=spec)
-    hooks.mutate(patching(_put("/target/name", "elsewhere")), resources=["pods/binding"])
+    hooks.mutate(patching(_add_patch("/target/name", "elsewhere")), resources=["pods/binding"])
     binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
     assert pods.client.post(pods.item("p", "binding"), binding).status == 201
     assert pods.read("p")["spec"]["nodeName"] == "elsewhere"
@@ -258,7 +262,9 @@ def _rounds(hooks: Hooked, *paths: str) -> list[int]:
 def test_a_webhook_is_asked_again_if_a_later_one_changed_the_object(hooks: Hooked) -> None:
     first = hooks.mutate(reinvocationPolicy="IfNeeded")
     never = hooks.mutate()
-    changing = hooks.mutate(patching(_put("/data", {"k": "v"})), reinvocationPolicy="IfNeeded")
+    changing = hooks.mutate(
+        patching(_add_patch("/data", {"k": "v"})), reinvocationPolicy="IfNeeded"
+    )
     last = hooks.mutate(reinvocationPolicy="IfNeeded")
     assert _create(hooks).status == 201
     assert _rounds(hooks, first, never, changing, last) == [2, 1, 1, 1]
@@ -275,7 +281,7 @@ def test_a_webhook_is_asked_at_most_once_more(hooks: Hooked) -> None:
 
 
 def test_a_webhook_that_changes_nothing_any_more_is_asked_twice(hooks: Hooked) -> None:
-    patch = patching(_put("/data", {"k": "v"}))
+    patch = patching(_add_patch("/data", {"k": "v"}))
     first = hooks.mutate(patch, reinvocationPolicy="IfNeeded")
     second = hooks.mutate(patch, reinvocationPolicy="IfNeeded")
     assert _create(hooks).status == 201
@@ -285,7 +291,7 @@ def test_a_webhook_that_changes_nothing_any_more_is_asked_twice(hooks: Hooked) -
 def test_a_webhook_that_was_not_selected_is_not_asked_in_the_second_round(hooks: Hooked) -> None:
     selector = {"matchLabels": {"chosen": "yes"}}
     skipped = hooks.mutate(objectSelector=selector, reinvocationPolicy="IfNeeded")
-    hooks.mutate(patching(_put("/metadata/labels", {"chosen": "yes"})))
+    hooks.mutate(patching(_add_patch("/metadata/labels", {"chosen": "yes"})))
     assert _create(hooks).status == 201
     assert _rounds(hooks, skipped) == [0]
 
@@ -295,10 +301,10 @@ def test_built_in_plugins_run_again_after_a_webhook(hooks: Hooked) -> None:
 
     respond = patching({"op": "remove", "path": "/spec/tolerations"})
     path = hooks.mutate(respond, resources=["pods"], operations=["CREATE"])
-    pods = hooks.space.things("pods")
+    pods = hooks.space.collection("pods")
     spec = {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
-    made = pods.create("p", spec=spec)
-    assert len(made["spec"]["tolerations"]) == 2
+    pod = pods.create("p", spec=spec)
+    assert len(pod["spec"]["tolerations"]) == 2
     assert len(hooks.requests(path)) == 1
 
 
@@ -307,15 +313,15 @@ def test_a_plugin_that_changes_the_object_again_has_willing_webhooks_asked(hooks
     path = hooks.mutate(
         remove, resources=["pods"], operations=["CREATE"], reinvocationPolicy="IfNeeded"
     )
-    pods = hooks.space.things("pods")
+    pods = hooks.space.collection("pods")
     spec = {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
-    made = pods.create("p", spec=spec)
+    pod = pods.create("p", spec=spec)
     assert len(hooks.requests(path)) == 2
-    assert "tolerations" not in made["spec"]
+    assert "tolerations" not in pod["spec"]
 
 
 def test_a_dry_run_stores_nothing_and_asks_safe_webhooks(hooks: Hooked) -> None:
-    hooks.mutate(patching(_put("/data", {"k": "v"})))
+    hooks.mutate(patching(_add_patch("/data", {"k": "v"})))
     things = hooks.space.config_maps
     answer = things.client.post(things.path, {"metadata": {"name": "a"}}, dryRun="All")
     assert (answer.status, answer.body["data"]) == (201, {"k": "v"})
@@ -323,7 +329,7 @@ def test_a_dry_run_stores_nothing_and_asks_safe_webhooks(hooks: Hooked) -> None:
 
 
 def test_an_object_that_moved_while_a_webhook_thought_is_changed_anew(hooks: Hooked) -> None:
-    """Nobody is locked out meanwhile, and nothing is lost."""
+    """No lock is held during the call, and no change is lost."""
     things = hooks.space.config_maps
     things.create("a", data={"first": "1"})
     other = hooks.space.client.clone()
@@ -350,7 +356,7 @@ def test_an_object_that_moved_while_a_webhook_thought_is_changed_anew(hooks: Hoo
 
 def test_an_update_of_a_version_that_is_gone_after_the_webhook_is_refused(hooks: Hooked) -> None:
     things = hooks.space.config_maps
-    made = things.create("a")
+    value = things.create("a")
     other = hooks.space.client.clone()
 
     def respond(request: Object) -> Object:
@@ -359,7 +365,7 @@ def test_an_update_of_a_version_that_is_gone_after_the_webhook_is_refused(hooks:
         return allow(request)
 
     hooks.mutate(respond, operations=["UPDATE"])
-    answer = things.put({**made, "metadata": {**made["metadata"], "labels": {"l": "m"}}})
+    answer = things.put({**value, "metadata": {**value["metadata"], "labels": {"l": "m"}}})
     other.close()
     assert answer.status == 409
     assert things.read("a")["data"] == {"k": "other"}
@@ -367,23 +373,23 @@ def test_an_update_of_a_version_that_is_gone_after_the_webhook_is_refused(hooks:
 
 def test_a_large_object_is_changed_too(hooks: Hooked) -> None:
     """That is done beside the loop."""
-    hooks.mutate(patching(_put("/data/k", "v")))
+    hooks.mutate(patching(_add_patch("/data/k", "v")))
     answer = _create(hooks, data={"long": "x" * 600_000})
     assert answer.status == 201
     assert hooks.space.config_maps.read("a")["data"]["k"] == "v"
 
 
 def test_an_object_that_a_webhook_makes_too_large_is_refused(hooks: Hooked) -> None:
-    hooks.mutate(patching(_put("/metadata/annotations", {"a": "x" * 5_000_000})))
+    hooks.mutate(patching(_add_patch("/metadata/annotations", {"a": "x" * 5_000_000})))
     assert _create(hooks).status in (413, 422)
 
 
 def test_the_options_of_a_connection_can_be_changed(hooks: Hooked) -> None:
     run_pod(hooks.space, "p")
     hooks.mutate(
-        patching(_put("/container", "other")), operations=["CONNECT"], resources=["pods/exec"]
+        patching(_add_patch("/container", "other")), operations=["CONNECT"], resources=["pods/exec"]
     )
-    pods = hooks.space.things("pods")
+    pods = hooks.space.collection("pods")
     answer = pods.client.get(pods.item("p", "exec"), command="ls", container="c")
     assert answer.status == 400
     assert answer.message == "container other is not valid for pod p"
@@ -391,15 +397,17 @@ def test_the_options_of_a_connection_can_be_changed(hooks: Hooked) -> None:
 
 def test_options_of_a_connection_that_are_none_fail_it(hooks: Hooked) -> None:
     run_pod(hooks.space, "p")
-    hooks.mutate(patching(_put("/command", 7)), operations=["CONNECT"], resources=["pods/exec"])
-    pods = hooks.space.things("pods")
+    hooks.mutate(
+        patching(_add_patch("/command", 7)), operations=["CONNECT"], resources=["pods/exec"]
+    )
+    pods = hooks.space.collection("pods")
     answer = pods.client.get(pods.item("p", "exec"), command="ls", container="c")
     assert answer.status == 500
     assert "cannot unmarshal number" in answer.message
 
 
 def test_a_patch_that_makes_a_number_of_a_truth_is_refused(hooks: Hooked) -> None:
-    """Though the two are equal to many who compare."""
+    """Although 1 and True are equal in Python."""
     hooks.mutate(patching({"op": "replace", "path": "/immutable", "value": 1}))
     answer = _create(hooks, immutable=True)
     assert answer.status == 500

@@ -1,4 +1,4 @@
-"""What a webhook is told about a write."""
+"""The AdmissionReview that a webhook receives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _options(hooked: Hooked, kind: str, **more: Any) -> Object:
 
 def test_a_create_is_told_whole(hooked: Hooked) -> None:
     path = hooked.validate()
-    made = hooked.space.config_maps.create("a", data={"k": "v"}, labels={"l": "m"})
+    config_map = hooked.space.config_maps.create("a", data={"k": "v"}, labels={"l": "m"})
     [review] = hooked.server.reviews[path]
     assert list(review) == ["kind", "apiVersion", "request"]
     assert review["kind"] == "AdmissionReview"
@@ -30,9 +30,9 @@ def test_a_create_is_told_whole(hooked: Hooked) -> None:
     request = review["request"]
     assert UID.fullmatch(request.pop("uid"))
     seen = request.pop("object")
-    assert seen == {**made, "metadata": seen["metadata"]}
+    assert seen == {**config_map, "metadata": seen["metadata"]}
     assert seen["metadata"] == {
-        name: value for name, value in made["metadata"].items() if name != "resourceVersion"
+        name: value for name, value in config_map["metadata"].items() if name != "resourceVersion"
     }
     user = request.pop("userInfo")
     assert user["username"] == "admin"
@@ -69,7 +69,7 @@ def test_what_is_still_to_be_decided_about_a_new_object_is_left_out(hooks: Hooke
 
 def test_an_update_is_told_with_what_it_replaces(hooked: Hooked) -> None:
     things = hooked.space.config_maps
-    made = things.create("a", data={"k": "1"})
+    value = things.create("a", data={"k": "1"})
     path = hooked.validate()
     things.put(
         {"metadata": {"name": "a"}, "data": {"k": "2"}}, fieldManager="me", fieldValidation="Strict"
@@ -77,9 +77,9 @@ def test_an_update_is_told_with_what_it_replaces(hooked: Hooked) -> None:
     [request] = hooked.requests(path)
     assert request["operation"] == "UPDATE"
     assert request["object"]["data"] == {"k": "2"}
-    assert request["object"]["metadata"]["uid"] == made["metadata"]["uid"]
-    assert request["object"]["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
-    assert request["oldObject"] == made
+    assert request["object"]["metadata"]["uid"] == value["metadata"]["uid"]
+    assert request["object"]["metadata"]["resourceVersion"] == value["metadata"]["resourceVersion"]
+    assert request["oldObject"] == value
     assert request["options"] == _options(
         hooked, "UpdateOptions", fieldManager="me", fieldValidation="Strict"
     )
@@ -108,26 +108,26 @@ def test_an_apply_that_creates_is_told_as_a_create(hooks: Hooked) -> None:
 
 def test_a_delete_is_told_with_what_goes(hooked: Hooked) -> None:
     things = hooked.space.config_maps
-    made = things.create("a")
+    created = things.create("a")
     path = hooked.mutate()
     things.delete("a", {"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
     [request] = hooked.requests(path)
     assert request["operation"] == "DELETE"
     assert request["object"] is None
-    assert request["oldObject"] == made
+    assert request["oldObject"] == created
     assert request["options"] == _options(
         hooked, "DeleteOptions", gracePeriodSeconds=0, propagationPolicy="Background"
     )
 
 
 def test_each_object_of_a_collection_is_asked_about(hooks: Hooked) -> None:
-    things = hooks.space.things("secrets")
+    collection = hooks.space.collection("secrets")
     for name in ("a", "b", "c"):
-        things.create(name)
+        collection.create(name)
     path = hooks.validate(resources=["secrets"])
-    assert things.client.delete(things.path).status == 200
-    told = sorted(request["oldObject"]["metadata"]["name"] for request in hooks.requests(path))
-    assert told == ["a", "b", "c"]
+    assert collection.client.delete(collection.path).status == 200
+    names = sorted(request["oldObject"]["metadata"]["name"] for request in hooks.requests(path))
+    assert names == ["a", "b", "c"]
 
 
 def test_a_dry_run_is_told_as_one(hooks: Hooked) -> None:
@@ -208,7 +208,7 @@ def test_a_token_review_is_named_as_it_was_sent(hooks: Hooked) -> None:
 
 
 def _scaled(hooks: Hooked) -> Any:
-    deployments = hooks.space.things("deployments", "apps")
+    deployments = hooks.space.collection("deployments", "apps")
     labels = {"app": "x"}
     template = {
         "metadata": {"labels": labels},
@@ -248,7 +248,7 @@ def test_a_status_is_told_with_the_whole_object(hooks: Hooked) -> None:
 def test_an_eviction_is_told_as_such_and_its_delete_is_not(hooks: Hooked) -> None:
     run_pod(hooks.space, "p")
     path = hooks.validate(resources=["pods", "pods/eviction"])
-    pods = hooks.space.things("pods")
+    pods = hooks.space.collection("pods")
     answer = pods.client.post(
         pods.item("p", "eviction"),
         {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}},
@@ -261,7 +261,7 @@ def test_an_eviction_is_told_as_such_and_its_delete_is_not(hooks: Hooked) -> Non
 
 
 def test_a_binding_is_told_as_such(hooks: Hooked) -> None:
-    pods = hooks.space.things("pods")
+    pods = hooks.space.collection("pods")
     spec = {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
     pods.create("p", spec=spec)
     path = hooks.mutate(resources=["pods/binding"])
@@ -286,7 +286,7 @@ def test_a_connection_is_told_with_its_options(
 ) -> None:
     run_pod(hooks.space, "p")
     path = hooks.validate(deny("stay out"), operations=["CONNECT"], resources=["pods/*"])
-    pods = hooks.space.things("pods")
+    pods = hooks.space.collection("pods")
     answer = pods.client.get(pods.item("p", sub), **query)
     assert answer.status == 400
     assert answer.message.endswith("denied the request: stay out")

@@ -1,4 +1,4 @@
-"""Where events go: who waits for whom, what is sent together, and what is lost."""
+"""Audit backends: blocking, batching and lost events."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def record(
     user: User | None = None,
     source: Caller = NOWHERE,
 ) -> Record:
-    made = Record(NAMES, f"id-{number}".encode(), MOMENT)
-    request_json = request_fields(NAMES, user, "get", uri)
-    made.judge(Subject(user, "get", uri, "", "", source, Verdict(level), request_json, ""))
-    made.stage, made.code = "ResponseComplete", 200
-    return made
+    created = Record(NAMES, f"id-{number}".encode(), MOMENT)
+    reported = request_fields(NAMES, user, "get", uri)
+    created.judge(Subject(user, "get", uri, "", "", source, Verdict(level), reported, ""))
+    created.stage, created.code = "ResponseComplete", 200
+    return created
 
 
 def ids(events: list[bytes]) -> list[str]:
@@ -51,7 +51,7 @@ def ids(events: list[bytes]) -> list[str]:
 
 
 class Taking:
-    """A sink that keeps what it is given, once it is let."""
+    """A sink that stores events after it was released."""
 
     def __init__(self, stores: bool = True) -> None:
         self.batches: list[list[bytes]] = []
@@ -74,8 +74,8 @@ class Taking:
 
 
 def buffered(sink: Taking, concurrent: bool = True, **more: Any) -> Buffer:
-    given = {"buffer_size": 10, "max_size": 3, "max_wait": 60.0, "qps": 0.0, "burst": 0, **more}
-    return Buffer(PLAIN, sink, Batching(**given), concurrent=concurrent)
+    value = {"buffer_size": 10, "max_size": 3, "max_wait": 60.0, "qps": 0.0, "burst": 0, **more}
+    return Buffer(PLAIN, sink, Batching(**value), concurrent=concurrent)
 
 
 def lost(plugin: str) -> float:
@@ -113,7 +113,7 @@ def test_events_are_sent_together_once_there_are_enough() -> None:
         await comes_true(lambda: len(sink.batches) == 2, "two batches are sent")
         assert [len(batch) for batch in sink.batches] == [3, 3]
         await buffer.close()
-        assert [one for batch in map(ids, sink.batches) for one in batch] == [
+        assert [item for batch in map(ids, sink.batches) for item in batch] == [
             f"id-{number}" for number in range(7)
         ]
         assert sink.closed
@@ -154,14 +154,14 @@ def test_a_buffer_holds_no_more_bytes_than_it_may(monkeypatch: pytest.MonkeyPatc
     async def test() -> None:
         sink = Taking()
         sink.open.clear()
-        made = buffered(sink, buffer_size=10_000)
+        created = buffered(sink, buffer_size=10_000)
         before = lost("buffered")
         for number in range(100):
-            made.accept(record(number))
+            created.accept(record(number))
             await asyncio.sleep(0)
         assert 90 < lost("buffered") - before < 100
         sink.open.set()
-        await made.close()
+        await created.close()
 
     run(test)
 
@@ -171,10 +171,10 @@ def test_batches_are_no_longer_than_they_may_be() -> None:
         sink = Taking()
         size = len(record().json())
         batching = Batching(100, 50, 60.0, 0.0, 0)
-        made = Buffer(PLAIN, sink, batching, batch_bytes=2 * size, concurrent=True)
+        created = Buffer(PLAIN, sink, batching, batch_bytes=2 * size, concurrent=True)
         for number in range(5):
-            made.accept(record(number))
-        await made.close()
+            created.accept(record(number))
+        await created.close()
         assert [len(batch) for batch in sink.batches] == [2, 2, 1]
 
     run(test)
@@ -183,13 +183,13 @@ def test_batches_are_no_longer_than_they_may_be() -> None:
 def test_batches_come_no_faster_than_they_may() -> None:
     async def test() -> None:
         sink = Taking()
-        made = buffered(sink, max_size=1, qps=0.001, burst=2)
+        created = buffered(sink, max_size=1, qps=0.001, burst=2)
         for number in range(5):
-            made.accept(record(number))
+            created.accept(record(number))
         await comes_true(lambda: len(sink.batches) == 2, "the burst is sent")
         await asyncio.sleep(0.05)
         assert len(sink.batches) == 2
-        await made.close()
+        await created.close()
         assert len(sink.batches) == 5
 
     run(test)
@@ -203,33 +203,33 @@ def test_an_end_that_cannot_wait_longer_counts_what_is_lost(
     async def test() -> None:
         sink = Taking()
         sink.open.clear()
-        made = buffered(sink)
+        created = buffered(sink)
         before = lost("buffered")
         for number in range(4):
-            made.accept(record(number))
-        await made.close()
+            created.accept(record(number))
+        await created.close()
         assert lost("buffered") - before == 4
 
     run(test)
 
 
 def test_a_long_event_loses_its_objects() -> None:
-    made = record(level=REQUEST_RESPONSE)
-    made.request_object = b'{"a":"%b"}' % (b"x" * 1000)
+    created = record(level=REQUEST_RESPONSE)
+    created.request_object = b'{"a":"%b"}' % (b"x" * 1000)
     shape = truncated(Limits(500, 1000), "{", "")
-    event = shape(made)
+    event = shape(created)
     assert event is not None
-    told = json.loads(event)
-    assert "requestObject" not in told
-    assert told["annotations"] == {"audit.k8s.io/truncated": "true"}
-    made.request_object = b'{"a":"x"}'
-    assert "requestObject" in json.loads(shape(made) or b"")
+    numbers = json.loads(event)
+    assert "requestObject" not in numbers
+    assert numbers["annotations"] == {"audit.k8s.io/truncated": "true"}
+    created.request_object = b'{"a":"x"}'
+    assert "requestObject" in json.loads(shape(created) or b"")
 
 
 def test_an_event_that_is_long_without_objects_is_lost() -> None:
     before = lost("truncate")
-    made = record(uri="/" + "x" * 1000)
-    assert truncated(Limits(500, 1000), "{", "")(made) is None
+    created = record(uri="/" + "x" * 1000)
+    assert truncated(Limits(500, 1000), "{", "")(created) is None
     assert lost("truncate") - before == 1
 
 
@@ -237,18 +237,18 @@ def test_patches_of_webhooks_are_noted_from_level_request_on() -> None:
     notes = {
         f"{word}.webhook.admission.k8s.io/round_0_index_0": "{}" for word in ("mutation", "patch")
     }
-    for level, count in ((METADATA, 1), (REQUEST_RESPONSE, 2)):
-        made = record(level=level)
-        made.annotations = dict(notes)
-        assert len(json.loads(made.json())["annotations"]) == count
+    for level, reported in ((METADATA, 1), (REQUEST_RESPONSE, 2)):
+        created = record(level=level)
+        created.annotations = dict(notes)
+        assert len(json.loads(created.json())["annotations"]) == reported
 
 
 def test_the_legacy_format_is_a_line_of_text() -> None:
-    made = record(
+    created = record(
         1, user=User('al"ice\n', groups=("dev", "ops")), source=caller(("10.0.0.1",), "curl")
     )
-    made.decided(Decision(True))
-    assert legacy_line(made) == (
+    created.decided(Decision(True))
+    assert legacy_line(created) == (
         b'2024-05-06T07:08:09.125Z AUDIT: id="id-1" stage="ResponseComplete" ip="10.0.0.1"'
         b' method="get" user="al\\"ice\\n" groups="\\"dev\\",\\"ops\\"" as="<self>"'
         b' asgroups="<lookup>" user-agent="curl" namespace="<none>" uri="/version"'
@@ -257,9 +257,9 @@ def test_the_legacy_format_is_a_line_of_text() -> None:
 
 
 def test_text_that_utf_8_does_not_have_is_told_nevertheless() -> None:
-    made = record(uri="/\udcff", user=User("\udcff", groups=("\ud800",)))
-    made.is_given, made.raw_id = True, b"\x80"
-    assert json.loads(made.json())["requestURI"] == "/?"
+    created = record(uri="/\udcff", user=User("\udcff", groups=("\ud800",)))
+    created.is_given, created.raw_id = True, b"\x80"
+    assert json.loads(created.json())["requestURI"] == "/?"
 
 
 def posting(port: int, first_pause: float = 0.01) -> Webhook:

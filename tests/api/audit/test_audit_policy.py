@@ -1,4 +1,4 @@
-"""Which rule holds for which request, and what is wrong with a policy."""
+"""Audit policies: which rule matches a request, and errors of a policy."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ALL = (POD, LOG, SCALE, NODE, PAGE)
 
 
 def matched(rule: dict[str, Any], user: User | None = ALICE) -> list[Target]:
-    """Those of the requests that a rule matches."""
+    """Return the requests that a rule matches."""
     policy = Policy({"rules": [{"level": "Request", **rule}]})
-    return [one for one in ALL if policy.verdict(user, one, one.name).level == REQUEST]
+    return [item for item in ALL if policy.verdict(user, item, item.name).level == REQUEST]
 
 
 def in_group(*resources: str, group: str = "", **more: Any) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def in_group(*resources: str, group: str = "", **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("rule", "found"),
+    ("rule", "expected"),
     [
         ({}, [*ALL]),
         ({"users": ["alice"]}, [*ALL]),
@@ -64,9 +64,9 @@ def in_group(*resources: str, group: str = "", **more: Any) -> dict[str, Any]:
     ],
 )
 def test_a_rule_matches_what_all_its_fields_match(
-    rule: dict[str, Any], found: list[Target]
+    rule: dict[str, Any], expected: list[Target]
 ) -> None:
-    assert matched(rule) == found
+    assert matched(rule) == expected
 
 
 def test_a_request_of_nobody_is_matched_by_no_rule_about_users() -> None:
@@ -117,7 +117,7 @@ def written(directory: Path, rule: dict[str, Any], **more: Any) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "message"),
     [
         ({"level": "Loud"}, 'rules[0].level: unsupported value "Loud": only None, Metadata,'),
         ({"level": ""}, 'rules[0].level: unsupported value ""'),
@@ -135,17 +135,17 @@ def written(directory: Path, rule: dict[str, Any], **more: Any) -> Path:
     ],
 )
 def test_a_faulty_rule_is_refused_with_its_place(
-    tmp_path: Path, rule: dict[str, Any], said: str
+    tmp_path: Path, rule: dict[str, Any], message: str
 ) -> None:
     file = written(tmp_path, rule)
     with pytest.raises(PolicyError) as caught:
         read_policy(file, KUBERNETES)
     assert str(caught.value).startswith(f"--audit-policy-file: {file}: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "is not a mapping"),
         ("[", "yaml"),
@@ -154,10 +154,10 @@ def test_a_faulty_rule_is_refused_with_its_place(
         ("apiVersion: audit.k8s.io/v1\nkind: Policy", "rules: there are none"),
     ],
 )
-def test_a_file_that_is_no_policy_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_is_no_policy_is_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(text)
-    with pytest.raises(PolicyError, match=said):
+    with pytest.raises(PolicyError, match=message):
         read_policy(file, KUBERNETES)
 
 
@@ -180,7 +180,7 @@ def test_a_server_does_not_start_with_a_faulty_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--audit-log-mode", "sometimes"), "--audit-log-mode"),
         (
@@ -196,11 +196,11 @@ def test_a_server_does_not_start_with_a_faulty_policy(tmp_path: Path) -> None:
     ],
 )
 def test_a_faulty_flag_is_refused_by_name(
-    tmp_path: Path, flags: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, flags: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from fairlead.cli import main
 
     with pytest.raises(SystemExit) as ended:
         main(["serve", "--dialect", "kubernetes", "--data-dir", str(tmp_path), *flags])
     assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

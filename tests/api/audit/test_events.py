@@ -1,4 +1,4 @@
-"""What stands in an event."""
+"""The fields of an audit event."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def test_an_event_says_who_asked_for_what_from_where(audited: Audited) -> None:
 def test_fields_stand_in_the_order_of_the_reference(audited: Audited) -> None:
     headers = {"Impersonate-User": "jane"}
     answer = audited.client.get(config_maps("bodies"), headers=headers)
-    found = list(audited.last(answer))
-    assert found == [name for name in ORDER if name in found]
-    assert "impersonatedUser" in found
+    results = list(audited.last(answer))
+    assert results == [name for name in ORDER if name in results]
+    assert "impersonatedUser" in results
 
 
 def test_a_group_and_a_subresource_stand_in_the_reference_to_the_object(audited: Audited) -> None:
@@ -88,10 +88,10 @@ def test_a_new_object_is_named_by_what_was_sent(audited: Audited) -> None:
 
 
 def test_a_changed_object_tells_its_uid_and_version(audited: Audited) -> None:
-    made = create(audited.client, "plain", "changed").body
-    ref = audited.last(audited.client.put(config_maps("plain", "changed"), made))["objectRef"]
-    assert ref["uid"] == made["metadata"]["uid"]
-    assert ref["resourceVersion"] == made["metadata"]["resourceVersion"]
+    document = create(audited.client, "plain", "changed").body
+    ref = audited.last(audited.client.put(config_maps("plain", "changed"), document))["objectRef"]
+    assert ref["uid"] == document["metadata"]["uid"]
+    assert ref["resourceVersion"] == document["metadata"]["resourceVersion"]
 
 
 def test_a_list_by_name_names_the_object(audited: Audited) -> None:
@@ -113,9 +113,11 @@ def test_the_client_may_choose_the_id(audited: Audited) -> None:
 
 
 def test_every_answer_has_an_id_of_its_own(audited: Audited) -> None:
-    found = {audited.client.get("/livez").headers["Audit-Id"] for _ in range(5)}
-    assert len(found) == 5
-    assert all(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", one) for one in found)
+    results = {audited.client.get("/livez").headers["Audit-Id"] for _ in range(5)}
+    assert len(results) == 5
+    assert all(
+        re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", result) for result in results
+    )
 
 
 def test_proxies_are_told_before_the_address_that_connects(audited: Audited) -> None:
@@ -127,9 +129,9 @@ def test_proxies_are_told_before_the_address_that_connects(audited: Audited) -> 
 def test_of_very_many_proxies_the_nearest_are_told(audited: Audited) -> None:
     made_up = ",".join(f"2001:db8::{number:x}" for number in range(3000))
     headers = {"X-Forwarded-For": f"{made_up}, 10.0.0.1"}
-    told = audited.last(audited.client.get("/version", headers=headers))["sourceIPs"]
-    assert told[-3:] == [f"2001:db8::{2999:x}", "10.0.0.1", "127.0.0.1"]
-    assert len(told) == 65
+    source_ips = audited.last(audited.client.get("/version", headers=headers))["sourceIPs"]
+    assert source_ips[-3:] == [f"2001:db8::{2999:x}", "10.0.0.1", "127.0.0.1"]
+    assert len(source_ips) == 65
 
 
 def test_a_long_user_agent_is_cut(audited: Audited) -> None:
@@ -137,13 +139,13 @@ def test_a_long_user_agent_is_cut(audited: Audited) -> None:
     assert last["userAgent"] == "x" * 1024 + "...TRUNCATED"
 
 
-@pytest.mark.parametrize(("sent", "told"), [(b"m\xc3\xb6", "m\xf6"), (b"m\xf6", "m\ufffd")])
-def test_a_user_agent_is_text(audited: Audited, sent: bytes, told: str) -> None:
+@pytest.mark.parametrize(("sent", "message"), [(b"m\xc3\xb6", "m\xf6"), (b"m\xf6", "m\ufffd")])
+def test_a_user_agent_is_text(audited: Audited, sent: bytes, message: str) -> None:
     headers = {"User-Agent": sent.decode("latin-1")}
     body = {"metadata": {"name": "made-by-an-agent"}, "data": {"a": "b"}}
     answer = audited.client.post(f"{config_maps('plain')}?dryRun=All", body, headers=headers)
-    assert answer.body["metadata"]["managedFields"][0]["manager"] == told
-    assert audited.last(answer)["userAgent"] == told
+    assert answer.body["metadata"]["managedFields"][0]["manager"] == message
+    assert audited.last(answer)["userAgent"] == message
 
 
 def test_odd_paths_are_told_as_they_are_sent(audited: Audited) -> None:
@@ -296,8 +298,8 @@ def test_objects_of_any_form_are_told_in_json(audited: Audited) -> None:
     headers = {"Content-Type": YAML, "Accept": YAML}
     answer = audited.client.post(config_maps("bodies"), yaml.safe_dump(sent), headers=headers)
     last = audited.last(answer)
-    shown = {**sent, "metadata": {"name": "why", "creationTimestamp": None}}
-    assert last["requestObject"] == shown
+    manifest = {**sent, "metadata": {"name": "why", "creationTimestamp": None}}
+    assert last["requestObject"] == manifest
     assert last["responseObject"] == answer.body
     headers = {"Accept": audited.server.dialect.protobuf_media_type}
     answer = audited.client.get(config_maps("bodies", "why"), headers=headers)
@@ -349,8 +351,8 @@ def test_a_long_list_is_told_whole(audited: Audited) -> None:
         assert audited.client.post(config_maps("short"), body).status == 201
     answer = audited.client.get(config_maps("short"))
     last = audited.wait_for(answer.headers["Audit-Id"], "ResponseComplete")
-    told = last["responseObject"]["items"]
-    assert [one["data"] for one in told] == [one["data"] for one in answer.body["items"]]
+    items = last["responseObject"]["items"]
+    assert [item["data"] for item in items] == [item["data"] for item in answer.body["items"]]
 
 
 def test_managed_fields_are_left_out_where_the_policy_says_so(audited: Audited) -> None:
@@ -362,22 +364,24 @@ def test_managed_fields_are_left_out_where_the_policy_says_so(audited: Audited) 
 
 
 def test_what_the_servers_own_parts_do_is_told(audited: Audited) -> None:
-    own = [one for one in audited.events() if one.get("userAgent") == "fairlead/apiserver"]
-    last = next(one for one in own if one["objectRef"].get("name") == "kube-system")
+    own = [event for event in audited.events() if event.get("userAgent") == "fairlead/apiserver"]
+    last = next(item for item in own if item["objectRef"].get("name") == "kube-system")
     assert last["stage"] == "ResponseComplete"
     assert last["user"]["username"] == "system:apiserver"
     assert last["sourceIPs"] == ["127.0.0.1"]
     assert (last["verb"], last["requestURI"]) == ("create", "/api/v1/namespaces")
     assert last["responseStatus"]["code"] == 201
     assert last["annotations"]["authorization.k8s.io/decision"] == "allow"
-    assert stages([one for one in own if one["auditID"] == last["auditID"]]) == [
+    assert stages([item for item in own if item["auditID"] == last["auditID"]]) == [
         "RequestReceived",
         "ResponseComplete",
     ]
 
 
 def test_what_controllers_do_is_told_as_their_users(audited: Audited) -> None:
-    asked = "system:serviceaccount:kube-system:"
-    found = [one for one in audited.events() if one["user"].get("username", "").startswith(asked)]
-    assert any(one["objectRef"]["resource"] == "serviceaccounts" for one in found)
-    assert all(one["userAgent"].startswith("fairlead/") for one in found)
+    text = "system:serviceaccount:kube-system:"
+    received = [
+        event for event in audited.events() if event["user"].get("username", "").startswith(text)
+    ]
+    assert any(item["objectRef"]["resource"] == "serviceaccounts" for item in received)
+    assert all(item["userAgent"].startswith("fairlead/") for item in received)

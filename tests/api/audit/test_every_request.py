@@ -1,4 +1,4 @@
-"""Whatever is asked and whatever becomes of it: the log has one end of it, and no secret."""
+"""Audit: every request has exactly one ResponseComplete event, and no event has a secret."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ TOO_LONG = 3 * 1024 * 1024 + 1
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
-    """A server that is slow and fails where it is asked to, and has little patience."""
+    """A server with injected delays and failures, and short timeouts."""
     few = (
         *("--request-timeout", "1s", "--max-mutating-requests-inflight", "1"),
         "--enable-priority-and-fairness=false",
     )
     directory = tmp_path_factory.mktemp("odd")
-    made = Audited(directory, *few, prelude=f"{SLOW}; {FAILING}")
-    yield made
-    made.server.stop()
+    audited = Audited(directory, *few, prelude=f"{SLOW}; {FAILING}")
+    yield audited
+    audited.server.stop()
 
 
 class Asking:
@@ -55,9 +55,9 @@ class Asking:
         self._seed = seed
 
     def canary(self) -> str:
-        found = f"canary{self._seed}x{self.random.getrandbits(64):016x}"
-        self.canaries.append(found.encode())
-        return found
+        message = f"canary{self._seed}x{self.random.getrandbits(64):016x}"
+        self.canaries.append(message.encode())
+        return message
 
     def new_id(self) -> str:
         return f"{self._seed}-{next(self._numbers)}"
@@ -196,9 +196,9 @@ class Asking:
         cheap += [self.show_wrong_credentials, self.impersonate, self.be_odd, self.fail]
         cheap = self.random.choices(cheap, k=60) + cheap
         slow = [self.watch, self.cut_off, self.send_too_much, self.wait_too_long]
-        found = [*cheap, *slow, self.come_at_once, self.watch]
-        self.random.shuffle(found)
-        return found
+        results = [*cheap, *slow, self.come_at_once, self.watch]
+        self.random.shuffle(results)
+        return results
 
 
 def is_end(event: Event) -> bool:
@@ -216,20 +216,30 @@ def test_every_answered_request_has_one_end_and_no_secret_is_told(odd: Audited, 
         ask()
     eventually(lambda: {*asking.cut, *asking.answered} <= set(ends_of(odd)), "all have an end")
     counted = Counter(ends_of(odd))
-    assert {one for one in asking.answered if counted[one] != 1} == set()
-    assert {one for one in asking.cut if counted[one] != 1} == set()
-    codes = {one["auditID"]: one["responseStatus"]["code"] for one in odd.events() if is_end(one)}
-    assert {one: codes[one] for one in asking.answered} == asking.answered
+    assert {answer for answer in asking.answered if counted[answer] != 1} == set()
+    assert {item for item in asking.cut if counted[item] != 1} == set()
+    codes = {
+        event["auditID"]: event["responseStatus"]["code"] for event in odd.events() if is_end(event)
+    }
+    assert {answer: codes[answer] for answer in asking.answered} == asking.answered
     written = odd.log.read_bytes()
-    assert [one for one in asking.canaries if one in written or one.hex().encode() in written] == []
+    assert [
+        canary
+        for canary in asking.canaries
+        if canary in written or canary.hex().encode() in written
+    ] == []
 
 
 def test_a_failure_of_the_server_is_a_panic_and_an_answer(odd: Audited) -> None:
     answer = odd.client.get(config_maps("plain"), headers={"X-Fail": "canary"})
-    told = odd.of(answer)
-    assert [event["stage"] for event in told] == ["RequestReceived", "Panic", "ResponseComplete"]
-    assert told[1]["responseStatus"]["message"] == "APIServer panic'd: ValueError"
-    assert told[2]["responseStatus"]["reason"] == "InternalError"
+    reported = odd.of(answer)
+    assert [event["stage"] for event in reported] == [
+        "RequestReceived",
+        "Panic",
+        "ResponseComplete",
+    ]
+    assert reported[1]["responseStatus"]["message"] == "APIServer panic'd: ValueError"
+    assert reported[2]["responseStatus"]["reason"] == "InternalError"
 
 
 def test_a_request_that_is_cut_off_has_an_end(odd: Audited) -> None:
@@ -254,5 +264,5 @@ def test_the_message_of_a_faulty_secret_is_left_out(odd: Audited) -> None:
 
 
 def test_the_log_stays_for_its_owner_alone(odd: Audited) -> None:
-    found: list[Path] = [odd.log, odd.log.parent]
-    assert [json.dumps(one.stat().st_mode & 0o077) for one in found] == ["0", "0"]
+    paths: list[Path] = [odd.log, odd.log.parent]
+    assert [json.dumps(path.stat().st_mode & 0o077) for path in paths] == ["0", "0"]

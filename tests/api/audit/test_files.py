@@ -1,4 +1,4 @@
-"""The log as a file: its lines, its rotation, and disks that are full."""
+"""The audit log file: its lines, its rotation, and full disks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def backups(path: Path) -> list[str]:
-    return sorted(one.name for one in path.parent.iterdir() if one != path)
+    return sorted(item.name for item in path.parent.iterdir() if item != path)
 
 
 def fill(file: RotatingFile, lines: int) -> None:

@@ -54,7 +54,7 @@ def test_events_and_levels_are_counted(audited: Audited) -> None:
 
 
 def write_policy(directory: Path, dialect: str = "k8s.io") -> tuple[str, str]:
-    """The flag of a policy that tells of what the administrator does."""
+    """Return the flags of a policy that records the requests of the administrator."""
     file = directory / "admin-policy.yaml"
     rules = [{"level": "Metadata", "users": ["admin"]}]
     head = {"apiVersion": f"audit.{dialect}/v1", "kind": "Policy"}
@@ -100,13 +100,13 @@ def test_a_webhook_that_blocks_is_told_before_the_answer_comes(tmp_path: Path) -
     server = ServerProcess(tmp_path, "cluster", (*flags, *blocking)).start()
     assert server.client().get("/version").status == 200
     assert [len(body["items"]) for _, body in other.seen] == [1, 1]
-    told = [item for _, body in other.seen for item in body["items"]]
-    assert [item["stage"] for item in told] == ["RequestReceived", "ResponseComplete"]
+    messages = [item for _, body in other.seen for item in body["items"]]
+    assert [item["stage"] for item in messages] == ["RequestReceived", "ResponseComplete"]
     head = {"kind": "Event", "apiVersion": "audit.cluster.io/v1"}
     assert other.seen[0][1]["apiVersion"] == "audit.cluster.io/v1"
     written = [json.loads(line) for line in log.read_bytes().splitlines()]
-    assert [head | item for item in told] == written
-    assert told[1]["annotations"]["authorization.cluster.io/decision"] == "allow"
+    assert [head | item for item in messages] == written
+    assert messages[1]["annotations"]["authorization.cluster.io/decision"] == "allow"
     server.kill()
     other.close()
 
@@ -123,8 +123,8 @@ def test_the_end_of_a_server_stores_what_waits(tmp_path: Path) -> None:
     assert audited.of_id(audit_id) == []
     assert audited.server.stop() == 0
     assert len(audited.of_id(audit_id)) == 2
-    told = [item for _, body in other.seen for item in body["items"]]
-    assert sum(item["auditID"] == audit_id for item in told) == 2
+    messages = [item for _, body in other.seen for item in body["items"]]
+    assert sum(item["auditID"] == audit_id for item in messages) == 2
     other.close()
 
 
@@ -135,9 +135,9 @@ def test_the_standard_output_can_be_the_log(tmp_path: Path) -> None:
     assert server.process is not None
     assert server.process.stdout is not None
     lines = iter(server.process.stdout.readline, b"")
-    told = next(line for line in lines if b" AUDIT: id=" in line)
-    assert b'stage="RequestReceived"' in told
-    assert b'uri="/api/v1/namespaces/default/configmaps"' in told
+    reported = next(line for line in lines if b" AUDIT: id=" in line)
+    assert b'stage="RequestReceived"' in reported
+    assert b'uri="/api/v1/namespaces/default/configmaps"' in reported
     server.kill()
 
 

@@ -1,4 +1,4 @@
-"""One log of several processes: whole lines, all of them, and one that makes room for all."""
+"""An audit log shared by several processes: whole lines, none lost, one process rotates."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def write_in_processes(path: Path, **rotation: int) -> None:
 
 
 def all_lines(path: Path) -> Counter[bytes]:
-    found: Counter[bytes] = Counter()
-    for one in path.parent.iterdir():
-        content = gzip.decompress(one.read_bytes()) if one.suffix == ".gz" else one.read_bytes()
-        found.update(content.splitlines(keepends=True))
-    return found
+    counter: Counter[bytes] = Counter()
+    for item in path.parent.iterdir():
+        content = gzip.decompress(item.read_bytes()) if item.suffix == ".gz" else item.read_bytes()
+        counter.update(content.splitlines(keepends=True))
+    return counter
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody writes out of turn because a busy machine has stopped another one in its turn."""
+    """Raise the timeout of the lock: a busy machine may stop the process that holds it."""
     monkeypatch.setattr(rotation, "_PATIENCE", 60.0)
 
 
@@ -79,7 +79,7 @@ def test_processes_lose_and_split_no_line_while_one_makes_room(path: Path, compr
     write_in_processes(path, max_megabytes=1, compress=compress)
     assert all_lines(path) == expected_lines()
     assert len(list(path.parent.iterdir())) == 5
-    assert all(one.stat().st_size <= 1 << 20 for one in path.parent.iterdir())
+    assert all(item.stat().st_size <= 1 << 20 for item in path.parent.iterdir())
 
 
 @pytest.mark.parametrize("compress", [0, 1])
@@ -115,14 +115,14 @@ def test_what_is_packed_has_the_line_that_was_written_out_of_turn_meanwhile(
 
 
 def test_what_another_one_has_put_aside_is_not_written_to(path: Path) -> None:
-    one, other = shared(path), shared(path)
-    one.write(b"before\n")
+    first, other = shared(path), shared(path)
+    first.write(b"before\n")
     path.rename(path.with_name("aside.log"))
-    one.write(b"after\n")
+    first.write(b"after\n")
     other.write(b"after too\n")
     assert path.read_bytes() == b"after\nafter too\n"
     assert path.with_name("aside.log").read_bytes() == b"before\n"
-    one.close()
+    first.close()
     other.close()
 
 
@@ -146,7 +146,7 @@ def test_packing_is_left_to_one_at_a_time(path: Path) -> None:
     tidy = shared(path, max_megabytes=1, max_backups=2, compress=1)
 
     def endings() -> list[str]:
-        return sorted(one.suffix for one in path.parent.iterdir())
+        return sorted(item.suffix for item in path.parent.iterdir())
 
     eventually(lambda: endings() == [".gz", ".gz", ".log"], "two are kept, packed")
     for packed in path.parent.glob("*.gz"):

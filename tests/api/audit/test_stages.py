@@ -1,4 +1,4 @@
-"""Which stages a request is told at."""
+"""Audit: the stages of a request."""
 
 from __future__ import annotations
 

@@ -51,16 +51,16 @@ def schema(rule: dict[str, Any], precedence: int = 500, **more: Any) -> dict[str
     return {**level, "matchingPrecedence": precedence, "rules": [rule], **more}
 
 
-def subjects(*found: tuple[str, dict[str, str]]) -> dict[str, Any]:
+def subjects(*result: tuple[str, dict[str, str]]) -> dict[str, Any]:
     fields = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
-    return {"subjects": [{"kind": kind, fields[kind]: named} for kind, named in found]}
+    return {"subjects": [{"kind": kind, fields[kind]: named} for kind, named in result]}
 
 
 ANYBODY = subjects(("Group", {"name": "*"}))
 
 
-class Asked:
-    """What a configuration makes of requests."""
+class Classifier:
+    """Classifies requests by a configuration."""
 
     def __init__(self, *schemas: tuple[str, dict[str, Any]], total: int = 600) -> None:
         self.configuration = Configuration(KUBERNETES, total)
@@ -76,10 +76,10 @@ class Asked:
 
 
 def test_without_stored_objects_there_are_the_mandatory_ones() -> None:
-    asked = Asked()
-    assert asked.name() == "catch-all"
-    assert asked.name(User("root", "", (MASTERS, AUTHENTICATED))) == "exempt"
-    assert asked.name(User("nobody")) == "catch-all"
+    classifier = Classifier()
+    assert classifier.name() == "catch-all"
+    assert classifier.name(User("root", "", (MASTERS, AUTHENTICATED))) == "exempt"
+    assert classifier.name(User("nobody")) == "catch-all"
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_without_stored_objects_there_are_the_mandatory_ones() -> None:
     ],
 )
 def test_subjects(subject: tuple[str, dict[str, str]], user: User, matches: bool) -> None:
-    asked = Asked(("s", schema({**subjects(subject), "resourceRules": [EVERY]})))
-    assert (asked.name(user) == "s") is matches
+    classifier = Classifier(("s", schema({**subjects(subject), "resourceRules": [EVERY]})))
+    assert (classifier.name(user) == "s") is matches
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_subjects(subject: tuple[str, dict[str, str]], user: User, matches: bool
     ],
 )
 def test_resource_rules(rule: dict[str, Any], about: Target, matches: bool) -> None:
-    asked = Asked(("s", schema({**ANYBODY, "resourceRules": [{**EVERY, **rule}]})))
-    assert (asked.name(ALICE, about) == "s") is matches
+    classifier = Classifier(("s", schema({**ANYBODY, "resourceRules": [{**EVERY, **rule}]})))
+    assert (classifier.name(ALICE, about) == "s") is matches
 
 
 @pytest.mark.parametrize(
@@ -140,15 +140,17 @@ def test_resource_rules(rule: dict[str, Any], about: Target, matches: bool) -> N
 )
 def test_path_rules(verbs: list[str], paths: list[str], path: str, matches: bool) -> None:
     rule = {**ANYBODY, "nonResourceRules": [{"verbs": verbs, "nonResourceURLs": paths}]}
-    asked = Asked(("s", schema(rule)))
-    assert (asked.name(ALICE, Target(path, "get")) == "s") is matches
-    assert asked.name() == "catch-all", "it says nothing of resources"
+    classifier = Classifier(("s", schema(rule)))
+    assert (classifier.name(ALICE, Target(path, "get")) == "s") is matches
+    assert classifier.name() == "catch-all", "it says nothing of resources"
 
 
 def test_the_lowest_precedence_wins_and_then_the_name() -> None:
     rule = {**ANYBODY, "resourceRules": [EVERY]}
-    asked = Asked(("c", schema(rule, 100)), ("b", schema(rule, 100)), ("a", schema(rule, 200)))
-    assert asked.name() == "b"
+    classifier = Classifier(
+        ("c", schema(rule, 100)), ("b", schema(rule, 100)), ("a", schema(rule, 200))
+    )
+    assert classifier.name() == "b"
 
 
 @pytest.mark.parametrize(
@@ -157,36 +159,36 @@ def test_the_lowest_precedence_wins_and_then_the_name() -> None:
 )
 def test_distinguishers(method: dict[str, str], distinguisher: str) -> None:
     rule = {**ANYBODY, "resourceRules": [EVERY]}
-    asked = Asked(("s", schema(rule, distinguisherMethod=method or None)))
-    assert asked.flow().distinguisher == distinguisher
+    classifier = Classifier(("s", schema(rule, distinguisherMethod=method or None)))
+    assert classifier.flow().distinguisher == distinguisher
 
 
 def test_answers_name_the_schema_and_the_level() -> None:
-    asked = Asked(("s", schema({**ANYBODY, "resourceRules": [EVERY]})))
-    assert asked.flow().lines == (
+    classifier = Classifier(("s", schema({**ANYBODY, "resourceRules": [EVERY]})))
+    assert classifier.flow().lines == (
         b"x-kubernetes-pf-flowschema-uid: uid-of-s\r\n"
         b"x-kubernetes-pf-prioritylevel-uid: uid-of-mine\r\n"
     )
 
 
 def test_a_schema_without_its_level_is_not_used() -> None:
-    asked = Asked(("s", schema({**ANYBODY, "resourceRules": [EVERY]})))
-    asked.configuration.level_changed(gone("mine"))
-    assert asked.name() == "catch-all"
+    classifier = Classifier(("s", schema({**ANYBODY, "resourceRules": [EVERY]})))
+    classifier.configuration.level_changed(gone("mine"))
+    assert classifier.name() == "catch-all"
 
 
 def test_mandatory_objects_stay_when_they_are_deleted() -> None:
-    asked = Asked()
-    asked.configuration.schema_changed(gone("catch-all"))
-    asked.configuration.level_changed(gone("catch-all"))
-    assert asked.flow().level.name == "catch-all"
+    classifier = Classifier()
+    classifier.configuration.schema_changed(gone("catch-all"))
+    classifier.configuration.level_changed(gone("catch-all"))
+    assert classifier.flow().level.name == "catch-all"
 
 
 def test_seats_are_divided_by_shares_and_rounded_up() -> None:
-    asked = Asked(total=11)
+    classifier = Classifier(total=11)
     limits = {
         name: level.queues.limit
-        for name, level in asked.configuration.levels.items()
+        for name, level in classifier.configuration.levels.items()
         if level.queues is not None
     }
     assert limits == {"catch-all": 6, "mine": 6}
@@ -200,21 +202,21 @@ def test_processes_divide_the_seats_of_a_level() -> None:
 
 
 def test_a_level_that_is_not_wanted_stays_until_its_last_request_ends() -> None:
-    asked = Asked()
-    level = asked.configuration.levels["mine"]
+    classifier = Classifier()
+    level = classifier.configuration.levels["mine"]
     assert level.queues is not None
     assert level.queues.take(1)
-    asked.configuration.level_changed(gone("mine"))
-    assert asked.configuration.levels["mine"].quiescing
+    classifier.configuration.level_changed(gone("mine"))
+    assert classifier.configuration.levels["mine"].quiescing
     level.queues.give_back(1, 0.0)
-    asked.configuration.drained(level)
-    assert "mine" not in asked.configuration.levels
+    classifier.configuration.drained(level)
+    assert "mine" not in classifier.configuration.levels
 
 
 def test_a_level_of_the_same_name_does_not_go_with_the_one_before() -> None:
-    asked = Asked()
-    before = asked.configuration.levels["mine"]
-    asked.configuration.level_changed(gone("mine"))
-    asked.configuration.level_changed(change("mine", LIMITED))
-    asked.configuration.drained(before)  # by a request that came before all of that
-    assert asked.configuration.levels["mine"] is not before
+    classifier = Classifier()
+    before = classifier.configuration.levels["mine"]
+    classifier.configuration.level_changed(gone("mine"))
+    classifier.configuration.level_changed(change("mine", LIMITED))
+    classifier.configuration.drained(before)  # by a request that came before all of that
+    assert classifier.configuration.levels["mine"] is not before

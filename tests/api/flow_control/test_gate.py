@@ -1,4 +1,4 @@
-"""The gate with many at once: what is short is answered between the pieces of what is long."""
+"""The gate under load: short requests are answered between slices of long ones."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ class Door:
         self._connections = Connections(Limits(), _unasked)
 
     def request(self, user: str, verb: str) -> Request:
-        made = Request("GET")
-        made.user = User(user, "", (AUTHENTICATED,))
-        made.target = Target("/", verb, True, "", "v1", "pods", "", "default")
+        created = Request("GET")
+        created.user = User(user, "", (AUTHENTICATED,))
+        created.target = Target("/", verb, True, "", "v1", "pods", "", "default")
         connection = HttpProtocol(self._connections, asyncio.get_running_loop())
-        made.exchange = Exchange(connection, Head(b"GET", b"/", [], {}, {}), NOBODY, 0.0)
-        return made
+        created.exchange = Exchange(connection, Head(b"GET", b"/", [], {}, {}), NOBODY, 0.0)
+        return created
 
     async def pass_through(
         self, request: Request, work: Callable[[Request], Awaitable[None]]
@@ -180,7 +180,7 @@ def test_a_request_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> N
         await asyncio.sleep(0)
         end.set()
         done = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [type(one) for one in done[:3]] == [asyncio.CancelledError] * 3
+        assert [type(item) for item in done[:3]] == [asyncio.CancelledError] * 3
         assert done[3] is None
         assert door.in_use == 0
         queues = door.configuration.levels["level"].queues
@@ -211,7 +211,7 @@ def test_the_seat_of_a_request_that_is_cancelled_as_it_gets_it_is_the_next_ones(
         await asyncio.sleep(0)
         end.set()
         done = await asyncio.gather(running, second, return_exceptions=True)
-        assert [type(one) for one in done] == [type(None), asyncio.CancelledError]
+        assert [type(item) for item in done] == [type(None), asyncio.CancelledError]
         await asyncio.wait_for(third, 5)
         assert door.in_use == 0
         assert request.flow is not None

@@ -1,4 +1,4 @@
-"""Priority and fairness as clients meet it: who waits, who is turned away, and who never is."""
+"""Priority and fairness over HTTP: waiting, refused and exempt requests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from support.client import Client
 from support.held_answers import PRELUDE
+from support.namespaces import Space, random_word
 from support.process import ServerProcess
-from support.things import Space, random_word
 from support.waiting import eventually
 
 GROUP = "/apis/flowcontrol.apiserver.k8s.io/v1beta2"
@@ -26,7 +26,7 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server with so few seats that a level has one."""
+    """A server with so few seats that each level has one."""
     directory = tmp_path_factory.mktemp("narrow")
     running = ServerProcess(directory, "kubernetes", FLAGS, PRELUDE).start()
     yield running
@@ -34,8 +34,8 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 class Level:
-    """A priority level with one seat, and the flow schema that leads to it: by user, for those
-    whose names begin with its own."""
+    """A priority level with one seat, and its flow schema: flows by user, for users whose names
+    begin with that of the level."""
 
     def __init__(
         self, server: ServerProcess, directory: Path, length: int = 2, queues: int = 64
@@ -65,11 +65,11 @@ class Level:
         )
 
     def _create(self, resource: str, spec: dict[str, Any]) -> str:
-        made = self.client.post(
+        answer = self.client.post(
             f"{GROUP}/{resource}", {"metadata": {"name": self.name}, "spec": spec}
         )
-        assert made.status == 201, made.text
-        uid: str = made.body["metadata"]["uid"]
+        assert answer.status == 201, answer.text
+        uid: str = answer.body["metadata"]["uid"]
         return uid
 
     def send(self, user: str = "noisy", until: str = "") -> http.client.HTTPSConnection:
@@ -86,10 +86,10 @@ class Level:
         (self._directory / until).touch()
 
     def row(self) -> list[str]:
-        """What is shown of this level."""
-        shown = self.client.get(f"{DUMPS}/dump_priority_levels").text.splitlines()
-        found = [line for line in shown if line.startswith(f"{self.name},")]
-        return [cell.strip() for cell in found[0].split(",")] if found else []
+        """Return the row of this level in the dump."""
+        lines = self.client.get(f"{DUMPS}/dump_priority_levels").text.splitlines()
+        texts = [line for line in lines if line.startswith(f"{self.name},")]
+        return [cell.strip() for cell in texts[0].split(",")] if texts else []
 
     def fill(self, waiting: int, until: str = "end") -> list[http.client.HTTPSConnection]:
         """Take the seat and let so many others wait for it."""
@@ -101,8 +101,8 @@ class Level:
 
     def metric(self, name: str, **labels: str) -> float:
         labels = {"flow_schema": self.name, "priority_level": self.name, **labels}
-        shown = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
-        start = f"apiserver_flowcontrol_{name}{{{shown}}} "
+        content = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
+        start = f"apiserver_flowcontrol_{name}{{{content}}} "
         lines = self.client.get("/metrics").text.splitlines()
         return next((float(line.split()[-1]) for line in lines if line.startswith(start)), 0.0)
 
@@ -117,9 +117,9 @@ class Level:
 
 @pytest.fixture
 def level(narrow: ServerProcess, tmp_path: Path) -> Iterator[Level]:
-    made = Level(narrow, tmp_path)
-    yield made
-    made.close()
+    level = Level(narrow, tmp_path)
+    yield level
+    level.close()
 
 
 def status(connection: http.client.HTTPSConnection) -> int:
@@ -151,7 +151,7 @@ def test_refusals_are_classified_unless_nobody_knows_who_asks(kubernetes: Space)
 def test_a_request_without_a_seat_waits_for_one(level: Level) -> None:
     sent = level.fill(waiting=2)
     level.let("end")
-    assert [status(one) for one in sent] == [200] * 3
+    assert [status(request) for request in sent] == [200] * 3
     assert level.metric("dispatched_requests_total") == 3
     assert level.metric("request_wait_duration_seconds_count", execute="true") == 2
     assert level.metric("current_inqueue_requests") == 0
@@ -160,12 +160,12 @@ def test_a_request_without_a_seat_waits_for_one(level: Level) -> None:
 def test_a_full_queue_turns_requests_away(level: Level) -> None:
     level.fill(waiting=2)
     answer = level.send().getresponse()
-    told = json.loads(answer.read())
+    numbers = json.loads(answer.read())
     assert answer.status == 429
     assert answer.headers["Retry-After"] == "1"
     assert answer.headers["X-Kubernetes-PF-FlowSchema-UID"] == level.schema_uid
-    assert (told["kind"], told["reason"]) == ("Status", "TooManyRequests")
-    assert told["message"] == (
+    assert (numbers["kind"], numbers["reason"]) == ("Status", "TooManyRequests")
+    assert numbers["message"] == (
         "the server has received too many requests and has asked us to try again later"
     )
     assert level.metric("rejected_requests_total", reason="queue-full") == 1
@@ -201,7 +201,7 @@ def test_a_quiet_user_goes_before_what_a_noisy_one_has_piled_up(
         assert status(quiet) == 200
         assert int(level.row()[4]) >= 8
         level.let("end")
-        assert [status(one) for one in noisy] == [200] * 12
+        assert [status(item) for item in noisy] == [200] * 12
     finally:
         level.close()
 
@@ -228,7 +228,7 @@ def test_a_level_that_is_deleted_serves_those_who_wait(level: Level) -> None:
     assert answer.status == 200
     assert answer.headers["X-Kubernetes-PF-FlowSchema-UID"] != level.schema_uid
     level.let("end")
-    assert [status(one) for one in sent] == [200] * 3
+    assert [status(request) for request in sent] == [200] * 3
     eventually(lambda: not level.row(), "it is gone")
 
 

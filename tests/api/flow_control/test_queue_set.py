@@ -1,4 +1,4 @@
-"""Who gets the next seat of a priority level, held against what must be true whatever happens."""
+"""Dispatch of seats in a priority level, checked against its invariants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUEUES = Shape(queues=8, hand=2, length=5)
 
 @dataclass
 class Level:
-    """A queue set, who holds its seats, and what time it is."""
+    """A queue set, the holders of its seats, and the time."""
 
     queues: QueueSet
     now: float = 0.0
@@ -56,7 +56,7 @@ class Level:
             self.hand_out()
 
     def holding(self) -> list[int]:
-        return [one.seats for one in self.direct] + [one.work.seats for one in self.seated]
+        return [item.seats for item in self.direct] + [item.work.seats for item in self.seated]
 
     def check(self) -> None:
         held = self.holding()
@@ -129,7 +129,8 @@ def test_whoever_waits_is_seated_when_the_others_are_done(
 
 
 def served(seconds: dict[int, float], seats: dict[int, int], until: float) -> dict[int, float]:
-    """The seat-seconds that flows get who always have requests waiting, of a length each."""
+    """Return the seat-seconds of flows that always have requests waiting, each flow with its own
+    length."""
     shape = Shape(queues=64, hand=1, length=1000)
     queues = QueueSet(8, shape)
     assert queues.take(8)
@@ -149,7 +150,7 @@ def served(seconds: dict[int, float], seats: dict[int, int], until: float) -> di
         for ticket in queues.seated(now):
             running.append((now + seconds[ticket.owner], len(running), ticket))
             fill(ticket.owner)
-        running.sort(key=lambda one: one[0])
+        running.sort(key=lambda item: item[0])
         now, _, ticket = running.pop(0)
         queues.finish(ticket, now)
         used[ticket.owner] += seconds[ticket.owner] * seats[ticket.owner]
@@ -166,7 +167,7 @@ def served(seconds: dict[int, float], seats: dict[int, int], until: float) -> di
 def test_flows_that_never_pause_get_the_same(
     one: float, other: float, one_seats: int, other_seats: int
 ) -> None:
-    """However long and wide their requests are: within what all seats can do in a few of them."""
+    """For any length and width of requests, within the work of all seats in a few of them."""
     longest = max(one, other)
     used = served({0: one, 1: other}, {0: one_seats, 1: other_seats}, until=50 * longest)
     assert abs(used[0] - used[1]) <= 8 * 4 * longest
@@ -187,7 +188,7 @@ def test_a_quiet_flow_does_not_wait_behind_all_of_a_noisy_one() -> None:
 
 
 def test_a_newcomer_does_not_pay_for_seats_that_were_kept_free() -> None:
-    """Wide requests leave seats empty, so that those who send them get less than time allows."""
+    """Wide requests leave seats empty, so their flows get less than the time allows."""
     level = Level(QueueSet(4, Shape(queues=64, hand=1, length=500)))
     for _ in range(100):
         level.arrive(flow=1, seats=3)

@@ -1,4 +1,4 @@
-"""Turns on the event loop: what is short goes first, and flows share what is left."""
+"""Turns on the event loop: short requests go first, and flows share the rest."""
 
 from __future__ import annotations
 

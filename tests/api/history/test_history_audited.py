@@ -1,15 +1,15 @@
-"""Reading the past is told in the audit log and takes its turn, as reading the present does."""
+"""Reads of history are audited and pass flow control like other reads."""
 
 from __future__ import annotations
 
 from support.audited import Audited
-from support.things import Things
+from support.namespaces import Collection
 
 
 def test_the_audit_log_tells_of_a_read_of_the_object(audited: Audited) -> None:
-    maps = Things(audited.client, "/api/v1/namespaces/bodies/configmaps")
-    made = maps.create("past", data={"x": "1"})
-    then = made["metadata"]["resourceVersion"]
+    maps = Collection(audited.client, "/api/v1/namespaces/bodies/configmaps")
+    stored = maps.create("past", data={"x": "1"})
+    then = stored["metadata"]["resourceVersion"]
     answer = audited.client.get(f"/history{maps.item('past')}", resourceVersion=then)
     event = audited.last(answer)
     assert event["verb"] == "get"
@@ -33,8 +33,8 @@ def test_the_audit_log_tells_who_asked_about_everything_and_who_was_refused(
 
 
 def test_the_past_takes_its_turn_with_the_other_requests(audited: Audited) -> None:
-    maps = Things(audited.client, "/api/v1/namespaces/plain/configmaps")
-    made = maps.get("kube-root-ca.crt")
+    maps = Collection(audited.client, "/api/v1/namespaces/plain/configmaps")
+    answer = maps.get("kube-root-ca.crt")
     past = audited.client.get(f"/history{maps.path}")
     for name in ("X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"):
-        assert past.headers[name] == made.headers[name]
+        assert past.headers[name] == answer.headers[name]

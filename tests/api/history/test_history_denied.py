@@ -1,14 +1,14 @@
-"""The requests that were refused lately, for administrators and for those who were refused."""
+"""Recently denied requests, for administrators and for the denied users."""
 
 from __future__ import annotations
 
 from support.client import Object
 from support.history import alice, as_alice, items
-from support.things import Space, random_word
+from support.namespaces import Space, random_word
 
 
 def denied(space: Space) -> list[Object]:
-    """What alice was refused in the test's namespace, as an administrator sees it."""
+    """Return the denied requests of alice in the test's namespace, read by an administrator."""
     listed = items(space.client.get("/history/denied"))
     return [item for item in listed if item.get("namespace") == space.name]
 
@@ -28,24 +28,28 @@ def test_a_refusal_tells_who_wanted_what_and_why_not(space: Space) -> None:
 
 
 def test_the_same_refusal_is_counted(space: Space) -> None:
-    things = as_alice(space, space.secrets)
+    collection = as_alice(space, space.secrets)
     for _ in range(3):
-        things.list()
-    things.delete("a")
+        collection.list()
+    collection.delete("a")
     assert [(item["verb"], item["count"]) for item in denied(space)] == [("list", 3), ("delete", 1)]
 
 
 def test_paths_beside_the_api_are_told_as_such(space: Space) -> None:
     path = f"/metrics/{random_word()}"
     alice(space).get(path)
-    [item] = [one for one in items(space.client.get("/history/denied")) if one.get("path") == path]
+    [item] = [
+        item for item in items(space.client.get("/history/denied")) if item.get("path") == path
+    ]
     assert item["verb"] == "get"
 
 
 def test_who_may_not_act_as_another_is_told_of(space: Space) -> None:
     name = random_word()
     alice(space).get("/api", headers={"Impersonate-User": name})
-    [item] = [one for one in items(space.client.get("/history/denied")) if one.get("name") == name]
+    [item] = [
+        item for item in items(space.client.get("/history/denied")) if item.get("name") == name
+    ]
     assert (item["user"], item["verb"], item["resource"]) == ("alice", "impersonate", "users")
 
 
@@ -66,11 +70,11 @@ def test_what_admission_refuses_is_not_of_the_authorizer(space: Space) -> None:
 
 
 def test_the_last_two_hundred_are_kept_and_long_ones_are_cut(kubernetes: Space) -> None:
-    things = as_alice(kubernetes, kubernetes.secrets)
-    things.get("x" * 3000)
+    collection = as_alice(kubernetes, kubernetes.secrets)
+    collection.get("x" * 3000)
     for number in range(210):
-        things.get(f"s{number}")
-    things.get("s100")
+        collection.get(f"s{number}")
+    collection.get("s100")
     listed = items(kubernetes.client.get("/history/denied"))
     assert len(listed) == 200
     assert listed[-1]["name"] == "s100"

@@ -1,10 +1,20 @@
-"""What happened in a collection, in a namespace and everywhere, as far as somebody may know."""
+"""History of a collection, a namespace and the whole server, filtered by permissions."""
 
 from __future__ import annotations
 
 from support.client import Answer, Query
-from support.history import Granted, alice, as_alice, at, column, custom, history, items, revision
-from support.things import Space
+from support.history import (
+    Granted,
+    alice,
+    as_alice,
+    at_revision,
+    column,
+    custom,
+    history,
+    items,
+    revision,
+)
+from support.namespaces import Space
 
 
 def everything(space: Space, **query: Query) -> Answer:
@@ -12,13 +22,13 @@ def everything(space: Space, **query: Query) -> Answer:
 
 
 def test_a_collection_tells_of_all_objects_in_a_namespace(space: Space) -> None:
-    made = space.secrets.create_all("a", "b")
+    objects = space.secrets.create_all("a", "b")
     space.secrets.remove("a")
     answer = history(space.secrets)
-    told = zip(column(answer, "name"), column(answer, "type"), strict=True)
-    assert list(told) == [("a", "ADDED"), ("b", "ADDED"), ("a", "DELETED")]
+    reported = zip(column(answer, "name"), column(answer, "type"), strict=True)
+    assert list(reported) == [("a", "ADDED"), ("b", "ADDED"), ("a", "DELETED")]
     assert set(column(answer, "namespace")) == {space.name}
-    assert column(answer, "uid")[:2] == [one["metadata"]["uid"] for one in made]
+    assert column(answer, "uid")[:2] == [object_["metadata"]["uid"] for object_ in objects]
 
 
 def test_a_collection_of_all_namespaces_tells_of_each(space: Space) -> None:
@@ -39,7 +49,7 @@ def test_the_newest_changes_of_a_collection_are_kept_and_the_others_can_be_asked
 
 def test_a_namespace_tells_of_all_kinds_with_their_names(space: Space) -> None:
     space.config_maps.create("a")
-    space.things("deployments", "apps").create(
+    space.collection("deployments", "apps").create(
         "b",
         spec={
             "selector": {"matchLabels": {"a": "b"}},
@@ -50,12 +60,12 @@ def test_a_namespace_tells_of_all_kinds_with_their_names(space: Space) -> None:
             "replicas": 0,
         },
     )
-    found = {
+    results = {
         (item["group"], item["version"], item["kind"], item["resource"])
         for item in items(everything(space))
     }
-    assert ("", "v1", "ConfigMap", "configmaps") in found
-    assert ("apps", "v1", "Deployment", "deployments") in found
+    assert ("", "v1", "ConfigMap", "configmaps") in results
+    assert ("apps", "v1", "Deployment", "deployments") in results
 
 
 def test_custom_kinds_are_told_of_too_in_their_preferred_version(space: Space) -> None:
@@ -66,18 +76,18 @@ def test_custom_kinds_are_told_of_too_in_their_preferred_version(space: Space) -
 
 def test_a_custom_object_has_a_past_in_each_of_its_versions(space: Space) -> None:
     widgets = custom(space)
-    made = widgets.make("a", spec={"size": 1})
+    created = widgets.make("a", spec={"size": 1})
     widgets.patch("a", {"spec": {"size": 2}})
     assert column(history(widgets, "a"), "changed") == [None, ["spec.size"]]
-    newer = space.things("widgets", f"{space.name}.example.com", "v2")
-    shown = at(newer, "a", revision(made)).body
-    assert shown["apiVersion"].endswith("/v2")
-    assert shown["spec"] == {"size": 1}
+    newer = space.collection("widgets", f"{space.name}.example.com", "v2")
+    document = at_revision(newer, "a", revision(created)).body
+    assert document["apiVersion"].endswith("/v2")
+    assert document["spec"] == {"size": 1}
 
 
 def test_events_and_leases_are_left_out_unless_they_are_asked_for(space: Space) -> None:
-    space.things("leases", "coordination.@").create("noise")
-    space.things("events").create(
+    space.collection("leases", "coordination.@").create("noise")
+    space.collection("events").create(
         "noise", involvedObject={"kind": "Pod", "name": "a", "namespace": space.name}
     )
     assert "noise" not in column(everything(space), "name")
@@ -113,16 +123,16 @@ def test_what_happened_to_many_is_not_shown_as_it_was_at_a_revision(space: Space
 
 
 def test_reading_the_past_needs_the_rights_of_reading_now(space: Space) -> None:
-    made = space.secrets.create("a")
+    secret = space.secrets.create("a")
     secrets = as_alice(space, space.secrets)
-    for query in ({}, {"resourceVersion": revision(made)}):
+    for query in ({}, {"resourceVersion": revision(secret)}):
         refused = history(secrets, "a", **query)
         assert refused.body == secrets.get("a").body
         assert refused.status == 403
     assert history(secrets).body == secrets.list().body
     Granted(space, "secrets", "get")
     assert items(history(secrets, "a"))
-    assert at(secrets, "a", revision(made)).status == 200
+    assert at_revision(secrets, "a", revision(secret)).status == 200
     assert history(secrets).status == 403
     Granted(space, "secrets", "list")
     assert items(history(secrets))
@@ -131,10 +141,10 @@ def test_reading_the_past_needs_the_rights_of_reading_now(space: Space) -> None:
 def test_a_right_to_one_name_does_not_show_the_others(space: Space) -> None:
     space.secrets.create_all("a", "b")
     rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"], "resourceNames": ["a"]}
-    role = space.things("roles", "rbac.authorization.@")
+    role = space.collection("roles", "rbac.authorization.@")
     role.create("one", rules=[rule])
     group = space.dialect.group_name("rbac.authorization.@")
-    space.things("rolebindings", "rbac.authorization.@").create(
+    space.collection("rolebindings", "rbac.authorization.@").create(
         "one",
         roleRef={"apiGroup": group, "kind": "Role", "name": "one"},
         subjects=[{"apiGroup": group, "kind": "User", "name": "alice"}],
@@ -152,8 +162,8 @@ def test_everything_is_what_somebody_may_list(space: Space) -> None:
     Granted(space, "configmaps", "list")
     queries: list[dict[str, Query]] = [{"namespace": space.name}, {}]
     for query in queries:
-        found = [one for one in items(client.get("/history", **query)) if "namespace" in one]
-        here = [one for one in found if one["namespace"] == space.name]
+        objects = [item for item in items(client.get("/history", **query)) if "namespace" in item]
+        here = [object_ for object_ in objects if object_["namespace"] == space.name]
         assert {item["resource"] for item in here} == {"configmaps"}
         assert "shown" in [item["name"] for item in here]
 

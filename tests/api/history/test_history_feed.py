@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from support.client import Client, Event, Query, Watch
 from support.history import Granted, alice, column, custom, history, revision
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 
 
@@ -17,11 +17,11 @@ def feed(space: Space, client: Client | None = None, **query: Query) -> Watch:
 
 
 def until(watch: Watch, wanted: Callable[[Event], bool]) -> list[Event]:
-    """Every event up to one that is wanted."""
-    found = [watch.next()]
-    while not wanted(found[-1]):
-        found.append(watch.next())
-    return found
+    """Return every event up to the first that matches."""
+    results = [watch.next()]
+    while not wanted(results[-1]):
+        results.append(watch.next())
+    return results
 
 
 def named(name: str) -> Callable[[Event], bool]:
@@ -46,13 +46,13 @@ def test_a_change_is_told_with_who_made_it_and_without_the_object(space: Space) 
 
 def test_all_kinds_come_on_one_connection_in_their_order(space: Space) -> None:
     with space.client.watch("/history") as watch:
-        made = [space.secrets.create("mine"), space.config_maps.create("mine")]
+        created = [space.secrets.create("mine"), space.config_maps.create("mine")]
         space.secrets.remove("mine")
         events = until(watch, lambda event: event.type == "DELETED" and named("mine")(event))
-    told = [event for event in events if event.object.get("namespace") == space.name]
-    mine = [event.object for event in told if event.object["name"] == "mine"]
+    received = [event for event in events if event.object.get("namespace") == space.name]
+    mine = [event.object for event in received if event.object["name"] == "mine"]
     assert [item["kind"] for item in mine] == ["Secret", "ConfigMap", "Secret"]
-    assert [item["resourceVersion"] for item in mine[:2]] == list(map(revision, made))
+    assert [item["resourceVersion"] for item in mine[:2]] == list(map(revision, created))
 
 
 def test_a_kind_that_is_defined_meanwhile_is_told_of(space: Space) -> None:
@@ -62,17 +62,19 @@ def test_a_kind_that_is_defined_meanwhile_is_told_of(space: Space) -> None:
 
 
 def test_the_feed_begins_after_a_revision_that_is_named(space: Space) -> None:
-    made = space.secrets.create("a")
+    secret = space.secrets.create("a")
     space.secrets.create_all("b", "c")
-    with feed(space, resourceVersion=revision(made)) as watch:
+    with feed(space, resourceVersion=revision(secret)) as watch:
         events = until(watch, named("c"))
         space.secrets.create("d")
         events += until(watch, named("d"))
     names = [event.object["name"] for event in events if event.object["kind"] == "Secret"]
     assert names == ["b", "c", "d"]
     whole = column(history(space.secrets), "resourceVersion")
-    told = [e.object["resourceVersion"] for e in events if e.object["kind"] == "Secret"]
-    assert told == whole[1:]
+    resource_versions = [
+        e.object["resourceVersion"] for e in events if e.object["kind"] == "Secret"
+    ]
+    assert resource_versions == whole[1:]
 
 
 def test_other_namespaces_are_not_told_of(space: Space) -> None:
@@ -109,14 +111,14 @@ def test_a_right_that_is_taken_away_is_heeded_at_once(space: Space) -> None:
 
 
 def test_the_feed_ends_when_its_time_is_up_and_has_bookmarks(kubernetes: Space) -> None:
-    made = kubernetes.secrets.create("a")
+    secret = kubernetes.secrets.create("a")
     with feed(kubernetes, timeoutSeconds=3) as watch:
         marks = [event for event in watch.rest() if event.type == "BOOKMARK"]
-    assert int(marks[-1].object["resourceVersion"]) >= int(revision(made))
+    assert int(marks[-1].object["resourceVersion"]) >= int(revision(secret))
 
 
 def test_noise_is_told_where_it_is_asked_for(space: Space) -> None:
-    leases = space.things("leases", "coordination.@")
+    leases = space.collection("leases", "coordination.@")
     with feed(space) as quiet, feed(space, all="true") as loud:
         leases.create("noise")
         space.secrets.create("end")

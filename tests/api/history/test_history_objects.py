@@ -1,10 +1,10 @@
-"""The past of one object: its versions, who made them, and how it was at one of them."""
+"""History of one object: its versions, their authors, and the object at a revision."""
 
 from __future__ import annotations
 
 from support.client import YAML, Object
-from support.history import at, column, history, items, revision
-from support.things import Space
+from support.history import at_revision, column, history, items, revision
+from support.namespaces import Space
 
 from fairlead.api.history.items import changed_paths
 
@@ -12,13 +12,13 @@ APPLY = "application/apply-patch+yaml"
 
 
 def test_every_version_is_told_oldest_first(space: Space) -> None:
-    made = space.config_maps.create("a", data={"x": "1"})
+    config_map = space.config_maps.create("a", data={"x": "1"})
     changed = space.config_maps.patch("a", {"data": {"x": "2"}}).body
     answer = history(space.config_maps, "a")
     assert answer.body["kind"] == "History"
     assert answer.body["apiVersion"] == "fairlead/v1"
     assert column(answer, "type") == ["ADDED", "MODIFIED"]
-    assert column(answer, "resourceVersion") == [revision(made), revision(changed)]
+    assert column(answer, "resourceVersion") == [revision(config_map), revision(changed)]
     assert int(answer.version) >= int(revision(changed))
 
 
@@ -37,8 +37,8 @@ def test_the_manager_whose_entry_is_new_is_told(space: Space) -> None:
     space.config_maps.create("a", data={"x": "1"})
     space.config_maps.patch("a", {"data": {"y": "2"}}, fieldManager="second")
     first, second = column(history(space.config_maps, "a"), "by")
-    assert [one["manager"] for one in first] == ["tests"]
-    assert [(one["manager"], one["operation"]) for one in second] == [("second", "Update")]
+    assert [item["manager"] for item in first] == ["tests"]
+    assert [(item["manager"], item["operation"]) for item in second] == [("second", "Update")]
     assert second[0]["time"].endswith("Z")
 
 
@@ -52,21 +52,21 @@ def test_who_lost_a_field_to_another_manager_is_not_told(space: Space) -> None:
         answer = space.client.request("PATCH", path, config, headers=headers, **query)
         assert answer.status in (200, 201), answer.text
     last = column(history(space.config_maps, "a"), "by")[-1]
-    assert [one["manager"] for one in last] == ["second"]
+    assert [item["manager"] for item in last] == ["second"]
 
 
 def test_who_takes_a_field_away_is_told_and_not_who_lost_it(space: Space) -> None:
     space.config_maps.create("a", data={"x": "1"})
     space.config_maps.patch("a", {"data": None}, fieldManager="second")
     last = column(history(space.config_maps, "a"), "by")[-1]
-    assert [one["manager"] for one in last] == ["second"]
+    assert [item["manager"] for item in last] == ["second"]
 
 
 def test_a_write_of_the_status_names_the_subresource(space: Space) -> None:
     space.everywhere("namespaces").client.patch(
         f"/api/v1/namespaces/{space.name}/status", {"status": {"phase": "Active"}}
     )
-    claims = space.things("persistentvolumeclaims")
+    claims = space.collection("persistentvolumeclaims")
     claims.create(
         "a", spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}}
     )
@@ -96,7 +96,7 @@ def test_who_acts_as_another_is_told_beside_them(space: Space) -> None:
 def test_what_a_controller_writes_has_its_user(space: Space) -> None:
     answer = space.client.get(f"/history/api/v1/namespaces/{space.name}")
     assert column(answer, "user")[0] == "admin"
-    accounts = space.things("serviceaccounts")
+    accounts = space.collection("serviceaccounts")
     with accounts.watch() as watch:
         watch.until("default")
     [item] = items(history(accounts, "default"))
@@ -116,31 +116,31 @@ def test_an_object_that_was_deleted_and_made_again_has_two_uids(space: Space) ->
 def test_an_object_is_shown_as_it_was(space: Space) -> None:
     first = space.config_maps.create("a", data={"x": "1"})
     second = space.config_maps.patch("a", {"data": {"x": "2"}}).body
-    assert at(space.config_maps, "a", revision(first)).body == first
-    assert at(space.config_maps, "a", revision(second)).body == second
+    assert at_revision(space.config_maps, "a", revision(first)).body == first
+    assert at_revision(space.config_maps, "a", revision(second)).body == second
 
 
 def test_between_two_changes_it_is_as_the_first_left_it(space: Space) -> None:
     first = space.config_maps.create("a", data={"x": "1"})
     other = space.config_maps.create("b")
     space.config_maps.patch("a", {"data": {"x": "2"}})
-    assert at(space.config_maps, "a", revision(other)).body == first
+    assert at_revision(space.config_maps, "a", revision(other)).body == first
 
 
 def test_an_object_that_is_gone_is_shown_as_it_was_before(space: Space) -> None:
-    made = space.config_maps.create("a", data={"x": "1"})
+    config_map = space.config_maps.create("a", data={"x": "1"})
     space.config_maps.remove("a")
-    assert at(space.config_maps, "a", revision(made)).body["data"] == {"x": "1"}
+    assert at_revision(space.config_maps, "a", revision(config_map)).body["data"] == {"x": "1"}
 
 
 def test_an_object_that_did_not_exist_then_is_not_found(space: Space) -> None:
     before = revision(space.config_maps.create("earlier"))
-    made = space.config_maps.create("a")
+    config_map = space.config_maps.create("a")
     space.config_maps.remove("a")
     deleted = items(history(space.config_maps, "a"))[-1]["resourceVersion"]
-    assert at(space.config_maps, "a", before).body["reason"] == "NotFound"
-    assert at(space.config_maps, "a", deleted).status == 404
-    assert at(space.config_maps, "a", revision(made)).status == 200
+    assert at_revision(space.config_maps, "a", before).body["reason"] == "NotFound"
+    assert at_revision(space.config_maps, "a", deleted).status == 404
+    assert at_revision(space.config_maps, "a", revision(config_map)).status == 200
 
 
 def test_an_object_that_never_was_is_not_found(space: Space) -> None:
@@ -149,37 +149,37 @@ def test_an_object_that_never_was_is_not_found(space: Space) -> None:
 
 
 def test_yaml_tables_and_metadata_alone_can_be_asked_for(kubernetes: Space) -> None:
-    made = kubernetes.config_maps.create("a", data={"x": "1"})
+    config_map = kubernetes.config_maps.create("a", data={"x": "1"})
     path = f"/history{kubernetes.config_maps.item('a')}"
-    then = {"resourceVersion": revision(made)}
+    then = {"resourceVersion": revision(config_map)}
     text = kubernetes.client.get(path, headers={"Accept": YAML}, **then)
-    assert text.body == made
+    assert text.body == config_map
     table = "application/json;as=Table;v=v1;g=meta.k8s.io"
     rows = kubernetes.client.get(path, headers={"Accept": table}, **then).body["rows"]
     assert rows[0]["cells"][0] == "a"
     versions = kubernetes.client.get(path, headers={"Accept": YAML})
-    assert [one["type"] for one in versions.body["items"]] == ["ADDED"]
+    assert [item["type"] for item in versions.body["items"]] == ["ADDED"]
 
 
 def test_an_object_is_shown_in_the_version_that_is_asked_for(kubernetes: Space) -> None:
-    scalers = kubernetes.things("horizontalpodautoscalers", "autoscaling", "v2")
+    scalers = kubernetes.collection("horizontalpodautoscalers", "autoscaling", "v2")
     reference = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
-    made = scalers.create("a", spec={"maxReplicas": 3, "scaleTargetRef": reference})
-    older = kubernetes.things("horizontalpodautoscalers", "autoscaling", "v1")
-    shown = at(older, "a", revision(made)).body
-    assert shown["apiVersion"] == "autoscaling/v1"
-    assert "targetCPUUtilizationPercentage" in shown["spec"]
+    scaler = scalers.create("a", spec={"maxReplicas": 3, "scaleTargetRef": reference})
+    older = kubernetes.collection("horizontalpodautoscalers", "autoscaling", "v1")
+    document = at_revision(older, "a", revision(scaler)).body
+    assert document["apiVersion"] == "autoscaling/v1"
+    assert "targetCPUUtilizationPercentage" in document["spec"]
 
 
 def test_a_version_that_is_no_number_is_refused(space: Space) -> None:
     space.config_maps.create("a")
     for bad in ("x", "-1", "1.5", "9" * 30, "0"):
-        assert at(space.config_maps, "a", bad).body["reason"] == "BadRequest", bad
+        assert at_revision(space.config_maps, "a", bad).body["reason"] == "BadRequest", bad
 
 
 def test_a_version_of_the_future_is_too_large(kubernetes: Space) -> None:
-    made = kubernetes.config_maps.create("a")
-    answer = at(kubernetes.config_maps, "a", str(int(revision(made)) + 1_000_000))
+    config_map = kubernetes.config_maps.create("a")
+    answer = at_revision(kubernetes.config_maps, "a", str(int(revision(config_map)) + 1_000_000))
     assert answer.status == 504
     assert answer.causes[0][1] == "ResourceVersionTooLarge"
 
@@ -200,9 +200,9 @@ def test_pages_go_back_from_the_newest(space: Space) -> None:
 
 
 def test_only_what_happened_since_a_revision_can_be_asked_for(space: Space) -> None:
-    made = space.config_maps.create("a", data={"x": "0"})
+    config_map = space.config_maps.create("a", data={"x": "0"})
     changed = space.config_maps.patch("a", {"data": {"x": "1"}}).body
-    answer = history(space.config_maps, "a", since=revision(made))
+    answer = history(space.config_maps, "a", since=revision(config_map))
     assert column(answer, "resourceVersion") == [revision(changed)]
 
 

@@ -1,4 +1,4 @@
-"""The past that memory no longer has, that others have written, and that is forgotten."""
+"""History that is not in memory: from disk, from other servers, and compacted."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from support.etcd import Etcd, needs_etcd
-from support.history import at, column, history, items, revision
+from support.history import at_revision, column, history, items, revision
+from support.namespaces import Collection, Space
 from support.process import FreshServer, ServerProcess
-from support.things import Space, Things
 from support.waiting import eventually
 from support.workers import Workers
 
@@ -16,24 +16,24 @@ ONE, TWO = "MQ==", "Mg=="
 
 
 def lived(space: Space) -> tuple[str, str, str]:
-    """The revisions of an object that was made, changed and deleted."""
-    made = space.secrets.create("a", data={"x": ONE})
+    """Return the revisions of an object that was created, changed and deleted."""
+    secret = space.secrets.create("a", data={"x": ONE})
     changed = space.secrets.patch("a", {"data": {"x": TWO}}).body
     space.secrets.remove("a")
     gone = column(history(space.secrets, "a"), "resourceVersion")[-1]
-    return revision(made), revision(changed), gone
+    return revision(secret), revision(changed), gone
 
 
-def check_life(secrets: Things, revisions: tuple[str, str, str]) -> None:
+def check_life(secrets: Collection, revisions: tuple[str, str, str]) -> None:
     answer = history(secrets, "a")
     assert column(answer, "resourceVersion") == list(revisions)
     assert column(answer, "type") == ["ADDED", "MODIFIED", "DELETED"]
     assert column(answer, "changed") == [None, ["data.x"], None]
-    made, changed, gone = revisions
-    assert at(secrets, "a", made).body["data"] == {"x": ONE}
-    assert at(secrets, "a", changed).body["data"] == {"x": TWO}
-    assert at(secrets, "a", gone).status == 404
-    assert column(history(secrets, since=made), "resourceVersion")[:2] == [changed, gone]
+    created, changed, gone = revisions
+    assert at_revision(secrets, "a", created).body["data"] == {"x": ONE}
+    assert at_revision(secrets, "a", changed).body["data"] == {"x": TWO}
+    assert at_revision(secrets, "a", gone).status == 404
+    assert column(history(secrets, since=created), "resourceVersion")[:2] == [changed, gone]
 
 
 def again(space: Space) -> Space:
@@ -41,7 +41,7 @@ def again(space: Space) -> Space:
     space.server.stop()
     space.server.start()
     space.client = space.server.client()
-    space.secrets = space.things("secrets")
+    space.secrets = space.collection("secrets")
     return space
 
 
@@ -59,11 +59,11 @@ def test_a_server_that_was_started_again_tells_what_it_has_on_disk(
     everything = space.client.get("/history", namespace=space.name)
     assert set(revisions) <= set(column(everything, "resourceVersion"))
     with space.client.watch("/history", namespace=space.name, resourceVersion=revisions[0]) as feed:
-        told = [feed.next().object["resourceVersion"]]
-        while told[-1] != revisions[2]:
-            told.append(feed.next().object["resourceVersion"])
-        assert told == sorted(told, key=int)
-        assert revisions[1] in told
+        messages = [feed.next().object["resourceVersion"]]
+        while messages[-1] != revisions[2]:
+            messages.append(feed.next().object["resourceVersion"])
+        assert messages == sorted(messages, key=int)
+        assert revisions[1] in messages
 
 
 def test_memory_that_is_too_small_changes_nothing(fresh_server: FreshServer) -> None:
@@ -85,8 +85,8 @@ def test_what_is_forgotten_is_expired_and_what_was_there_then_comes_first(
 ) -> None:
     server = fresh_server("--history-retention", "100ms")
     space = Space(server, server.client())
-    made = space.secrets.create("a", data={"x": ONE})
-    first = int(revision(made))
+    secret = space.secrets.create("a", data={"x": ONE})
+    first = int(revision(secret))
 
     def floor() -> int:
         space.secrets.client.post(space.secrets.path, {"metadata": {"generateName": "moves-"}})
@@ -95,16 +95,16 @@ def test_what_is_forgotten_is_expired_and_what_was_there_then_comes_first(
     eventually(lambda: floor() > first, "the first version is forgotten")
     answer = history(space.secrets, "a")
     assert column(answer, "type") == ["EXISTING"]
-    assert column(answer, "resourceVersion") == [revision(made)]
+    assert column(answer, "resourceVersion") == [revision(secret)]
     assert items(answer)[0]["by"][0]["manager"] == "tests"
-    old = at(space.secrets, "a", str(first - 1))
+    old = at_revision(space.secrets, "a", str(first - 1))
     assert (old.status, old.body["reason"]) == (410, "Expired")
     with space.client.watch("/history", resourceVersion="1") as feed:
         [event] = feed.rest()
     assert (event.type, event.object["code"]) == ("ERROR", 410)
     changed = space.secrets.patch("a", {"data": {"x": TWO}}).body
-    told = column(history(space.secrets, "a"), "resourceVersion")
-    assert told[-1] == revision(changed)
+    reported = column(history(space.secrets, "a"), "resourceVersion")
+    assert reported[-1] == revision(changed)
 
 
 def test_the_past_is_read_from_any_worker(fresh_server: FreshServer) -> None:
@@ -114,7 +114,7 @@ def test_the_past_is_read_from_any_worker(fresh_server: FreshServer) -> None:
     workers = Workers(server)
     for pid in workers.pids():
         client = workers.client(pid)
-        check_life(Things(client, space.secrets.path), revisions)
+        check_life(Collection(client, space.secrets.path), revisions)
         path = f"/history{space.secrets.item('a')}"
         future = client.get(path, resourceVersion=str(10**9))
         assert future.status == 504

@@ -1,4 +1,4 @@
-"""Watchers of everything, the past of one key, and who is remembered, without a server around."""
+"""Watchers of all resources, the history of one key, and remembered authors, without a server."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ async def put(store: Store, resource: str, key: str, number: int = 0) -> int:
 
 
 def hearing(store: Store, after: int = 0) -> Watcher:
-    made = Watcher("", EVERYTHING, after or store.revision)
-    store.watch_all(made)
-    return made
+    watcher = Watcher("", EVERYTHING, after or store.revision)
+    store.watch_all(watcher)
+    return watcher
 
 
 def test_a_watcher_of_everything_hears_of_all_resources_in_order() -> None:
@@ -55,10 +55,10 @@ def test_a_watcher_of_everything_hears_of_all_resources_in_order() -> None:
         await put(store, "core/a", "x")
         await put(store, "core/new", "x")
         await put(store, "core/a", "x")
-        told: list[tuple[str, str]] = []
-        while len(told) < 3:
-            told += [(kind, change.resource) for kind, change in await next_events(watcher)]
-        assert told == [("ADDED", "core/a"), ("ADDED", "core/new"), ("MODIFIED", "core/a")]
+        rows: list[tuple[str, str]] = []
+        while len(rows) < 3:
+            rows += [(kind, change.resource) for kind, change in await next_events(watcher)]
+        assert rows == [("ADDED", "core/a"), ("ADDED", "core/new"), ("MODIFIED", "core/a")]
         store.unwatch_all(watcher)
         await put(store, "core/a", "y")
         await asyncio.sleep(0)
@@ -105,17 +105,17 @@ def test_the_past_of_a_key_is_what_the_collection_tells_of_it() -> None:
         await put(store, "core/a", "x")
         for floor in (0, 3, 4, 9, 10):
             await store.compact(floor)
-            listed = [one for one in collection.events_after(floor) if one.key == "x"]
-            found = collection.changes_of("x")
-            assert [(one.kind, one.revision) for one in found] == [
-                (one.kind, one.revision) for one in listed
+            listed = [event for event in collection.events_after(floor) if event.key == "x"]
+            changes = collection.changes_of("x")
+            assert [(change.kind, change.revision) for change in changes] == [
+                (item.kind, item.revision) for item in listed
             ]
-            assert [one.before and one.before.revision for one in found] == [
-                one.before and one.before.revision for one in listed
+            assert [change.before and change.before.revision for change in changes] == [
+                item.before and item.before.revision for item in listed
             ]
             for revision in range(floor, store.revision + 1):
                 page = await read_page(collection, "", EVERYTHING, revision, 0, None)
-                then = {one.key: one for one in page.entries}.get("x")
+                then = {entry.key: entry for entry in page.entries}.get("x")
                 assert collection.version_at("x", revision) is then
         assert collection.changes_of("never") == []
 
@@ -135,6 +135,6 @@ def test_the_newest_writers_are_remembered_and_never_more_than_twice_as_many(
     assert known.find(95) is not None
     assert known.find(86) is not None
     assert known.find(1) is None
-    found = known.find(95)
-    assert found is not None
-    assert len(found.user) == 256
+    result = known.find(95)
+    assert result is not None
+    assert len(result.user) == 256

@@ -1,4 +1,4 @@
-"""When a server has nothing left to do."""
+"""The testing API: when a server is idle."""
 
 from __future__ import annotations
 

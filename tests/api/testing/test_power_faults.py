@@ -1,4 +1,4 @@
-"""Requests that go wrong because a test wants them to."""
+"""The testing API: injected faults."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def test_after_some_that_go_right(power: Power) -> None:
 def test_chance_is_the_same_for_the_same_seed(power: Power) -> None:
     def codes() -> list[int]:
         fault = power.fault(error={"code": 500}, probability=0.5, seed=7)
-        found = [power.maps.list().status for _ in range(20)]
+        statuses = [power.maps.list().status for _ in range(20)]
         power.client.delete(f"{power.base}/faults/{fault}")
-        return found
+        return statuses
 
     first = codes()
     assert set(first) == {200, 500}

@@ -1,26 +1,26 @@
-"""What was asked, pausing, moving the clock, and waiting for rest."""
+"""The testing API: the record of requests, pausing, moving the clock, and waiting until idle."""
 
 from __future__ import annotations
 
 from contextlib import closing
 
 from support.client import Object
+from support.namespaces import Space
 from support.power import Power
 from support.process import ServerProcess
-from support.things import Space
 
 
 def test_every_request_is_on_the_record(power: Power) -> None:
     power.maps.create("a", data={"k": "v"})
     power.maps.patch("a", {"data": {"k": "w"}})
     power.maps.get("nothing")
-    asked = power.requests("spec.resource=configmaps")
-    assert [(one["spec"]["verb"], one["status"]["code"]) for one in asked] == [
+    request = power.requests("spec.resource=configmaps")
+    assert [(item["spec"]["verb"], item["status"]["code"]) for item in request] == [
         ("create", 201),
         ("patch", 200),
         ("get", 404),
     ]
-    patch = asked[1]["spec"]
+    patch = request[1]["spec"]
     assert patch["body"] == {"data": {"k": "w"}}
     assert patch["contentType"] == "application/merge-patch+json"
     assert (patch["user"], patch["userAgent"], patch["name"]) == ("admin", "tests/1.0", "a")
@@ -40,8 +40,8 @@ def test_the_record_can_be_cleared(power: Power) -> None:
 
 def test_a_watch_is_on_the_record_while_it_goes_on(power: Power) -> None:
     with power.maps.watch():
-        (found,) = power.requests("spec.verb=watch")
-        assert "status" not in found
+        (request,) = power.requests("spec.verb=watch")
+        assert "status" not in request
 
 
 def deployment(name: str, replicas: int) -> Object:

@@ -1,4 +1,4 @@
-"""Going back to what was."""
+"""The testing API: snapshots."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_objects_keep_their_identity(power: Power) -> None:
 
 def test_revisions_keep_rising(power: Power) -> None:
     kept = power.snapshot()
-    made = power.maps.create("a")
+    stored = power.maps.create("a")
     restored = power.restore(kept)
-    assert int(restored["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+    assert int(restored["resourceVersion"]) > int(stored["metadata"]["resourceVersion"])
     again = power.maps.create("a")
     assert int(again["metadata"]["resourceVersion"]) > int(restored["resourceVersion"])
 
@@ -46,13 +46,13 @@ def test_revisions_keep_rising(power: Power) -> None:
 def test_watches_end_with_410(power: Power) -> None:
     kept = power.snapshot()
     with power.maps.watch() as watch:
-        made = power.maps.create("a")
+        stored = power.maps.create("a")
         watch.until("a")
         power.restore(kept)
         last = watch.rest()[-1]
     assert last.type == "ERROR"
     assert last.object["code"] == 410
-    old = made["metadata"]["resourceVersion"]
+    old = stored["metadata"]["resourceVersion"]
     listed = power.maps.list(resourceVersion=old, resourceVersionMatch="Exact")
     assert listed.status == 410
 

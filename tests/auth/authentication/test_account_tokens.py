@@ -78,11 +78,11 @@ class World:
         return str(caught.value)
 
     def claims(self, **changes: Any) -> dict[str, Any]:
-        found = jwt.decode(
+        text = jwt.decode(
             self.issuer.bound(self.account, 600, API), options={"verify_signature": False}
         )
-        found |= changes
-        return {name: value for name, value in found.items() if value is not None}
+        text |= changes
+        return {name: value for name, value in text.items() if value is not None}
 
     def signed(self, **changes: Any) -> str:
         return token_of(self.claims(**changes), self.key, "ES256")
@@ -122,10 +122,10 @@ def test_bound_token(tmp_path: Path, key: Any, dialect: Dialect) -> None:
 
 def test_audiences(world: World) -> None:
     token = world.issuer.bound(world.account, 600, ["vault", *API])
-    for wanted, found in ((API, API), (("vault",), ("vault",)), (("x", "vault"), ("vault",))):
+    for wanted, result in ((API, API), (("vault",), ("vault",)), (("x", "vault"), ("vault",))):
         grant = world.check(token, wanted)
         assert grant is not None
-        assert grant.audiences == found
+        assert grant.audiences == result
     foreign = world.issuer.bound(world.account, 600, ["vault"])
     assert world.rejection(foreign) == (
         'token audiences ["vault"] is invalid for the target audiences ["https://issuer.example"]'
@@ -321,7 +321,7 @@ def test_transition_token_lasts_a_year(world: World) -> None:
 
 
 def noted(world: World, token: str, times: int = 1) -> dict[str, str]:
-    """What an audit log is told when a token is used for the last of so many times."""
+    """Return the audit annotations of the last of several uses of a token."""
     tokens = BearerTokens([world.checker], API)
     for _ in range(times):
         request = bearer(token)
@@ -334,9 +334,9 @@ def test_a_token_that_should_have_been_renewed_is_noted(world: World, times: int
     own = world.claims()["kubernetes.io"] | {"warnafter": int(time.time()) - 100}
     [(name, text)] = noted(world, world.signed(**{"kubernetes.io": own}), times).items()
     assert name == "authentication.k8s.io/stale-token"
-    shown = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: "
-    assert text.startswith(shown)
-    assert 100 <= int(text.removeprefix(shown)) < 200
+    message = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: "
+    assert text.startswith(message)
+    assert 100 <= int(text.removeprefix(message)) < 200
 
 
 def test_a_token_is_not_noted_before_it_should_be_renewed(world: World) -> None:

@@ -44,7 +44,7 @@ def request_token(client: Client, account: str = "default", **spec: Any) -> str:
 
 
 def who_is(client: Client) -> str:
-    """The user that a review of our own token tells, through the eyes of the server."""
+    """Return the user that a TokenReview of our own token names."""
     answer = client.get("/api/v1/namespaces/none-of-us/secrets/none")
     assert answer.status == 403, answer.text
     return answer.message.split('"')[3]
@@ -60,14 +60,14 @@ def eventually_default_account(client: Client) -> None:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    made = ServerProcess(
+    created = ServerProcess(
         tmp_path_factory.mktemp("authn"),
         "kubernetes",
         ("--enable-bootstrap-token-auth", "--service-account-max-token-expiration", "2h"),
     ).start()
-    eventually_default_account(made.client())
-    yield made
-    made.stop()
+    eventually_default_account(created.client())
+    yield created
+    created.stop()
 
 
 @pytest.fixture
@@ -148,8 +148,8 @@ class TestServiceAccounts:
 class TestAttacks:
     @pytest.fixture
     def claims(self, admin: Client) -> dict[str, Any]:
-        found = jwt.decode(request_token(admin), options={"verify_signature": False})
-        return dict(found)
+        text = jwt.decode(request_token(admin), options={"verify_signature": False})
+        return dict(text)
 
     def test_forged_tokens(
         self, running: ServerProcess, admin: Client, claims: dict[str, Any]
@@ -275,7 +275,7 @@ def proxies(place: Path) -> Certificate:
 def guarded(place: Path, clients: Certificate, proxies: Certificate) -> Iterator[ServerProcess]:
     bundle = place / "bundle.crt"
     bundle.write_text(clients.pem)
-    made = ServerProcess(
+    created = ServerProcess(
         place,
         "kubernetes",
         (
@@ -287,8 +287,8 @@ def guarded(place: Path, clients: Certificate, proxies: Certificate) -> Iterator
             *("--requestheader-allowed-names", "front"),
         ),
     ).start()
-    yield made
-    made.stop()
+    yield created
+    created.stop()
 
 
 class TestCertificates:
@@ -480,9 +480,9 @@ class TestSecrecy:
             running.client(secret).get("/api")
             admin.post(REVIEWS, {"spec": {"token": secret}})
         running.client("abcdef.0123456789abcdef").get("/api")
-        shown = running.log.read_text() + admin.get("/metrics").text
+        output = running.log.read_text() + admin.get("/metrics").text
         for secret in [*secrets, "0123456789abcdef"]:
-            assert secret not in shown
+            assert secret not in output
 
     @pytest.mark.parametrize("flag", ["--token-auth-file", "--service-account-key-file"])
     def test_bad_files_stop_the_start(self, tmp_path: Path, flag: str) -> None:

@@ -1,4 +1,4 @@
-"""From flags to an authenticator: what is refused at the start, and in whose words."""
+"""From flags to an authenticator: errors that stop the start."""
 
 from __future__ import annotations
 
@@ -164,9 +164,9 @@ def test_anonymous(setup: Setup, flags: list[str], modes: tuple[str, ...], anony
 def test_issuer_and_audiences(
     setup: Setup, flags: list[str], issuer: str | None, audiences: tuple[str, ...]
 ) -> None:
-    made = setup.build(*flags)
-    assert issuer is None or made.issuer.issuer == issuer
-    assert made.issuer.audiences == made.tokens.audiences == audiences
+    authentication = setup.build(*flags)
+    assert issuer is None or authentication.issuer.issuer == issuer
+    assert authentication.issuer.audiences == authentication.tokens.audiences == audiences
 
 
 def test_default_issuer_of_the_cluster_dialect(setup: Setup) -> None:
@@ -190,12 +190,12 @@ def test_keys(setup: Setup) -> None:
 def test_authorities_of_the_tls_layer(setup: Setup) -> None:
     other = make_ca(setup.directory, "other")
     proxy = make_ca(setup.directory, "proxy")
-    made = setup.build(
+    authentication = setup.build(
         *("--client-ca-file", str(other.files[0])),
         *("--requestheader-client-ca-file", str(proxy.files[0])),
         *("--requestheader-username-headers", "X-Remote-User"),
     )
-    pems = [authorities.pem for authorities in made.authorities]
+    pems = [authorities.pem for authorities in authentication.authorities]
     assert other.pem in pems[0]
     assert proxy.pem not in pems[0]
     assert proxy.pem in pems[1]

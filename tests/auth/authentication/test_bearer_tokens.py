@@ -1,4 +1,4 @@
-"""Reading bearer tokens, asking the methods, and the cache."""
+"""Reading bearer tokens, the order of methods, and the cache."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def test_header(header: str, token: str, spaced: bool) -> None:
 
 
 class Method:
-    """Knows one token, rejects another, counts how often it is asked."""
+    """Accepts one token, rejects another, and counts calls."""
 
     def __init__(self, good: str, bad: str = "", until: float = inf) -> None:
         self.good, self.bad, self.until = good, bad, until
-        self.asked = 0
+        self.calls = 0
 
     async def check(self, token: str, audiences: Audiences) -> Grant | None:
-        self.asked += 1
+        self.calls += 1
         if token == self.bad:
             raise Rejected("it is wrong")
         anchors = (("core/v1/secrets", "ns/s"),)
@@ -63,7 +63,7 @@ def test_first_success_ends_it_and_is_remembered() -> None:
     for _ in range(3):
         assert user_of(tokens.authenticate(bearer("a"))) is JANE
         assert user_of(tokens.authenticate(bearer("b"))) is JANE
-    assert (first.asked, second.asked) == (2, 1)
+    assert (first.calls, second.calls) == (2, 1)
 
 
 def test_rejection_does_not_keep_the_next_method_from_being_asked() -> None:
@@ -112,7 +112,7 @@ def test_cache_forgets_at_expiry() -> None:
     user_of(tokens.authenticate(bearer("a")))
     time.sleep(0.06)
     user_of(tokens.authenticate(bearer("a")))
-    assert method.asked == 2
+    assert method.calls == 2
 
 
 def test_cache_forgets_with_an_anchor() -> None:
@@ -121,10 +121,10 @@ def test_cache_forgets_with_an_anchor() -> None:
     user_of(tokens.authenticate(bearer("a")))
     tokens.cache.forget(("core/v1/secrets", "ns/other"))
     user_of(tokens.authenticate(bearer("a")))
-    assert method.asked == 1
+    assert method.calls == 1
     tokens.cache.forget(("core/v1/secrets", "ns/s"))
     user_of(tokens.authenticate(bearer("a")))
-    assert method.asked == 2
+    assert method.calls == 2
 
 
 def test_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_failures_are_not_remembered() -> None:
     for _ in range(2):
         with pytest.raises(Rejected):
             user_of(tokens.authenticate(bearer("other")))
-    assert method.asked == 2
+    assert method.calls == 2
     assert len(tokens.cache) == 0
 
 

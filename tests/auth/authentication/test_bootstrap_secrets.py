@@ -100,10 +100,10 @@ def test_any_broken_rule_makes_it_unknown(wrong: dict[str, Any]) -> None:
 
 
 def test_names_of_the_cluster_dialect() -> None:
-    asked = []
+    requests = []
 
     def lookup(key: str, namespace: str, name: str) -> None:
-        asked.append((key, namespace, name))
+        requests.append((key, namespace, name))
 
     run(BootstrapTokens(CLUSTER, (), lookup).check(TOKEN, ()))
-    assert asked == [("core/v1/secrets", "cluster-system", "bootstrap-token-abcdef")]
+    assert requests == [("core/v1/secrets", "cluster-system", "bootstrap-token-abcdef")]

@@ -1,4 +1,4 @@
-"""Which client certificates are trusted, and whom they name."""
+"""Which client certificates are trusted, and the users that they name."""
 
 from __future__ import annotations
 

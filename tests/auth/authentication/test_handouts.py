@@ -1,4 +1,4 @@
-"""Secrets that were handed out."""
+"""Secrets that expire."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def soon() -> float:
 
 
 def test_what_was_handed_out_is_found_by_its_secret_alone(kept: ExpiringSecrets) -> None:
-    one, other = kept.hand_out("amy", b"one", soon()), kept.hand_out("amy", b"other", soon())
-    found = kept.find(one)
-    assert found is not None
-    assert found.content == b"one"
-    assert kept.find(other) != found
-    assert kept.find(one[:-1] + ("A" if one[-1] != "A" else "B")) is None
+    first, other = kept.hand_out("amy", b"one", soon()), kept.hand_out("amy", b"other", soon())
+    result = kept.find(first)
+    assert result is not None
+    assert result.content == b"one"
+    assert kept.find(other) != result
+    assert kept.find(first[:-1] + ("A" if first[-1] != "A" else "B")) is None
 
 
 def test_secrets_are_long_and_not_on_the_disk(kept: ExpiringSecrets, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Impersonation: headers, permission checks, and what must not be gained by odd headers."""
+"""Impersonation: headers, permission checks, and odd headers that must gain nothing."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from fairlead.base.errors import ResourceRef, StatusError, forbidden
 
 ADMIN = User("admin", "uid-admin", ("system:masters", "system:authenticated"))
 AUTHN = "authentication.k8s.io"
-Asked = tuple[str, str, str, str, str, str]
+Check = tuple[str, str, str, str, str, str]
 
 
 class Caller:
-    """May everything but what `refused` lists; remembers what was asked."""
+    """May do everything except what `refused` lists; records the checks."""
 
-    def __init__(self, *refused: Asked) -> None:
+    def __init__(self, *refused: Check) -> None:
         self.refused = refused
-        self.asked: list[Asked] = []
+        self.requests: list[Check] = []
 
     async def authorize(
         self, verb: str, group: str, resource: str, subresource: str, namespace: str, name: str
     ) -> None:
-        asked = (verb, group, resource, subresource, namespace, name)
-        self.asked.append(asked)
-        if asked in self.refused:
+        requests = (verb, group, resource, subresource, namespace, name)
+        self.requests.append(requests)
+        if requests in self.refused:
             raise forbidden(ResourceRef(group, resource, name), "no")
 
     def become(self, *headers: tuple[str, str | bytes]) -> User:
@@ -42,7 +42,7 @@ class Caller:
 def test_nobody() -> None:
     caller = Caller()
     assert caller.become() is ADMIN
-    assert caller.asked == []
+    assert caller.requests == []
 
 
 def test_user() -> None:
@@ -50,7 +50,7 @@ def test_user() -> None:
     assert caller.become(("Impersonate-User", "carol")) == User(
         "carol", "", ("system:authenticated",)
     )
-    assert caller.asked == [("impersonate", "", "users", "", "", "carol")]
+    assert caller.requests == [("impersonate", "", "users", "", "", "carol")]
 
 
 def test_everything() -> None:
@@ -66,7 +66,7 @@ def test_everything() -> None:
     )
     extra = {"scopes": ("view", "edit"), "acme.com/project": ("some",)}
     assert user == User("carol", "7", ("dev", "ops", "system:authenticated"), extra)
-    assert caller.asked == [
+    assert caller.requests == [
         ("impersonate", "", "users", "", "", "carol"),
         ("impersonate", "", "groups", "", "", "dev"),
         ("impersonate", "", "groups", "", "", "ops"),
@@ -85,7 +85,7 @@ def test_service_account_has_its_groups() -> None:
         "system:serviceaccounts:ns",
         "system:authenticated",
     )
-    assert caller.asked == [("impersonate", "", "serviceaccounts", "", "ns", "robot")]
+    assert caller.requests == [("impersonate", "", "serviceaccounts", "", "ns", "robot")]
 
 
 def test_explicit_groups_replace_those_of_a_service_account() -> None:
@@ -110,7 +110,7 @@ def test_explicit_groups_replace_those_of_a_service_account() -> None:
 def test_what_only_looks_like_a_service_account_is_a_user(name: str) -> None:
     caller = Caller()
     assert caller.become(("Impersonate-User", name)).groups == ("system:authenticated",)
-    assert caller.asked == [("impersonate", "", "users", "", "", name)]
+    assert caller.requests == [("impersonate", "", "users", "", "", name)]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_user_is_needed(headers: list[tuple[str, str]]) -> None:
     with pytest.raises(StatusError) as caught:
         caller.become(*headers)
     assert caught.value.code == 400
-    assert caller.asked == []
+    assert caller.requests == []
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_user_is_needed(headers: list[tuple[str, str]]) -> None:
         ("impersonate", AUTHN, "uids", "", "", "7"),
     ],
 )
-def test_every_part_needs_permission(refused: Asked) -> None:
+def test_every_part_needs_permission(refused: Check) -> None:
     with pytest.raises(StatusError) as caught:
         Caller(refused).become(
             ("Impersonate-User", "carol"),
@@ -168,7 +168,7 @@ def test_every_part_needs_permission(refused: Asked) -> None:
 
 
 class TestOddHeaders:
-    """What is checked is what is used, whatever the headers look like."""
+    """The checked identity is the one that is used, for any headers."""
 
     def test_only_the_first_user_and_uid_count(self) -> None:
         caller = Caller()
@@ -179,7 +179,7 @@ class TestOddHeaders:
             ("IMPERSONATE-UID", "2"),
         )
         assert (user.name, user.uid) == ("carol", "1")
-        assert [asked[-1] for asked in caller.asked] == ["carol", "1"]
+        assert [request[-1] for request in caller.requests] == ["carol", "1"]
 
     @pytest.mark.parametrize(
         ("header", "name"),
@@ -198,7 +198,7 @@ class TestOddHeaders:
         caller = Caller()
         user = caller.become(("Impersonate-User", "carol"), (header, "v"))
         assert user.extra == {name: ("v",)}
-        assert caller.asked[-1] == ("impersonate", AUTHN, "userextras", name, "", "v")
+        assert caller.requests[-1] == ("impersonate", AUTHN, "userextras", name, "", "v")
 
     def test_spellings_of_one_extra_name_come_together(self) -> None:
         user = Caller().become(

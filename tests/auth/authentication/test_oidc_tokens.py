@@ -366,9 +366,9 @@ class TestDistributedClaims:
     def test_sources_that_cannot_be_used(
         self, provider: OidcProvider, changes: dict[str, Any]
     ) -> None:
-        said = rejection(provider, self.token(provider, **changes), groups_claim="groups")
-        assert "distributed claim" in said
-        assert "secret" not in said
+        error = rejection(provider, self.token(provider, **changes), groups_claim="groups")
+        assert "distributed claim" in error
+        assert "secret" not in error
 
     @pytest.mark.parametrize(
         ("changes", "reason"),

@@ -1,4 +1,4 @@
-"""The token webhook against a service over TLS that asks for our certificate."""
+"""The token webhook against a TLS server that requires our certificate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JANE = {
 
 
 class Reviewer(JsonServer):
-    """Answers with `status`, in the version it was asked in."""
+    """Answers with `status`, in the version of the request."""
 
     def __init__(self, directory: Path) -> None:
         self.client_ca: Certificate = make_ca(directory, "our-ca")
@@ -49,7 +49,7 @@ def reviewer(tmp_path: Path) -> Iterator[Reviewer]:
 
 
 class Hook:
-    """The method under test; each `check` runs on a loop of its own."""
+    """The method under test; each `check` runs on a new event loop."""
 
     def __init__(
         self, reviewer: Reviewer, directory: Path, version: str = BETA, keep: float = 120.0
@@ -86,10 +86,10 @@ def test_question_and_answer(reviewer: Reviewer, tmp_path: Path, version: str) -
     extra = {"scopes": ("view", "edit")}
     assert grant.user == User("jane", "7", ("dev", "system:authenticated"), extra)
     assert grant.audiences == ("api",)
-    asked = reviewer.requests[0]
-    assert asked["apiVersion"] == version
-    assert asked["kind"] == "TokenReview"
-    assert asked["spec"] == {"token": "secret", "audiences": ["api"]}
+    request = reviewer.requests[0]
+    assert request["apiVersion"] == version
+    assert request["kind"] == "TokenReview"
+    assert request["spec"] == {"token": "secret", "audiences": ["api"]}
 
 
 def test_answers_are_kept(reviewer: Reviewer, hook: Hook) -> None:

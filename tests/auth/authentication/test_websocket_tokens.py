@@ -1,4 +1,4 @@
-"""Tokens that come as one of the protocols which a WebSocket offers."""
+"""Tokens in the subprotocols of a WebSocket."""
 
 from __future__ import annotations
 

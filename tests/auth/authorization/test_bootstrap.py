@@ -1,4 +1,4 @@
-"""The bootstrap roles and bindings: what they are, and how they are put back."""
+"""The bootstrap roles and bindings: their content, and how they are restored."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def flat(value: Object) -> Object:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_table_holds_the_objects_of_the_reference(kind: str) -> None:
     expected = json.loads(REFERENCE.read_text())[kind]
-    found = [flat(value) for key, value in bootstrap_objects(KUBERNETES) if key == KINDS[kind]]
+    results = [flat(value) for key, value in bootstrap_objects(KUBERNETES) if key == KINDS[kind]]
 
     def order(value: Object) -> tuple[str, str]:
         return value.get("namespace", ""), value["name"]
 
-    assert sorted(found, key=order) == sorted(expected, key=order)
+    assert sorted(results, key=order) == sorted(expected, key=order)
 
 
 def test_the_cluster_dialect_has_its_own_names() -> None:
@@ -107,21 +107,21 @@ def test_a_missing_binding_that_was_split_off_is_as_its_source(
     )
     fresh.remove(CLUSTER_ROLE_BINDINGS, "", name)
     assert reconcile(fresh) == 1
-    found = fresh.find(CLUSTER_ROLE_BINDINGS, "", name)
-    assert found is not None
-    assert found["roleRef"] == old["roleRef"]
-    assert found["metadata"]["annotations"] == marks
-    assert found["subjects"] == ([known] if autoupdate == "false" else [known, strangers])
+    value = fresh.find(CLUSTER_ROLE_BINDINGS, "", name)
+    assert value is not None
+    assert value["roleRef"] == old["roleRef"]
+    assert value["metadata"]["annotations"] == marks
+    assert value["subjects"] == ([known] if autoupdate == "false" else [known, strangers])
 
 
 def test_missing_rules_come_back_and_extra_rules_stay(fresh: Objects) -> None:
     extra = rule("core", "pods", "get")
     change(fresh, CLUSTER_ROLES, "", "system:basic-user", rules=[extra])
     assert reconcile(fresh) == 1
-    found = fresh.find(CLUSTER_ROLES, "", "system:basic-user")
-    assert found is not None
+    result = fresh.find(CLUSTER_ROLES, "", "system:basic-user")
+    assert result is not None
     reviews = KUBERNETES.group_name("authorization.@")
-    assert found["rules"] == [
+    assert result["rules"] == [
         extra,
         rule(reviews, "selfsubjectaccessreviews", "create"),
         rule(reviews, "selfsubjectrulesreviews", "create"),
@@ -133,22 +133,22 @@ def test_missing_subjects_come_back_and_extra_subjects_stay(fresh: Objects) -> N
     bob = {"kind": "User", "apiGroup": GROUP, "name": "bob"}
     old = change(fresh, CLUSTER_ROLE_BINDINGS, "", "cluster-admin", subjects=[bob])
     assert reconcile(fresh) == 1
-    found = fresh.find(CLUSTER_ROLE_BINDINGS, "", "cluster-admin")
-    assert found is not None
-    assert found["subjects"] == [bob, *old["subjects"]]
+    result = fresh.find(CLUSTER_ROLE_BINDINGS, "", "cluster-admin")
+    assert result is not None
+    assert result["subjects"] == [bob, *old["subjects"]]
 
 
 def test_labels_come_back_and_changed_ones_stay(fresh: Objects) -> None:
-    found = fresh.find(CLUSTER_ROLES, "", "view")
-    assert found is not None
+    value = fresh.find(CLUSTER_ROLES, "", "view")
+    assert value is not None
     label = KUBERNETES.group_name("rbac.authorization.@/aggregate-to-edit")
-    found["metadata"]["labels"] = {label: "false", "mine": "too"}
-    fresh.put(CLUSTER_ROLES, found)
+    value["metadata"]["labels"] = {label: "false", "mine": "too"}
+    fresh.put(CLUSTER_ROLES, value)
     assert reconcile(fresh) == 1
-    found = fresh.find(CLUSTER_ROLES, "", "view")
-    assert found is not None
+    value = fresh.find(CLUSTER_ROLES, "", "view")
+    assert value is not None
     bootstrapping = KUBERNETES.label("@/bootstrapping")
-    assert found["metadata"]["labels"] == {
+    assert value["metadata"]["labels"] == {
         bootstrapping: "rbac-defaults", label: "false", "mine": "too",
     }  # fmt: skip
 
@@ -164,13 +164,13 @@ def test_a_binding_to_another_role_is_made_again(fresh: Objects) -> None:
     other = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "view"}
     change(fresh, CLUSTER_ROLE_BINDINGS, "", "system:basic-user", roleRef=other)
     assert reconcile(fresh) == 2
-    found = fresh.find(CLUSTER_ROLE_BINDINGS, "", "system:basic-user")
-    assert found is not None
-    assert found["roleRef"]["name"] == "system:basic-user"
+    result = fresh.find(CLUSTER_ROLE_BINDINGS, "", "system:basic-user")
+    assert result is not None
+    assert result["roleRef"]["name"] == "system:basic-user"
 
 
 def test_another_server_at_the_same_work() -> None:
-    """Somebody else creates first: the object is found then, and nothing is wrong."""
+    """Another server creates the object first: it is found then, without an error."""
 
     class Contested(Objects):
         async def create(self, key: str, value: Object) -> None:
@@ -197,22 +197,22 @@ def role(name: str, labels: Object, rules: list[Object], *selectors: Object) -> 
 
 
 def rules_of(objects: Objects, name: str) -> list[Object]:
-    found = objects.find(CLUSTER_ROLES, "", name)
-    assert found is not None
-    rules: list[Object] = found["rules"]
+    role = objects.find(CLUSTER_ROLES, "", name)
+    assert role is not None
+    rules: list[Object] = role["rules"]
     return rules
 
 
 def test_aggregation_gathers_rules_once_in_the_order_of_names() -> None:
     objects = Objects()
-    one, two = rule("core", "pods", "get"), rule("core", "pods", "list")
-    objects.put(CLUSTER_ROLES, role("b", {"x": "1"}, [two, one]))
-    objects.put(CLUSTER_ROLES, role("a", {"x": "1", "y": "1"}, [one]))
+    first, second = rule("core", "pods", "get"), rule("core", "pods", "list")
+    objects.put(CLUSTER_ROLES, role("b", {"x": "1"}, [second, first]))
+    objects.put(CLUSTER_ROLES, role("a", {"x": "1", "y": "1"}, [first]))
     objects.put(CLUSTER_ROLES, role("c", {"x": "2"}, [rule("core", "nodes", "get")]))
     selectors = ({"matchLabels": {"x": "1"}}, {"matchLabels": {"y": "1"}})
     objects.put(CLUSTER_ROLES, role("all", {"x": "1"}, [rule("lost", "lost", "lost")], *selectors))
     assert aggregate(objects) == 1
-    assert rules_of(objects, "all") == [one, two]
+    assert rules_of(objects, "all") == [first, second]
     assert aggregate(objects) == 0
 
 

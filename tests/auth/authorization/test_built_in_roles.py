@@ -84,12 +84,12 @@ MATRIX = [
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    made = World()
-    asyncio.run(reconcile_bootstrap_objects(KUBERNETES, made.objects))
-    aggregate(made.objects)
+    world = World()
+    asyncio.run(reconcile_bootstrap_objects(KUBERNETES, world.objects))
+    aggregate(world.objects)
     for role in ROLES:
-        made.bind(f"as-{role}", role, f"user:{role}", namespace="ns", kind="ClusterRole")
-    return made
+        world.bind(f"as-{role}", role, f"user:{role}", namespace="ns", kind="ClusterRole")
+    return world
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -1,4 +1,4 @@
-"""Nobody gives rights that they do not have."""
+"""Nobody can grant permissions that they do not have."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ def test_bindings(guarded: Guarded) -> None:
 
 def test_a_role_that_cannot_be_looked_for(guarded: Guarded) -> None:
     guarded.role("big", rule("*", "*", "*"))
-    said = guarded.write_binding("Role", "big", where="")
-    assert said == "Namespace parameter required."
+    text = guarded.write_binding("Role", "big", where="")
+    assert text == "Namespace parameter required."
     assert guarded.write_binding("ClusterRole", "") == "Name parameter required."
 
 
@@ -155,8 +155,8 @@ def test_the_verb_bind(guarded: Guarded) -> None:
 
 def test_missing_roles_of_the_user_are_told(guarded: Guarded) -> None:
     guarded.bind("lost", "lost", "user:alice")
-    said = guarded.write_role(rule("core", "nodes", "get"))
-    assert said.endswith(f'; resolution errors: [clusterroles.{GROUP} "lost" not found]')
+    text = guarded.write_role(rule("core", "nodes", "get"))
+    assert text.endswith(f'; resolution errors: [clusterroles.{GROUP} "lost" not found]')
 
 
 def test_a_rule_too_large_to_compare_is_refused(guarded: Guarded) -> None:

@@ -1,4 +1,4 @@
-"""Rules made to be long: what they cost stays in proportion."""
+"""Very long rules: the cost stays proportional."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ class Aggregated:
 
     async def write(self, name: str, rules: list[Object]) -> None:
         self.writes.append(name)
-        found = self.objects.find(CLUSTER_ROLES, "", name)
-        assert found is not None
-        self.objects.put(CLUSTER_ROLES, {**found, "rules": rules})
+        role = self.objects.find(CLUSTER_ROLES, "", name)
+        assert role is not None
+        self.objects.put(CLUSTER_ROLES, {**role, "rules": rules})
 
     async def settled(self) -> ClusterRoleAggregation:
-        made = ClusterRoleAggregation(self.write)
-        made.follow(self.objects.follow)
-        await self.reconciled(made)
-        return made
+        aggregation = ClusterRoleAggregation(self.write)
+        aggregation.follow(self.objects.follow)
+        await self.reconciled(aggregation)
+        return aggregation
 
     async def reconciled(self, aggregation: ClusterRoleAggregation) -> None:
         """Reconcile, and see how long others on the loop had to wait meanwhile."""
@@ -109,7 +109,7 @@ def test_many_labelled_roles_are_gathered_in_steps() -> None:
     for number in range(1000):
         world.put(f"role-{number:04}", {"many": "yes"}, [rule(f"g{number}", "r", "get")])
     asyncio.run(world.settled())
-    found = world.objects.find(CLUSTER_ROLES, "", "sum")
-    assert found is not None
-    assert len(found["rules"]) == 1000
+    role = world.objects.find(CLUSTER_ROLES, "", "sum")
+    assert role is not None
+    assert len(role["rules"]) == 1000
     assert world.longest < 0.3

@@ -1,4 +1,4 @@
-"""The chain of modes, the modes that need no objects, and the words of a refusal."""
+"""The chain of modes, the modes without objects, and messages of refusals."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ ALICE = user("alice", "dev", "system:authenticated")
 class Fixed(ImmediateMode):
     def __init__(self, decision: Decision) -> None:
         self.decision = decision
-        self.asked = 0
+        self.calls = 0
 
     def decide(self, attributes: Attributes) -> Decision:
-        self.asked += 1
+        self.calls += 1
         return self.decision
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
@@ -78,18 +78,18 @@ def test_decisions_are_kept_only_if_they_last() -> None:
         authorizer = Authorizer([mode])
         for _ in range(2):
             asyncio.run(authorizer.authorize(ask(ALICE, "get", "pods")))
-        assert mode.asked == times
+        assert mode.calls == times
     last = Fixed(YES)
     authorizer = Authorizer([Fixed(Decision(lasting=False)), last])
     for _ in range(2):
         assert asyncio.run(authorizer.allowed(ask(ALICE, "get", "pods")))
-    assert last.asked == 2
+    assert last.calls == 2
 
 
 def test_every_part_of_a_question_counts() -> None:
     mode = Fixed(YES)
     authorizer = Authorizer([mode])
-    asked = [
+    requests = [
         ask(ALICE, "get", "pods"),
         ask(ALICE, "list", "pods"),
         ask(ALICE, "get", "apps:pods"),
@@ -100,9 +100,9 @@ def test_every_part_of_a_question_counts() -> None:
         ask(user("alice"), "get", "pods"),
         ask(user("bob", "dev", "system:authenticated"), "get", "pods"),
     ]
-    for question in asked:
+    for question in requests:
         asyncio.run(authorizer.authorize(question))
-    assert mode.asked == len(asked)
+    assert mode.calls == len(requests)
 
 
 def test_rules_come_from_all_modes() -> None:
@@ -233,10 +233,10 @@ def test_abac_rules(tmp_path: Path) -> None:
         {"user": "alice", "readonly": True, "nonResourcePath": "/x", **EVERYTHING},
         {"user": "alice", "namespace": "other", "resource": "pods"},
     )
-    found = mode.rules_for(ALICE, "ns")
+    user_rules = mode.rules_for(ALICE, "ns")
     read = ["get", "list", "watch"]
-    assert found.resource_rules == [{"verbs": read, "apiGroups": ["*"], "resources": ["*"]}]
-    assert found.path_rules == [{"verbs": read, "nonResourceURLs": ["/x"]}]
+    assert user_rules.resource_rules == [{"verbs": read, "apiGroups": ["*"], "resources": ["*"]}]
+    assert user_rules.path_rules == [{"verbs": read, "nonResourceURLs": ["/x"]}]
 
 
 @pytest.mark.parametrize(
@@ -262,15 +262,15 @@ def test_bad_policies_name_their_line(tmp_path: Path, line: str, error: str) -> 
 
 
 class Judge:
-    """Stands for the server that a webhook asks."""
+    """A fake authorization server."""
 
     def __init__(self, status: Any, error: CallError | None = None) -> None:
         self.status = status
         self.error = error
-        self.asked: list[Object] = []
+        self.requests: list[Object] = []
 
     async def post_with_retries(self, body: Object, timeout: float) -> Object:
-        self.asked.append(body)
+        self.requests.append(body)
         if self.error is not None:
             raise self.error
         return {"status": self.status}
@@ -312,9 +312,9 @@ def test_webhook_questions() -> None:
     question = Attributes(who, "get", "apps", "v1", "deployments", "scale", "ns", "d")
     judge = Judge({"allowed": True})
     asked_of(judge, question, version="v1")
-    assert judge.asked[0]["apiVersion"] == "authorization.k8s.io/v1"
-    assert judge.asked[0]["kind"] == "SubjectAccessReview"
-    assert judge.asked[0]["spec"] == {
+    assert judge.requests[0]["apiVersion"] == "authorization.k8s.io/v1"
+    assert judge.requests[0]["kind"] == "SubjectAccessReview"
+    assert judge.requests[0]["spec"] == {
         "resourceAttributes": {
             "namespace": "ns", "verb": "get", "group": "apps", "version": "v1",
             "resource": "deployments", "subresource": "scale", "name": "d",
@@ -322,8 +322,8 @@ def test_webhook_questions() -> None:
         "user": "alice", "groups": ["dev"], "extra": {"scopes": ["a", "b"]}, "uid": "u1",
     }  # fmt: skip
     asked_of(judge, ask(user("bob", "g"), "get", "/x"))
-    assert judge.asked[1]["apiVersion"] == "authorization.k8s.io/v1beta1"
-    assert judge.asked[1]["spec"] == {
+    assert judge.requests[1]["apiVersion"] == "authorization.k8s.io/v1beta1"
+    assert judge.requests[1]["spec"] == {
         "nonResourceAttributes": {"path": "/x", "verb": "get"}, "user": "bob", "group": ["g"],
     }  # fmt: skip
 
@@ -342,21 +342,21 @@ def test_webhook_answers_are_kept(status: Object, options: Object, times: int) -
     judge = Judge(status)
     question = ask(ALICE, "get", "pods")
     asked_of(judge, question, question, **options)
-    assert len(judge.asked) == times
+    assert len(judge.requests) == times
 
 
 def test_what_a_client_can_make_long_is_not_kept() -> None:
     judge = Judge({"allowed": True})
     question = ask(ALICE, "get", "/" + "x" * 10_000)
     asked_of(judge, question, question)
-    assert len(judge.asked) == 2
+    assert len(judge.requests) == 2
 
 
 def test_identities_are_told_apart() -> None:
     judge = Judge({"allowed": True})
     first, second = User("a", "1"), User("a", "1", (), {"scope": ("x",)})
     asked_of(judge, ask(first, "get", "pods"), ask(second, "get", "pods"))
-    assert len(judge.asked) == 2
+    assert len(judge.requests) == 2
 
 
 def test_all_together() -> None:

@@ -1,4 +1,4 @@
-"""The modes as a running server has them."""
+"""The authorization modes on a server."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def test_abac(fresh_server: Any, tmp_path: Path) -> None:
 
 @pytest.fixture
 def judge() -> Iterator[Answering]:
-    made = Answering()
-    yield made
-    made.close()
+    answering = Answering()
+    yield answering
+    answering.close()
 
 
 def test_webhook(fresh_server: Any, tmp_path: Path, judge: Answering) -> None:

@@ -1,4 +1,4 @@
-"""No path leads around authorization, and nobody is told what they may not know."""
+"""No path bypasses authorization, and answers reveal nothing without permission."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.client import Answer, Client
-from support.things import Space, random_word
+from support.namespaces import Space, random_word
 
 HIDDEN = "bm9ib2R5LXNob3VsZC1yZWFkLXRoaXM="  # what only the administrator may see
 APPLY = "application/apply-patch+yaml"
@@ -30,16 +30,16 @@ METHODS = {
 @pytest.fixture
 def alice(space: Space) -> Iterator[Client]:
     """A user to whom nothing is bound."""
-    made = space.server.client("alice-token")
-    yield made
-    made.close()
+    created = space.server.client("alice-token")
+    yield created
+    created.close()
 
 
 @pytest.fixture
 def nobody(space: Space) -> Iterator[Client]:
-    made = space.server.client(None)
-    yield made
-    made.close()
+    created = space.server.client(None)
+    yield created
+    created.close()
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def grant(space: Space, *rules: dict[str, Any], user: str = "alice") -> str:
     """Give a user rights in the namespace; the name of the role and its binding."""
     name = random_word()
     group = space.dialect.group_name(RBAC)
-    space.things("roles", RBAC).create(name, rules=list(rules))
-    space.things("rolebindings", RBAC).create(
+    space.collection("roles", RBAC).create(name, rules=list(rules))
+    space.collection("rolebindings", RBAC).create(
         name,
         roleRef={"apiGroup": group, "kind": "Role", "name": name},
         subjects=[{"apiGroup": group, "kind": "User", "name": user}],
@@ -62,8 +62,8 @@ def grant(space: Space, *rules: dict[str, Any], user: str = "alice") -> str:
 
 
 def core(resource: str, *verbs: str, names: tuple[str, ...] = ()) -> dict[str, Any]:
-    made: dict[str, Any] = {"apiGroups": [""], "resources": [resource], "verbs": list(verbs)}
-    return {**made, "resourceNames": list(names)} if names else made
+    value: dict[str, Any] = {"apiGroups": [""], "resources": [resource], "verbs": list(verbs)}
+    return {**value, "resourceNames": list(names)} if names else value
 
 
 def variants(path: str) -> list[str]:
@@ -171,11 +171,11 @@ def test_no_header_gives_rights(alice: Client, secret: str, headers: dict[str, s
 
 def everything(space: Space) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Every resource and subresource: its base path, its group, its entry in discovery."""
-    found = [("/api/v1", "")]
+    results = [("/api/v1", "")]
     for group in space.client.get("/apis").body["groups"]:
         for version in group["versions"]:
-            found.append((f"/apis/{version['groupVersion']}", group["name"]))
-    for base, group_name in found:
+            results.append((f"/apis/{version['groupVersion']}", group["name"]))
+    for base, group_name in results:
         for resource in space.client.get(base).body["resources"]:
             yield base, group_name, resource
 
@@ -183,7 +183,7 @@ def everything(space: Space) -> Iterator[tuple[str, str, dict[str, Any]]]:
 def test_every_verb_of_every_resource_is_refused_before_anything_else(
     space: Space, alice: Client
 ) -> None:
-    """The body is not even JSON and the object does not exist: neither is told."""
+    """The body is not JSON and the object does not exist: the answer mentions neither."""
     count = 0
     for base, _, resource in everything(space):
         top, slash, subresource = resource["name"].partition("/")
@@ -197,13 +197,13 @@ def test_every_verb_of_every_resource_is_refused_before_anything_else(
             query = "?watch=1" if verb == "watch" else "?dryRun=All" if verb == "create" else ""
             answer = alice.request(METHODS[verb], path + query, "{" if verb != "get" else None)
             assert answer.status == 403, (verb, path, answer.status, answer.text)
-            said = answer.message
-            assert f'cannot {verb} resource "{resource["name"]}"' in said, (path, said)
+            output = answer.message
+            assert f'cannot {verb} resource "{resource["name"]}"' in output, (path, output)
             count += 1
     assert count > 300
 
 
-def shown(answer: Answer, name: str) -> tuple[int, str]:
+def code_and_text(answer: Answer, name: str) -> tuple[int, str]:
     return answer.status, answer.text.replace(name, "NAME")
 
 
@@ -216,10 +216,12 @@ def test_what_exists_and_what_does_not_look_the_same(
         for method in ("GET", "PUT", "PATCH", "DELETE"):
             there, missing = client.request(method, secret, "{"), client.request(method, other, "{")
             assert there.status == 403
-            assert shown(there, "held") == shown(missing, "gone")
+            assert code_and_text(there, "held") == code_and_text(missing, "gone")
         space_answer = client.get(f"/api/v1/namespaces/{space.name}")
         nowhere_answer = client.get(nowhere)
-        assert shown(space_answer, space.name) == shown(nowhere_answer, nowhere.split("/")[-1])
+        assert code_and_text(space_answer, space.name) == code_and_text(
+            nowhere_answer, nowhere.split("/")[-1]
+        )
     for path in ("/api/v1/nosuchthings", "/apis/nosuch.example.com/v1/x", "/apis/apps/v9/x", "/x"):
         for client in (alice, nobody):
             assert client.get(path).status == 403, path
@@ -286,21 +288,21 @@ def test_names_by_field_selector(space: Space, alice: Client) -> None:
     grant(space, core("configmaps", "list", "watch", "deletecollection", names=("a",)))
     space.config_maps.create_all("a", "b")
     path = space.config_maps.path
-    one = "metadata.name=a"
-    assert alice.get(path, fieldSelector=one).names == ["a"]
+    text = "metadata.name=a"
+    assert alice.get(path, fieldSelector=text).names == ["a"]
     for refused in (
         "", "metadata.name=b", "metadata.name!=b", "metadata.name=", "metadata.namespace=a",
         "metadata.name=b,metadata.name=a", " metadata.name=a", "metadata.name=a/../b",
     ):  # fmt: skip
         assert alice.get(path, fieldSelector=refused).status == 403, refused
         assert alice.get(path, fieldSelector=refused, watch=1).status == 403, refused
-    assert alice.get(path, fieldSelector=["", one]).status == 403
-    assert "b" not in alice.get(path, fieldSelector=[one, ""]).names
+    assert alice.get(path, fieldSelector=["", text]).status == 403
+    assert "b" not in alice.get(path, fieldSelector=[text, ""]).names
     assert "b" not in alice.get(path, fieldSelector="metadata.name=a,metadata.name=b").names
-    assert alice.delete(path, fieldSelector=one).status == 403
-    assert alice.get("/api/v1/configmaps", fieldSelector=one).status == 403
+    assert alice.delete(path, fieldSelector=text).status == 403
+    assert alice.get("/api/v1/configmaps", fieldSelector=text).status == 403
     page = space.config_maps.list(limit=1).body["metadata"]["continue"]
-    answer = alice.get(path, fieldSelector=one, continue_=page)
+    answer = alice.get(path, fieldSelector=text, continue_=page)
     assert answer.status != 200 or "b" not in answer.names
     assert alice.get(path, continue_=page).status == 403
 
@@ -313,7 +315,7 @@ def test_creating_needs_the_right_to_create(space: Space, alice: Client) -> None
         {"apiGroups": ["", group], "resources": ["configmaps", "leases"],
          "verbs": ["get", "update", "patch"]},
     )  # fmt: skip
-    base = space.things("leases", leases).path
+    base = space.collection("leases", leases).path
     lease = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "x"}}
     answer = alice.put(f"{base}/l", lease)
     assert (answer.status, answer.message) == (403, f'leases.{group} "l" is forbidden: ')
@@ -341,7 +343,7 @@ def test_a_dry_run_needs_the_same_rights(space: Space, alice: Client) -> None:
 
 
 def test_a_change_counts_for_the_very_next_request(space: Space, alice: Client) -> None:
-    roles, bindings = space.things("roles", RBAC), space.things("rolebindings", RBAC)
+    roles, bindings = space.collection("roles", RBAC), space.collection("rolebindings", RBAC)
     path = space.config_maps.path
     for _ in range(5):
         assert alice.get(path).status == 403
@@ -358,17 +360,20 @@ def test_a_change_counts_for_the_very_next_request(space: Space, alice: Client) 
 
 def test_a_missing_role_is_told(space: Space, alice: Client) -> None:
     name = grant(space, core("configmaps", "list"))
-    space.things("roles", RBAC).remove(name)
+    space.collection("roles", RBAC).remove(name)
     group = space.dialect.group_name(RBAC)
-    said = alice.get(space.config_maps.path).message
-    assert said.endswith(f': RBAC: role.{group} "{name}" not found')
+    text = alice.get(space.config_maps.path).message
+    assert text.endswith(f': RBAC: role.{group} "{name}" not found')
 
 
 def test_nobody_gives_more_than_they_have(space: Space, alice: Client) -> None:
     group = space.dialect.group_name(RBAC)
     rbac_rule = {"apiGroups": [group], "resources": ["roles", "rolebindings"], "verbs": ["*"]}
     name = grant(space, {**rbac_rule, "verbs": ["create", "update", "patch", "get"]})
-    roles, bindings = space.things("roles", RBAC).path, space.things("rolebindings", RBAC).path
+    roles, bindings = (
+        space.collection("roles", RBAC).path,
+        space.collection("rolebindings", RBAC).path,
+    )
     new = {"metadata": {"name": "new"}, "rules": [core("secrets", "get")]}
     own = f"{roles}/{name}"
     assert alice.post(roles, new).status == 403
@@ -387,7 +392,7 @@ def test_nobody_gives_more_than_they_have(space: Space, alice: Client) -> None:
     assert alice.post(bindings, admin).status == 403
     assert alice.put(f"{bindings}/new", admin).status == 403
     assert alice.post(bindings, {**admin, "roleRef": {**role, "name": "none"}}).status == 404
-    assert space.things("rolebindings", RBAC).names() == [name]
+    assert space.collection("rolebindings", RBAC).names() == [name]
 
 
 def test_reviews_tell_what_requests_do(space: Space, alice: Client) -> None:
@@ -398,8 +403,8 @@ def test_reviews_tell_what_requests_do(space: Space, alice: Client) -> None:
         ("list", space.name, False),
         ("get", "default", False),
     ):
-        asked = {"verb": verb, "resource": "pods", "namespace": namespace}
-        answer = alice.post(path, {"spec": {"resourceAttributes": asked}})
+        value = {"verb": verb, "resource": "pods", "namespace": namespace}
+        answer = alice.post(path, {"spec": {"resourceAttributes": value}})
         assert (answer.status, answer.body["status"]["allowed"]) == (201, expected)
     about_others = {"spec": {"user": "admin", "resourceAttributes": {"verb": "get"}}}
     assert (

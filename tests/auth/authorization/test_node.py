@@ -1,4 +1,4 @@
-"""The Node mode: what node agents may do, and the graph of what their pods need."""
+"""The Node mode: permissions of node agents, and the graph of objects that their pods need."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def nodes() -> Nodes:
 
 
 @pytest.mark.parametrize(
-    ("name", "groups", "found"),
+    ("name", "groups", "expected"),
     [
         ("system:node:n1", ("system:nodes",), "n1"),
         ("system:node:n1", ("a", "system:nodes"), "n1"),
@@ -69,8 +69,8 @@ def nodes() -> Nodes:
         ("system:node:", ("system:nodes",), ""),
     ],
 )
-def test_who_is_a_node(name: str, groups: tuple[str, ...], found: str | None) -> None:
-    assert node_name(user(name, *groups)) == found
+def test_who_is_a_node(name: str, groups: tuple[str, ...], expected: str | None) -> None:
+    assert node_name(user(name, *groups)) == expected
 
 
 CONTAINER = {

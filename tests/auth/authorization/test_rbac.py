@@ -1,4 +1,4 @@
-"""RBAC: what rules match, whom bindings reach, and how decisions are explained."""
+"""RBAC: matching of rules, subjects of bindings, and explanations of decisions."""
 
 from __future__ import annotations
 
@@ -200,13 +200,13 @@ def test_rules_for_a_user() -> None:
     world.bind("b", "r", "user:alice", "group:dev")
     world.bind("c", "s", "group:dev", namespace="ns")
     world.bind("d", "none", "group:dev", namespace="ns")
-    found = world.authorizer.rules_for(ALICE, "ns")
-    assert found.resource_rules == [
+    user_rules = world.authorizer.rules_for(ALICE, "ns")
+    assert user_rules.resource_rules == [
         {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]},
         {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]},
         {"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["a"]},
     ]
-    assert found.path_rules == [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]
-    assert not found.incomplete
-    assert found.error == f'role.{GROUP} "none" not found'
+    assert user_rules.path_rules == [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]
+    assert not user_rules.incomplete
+    assert user_rules.error == f'role.{GROUP} "none" not found'
     assert world.authorizer.rules_for(user("bob"), "ns").resource_rules == []

@@ -1,4 +1,4 @@
-"""The compiled RBAC index decides as a plain reading of roles and bindings does."""
+"""The compiled RBAC index decides like a plain evaluation of roles and bindings."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_decisions_after_changes(
     new_bindings: Bindings,
     asked: list[Attributes],
 ) -> None:
-    """An index that was changed object by object is the same as one that was filled anew."""
+    """An index that was updated object by object equals a new one."""
     world = World()
     fill(world, old_roles, old_bindings)
     for namespace, name in old_roles.keys() - new_roles.keys():
@@ -184,7 +184,7 @@ def test_decisions_after_changes(
 
 
 def plain_covers(owned: Object, atom: Object) -> bool:
-    """Whether one rule gives all that an atomic rule gives."""
+    """Whether a rule allows all that an atomic rule allows."""
     if not ({"*", *atom["verbs"]} & set(owned["verbs"])):
         return False
     if "nonResourceURLs" in atom:
@@ -216,7 +216,7 @@ def test_coverage(owned: list[Object], wanted: list[Object]) -> None:
 def test_covered_rules_give_nothing_new(
     owned: list[Object], wanted: list[Object], asked: list[Attributes]
 ) -> None:
-    """Whoever may give a rule away could have done what it allows."""
+    """A user who may grant a rule may do what it allows."""
     if missing_rules(owned, wanted):
         return
     for question in asked:

@@ -1,4 +1,4 @@
-"""From a path and a query to the question that is asked."""
+"""From a path and a query to the attributes of authorization."""
 
 from __future__ import annotations
 
@@ -71,9 +71,11 @@ NS = "/api/v1/namespaces/ns"
     ],
 )
 def test_questions(method: str, path: str, selector: str, expected: str) -> None:
-    found = attributes_of(ALICE, route(RESOURCES, method, path), selector)
-    if found.is_resource:
-        shown = f"{found.verb}|{found.full_resource}|{found.namespace}|{found.name}"
+    attributes = attributes_of(ALICE, route(RESOURCES, method, path), selector)
+    if attributes.is_resource:
+        message = (
+            f"{attributes.verb}|{attributes.full_resource}|{attributes.namespace}|{attributes.name}"
+        )
     else:
-        shown = f"{found.verb} {found.path}"
-    assert shown == expected
+        message = f"{attributes.verb} {attributes.path}"
+    assert message == expected

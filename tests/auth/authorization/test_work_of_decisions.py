@@ -1,4 +1,4 @@
-"""What a decision costs, counted in calls: that does not depend on the machine."""
+"""The cost of a decision, counted in calls, which does not depend on the machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WARM, COLD = 8, 1100
 
 
 def calls(work: Callable[[], object]) -> int:
-    """How many Python functions run, built-in ones included."""
+    """Return the number of Python functions that run, built-in ones included."""
     count = 0
 
     def see(frame: FrameType, event: str, argument: object) -> None:

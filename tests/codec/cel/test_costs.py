@@ -1,4 +1,4 @@
-"""What evaluations cost, and what they are estimated to cost, as the reference counts."""
+"""Actual and estimated costs of evaluations, as the reference counts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules are estimated to cost at most, held against a table of what the reference says."""
+"""Estimated maximum costs of rules, compared with a table from the reference."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ SCHEMAS: dict[str, Schema] = {
 def rows() -> list[tuple[str, str, str]]:
     """The rows of the table; a rule may have bars in it, but none alone between spaces."""
     lines = Path(__file__).with_name("estimates.txt").read_text().splitlines()
-    found = []
+    results = []
     for line in lines:
         if line and not line.startswith("#"):
             schema, rule, estimate = line.split(" | ")
-            found.append((schema, rule, estimate))
-    return found
+            results.append((schema, rule, estimate))
+    return results
 
 
 def number(estimate: str) -> int:

@@ -1,4 +1,4 @@
-"""Expressions and data that were made to hurt are refused or given up soon."""
+"""Hostile expressions and data are refused or stopped soon."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_data_of_any_depth_is_compared_or_given_up() -> None:
 
 def test_data_that_is_not_of_its_type_is_an_error() -> None:
     inner = ObjectType("O", {"x": INT})
-    thing = ObjectType(
+    type_ = ObjectType(
         "Thing",
         {
             "n": INT,
@@ -171,7 +171,7 @@ def test_data_that_is_not_of_its_type_is_an_error() -> None:
         ("self.n > 0", None),
     ):
         with pytest.raises(EvaluationError):
-            evaluate(text, {"self": (thing, data)})
+            evaluate(text, {"self": (type_, data)})
 
 
 def test_a_variable_without_a_value_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""What is said of expressions that cannot be used, with the place where it is wrong."""
+"""Error messages of invalid expressions, with their position."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ SYNTAX = {
 
 @pytest.mark.parametrize(("text", "place", "message"), [(k, *v) for k, v in SYNTAX.items()])
 def test_text_that_is_no_expression_is_refused(text: str, place: int, message: str | None) -> None:
-    found = problem(text)
-    assert isinstance(found, SyntaxProblem)
-    first = min(found.problems)
+    compile_error = problem(text)
+    assert isinstance(compile_error, SyntaxProblem)
+    first = min(compile_error.problems)
     assert first.place == place
     if message:
         assert first.message == message
-    assert str(found).startswith("compilation failed: ERROR: <input>:1:")
+    assert str(compile_error).startswith("compilation failed: ERROR: <input>:1:")
 
 
 def _no_overload(function: str, types: str) -> str:
@@ -185,9 +185,9 @@ TYPES = {
 
 @pytest.mark.parametrize(("text", "place", "message"), [(k, *v) for k, v in TYPES.items()])
 def test_types_that_do_not_go_together_are_refused(text: str, place: int, message: str) -> None:
-    found = problem(text)
-    assert isinstance(found, TypeProblem)
-    assert found.problems == ((place, message),)
+    compile_error = problem(text)
+    assert isinstance(compile_error, TypeProblem)
+    assert compile_error.problems == ((place, message),)
 
 
 def test_a_problem_is_shown_with_its_line() -> None:
@@ -199,9 +199,9 @@ def test_a_problem_is_shown_with_its_line() -> None:
 
 
 def test_all_problems_are_told_at_once_in_their_order() -> None:
-    found = problem("self.foo == bar && self.count == 'a'")
-    assert [place for place, _ in found.problems] == [4, 12, 30]
-    assert str(found).count("ERROR: <input>:1:") == 3
+    compile_error = problem("self.foo == bar && self.count == 'a'")
+    assert [place for place, _ in compile_error.problems] == [4, 12, 30]
+    assert str(compile_error).count("ERROR: <input>:1:") == 3
 
 
 def test_what_an_undeclared_method_gives_goes_together_with_nothing() -> None:

@@ -1,4 +1,4 @@
-"""What expressions come to, by area."""
+"""Results of expressions, by area."""
 
 from __future__ import annotations
 
@@ -508,8 +508,8 @@ RESULTS: dict[str, dict[str, Any]] = {
     [(text, expected) for area in RESULTS.values() for text, expected in area.items()],
 )
 def test_an_expression_comes_to_its_result(text: str, expected: Any) -> None:
-    found = result(text)
-    assert (found, _class(found)) == (expected, _class(expected))
+    outcome = result(text)
+    assert (outcome, _class(outcome)) == (expected, _class(expected))
 
 
 def _class(value: Any) -> type:
@@ -680,17 +680,17 @@ def test_a_constant_that_fails_is_refused_before_any_evaluation(text: str, messa
 
 def test_objects_are_compared_by_the_types_of_their_fields() -> None:
     inner = ObjectType("Inner", {"at": TIMESTAMP, "names": ListType(STRING, keys=())})
-    thing = ObjectType("Thing", {"wait": DURATION, "ratio": DOUBLE, "inner": inner})
+    type_ = ObjectType("Thing", {"wait": DURATION, "ratio": DOUBLE, "inner": inner})
     left = {"wait": "1h", "ratio": 1, "inner": {"at": "2020-01-01", "names": ["a", "b"]}}
     right = {
         "wait": "60m",
         "ratio": 1.0,
         "inner": {"at": "2020-01-01T00:00:00Z", "names": ["b", "a"]},
     }
-    variables = {"a": (thing, left), "b": (thing, right), "c": (thing, {**right, "wait": "61m"})}
+    variables = {"a": (type_, left), "b": (type_, right), "c": (type_, {**right, "wait": "61m"})}
     assert evaluate("a == b && [a] == [b] && a in [b] && {'x': a} == {'x': b}", variables)[0]
     assert evaluate("a != c && !(a in [c])", variables)[0]
-    assert not evaluate("a == b", {"a": (thing, left), "b": (thing, {"wait": "1h"})})[0]
+    assert not evaluate("a == b", {"a": (type_, left), "b": (type_, {"wait": "1h"})})[0]
 
 
 def test_a_program_can_be_evaluated_again_and_again() -> None:

@@ -1,4 +1,4 @@
-"""What rules cost in time."""
+"""The time that rules take."""
 
 from __future__ import annotations
 

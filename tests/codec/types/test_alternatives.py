@@ -1,4 +1,4 @@
-"""Values that are of one type or another: schemas inside of schemas."""
+"""Values of one type or another: schemas inside of schemas."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def test_a_switch_takes_nothing_else(nothing: Any) -> None:
 )
 def test_places_of_errors_begin_at_the_schema_inside(nonsense: Any, text: str) -> None:
     for word in ("items", "additionalProperties"):
-        with pytest.raises(DecodeError) as told:
+        with pytest.raises(DecodeError) as error:
             decoded(properties={"a": {word: nonsense}})
-        assert str(told.value).startswith(f"json: cannot unmarshal {text}")
+        assert str(error.value).startswith(f"json: cannot unmarshal {text}")
 
 
 def test_an_item_of_a_list_has_no_place() -> None:
-    with pytest.raises(DecodeError) as told:
+    with pytest.raises(DecodeError) as error:
         decoded(items=[5])
     text = "json: cannot unmarshal number into Go value of type v1.JSONSchemaProps"
-    assert str(told.value) == text
+    assert str(error.value) == text

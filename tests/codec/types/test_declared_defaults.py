@@ -1,4 +1,4 @@
-"""Defaults that the tables declare are filled in wherever nothing is set."""
+"""Defaults that the tables declare are set wherever a value is missing."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ TABLES = sorted(
 
 def decoded(kind: str, value: dict[str, Any]) -> dict[str, Any]:
     struct = TYPES.struct(kind)
-    made: dict[str, Any] = decoder(struct)(value, [])
-    fill_defaults(struct, made)
-    return made
+    item: dict[str, Any] = decoder(struct)(value, [])
+    fill_defaults(struct, item)
+    return item
 
 
 def read(text: str) -> Struct:
@@ -59,18 +59,18 @@ def test_defaults_reach_into_lists_and_maps() -> None:
 
 
 def test_a_zero_that_is_told_apart_is_kept() -> None:
-    thing = read("Thing\n  a  int32?  1  default=5\n  b  int32  2  default=5\n")
-    value = decoder(thing)({"a": 0, "b": 0}, [])
-    fill_defaults(thing, value)
+    struct = read("Thing\n  a  int32?  1  default=5\n  b  int32  2  default=5\n")
+    value = decoder(struct)({"a": 0, "b": 0}, [])
+    fill_defaults(struct, value)
     assert value == {"a": 0, "b": 5}
 
 
 def test_a_default_that_is_an_object_is_a_fresh_one_each_time() -> None:
-    thing = read('Thing\n  a  {string}  1  default={"x":"y"}\n')
+    struct = read('Thing\n  a  {string}  1  default={"x":"y"}\n')
     first: dict[str, Any] = {}
     second: dict[str, Any] = {}
-    fill_defaults(thing, first)
-    fill_defaults(thing, second)
+    fill_defaults(struct, first)
+    fill_defaults(struct, second)
     first["a"]["x"] = "changed"
     assert second == {"a": {"x": "y"}}
 

@@ -1,4 +1,5 @@
-"""Decoding: canonical and idempotent for any object of any type; wrong types in known words."""
+"""Decoding is canonical and idempotent for any object of any type; wrong types have known
+messages."""
 
 from __future__ import annotations
 

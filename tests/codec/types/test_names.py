@@ -1,4 +1,4 @@
-"""The syntax of names: what is right is just what the pattern in the message says."""
+"""The syntax of names equals the pattern in the message."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Errors = Callable[[str], Sequence[str]]
     "errors", [dns_label, dns_1035_label, dns_subdomain, label_value, qualified_name]
 )
 def test_a_name_is_right_if_it_fits_the_pattern_that_is_told(errors: Errors) -> None:
-    found = _PATTERN.search(" ".join(errors("é")))
-    assert found is not None
-    pattern = re.compile(rf"(?:{found[1]})\Z", re.ASCII)
+    result = _PATTERN.search(" ".join(errors("é")))
+    assert result is not None
+    pattern = re.compile(rf"(?:{result[1]})\Z", re.ASCII)
     for text in _TEXTS:
         assert (not errors(text)) == bool(pattern.match(text)), text
 

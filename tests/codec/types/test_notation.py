@@ -30,28 +30,28 @@ def read(text: str, **others: dict[str, Struct]) -> dict[str, Struct]:
 
 
 def test_fields_have_a_type_a_presence_and_a_number() -> None:
-    thing = read("""
+    struct = read("""
 Thing
   name   string!   1
   count  int32?    2
   note   string    3
   when   Time?!    4
 """)["Thing"]
-    presences = [(field.name, field.presence, field.number) for field in thing.fields.values()]
+    presences = [(field.name, field.presence, field.number) for field in struct.fields.values()]
     assert presences == [
         ("name", Presence.ALWAYS, 1),
         ("count", Presence.DISTINCT, 2),
         ("note", Presence.OMITTED, 3),
         ("when", Presence.NULLABLE, 4),
     ]
-    assert thing.fields["name"].required
-    assert thing.fields["count"].type == Scalar("int32")
+    assert struct.fields["name"].required
+    assert struct.fields["count"].type == Scalar("int32")
 
 
 def test_lists_and_maps_nest() -> None:
-    thing = read("Thing\n  a  [string]  1\n  b  {[int64]}  2\n")["Thing"]
-    outer = thing.fields["b"].type
-    assert isinstance(thing.fields["a"].type, ListOf)
+    struct = read("Thing\n  a  [string]  1\n  b  {[int64]}  2\n")["Thing"]
+    outer = struct.fields["b"].type
+    assert isinstance(struct.fields["a"].type, ListOf)
     assert isinstance(outer, MapOf)
     assert isinstance(outer.element, ListOf)
     assert outer.element.element == Scalar("int64")
@@ -61,7 +61,7 @@ def test_types_refer_to_later_ones_and_to_themselves() -> None:
     types = read("Tree\n  left  Tree?  1\n  leaf  Leaf?  2\n\nLeaf\n  x  string  1\n")
     assert types["Tree"].fields["left"].type is types["Tree"]
     assert types["Tree"].fields["leaf"].type is types["Leaf"]
-    assert {found.name for found in structs(types["Tree"])} == {"Tree", "Leaf"}
+    assert {struct.name for struct in structs(types["Tree"])} == {"Tree", "Leaf"}
 
 
 def test_a_kind_has_type_meta_and_a_list() -> None:
@@ -74,7 +74,7 @@ def test_a_kind_has_type_meta_and_a_list() -> None:
 
 
 def test_marks_tell_how_lists_and_maps_merge() -> None:
-    thing = read("""
+    struct = read("""
 Thing
   a  [Part]    1  merge=name
   b  [string]  2  merge
@@ -89,7 +89,7 @@ Part atomic
 """)
     kinds = {
         name: (field.type.kind, field.type.keys)
-        for name, field in thing["Thing"].fields.items()
+        for name, field in struct["Thing"].fields.items()
         if isinstance(field.type, ListOf)
     }
     assert kinds == {
@@ -99,10 +99,10 @@ Part atomic
         "d": ("set", ()),
         "f": ("atomic", ()),
     }
-    assert thing["Thing"].fields["c"].retain_keys
-    assert isinstance(thing["Thing"].fields["e"].type, MapOf)
-    assert thing["Thing"].fields["e"].type.atomic
-    assert thing["Part"].atomic
+    assert struct["Thing"].fields["c"].retain_keys
+    assert isinstance(struct["Thing"].fields["e"].type, MapOf)
+    assert struct["Thing"].fields["e"].type.atomic
+    assert struct["Part"].atomic
 
 
 def test_defaults_and_enums_are_values() -> None:
@@ -171,8 +171,8 @@ def test_numbers_are_not_given_twice(table: str) -> None:
 def reference() -> dict[str, Any]:
     if not REFERENCE.exists():
         pytest.skip(f"{REFERENCE} is not there: the types are not compared")
-    found: dict[str, Any] = json.loads(REFERENCE.read_text())
-    return {name: facts for name, facts in found.items() if "." in name and "fields" in facts}
+    parsed: dict[str, Any] = json.loads(REFERENCE.read_text())
+    return {name: facts for name, facts in parsed.items() if "." in name and "fields" in facts}
 
 
 def test_every_type_of_the_reference_is_there_with_its_fields(reference: dict[str, Any]) -> None:
@@ -194,9 +194,9 @@ def test_fields_have_the_numbers_of_the_reference(reference: dict[str, Any]) -> 
     for name, facts in reference.items():
         struct = types.struct(name)
         for field, row in facts["fields"].items():
-            found = struct.fields[field].number
-            if row.get("num") and found and found != row["num"]:
-                wrong.append(f"{name}.{field}: {found} instead of {row['num']}")
+            result = struct.fields[field].number
+            if row.get("num") and result and result != row["num"]:
+                wrong.append(f"{name}.{field}: {result} instead of {row['num']}")
     assert wrong == []
 
 
@@ -206,8 +206,8 @@ def test_fields_are_read_when_a_struct_is_asked_for_that_refers_to_them() -> Non
     assert sorted(structs) == ["A", "B", "C", "D"]
     assert structs["B"].fields["c"]
     assert sorted(structs.unread) == ["A", "D"]
-    found = structs["A"].fields["b"].type
-    assert found is structs["B"]
+    result = structs["A"].fields["b"].type
+    assert result is structs["B"]
 
 
 def test_threads_that_ask_at_once_get_whole_structs() -> None:

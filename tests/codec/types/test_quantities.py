@@ -1,4 +1,4 @@
-"""Quantities: the text that is stored of them, and arithmetic by value."""
+"""Quantities: their stored form, and arithmetic by value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every type and field that `kubectl explain` shows has a text of its own."""
+"""Every type and field has a text for `kubectl explain`."""
 
 from __future__ import annotations
 
@@ -48,8 +48,11 @@ def test_every_field_says_what_it_is_for(table: str, dialect: Dialect) -> None:
 def test_texts_are_short_sentences(table: str) -> None:
     texts = Texts(CLUSTER)
     for struct in types_of(table):
-        said = [texts.of_type(struct), *(texts.of_field(struct, name) for name in struct.fields)]
-        for text in said:
+        messages = [
+            texts.of_type(struct),
+            *(texts.of_field(struct, name) for name in struct.fields),
+        ]
+        for text in messages:
             assert text[0].isupper() or text[0].isdigit() or text.split()[0].islower(), text
             assert text.endswith("."), text
             assert len(text) <= LONGEST, text

@@ -25,7 +25,7 @@ def _raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawExtension]:
 
 @pytest.fixture
 def raw(_raw: RawExtension) -> Iterator[RawExtension]:
-    """What answers behind `group`: an empty object, unless a test says something else."""
+    """The server behind `group`: answers with an empty object unless a test changes that."""
     _raw.talk = lambda caller, head: caller.answer()
     _raw.heads.clear()
     yield _raw
@@ -34,9 +34,9 @@ def raw(_raw: RawExtension) -> Iterator[RawExtension]:
 
 @pytest.fixture
 def group(front: ServerProcess, raw: RawExtension) -> Iterator[Registered]:
-    made = Registered(front, raw.port, caBundle=bundle(raw.ca))
-    yield made
-    made.remove()
+    registered = Registered(front, raw.port, caBundle=bundle(raw.ca))
+    yield registered
+    registered.remove()
 
 
 @pytest.fixture(scope="module", params=["kubernetes", "cluster"])
@@ -44,6 +44,6 @@ def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Shelved]:
     """A server with a shelf of things behind it, whose group can be registered."""
-    made = Shelved(tmp_path_factory.mktemp(f"shelved-{request.param}"), request.param)
-    yield made
-    made.close()
+    running = Shelved(tmp_path_factory.mktemp(f"shelved-{request.param}"), request.param)
+    yield running
+    running.close()

@@ -1,4 +1,4 @@
-"""What the server itself serves is registered as APIServices, which come and go with it."""
+"""The group versions of this server are registered as APIServices, and follow its resources."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 from support.client import Object
+from support.namespaces import Collection, Space
 from support.process import FreshServer, ServerProcess
 from support.registered import Gadgets
-from support.things import Space, Things
 from support.waiting import eventually
 
 from fairlead.base.dialect import Dialect
 
 
-def services_of(space: Space) -> Things:
+def services_of(space: Space) -> Collection:
     return space.everywhere("apiservices", "apiregistration.@")
 
 
@@ -24,29 +24,29 @@ def label_of(dialect: Dialect) -> str:
 
 def listed_groups(space: Space) -> list[Object]:
     """The built-in ones: other tests define some of their own."""
-    found = space.client.get("/apis").body["groups"]
-    return [group for group in found if ".example." not in group["name"]]
+    groups = space.client.get("/apis").body["groups"]
+    return [group for group in groups if ".example." not in group["name"]]
 
 
 @pytest.fixture
-def services(space: Space) -> Things:
+def services(space: Space) -> Collection:
     return services_of(space)
 
 
 @pytest.fixture
-def gadgets(space: Space, services: Things) -> Iterator[Gadgets]:
-    made = Gadgets(space)
-    eventually(lambda: services.get(made.service()).status == 200, "it is registered")
-    yield made
-    made.definitions.delete(made.name)
-    eventually(lambda: made.definitions.get(made.name).status == 404, "the definition goes")
+def gadgets(space: Space, services: Collection) -> Iterator[Gadgets]:
+    gadgets = Gadgets(space)
+    eventually(lambda: services.get(gadgets.service()).status == 200, "it is registered")
+    yield gadgets
+    gadgets.definitions.delete(gadgets.name)
+    eventually(lambda: gadgets.definitions.get(gadgets.name).status == 404, "the definition goes")
     eventually(
-        lambda: not [name for name in services.names() if made.group in name],
+        lambda: not [name for name in services.names() if gadgets.group in name],
         "nothing of it is registered",
     )
 
 
-def test_every_version_of_a_group_is_registered(space: Space, services: Things) -> None:
+def test_every_version_of_a_group_is_registered(space: Space, services: Collection) -> None:
     served = {
         f"{version['version']}.{group['name']}"
         for group in listed_groups(space)
@@ -57,11 +57,11 @@ def test_every_version_of_a_group_is_registered(space: Space, services: Things) 
     assert registered == served - {own} | {"v1."}
 
 
-def test_what_is_registered_is_local_and_available(space: Space, services: Things) -> None:
-    found = services.read("v1.apps")
-    assert found["metadata"]["labels"] == {label_of(space.dialect): "onstart"}
-    assert "service" not in found["spec"]
-    [condition] = found["status"]["conditions"]
+def test_what_is_registered_is_local_and_available(space: Space, services: Collection) -> None:
+    service = services.read("v1.apps")
+    assert service["metadata"]["labels"] == {label_of(space.dialect): "onstart"}
+    assert "service" not in service["spec"]
+    [condition] = service["status"]["conditions"]
     del condition["lastTransitionTime"]
     assert condition == {
         "type": "Available",
@@ -84,16 +84,16 @@ def test_what_is_registered_is_local_and_available(space: Space, services: Thing
     ],
 )
 def test_priorities_are_those_of_the_reference(
-    space: Space, services: Things, version: str, group: str, priorities: tuple[int, int]
+    space: Space, services: Collection, version: str, group: str, priorities: tuple[int, int]
 ) -> None:
     spec = services.read(f"{version}.{space.dialect.group_name(group)}")["spec"]
     assert (spec["groupPriorityMinimum"], spec["versionPriority"]) == priorities
 
 
-def test_groups_are_listed_by_priority(space: Space, services: Things) -> None:
+def test_groups_are_listed_by_priority(space: Space, services: Collection) -> None:
     by_group = {
-        one["spec"].get("group", ""): one["spec"]["groupPriorityMinimum"]
-        for one in services.list().body["items"]
+        item["spec"].get("group", ""): item["spec"]["groupPriorityMinimum"]
+        for item in services.list().body["items"]
     }
     first, *others = [group["name"] for group in listed_groups(space)]
     assert first == space.dialect.group_name("apiregistration.@")
@@ -101,7 +101,7 @@ def test_groups_are_listed_by_priority(space: Space, services: Things) -> None:
     assert priorities == sorted(priorities, reverse=True)
 
 
-def test_the_table_says_who_is_available(space: Space, services: Things) -> None:
+def test_the_table_says_who_is_available(space: Space, services: Collection) -> None:
     form = f"application/json;as=Table;v=v1;g={space.dialect.meta_group}"
     answer = space.client.get(f"{services.path}/v1.apps", headers={"Accept": form})
     [row] = answer.body["rows"]
@@ -109,11 +109,11 @@ def test_the_table_says_who_is_available(space: Space, services: Things) -> None
 
 
 def test_versions_of_a_definition_are_registered(
-    space: Space, services: Things, gadgets: Gadgets
+    space: Space, services: Collection, gadgets: Gadgets
 ) -> None:
-    found = services.read(gadgets.service("v1beta1"))
-    assert found["metadata"]["labels"] == {label_of(space.dialect): "true"}
-    assert found["spec"] == {
+    result = services.read(gadgets.service("v1beta1"))
+    assert result["metadata"]["labels"] == {label_of(space.dialect): "true"}
+    assert result["spec"] == {
         "group": gadgets.group,
         "version": "v1beta1",
         "groupPriorityMinimum": 1000,
@@ -122,18 +122,18 @@ def test_versions_of_a_definition_are_registered(
 
 
 def test_a_version_that_is_no_longer_served_is_not_registered(
-    services: Things, gadgets: Gadgets
+    services: Collection, gadgets: Gadgets
 ) -> None:
-    found = gadgets.definitions.read(gadgets.name)
-    found["spec"]["versions"][1]["served"] = False
-    gadgets.definitions.update(found)
+    definition = gadgets.definitions.read(gadgets.name)
+    definition["spec"]["versions"][1]["served"] = False
+    gadgets.definitions.update(definition)
     beta = gadgets.service("v1beta1")
     eventually(lambda: services.get(beta).status == 404, "it is taken back")
     assert services.get(gadgets.service()).status == 200
 
 
 def test_a_registration_of_a_definition_that_is_deleted_comes_back(
-    services: Things, gadgets: Gadgets
+    services: Collection, gadgets: Gadgets
 ) -> None:
     uid = services.read(gadgets.service())["metadata"]["uid"]
     services.remove(gadgets.service())
@@ -145,15 +145,17 @@ def test_a_registration_of_a_definition_that_is_deleted_comes_back(
     eventually(is_new, "it comes back")
 
 
-def test_a_registration_of_a_definition_is_corrected(services: Things, gadgets: Gadgets) -> None:
+def test_a_registration_of_a_definition_is_corrected(
+    services: Collection, gadgets: Gadgets
+) -> None:
     name = gadgets.service()
     service = {"namespace": "default", "name": "other"}
     wrong = {"groupPriorityMinimum": 5000, "service": service, "insecureSkipTLSVerify": True}
     assert services.patch(name, {"spec": wrong}).status == 200
 
     def is_right() -> bool:
-        found = services.read(name)
-        spec, [condition] = found["spec"], found["status"]["conditions"]
+        service = services.read(name)
+        spec, [condition] = service["spec"], service["status"]["conditions"]
         return (
             spec["groupPriorityMinimum"] == 1000
             and "service" not in spec
@@ -165,7 +167,7 @@ def test_a_registration_of_a_definition_is_corrected(services: Things, gadgets: 
 
 
 def test_a_registration_without_the_label_is_left_to_its_owner(
-    space: Space, services: Things, gadgets: Gadgets
+    space: Space, services: Collection, gadgets: Gadgets
 ) -> None:
     name = gadgets.service()
     taken = {
@@ -185,7 +187,7 @@ def test_a_registration_without_the_label_is_left_to_its_owner(
 
 
 def test_a_builtin_registration_is_put_back_when_it_is_changed(
-    space: Space, services: Things
+    space: Space, services: Collection
 ) -> None:
     before = services.read("v1.apps")["spec"]
     service = {"namespace": "default", "name": "other"}
@@ -211,7 +213,7 @@ def test_a_builtin_registration_that_was_deleted_comes_back_with_the_next_start(
     eventually(lambda: services.get(unserved).status == 404, "what is not served goes")
 
 
-def restarted(server: ServerProcess, *flags: str) -> Things:
+def restarted(server: ServerProcess, *flags: str) -> Collection:
     server.stop()
     server.flags = flags
     server.start()
@@ -219,8 +221,8 @@ def restarted(server: ServerProcess, *flags: str) -> Things:
 
 
 def test_a_server_that_lists_registrations_has_completed_them(space: Space) -> None:
-    shown = space.client.get("/readyz", verbose="").text
-    names = [line.removeprefix("[+]").removesuffix(" ok") for line in shown.splitlines()]
+    content = space.client.get("/readyz", verbose="").text
+    names = [line.removeprefix("[+]").removesuffix(" ok") for line in content.splitlines()]
     first = names.index("poststarthook/apiservice-registration-controller")
     assert names[first : first + 4] == [
         "poststarthook/apiservice-registration-controller",

@@ -1,4 +1,4 @@
-"""The condition Available tells whether an extension server can be used, and why not."""
+"""The condition Available of an extension server, with its reason."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 from support.client import Object
-from support.neighbour import Says
+from support.namespaces import random_word
+from support.neighbour import Reply
 from support.registered import Shelved
-from support.things import random_word
 from support.waiting import eventually
 
 from fairlead.controllers.aggregation import probe
@@ -26,8 +26,8 @@ def shelved(running: Shelved) -> Shelved:
 
 
 def metric(shelved: Shelved, line: str) -> float:
-    found = (one for one in shelved.client.get("/metrics").text.splitlines() if line in one)
-    return float(next(found, "0").rpartition(" ")[2])
+    lines = (item for item in shelved.client.get("/metrics").text.splitlines() if line in item)
+    return float(next(lines, "0").rpartition(" ")[2])
 
 
 def test_a_server_that_answers_is_available(shelved: Shelved) -> None:
@@ -39,10 +39,10 @@ def test_a_server_is_asked_for_its_resources_as_a_master(shelved: Shelved) -> No
     name = shelved.register(group=f"{random_word()}.example.com", version="v1beta1")
     shelved.becomes(name, "True")
     group = name.partition(".")[2]
-    asked = next(one for one in shelved.shelf.asked if group in one.path)
-    assert asked.path == f"/apis/{group}/v1beta1"
-    assert asked.headers["X-Remote-User"] == "system:kube-aggregator"
-    assert asked.headers["X-Remote-Group"] == "system:masters"
+    request = next(request for request in shelved.shelf.requests if group in request.path)
+    assert request.path == f"/apis/{group}/v1beta1"
+    assert request.headers["X-Remote-User"] == "system:kube-aggregator"
+    assert request.headers["X-Remote-Group"] == "system:masters"
 
 
 def test_a_missing_service_is_told(shelved: Shelved) -> None:
@@ -71,7 +71,7 @@ UNFIT: list[tuple[Object, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "reason", "message"), UNFIT, ids=[one[1] for one in UNFIT])
+@pytest.mark.parametrize(("spec", "reason", "message"), UNFIT, ids=[item[1] for item in UNFIT])
 def test_what_a_service_lacks_is_told(
     shelved: Shelved, spec: Object, reason: str, message: str
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_service_outside_of_the_cluster_needs_no_endpoints(shelved: Shelved) -
 
 
 def test_a_bad_answer_is_told(shelved: Shelved) -> None:
-    shelved.shelf.says = Says(404)
+    shelved.shelf.reply = Reply(404)
     name = shelved.register()
     condition = shelved.becomes(name, "False", "FailedDiscoveryCheck")
     url = f"https://shelf.default.svc:443/apis/{name.partition('.')[2]}/v1"
@@ -102,7 +102,7 @@ def test_a_bad_answer_is_told(shelved: Shelved) -> None:
 
 
 def test_a_redirect_is_not_followed(shelved: Shelved) -> None:
-    shelved.shelf.says = Says(302, {"Location": "/elsewhere"})
+    shelved.shelf.reply = Reply(302, {"Location": "/elsewhere"})
     condition = shelved.becomes(shelved.register(), "False", "FailedDiscoveryCheck")
     assert condition["message"].endswith(": 302")
 
@@ -138,11 +138,11 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
 def test_a_server_that_fails_comes_back_when_it_works_again(shelved: Shelved) -> None:
     name = shelved.register()
     turned = shelved.becomes(name, "True")["lastTransitionTime"]
-    shelved.shelf.says = Says(500)
+    shelved.shelf.reply = Reply(500)
     shelved.looks_again()
     failed = shelved.becomes(name, "False", "FailedDiscoveryCheck")
     assert failed["lastTransitionTime"] > turned
-    shelved.shelf.says = None
+    shelved.shelf.reply = None
     shelved.becomes(name, "True", "Passed")
 
 
@@ -150,9 +150,9 @@ def test_nothing_is_written_while_nothing_changes(shelved: Shelved) -> None:
     name = shelved.register()
     shelved.becomes(name, "True")
     version = shelved.services.read(name)["metadata"]["resourceVersion"]
-    before = len(shelved.shelf.asked)
+    before = len(shelved.shelf.requests)
     shelved.looks_again()
-    eventually(lambda: len(shelved.shelf.asked) > before, "it is asked again")
+    eventually(lambda: len(shelved.shelf.requests) > before, "it is asked again")
     # Whatever was to be written is when another one has been judged after it.
     shelved.becomes(shelved.register(), "True")
     assert shelved.services.read(name)["metadata"]["resourceVersion"] == version
@@ -160,8 +160,8 @@ def test_nothing_is_written_while_nothing_changes(shelved: Shelved) -> None:
 
 def test_what_others_write_into_the_condition_is_put_right(shelved: Shelved) -> None:
     name = shelved.register("absent")
-    found = shelved.becomes(name, "False")
-    lie = {"status": {"conditions": [{**found, "status": "True", "reason": "Passed"}]}}
+    result = shelved.becomes(name, "False")
+    lie = {"status": {"conditions": [{**result, "status": "True", "reason": "Passed"}]}}
     answer = shelved.client.patch(shelved.services.item(name, "status"), lie)
     assert answer.status == 200
     shelved.becomes(name, "False", "ServiceNotFound")
@@ -181,7 +181,7 @@ def test_unavailable_servers_are_counted(shelved: Shelved) -> None:
     gauge = f'aggregator_unavailable_apiservice{{name="{name}"}}'
     eventually(lambda: gauge in shelved.client.get("/metrics").text, "it is counted")
     assert metric(shelved, gauge) == 0
-    shelved.shelf.says = Says(500)
+    shelved.shelf.reply = Reply(500)
     shelved.looks_again()
     eventually(lambda: metric(shelved, gauge) == 1, "it is unavailable")
     reason = (

@@ -1,4 +1,4 @@
-"""Who asks is told by this server, and by nobody else."""
+"""Only this server passes the identity of the user to extension servers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SMUGGLED = [
 ]
 
 
-@pytest.mark.parametrize("headers", SMUGGLED, ids=lambda found: found[0])
+@pytest.mark.parametrize("headers", SMUGGLED, ids=lambda item: item[0])
 def test_remote_user_headers_of_a_client_are_dropped(
     front: ServerProcess, raw: RawExtension, group: Registered, headers: tuple[str, ...]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Requests that are passed on leave nothing to the garbage collector, however they end."""
+"""Proxied requests leave nothing to the garbage collector, however they end."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collected]:
-    made = Collected(tmp_path_factory.mktemp("garbage"), HERE)
-    yield made
-    made.server.stop()
+    collected = Collected(tmp_path_factory.mktemp("garbage"), HERE)
+    yield collected
+    collected.server.stop()
 
 
 @pytest.fixture
 def watched(collected: Collected, raw: RawExtension) -> Iterator[Watched]:
-    made = Watched(collected, raw)
-    yield made
-    made.group.remove()
+    watched = Watched(collected, raw)
+    yield watched
+    watched.group.remove()
 
 
-def answered(watched: Watched) -> None:
+def await_answer(watched: Watched) -> None:
     watched.raw.talk = lambda caller, head: caller.answer(caller.body(head))
     assert watched.group.client.get(f"{watched.group.path}/things").status == 200
     assert watched.group.client.post(f"{watched.group.path}/things", {}).status == 200
@@ -56,7 +56,7 @@ def hung_up(watched: Watched) -> None:
     assert watched.group.client.get(f"{watched.group.path}/things").status == 503
 
 
-def left(watched: Watched) -> None:
+def await_leave(watched: Watched) -> None:
     watched.raw.talk = lambda caller, head: caller.say(
         b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"
     )
@@ -71,7 +71,7 @@ def upgraded(watched: Watched) -> None:
         assert exactly(wire.send(b"x").sock, 1) == b"x"
 
 
-@pytest.mark.parametrize("end", [answered, nonsense, hung_up, left, upgraded])
+@pytest.mark.parametrize("end", [await_answer, nonsense, hung_up, await_leave, upgraded])
 def test_proxied_requests_leave_nothing_to_the_garbage_collector(
     watched: Watched, end: Callable[[Watched], None]
 ) -> None:

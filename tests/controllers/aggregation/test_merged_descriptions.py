@@ -1,4 +1,4 @@
-"""What extension servers say in OpenAPI 2: what of it is taken, and how it becomes part of ours."""
+"""OpenAPI 2 of extension servers: which parts are taken, and how they are merged."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def part(document: Value, group: str = GROUP) -> Part:
 def together(*documents: Value) -> Value:
     """Ours with those of extension servers, of the groups a.example.com and so on."""
     parts = [
-        part(one, f"{letter}.example.com") for letter, one in zip("abc", documents, strict=False)
+        part(item, f"{letter}.example.com") for letter, item in zip("abc", documents, strict=False)
     ]
     return merged(OURS, parts, KIND_MARK)
 
 
-def of(letter: str, **said: Any) -> Value:
-    return gadgets(f"{letter}.example.com", **said)
+def of(letter: str, **message: Any) -> Value:
+    return gadgets(f"{letter}.example.com", **message)
 
 
 def refused(document: Value | bytes) -> str:
@@ -108,10 +108,10 @@ def test_merged_openapi_takes_no_kinds_of_other_groups() -> None:
 
 
 def test_merged_openapi_has_equal_definitions_once() -> None:
-    found = together(of("a"))
-    assert set(found["definitions"]) == {GADGET, META}
-    assert found["definitions"][META] == OURS["definitions"][META]
-    assert {"/api/v1/pods", "/apis/a.example.com/v1/gadgets"} < set(found["paths"])
+    value = together(of("a"))
+    assert set(value["definitions"]) == {GADGET, META}
+    assert value["definitions"][META] == OURS["definitions"][META]
+    assert {"/api/v1/pods", "/apis/a.example.com/v1/gadgets"} < set(value["paths"])
 
 
 def test_the_kinds_of_a_shared_definition_are_told_together() -> None:
@@ -123,17 +123,17 @@ def test_the_kinds_of_a_shared_definition_are_told_together() -> None:
 
 
 def test_a_definition_that_differs_from_ours_gets_another_name() -> None:
-    found = together(of("a", meta={"type": "string"}))
-    assert found["definitions"][META] == OURS["definitions"][META]
-    assert found["definitions"][f"{META}_v2"] == {"type": "string"}
-    assert found["definitions"][GADGET]["properties"]["metadata"] == link(f"{META}_v2")
-    assert found["paths"]["/api/v1/pods"] == OURS["paths"]["/api/v1/pods"]
+    value = together(of("a", meta={"type": "string"}))
+    assert value["definitions"][META] == OURS["definitions"][META]
+    assert value["definitions"][f"{META}_v2"] == {"type": "string"}
+    assert value["definitions"][GADGET]["properties"]["metadata"] == link(f"{META}_v2")
+    assert value["paths"]["/api/v1/pods"] == OURS["paths"]["/api/v1/pods"]
 
 
 def test_merged_openapi_paths_refer_to_the_new_name() -> None:
-    found = together(of("a"), of("b", color={"type": "string"}))
-    assert found["definitions"][f"{GADGET}_v2"]["properties"]["color"] == {"type": "string"}
-    answer = found["paths"]["/apis/b.example.com/v1/gadgets"]["get"]["responses"]["200"]
+    value = together(of("a"), of("b", color={"type": "string"}))
+    assert value["definitions"][f"{GADGET}_v2"]["properties"]["color"] == {"type": "string"}
+    answer = value["paths"]["/apis/b.example.com/v1/gadgets"]["get"]["responses"]["200"]
     assert answer["schema"] == link(f"{GADGET}_v2")
 
 
@@ -142,18 +142,21 @@ def test_servers_that_differ_from_ours_alike_share_the_new_name() -> None:
     first, second = of("a", meta=older), of("b", meta=older)
     for document in (first, second):
         document["definitions"]["io.Owner"] = {"type": "string"}
-    found = together(first, second)
-    assert f"{META}_v3" not in found["definitions"]
-    assert f"{GADGET}_v2" not in found["definitions"]
+    value = together(first, second)
+    assert f"{META}_v3" not in value["definitions"]
+    assert f"{GADGET}_v2" not in value["definitions"]
 
 
 def test_merged_openapi_skips_a_new_name_that_is_in_use() -> None:
     document = of("a", meta={"type": "string"}, more=link(f"{META}_v2"))
     document["definitions"][f"{META}_v2"] = {"type": "boolean"}
-    found = together(document)["definitions"]
-    assert (found[f"{META}_v2"], found[f"{META}_v3"]) == ({"type": "boolean"}, {"type": "string"})
-    assert found[GADGET]["properties"]["metadata"] == link(f"{META}_v3")
-    assert found[GADGET]["properties"]["more"] == link(f"{META}_v2")
+    definitions = together(document)["definitions"]
+    assert (definitions[f"{META}_v2"], definitions[f"{META}_v3"]) == (
+        {"type": "boolean"},
+        {"type": "string"},
+    )
+    assert definitions[GADGET]["properties"]["metadata"] == link(f"{META}_v3")
+    assert definitions[GADGET]["properties"]["more"] == link(f"{META}_v2")
 
 
 def test_merged_openapi_path_stays_with_the_first_server() -> None:
@@ -190,10 +193,10 @@ def test_a_document_of_another_version_is_refused() -> None:
 
 
 def deep(levels: int) -> Value:
-    found: Value = {"type": "object"}
+    value: Value = {"type": "object"}
     for _ in range(levels):
-        found = {"properties": {"x": found}}
-    return found
+        value = {"properties": {"x": value}}
+    return value
 
 
 @pytest.mark.parametrize(
@@ -256,11 +259,11 @@ def test_a_description_becomes_one_of_version_3() -> None:
     path["get"] |= {"consumes": ["application/yaml"], KIND_MARK: kind("Gadget")}
     path["parameters"] = [{"in": "path", "name": "name", "required": True, "type": "string"}]
     document = swagger({f"{BASE}/gadgets": path}, {GADGET: gadget(), META: {"type": "object"}})
-    found = converted(read_description(json.dumps(document).encode(), GROUP, "v1"))
-    shown = {"schema": {"$ref": f"#/components/schemas/{GADGET}"}}
-    assert found["openapi"] == "3.0.0"
-    assert found["info"] == {"title": "Extension", "version": "v1"}
-    assert found["paths"] == {
+    schema = converted(read_description(json.dumps(document).encode(), GROUP, "v1"))
+    value = {"schema": {"$ref": f"#/components/schemas/{GADGET}"}}
+    assert schema["openapi"] == "3.0.0"
+    assert schema["info"] == {"title": "Extension", "version": "v1"}
+    assert schema["paths"] == {
         f"{BASE}/gadgets": {
             "get": {
                 "operationId": "read",
@@ -273,15 +276,15 @@ def test_a_description_becomes_one_of_version_3() -> None:
                         "schema": {"type": "integer"},
                     }
                 ],
-                "requestBody": {"required": True, "content": {"application/yaml": shown}},
-                "responses": {"200": {"description": "OK", "content": {"application/json": shown}}},
+                "requestBody": {"required": True, "content": {"application/yaml": value}},
+                "responses": {"200": {"description": "OK", "content": {"application/json": value}}},
             },
             "parameters": [
                 {"in": "path", "name": "name", "required": True, "schema": {"type": "string"}}
             ],
         }
     }
-    assert found["components"]["schemas"][GADGET]["properties"] == {
+    assert schema["components"]["schemas"][GADGET]["properties"] == {
         "metadata": {"$ref": f"#/components/schemas/{META}"},
         "size": {"type": "integer", "default": 3},
     }

@@ -14,7 +14,7 @@ import pytest
 from support.client import Answer
 from support.descriptions import GADGET, GROUP, META, Value, gadgets
 from support.kubectl import Kubectl, compared
-from support.neighbour import Asked, Says
+from support.neighbour import ReceivedRequest, Reply
 from support.process import ServerProcess
 from support.scripted_extension import Extended, ScriptedExtension
 from support.waiting import eventually
@@ -29,9 +29,9 @@ _numbers = count()
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Extended]:
-    made = Extended(tmp_path_factory.mktemp("extended"), "kubernetes")
-    yield made
-    made.server.stop()
+    extended = Extended(tmp_path_factory.mktemp("extended"), "kubernetes")
+    yield extended
+    extended.server.stop()
 
 
 class Described:
@@ -68,14 +68,14 @@ class Described:
     def address(self) -> str:
         """Where its document of version 3 is listed, if it is."""
         listed = self.client.get(V3).body["paths"].get(self.document, {})
-        found: str = listed.get("serverRelativeURL", "")
-        return found
+        text: str = listed.get("serverRelativeURL", "")
+        return text
 
     def swagger(self) -> Value:
         """The whole document of version 2, which is long."""
-        found = self.client.get(V2, headers={"If-None-Match": self._tag})
-        if found.status != 304:
-            self._tag, self._swagger = found.headers["ETag"], found.body
+        answer = self.client.get(V2, headers={"If-None-Match": self._tag})
+        if answer.status != 304:
+            self._tag, self._swagger = answer.headers["ETag"], answer.body
         return self._swagger
 
     def is_merged(self) -> bool:
@@ -97,9 +97,9 @@ class Described:
 
 @pytest.fixture
 def described(extended: Extended) -> Iterator[Described]:
-    made = Described(extended)
-    yield made
-    made.end()
+    described = Described(extended)
+    yield described
+    described.end()
 
 
 def test_openapi_of_an_extension_server_becomes_part_of_ours(described: Described) -> None:
@@ -117,9 +117,9 @@ def test_openapi_of_an_extension_server_is_in_version_2_too(described: Described
     described.register()
     described.await_merged()
     described.client.get(V2)
-    found = described.client.get(V2, headers={"Accept": PROTOBUF})
-    assert found.status == 200
-    assert described.path.encode() in found.content
+    answer = described.client.get(V2, headers={"Accept": PROTOBUF})
+    assert answer.status == 200
+    assert described.path.encode() in answer.content
 
 
 def test_openapi_v3_of_an_extension_server_is_listed_by_its_hash(described: Described) -> None:
@@ -137,9 +137,9 @@ def listed(described: Described) -> str:
 
 
 def test_openapi_v3_of_an_extension_server_is_proxied_unchanged(described: Described) -> None:
-    found = described.client.get(listed(described))
-    assert (found.status, found.body["x"]) == (200, "first")
-    assert found.headers["ETag"] == '"first"'
+    answer = described.client.get(listed(described))
+    assert (answer.status, answer.body["x"]) == (200, "first")
+    assert answer.headers["ETag"] == '"first"'
     again = described.client.get(described.address, headers={"If-None-Match": '"first"'})
     assert (again.status, again.raw) == (304, b"")
 
@@ -149,9 +149,9 @@ def test_openapi_request_tells_the_extension_server_the_user_and_no_secret(
 ) -> None:
     forged = {"X-Remote-User": "mallory", "X-Remote-Group": "system:masters"}
     described.client.get(listed(described), headers=forged)
-    [asked] = described.server.calls(f"{V3}/{described.document}")
-    assert asked.headers.get_all("X-Remote-User") == ["admin"]
-    assert asked.headers["Authorization"] is None
+    [call] = described.server.calls(f"{V3}/{described.document}")
+    assert call.headers.get_all("X-Remote-User") == ["admin"]
+    assert call.headers["Authorization"] is None
     [own] = described.server.calls(V2)
     assert own.headers["X-Remote-User"] == "system:aggregator"
 
@@ -170,7 +170,7 @@ def test_openapi_v3_redirect_of_an_extension_server_leads_to_its_new_hash_only(
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "expected"),
     [
         ("https://evil.example.com/?hash=abc", "?hash=abc"),
         ("/openapi/v3/api/v1", ""),
@@ -178,14 +178,14 @@ def test_openapi_v3_redirect_of_an_extension_server_leads_to_its_new_hash_only(
     ],
 )
 def test_openapi_v3_listing_takes_only_the_hash_of_an_address(
-    described: Described, address: str, shown: str
+    described: Described, address: str, expected: str
 ) -> None:
     paths = {described.document: {"serverRelativeURL": address}}
     paths |= {
         name: {"serverRelativeURL": "/evil"} for name in ("api/v1", "apis/apps/v1", "version")
     }
     described.server.say(V3, {"paths": paths})
-    assert listed(described) == f"{V3}/{described.document}{shown}"
+    assert listed(described) == f"{V3}/{described.document}{expected}"
     everything = described.client.get(V3).body["paths"]
     assert everything["api/v1"]["serverRelativeURL"].startswith("/openapi/v3/api/v1?hash=")
 
@@ -194,11 +194,11 @@ def test_a_server_without_version_3_has_its_description_put_in_its_terms(
     described: Described,
 ) -> None:
     described.server.say(V3, b"", 404)
-    found = described.client.get(listed(described))
-    assert (found.status, found.headers["Cache-Control"]) == (200, "public, immutable")
-    assert found.body["openapi"] == "3.0.0"
-    assert found.body["components"]["schemas"][GADGET]["properties"]["size"]["default"] == 3
-    assert found.headers["ETag"].strip('"') in described.address
+    answer = described.client.get(listed(described))
+    assert (answer.status, answer.headers["Cache-Control"]) == (200, "public, immutable")
+    assert answer.body["openapi"] == "3.0.0"
+    assert answer.body["components"]["schemas"][GADGET]["properties"]["size"]["default"] == 3
+    assert answer.headers["ETag"].strip('"') in described.address
     moved = described.client.get(f"{V3}/{described.document}?hash=other")
     assert (moved.status, moved.headers["Location"]) == (301, described.address)
 
@@ -250,7 +250,9 @@ def test_openapi_of_an_extension_server_is_replaced_by_a_newer_one(described: De
 
     def has_color() -> bool:
         definitions = described.swagger()["definitions"]
-        return any("color" in one.get("properties", {}) for one in definitions.values())
+        return any(
+            "color" in definition.get("properties", {}) for definition in definitions.values()
+        )
 
     eventually(has_color, "what is new is taken")
     assert described.address.endswith("?hash=second")
@@ -312,11 +314,11 @@ def test_openapi_request_does_not_wait_for_an_extension_server_that_hangs(
 ) -> None:
     end = threading.Event()
 
-    def never(asked: Asked) -> Says:
+    def never(request: ReceivedRequest) -> Reply:
         end.wait(60)
-        return Says()
+        return Reply()
 
-    described.server.says[V2] = described.server.says[V3] = never
+    described.server.replies[V2] = described.server.replies[V3] = never
     described.register()
     described.await_asked(V3, 1)
     assert described.client.get(V2).status == 200
@@ -328,9 +330,9 @@ def test_of_two_different_definitions_the_one_that_matters_more_keeps_the_name(
     extended: Extended,
 ) -> None:
     first, second = Described(extended), Described(extended)
-    for one, mark in ((first, "first"), (second, "second")):
-        document = json.dumps(gadgets(one.group, **{mark: {"type": "string"}}))
-        one.say_old(document.replace(GADGET, "com.example.Shared").encode())
+    for item, mark in ((first, "first"), (second, "second")):
+        document = json.dumps(gadgets(item.group, **{mark: {"type": "string"}}))
+        item.say_old(document.replace(GADGET, "com.example.Shared").encode())
     first.register(groupPriorityMinimum=1500)
     second.register(groupPriorityMinimum=1501)
     first.await_merged()
@@ -342,8 +344,8 @@ def test_of_two_different_definitions_the_one_that_matters_more_keeps_the_name(
     assert "second" in owner()
     extended.api_services.patch(second.name, {"spec": {"groupPriorityMinimum": 1499}})
     eventually(lambda: "first" in owner(), "the order has changed")
-    for one in (first, second):
-        one.end()
+    for item in (first, second):
+        item.end()
 
 
 class Behind:
@@ -406,17 +408,17 @@ def definition_of(group: str, kind: str, properties: Value) -> Value:
 
 @pytest.fixture(scope="module")
 def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
-    made = Behind(tmp_path_factory.mktemp("behind"))
-    yield made
-    made.stop()
+    behind = Behind(tmp_path_factory.mktemp("behind"))
+    yield behind
+    behind.stop()
 
 
 @compared
 @pytest.mark.parametrize("output", ["plaintext", "plaintext-openapiv2"])
 def test_kubectl_explains_a_kind_of_another_server(behind: Behind, output: str) -> None:
-    said = behind.kubectl("explain", "gadgets.spec", f"--output={output}")
-    assert "How large it is." in said
-    assert GROUP in said
+    message = behind.kubectl("explain", "gadgets.spec", f"--output={output}")
+    assert "How large it is." in message
+    assert GROUP in message
 
 
 @compared
@@ -430,11 +432,11 @@ def test_kubectl_applies_a_kind_of_another_server(behind: Behind) -> None:
 
 
 def test_openapi_definition_that_both_servers_have_is_there_once(behind: Behind) -> None:
-    found = behind.extended.client.get(V2).body["definitions"]
-    assert not [name for name in found if "_v" in name]
+    definitions = behind.extended.client.get(V2).body["definitions"]
+    assert not [name for name in definitions if "_v" in name]
 
 
 def test_openapi_aggregation_has_its_post_start_hooks(extended: Extended) -> None:
-    found: Answer = extended.client.get("/readyz?verbose")
-    assert "[+]poststarthook/apiservice-openapi-controller ok" in found.text
-    assert "[+]poststarthook/apiservice-openapiv3-controller ok" in found.text
+    answer: Answer = extended.client.get("/readyz?verbose")
+    assert "[+]poststarthook/apiservice-openapi-controller ok" in answer.text
+    assert "[+]poststarthook/apiservice-openapiv3-controller ok" in answer.text

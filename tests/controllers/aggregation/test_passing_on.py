@@ -1,4 +1,4 @@
-"""Requests for groups of others, and what comes back."""
+"""Requests to groups of extension servers, and their answers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_method_path_and_query_pass_as_they_came(
 def test_an_answer_can_do_nothing_in_the_browser_of_who_looks_at_it(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
-    said = ("set-cookie: a=1", "service-worker-allowed: /", "clear-site-data: *", "x-own: 1")
-    raw.talk = lambda caller, head: caller.answer(b"<script>", 200, *said)
+    messages = ("set-cookie: a=1", "service-worker-allowed: /", "clear-site-data: *", "x-own: 1")
+    raw.talk = lambda caller, head: caller.answer(b"<script>", 200, *messages)
     with Wire(front).ask(f"GET {group.path}/things", "Cookie: theirs=1") as wire:
         assert wire.answer() == (200, b"<script>")
     lines = wire.head.split(b"\r\n")
@@ -133,13 +133,13 @@ def test_an_answer_comes_piece_by_piece_and_without_its_trailers(
 def test_a_body_is_passed_on_while_it_comes(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
-    came: list[bytes] = []
+    chunks: list[bytes] = []
     first = threading.Event()
 
     def talk(caller: Caller, head: bytes) -> None:
-        came.append(caller.take(5))
+        chunks.append(caller.take(5))
         first.set()
-        came.append(caller.take(5))
+        chunks.append(caller.take(5))
         caller.answer()
 
     raw.talk = talk
@@ -148,7 +148,7 @@ def test_a_body_is_passed_on_while_it_comes(
         assert first.wait(20)
         wire.send(b"after")
         assert wire.status() == 200
-    assert came == [b"first", b"after"]
+    assert chunks == [b"first", b"after"]
     assert fields(raw.heads[0], "content-length") == ["10"]
 
 
@@ -263,10 +263,10 @@ def test_an_answer_that_waits_for_its_reader_is_whole_though_its_sender_is_gone(
 
 
 def test_a_client_that_leaves_ends_the_request_there(raw: RawExtension, group: Registered) -> None:
-    asked, left = threading.Event(), threading.Event()
+    requested, left = threading.Event(), threading.Event()
 
     def talk(caller: Caller, head: bytes) -> None:
-        asked.set()
+        requested.set()
         with suppress(OSError):
             caller.sock.recv(1)
         left.set()
@@ -274,7 +274,7 @@ def test_a_client_that_leaves_ends_the_request_there(raw: RawExtension, group: R
     raw.talk = talk
     connection = group.client.connect()
     connection.request("GET", f"{group.path}/things", headers=group.client.head_of())
-    assert asked.wait(20)
+    assert requested.wait(20)
     connection.close()
     assert left.wait(20)
 
@@ -316,7 +316,7 @@ def test_a_redirect_is_neither_followed_nor_given_to_clients(
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         b"nonsense\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nx: " + b"a" * 100_000 + b"\r\n\r\n",
@@ -330,10 +330,10 @@ def test_a_redirect_is_neither_followed_nor_given_to_clients(
     ],
 )
 def test_proxy_does_not_pass_on_a_malformed_answer(
-    raw: RawExtension, group: Registered, said: bytes
+    raw: RawExtension, group: Registered, message: bytes
 ) -> None:
     def talk(caller: Caller, head: bytes) -> None:
-        caller.say(said)
+        caller.say(message)
         caller.sock.close()
 
     raw.talk = talk
@@ -370,7 +370,7 @@ def test_proxy_refuses_an_ambiguous_path(
 
 
 @pytest.mark.parametrize(
-    ("asked", "passed"),
+    ("requested", "passed"),
     [
         ("namespaces%2Fa/things", "namespaces/a/things"),
         ("things/a%252Fb", "things/a%252Fb"),
@@ -380,9 +380,9 @@ def test_proxy_refuses_an_ambiguous_path(
     ],
 )
 def test_the_other_server_sees_the_path_that_was_judged(
-    front: ServerProcess, raw: RawExtension, group: Registered, asked: str, passed: str
+    front: ServerProcess, raw: RawExtension, group: Registered, requested: str, passed: str
 ) -> None:
-    with Wire(front).ask(f"GET {group.path}/{asked}?x=%2F") as wire:
+    with Wire(front).ask(f"GET {group.path}/{requested}?x=%2F") as wire:
         assert wire.status() == 200
     assert raw.heads[0].startswith(f"GET {group.path}/{passed}?x=%2F HTTP/1.1\r\n".encode())
 
@@ -416,8 +416,8 @@ def test_the_server_shows_its_certificate(front: ServerProcess, tmp_path: Path) 
 
     def talk(caller: Caller, head: bytes) -> None:
         assert isinstance(caller.sock, ssl.SSLSocket)
-        shown: Any = caller.sock.getpeercert() or {}
-        names.append(dict(part[0] for part in shown["subject"])["commonName"])
+        output: Any = caller.sock.getpeercert() or {}
+        names.append(dict(part[0] for part in output["subject"])["commonName"])
         caller.answer()
 
     strict.talk = talk

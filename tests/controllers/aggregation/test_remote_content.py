@@ -1,4 +1,4 @@
-"""What extension servers keep in a namespace goes with it, or holds it."""
+"""Objects of a namespace on extension servers are deleted with it, or keep it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from support.client import Object
-from support.neighbour import Says
+from support.namespaces import Space
+from support.neighbour import Reply
 from support.registered import Gadgets, Shelved
-from support.things import Space
 from support.waiting import eventually
 
 from fairlead.codec.bodies import MAX_VALUES
@@ -32,18 +32,18 @@ def delete(space: Space) -> None:
     assert space.client.delete(f"/api/v1/namespaces/{space.name}").status == 200
 
 
-def goes(space: Space) -> None:
+def await_deletion(space: Space) -> None:
     path = f"/api/v1/namespaces/{space.name}"
     eventually(lambda: space.client.get(path).status == 404, "the namespace goes")
 
 
 def condition(space: Space, kind: str) -> Object:
-    found = space.client.get(f"/api/v1/namespaces/{space.name}").body
-    listed = found["status"].get("conditions") or ()
-    return next((one for one in listed if one["type"] == kind), {})
+    document = space.client.get(f"/api/v1/namespaces/{space.name}").body
+    listed = document["status"].get("conditions") or ()
+    return next((item for item in listed if item["type"] == kind), {})
 
 
-def says(space: Space, kind: str, message: str) -> None:
+def await_condition(space: Space, kind: str, message: str) -> None:
     eventually(lambda: condition(space, kind).get("message") == message, message)
 
 
@@ -53,13 +53,13 @@ def test_content_elsewhere_is_deleted_with_its_namespace(shelved: Shelved) -> No
     shelved.shelf.put(space.name, "a")
     shelved.shelf.put("default", "stays")
     delete(space)
-    goes(space)
+    await_deletion(space)
     assert shelved.shelf.content[space.name] == []
     assert shelved.shelf.content["default"]
-    asked = shelved.shelf.calls("DELETE")[-1]
+    answer = shelved.shelf.calls("DELETE")[-1]
     system = shelved.server.dialect.system_namespace
-    assert asked.headers["X-Remote-User"] == f"system:serviceaccount:{system}:namespace-controller"
-    assert json.loads(asked.body)["propagationPolicy"] == "Background"
+    assert answer.headers["X-Remote-User"] == f"system:serviceaccount:{system}:namespace-controller"
+    assert json.loads(answer.body)["propagationPolicy"] == "Background"
 
 
 def test_content_is_deleted_one_by_one_where_there_is_no_other_way(shelved: Shelved) -> None:
@@ -69,7 +69,7 @@ def test_content_is_deleted_one_by_one_where_there_is_no_other_way(shelved: Shel
     for name in "ab":
         shelved.shelf.put(space.name, name)
     delete(space)
-    goes(space)
+    await_deletion(space)
     assert shelved.shelf.content[space.name] == []
 
 
@@ -80,23 +80,23 @@ def test_content_that_stays_elsewhere_holds_the_namespace(shelved: Shelved) -> N
     shelved.shelf.put(space.name, "a", "example.com/hold")
     delete(space)
     group = name.partition(".")[2]
-    says(
+    await_condition(
         space,
         "NamespaceContentRemaining",
         f"Some resources are remaining: books.{group} has 1 resource instances",
     )
-    says(
+    await_condition(
         space,
         "NamespaceFinalizersRemaining",
         "Some content in the namespace has finalizers remaining:"
         " example.com/hold in 1 resource instances",
     )
     shelved.shelf.content.clear()
-    goes(space)
+    await_deletion(space)
 
 
 def test_a_server_that_cannot_be_asked_holds_the_namespace(shelved: Shelved) -> None:
-    shelved.shelf.says = Says(500)
+    shelved.shelf.reply = Reply(500)
     name = shelved.register()
     shelved.becomes(name, "False")
     space = shelved.space()
@@ -104,7 +104,7 @@ def test_a_server_that_cannot_be_asked_holds_the_namespace(shelved: Shelved) -> 
     shelved.shelf.put(space.name, "a")
     delete(space)
     group = name.partition(".")[2]
-    says(
+    await_condition(
         space,
         DISCOVERY,
         "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of"
@@ -113,8 +113,8 @@ def test_a_server_that_cannot_be_asked_holds_the_namespace(shelved: Shelved) -> 
     assert condition(space, DISCOVERY)["status"] == "True"
     assert condition(space, DISCOVERY)["reason"] == "DiscoveryFailed"
     eventually(lambda: space.config_maps.names() == [], "what is here goes all the same")
-    shelved.shelf.says = None
-    goes(space)
+    shelved.shelf.reply = None
+    await_deletion(space)
     assert shelved.shelf.content[space.name] == []
 
 
@@ -125,7 +125,7 @@ def test_a_registration_that_goes_holds_nothing(shelved: Shelved) -> None:
     delete(space)
     eventually(lambda: condition(space, DISCOVERY).get("status") == "True", "it is held")
     shelved.services.remove(name)
-    goes(space)
+    await_deletion(space)
 
 
 def test_a_refusal_of_the_server_is_told(shelved: Shelved) -> None:
@@ -135,17 +135,17 @@ def test_a_refusal_of_the_server_is_told(shelved: Shelved) -> None:
     shelved.shelf.put(space.name, "a")
     message = "books may not be thrown away"
     refusal = {"kind": "Status", "status": "Failure", "message": message, "code": 403}
-    shelved.shelf.refuses = Says(
+    shelved.shelf.refuses = Reply(
         403, {"Content-Type": "application/json"}, json.dumps(refusal).encode()
     )
     delete(space)
-    says(
+    await_condition(
         space,
         CONTENT,
         f"Failed to delete all resource types, 1 remaining: {message}",
     )
     shelved.shelf.refuses = None
-    goes(space)
+    await_deletion(space)
 
 
 UNAVAILABLE = "the server is currently unable to handle the request"
@@ -166,13 +166,13 @@ def test_a_list_of_resources_that_cannot_be_read_holds_the_namespace(
     shelved: Shelved, document: bytes, why: str
 ) -> None:
     shelved.becomes(shelved.register(), "True")
-    shelved.shelf.says = Says(200, {"Content-Type": "application/json"}, document)
+    shelved.shelf.reply = Reply(200, {"Content-Type": "application/json"}, document)
     space = shelved.space()
     delete(space)
     eventually(lambda: why in condition(space, DISCOVERY).get("message", ""), "it is held")
     assert condition(space, DISCOVERY)["status"] == "True"
-    shelved.shelf.says = None
-    goes(space)
+    shelved.shelf.reply = None
+    await_deletion(space)
 
 
 @unreadable
@@ -180,29 +180,29 @@ def test_a_list_of_content_that_cannot_be_read_holds_the_namespace(
     shelved: Shelved, document: bytes, why: str
 ) -> None:
     shelved.becomes(shelved.register(), "True")
-    shelved.shelf.lists = Says(200, {"Content-Type": "application/json"}, document)
+    shelved.shelf.lists = Reply(200, {"Content-Type": "application/json"}, document)
     space = shelved.space()
     shelved.shelf.put(space.name, "a")
     delete(space)
     eventually(lambda: why in condition(space, CONTENT).get("message", ""), "it is held")
     assert shelved.shelf.content[space.name]
     shelved.shelf.lists = None
-    goes(space)
+    await_deletion(space)
     assert shelved.shelf.content[space.name] == []
 
 
 def test_an_error_with_too_many_values_is_not_parsed(shelved: Shelved) -> None:
     shelved.becomes(shelved.register(), "True")
     status = {"kind": "Status", "message": "the shelf is full", "details": [[]] * MAX_VALUES}
-    shelved.shelf.says = Says(
+    shelved.shelf.reply = Reply(
         500, {"Content-Type": "application/json"}, json.dumps(status).encode()
     )
     space = shelved.space()
     delete(space)
     why = 'an error on the server ("unknown") has prevented the request from succeeding'
     eventually(lambda: why in condition(space, DISCOVERY).get("message", ""), "it is held")
-    shelved.shelf.says = None
-    goes(space)
+    shelved.shelf.reply = None
+    await_deletion(space)
 
 
 @pytest.mark.parametrize(
@@ -217,10 +217,10 @@ def test_strange_entries_of_a_list_of_resources_are_left_out(
     shelved: Shelved, document: bytes
 ) -> None:
     shelved.becomes(shelved.register(), "True")
-    shelved.shelf.says = Says(200, {"Content-Type": "application/json"}, document)
+    shelved.shelf.reply = Reply(200, {"Content-Type": "application/json"}, document)
     space = shelved.space()
     delete(space)
-    goes(space)
+    await_deletion(space)
     assert "Traceback" not in shelved.server.log.read_text()
 
 

@@ -1,4 +1,4 @@
-"""Groups of extension servers are listed among the server's own, by their priorities."""
+"""Groups of extension servers in discovery, by their priorities."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from support.client import Object
 from support.kubectl import Kubectl, compared
+from support.namespaces import random_word
 from support.registered import Shelved
-from support.things import random_word
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelved]:
-    made = Shelved(tmp_path_factory.mktemp("shelved"), "kubernetes")
-    yield made
-    made.close()
+    running = Shelved(tmp_path_factory.mktemp("shelved"), "kubernetes")
+    yield running
+    running.close()
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def shelved(running: Shelved) -> Shelved:
 
 
 def groups(shelved: Shelved) -> list[str]:
-    return [one["name"] for one in shelved.client.get("/apis").body["groups"]]
+    return [group["name"] for group in shelved.client.get("/apis").body["groups"]]
 
 
 def version(group: str, name: str) -> Object:
@@ -45,7 +45,9 @@ def test_a_registered_group_is_listed_with_its_versions(shelved: Shelved) -> Non
         "versions": [version(group, "v10"), version(group, "v2"), version(group, "v1alpha1")],
         "preferredVersion": version(group, "v10"),
     }
-    [listed] = [one for one in shelved.client.get("/apis").body["groups"] if one["name"] == group]
+    [listed] = [
+        item for item in shelved.client.get("/apis").body["groups"] if item["name"] == group
+    ]
     assert listed["versions"] == answer.body["versions"]
 
 
@@ -83,10 +85,10 @@ def test_nobody_takes_over_the_group_that_all_are_registered_in(shelved: Shelved
 
 def test_groups_of_the_same_priority_go_by_name(shelved: Shelved) -> None:
     word = random_word()
-    made = [f"{letter}-{word}.example.com" for letter in "cab"]
-    for group in made:
+    created = [f"{letter}-{word}.example.com" for letter in "cab"]
+    for group in created:
         shelved.register(group=group, groupPriorityMinimum=3333)
-    assert [one for one in groups(shelved) if word in one] == sorted(made)
+    assert [group for group in groups(shelved) if word in group] == sorted(created)
 
 
 def test_a_server_that_cannot_be_used_is_listed(shelved: Shelved) -> None:
@@ -143,7 +145,7 @@ def test_paths_of_registered_versions_are_listed(shelved: Shelved) -> None:
 
 def test_a_version_of_a_builtin_group_can_be_served_elsewhere(shelved: Shelved) -> None:
     name = shelved.register(group="batch", version="v9", versionPriority=1)
-    versions = [one["version"] for one in shelved.client.get("/apis/batch").body["versions"]]
+    versions = [item["version"] for item in shelved.client.get("/apis/batch").body["versions"]]
     assert versions == ["v1", "v9"]
     shelved.services.remove(name)
 
@@ -168,5 +170,5 @@ def test_the_rights_to_what_others_serve_go_by_verb_and_resource(
     alice = shelved.server.client("alice-token")
     answer = alice.request(method, f"/apis/{group}/v1{path}")
     assert answer.status == 403
-    asked = f'cannot {verb} resource "{resource}" in API group "{group}"'
-    assert asked in answer.message
+    text = f'cannot {verb} resource "{resource}" in API group "{group}"'
+    assert text in answer.message

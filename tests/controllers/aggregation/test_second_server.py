@@ -66,8 +66,8 @@ class Pair:
         dialect = self.back.dialect
         definition = _filled(DEFINITION, dialect.name)
         base = f"/apis/apiextensions.{dialect.group_domain}/v1"
-        made = self.own.post(f"{base}/customresourcedefinitions", definition)
-        assert made.status == 201, made.text
+        answer = self.own.post(f"{base}/customresourcedefinitions", definition)
+        assert answer.status == 201, answer.text
         eventually(lambda: self.own.get(f"/apis/{GROUP}/v1").status == 200, "it is served")
         authority = bundle(self._pki.ca.certificate.read_bytes())
         self.group = Registered(self.front, self.port, GROUP, caBundle=authority)
@@ -83,20 +83,20 @@ class Pair:
 
 def _filled(value: object, word: str) -> object:
     if isinstance(value, dict):
-        return {key.replace("{word}", word): _filled(found, word) for key, found in value.items()}
-    return [_filled(found, word) for found in value] if isinstance(value, list) else value
+        return {key.replace("{word}", word): _filled(item, word) for key, item in value.items()}
+    return [_filled(item, word) for item in value] if isinstance(value, list) else value
 
 
 @pytest.fixture(scope="module", params=["kubernetes", "cluster"])
 def pair(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
-    made = Pair(tmp_path_factory, request.param)
+    pair = Pair(tmp_path_factory, request.param)
     try:
-        made.start()
-        yield made
+        pair.start()
+        yield pair
     finally:
-        made.stop()
+        pair.stop()
 
 
 THINGS = f"/apis/{GROUP}/v1/namespaces/default/things"
@@ -132,8 +132,8 @@ def test_a_watch_goes_through_the_first_server(pair: Pair) -> None:
 
 def test_the_second_server_knows_who_asks(pair: Pair) -> None:
     headers = {"Impersonate-User": "bob", "Impersonate-Group": "system:masters"}
-    made = pair.client.request("POST", THINGS, thing("b"), headers=headers)
-    assert made.status == 201
+    answer = pair.client.request("POST", THINGS, thing("b"), headers=headers)
+    assert answer.status == 201
     headers = {"Impersonate-User": "bob"}
     refused = pair.client.request("GET", THINGS, None, headers=headers)
     assert refused.status == 403

@@ -113,13 +113,13 @@ def test_tunnel_does_not_read_from_one_side_while_the_other_does_not_read(
     raw.talk = talk
     before = front.resident_bytes()
     with Wire(front, buffer=65536).ask(f"POST {group.path}/things/a/exec", *SPDY) as wire:
-        came = len(changed(wire))
+        count = len(changed(wire))
         await_standstill(sent)
         assert sent[0] < size
         assert front.resident_bytes() - before < 16 * MIB
         while more := wire.sock.recv(MIB):
-            came += len(more)
-    assert came == size * MIB
+            count += len(more)
+    assert count == size * MIB
 
 
 def await_standstill(sent: list[int]) -> None:
@@ -131,7 +131,7 @@ def await_standstill(sent: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("message", "status"),
     [
         (b"HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno", 403),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", 503),
@@ -139,11 +139,11 @@ def await_standstill(sent: list[int]) -> None:
     ],
 )
 def test_a_refused_upgrade_is_an_answer(
-    front: ServerProcess, raw: RawExtension, group: Registered, said: bytes, status: int
+    front: ServerProcess, raw: RawExtension, group: Registered, message: bytes, status: int
 ) -> None:
     def talk(caller: Caller, head: bytes) -> None:
-        caller.say(said)
-        if not said:
+        caller.say(message)
+        if not message:
             caller.sock.close()
 
     raw.talk = talk

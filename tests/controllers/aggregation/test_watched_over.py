@@ -1,4 +1,4 @@
-"""Requests that are passed on are counted, recorded and limited like others."""
+"""Proxied requests are counted, audited and limited like others."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    made = Watched(tmp_path_factory)
-    yield made
-    made.audited.server.stop()
+    watched = Watched(tmp_path_factory)
+    yield watched
+    watched.audited.server.stop()
 
 
 @pytest.fixture
 def own(watched: Watched, raw: RawExtension) -> Iterator[Registered]:
-    made = Registered(watched.audited.server, raw.port, insecureSkipTLSVerify=True)
-    yield made
-    made.remove()
+    registered = Registered(watched.audited.server, raw.port, insecureSkipTLSVerify=True)
+    yield registered
+    registered.remove()
 
 
 def test_audit_log_has_proxied_requests_with_their_id(
@@ -76,15 +76,15 @@ def test_metrics_count_proxied_requests_by_group_and_version_only(
 def test_proxied_request_that_is_not_answered_in_time_is_504(
     raw: RawExtension, own: Registered
 ) -> None:
-    left = threading.Event()
+    event = threading.Event()
 
     def talk(caller: Caller, head: bytes) -> None:
         if caller.sock.recv(1) == b"":
-            left.set()
+            event.set()
 
     raw.talk = talk
     assert own.client.get(f"{own.path}/things").status == 504
-    assert left.wait(20)
+    assert event.wait(20)
 
 
 def test_proxied_body_that_keeps_coming_does_not_time_out(

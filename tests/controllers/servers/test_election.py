@@ -1,4 +1,4 @@
-"""Of all servers on a store one leads."""
+"""One of all servers on a store leads."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_election_lets_a_stopped_leader_lead_again() -> None:
         await election.pass_time(5)
         await election.leader("a")
         assert only.starts == 2
-        only.told.put_nowait("again")
+        only.writes.put_nowait("again")
         await comes_true(lambda: election.has("again"), "it writes")
 
     hold(course)
@@ -107,10 +107,10 @@ def test_election_fences_writes_of_a_leader_that_slept_past_its_deadline(
     async def course(election: Election) -> None:
         only = await election.join("a")
         await election.leader("a")
-        only.told.put_nowait("before")
+        only.writes.put_nowait("before")
         await comes_true(lambda: election.has("before"), "who leads writes")
         monkeypatch.setattr(clock, "_steadily_ahead", 11.0)  # and no timer has rung
-        only.told.put_nowait("after")
+        only.writes.put_nowait("after")
         await comes_true(lambda: bool(only.refusals), "it is refused")
         assert only.refusals == ["503 this server no longer leads"]
         assert not election.has("after")
@@ -132,7 +132,7 @@ def test_election_fences_writes_that_are_in_admission_at_the_deadline(
     async def course(election: Election) -> None:
         only = await election.join("a")
         await election.leader("a")
-        only.told.put_nowait("late")
+        only.writes.put_nowait("late")
         await begun.wait()
         monkeypatch.setattr(clock, "_steadily_ahead", 11.0)
         go_on.set()
@@ -290,7 +290,9 @@ def test_election_gives_no_lead_to_a_server_that_hears_no_renewals() -> None:
         assert not second.starts
         election.servers.shared.moving.set()
         await election.pass_time(5)
-        await comes_true(lambda: any(one.works for one in election.candidates), "one leads")
+        await comes_true(
+            lambda: any(candidate.works for candidate in election.candidates), "one leads"
+        )
 
     hold(course)
 
@@ -298,13 +300,15 @@ def test_election_gives_no_lead_to_a_server_that_hears_no_renewals() -> None:
 def test_election_lets_one_of_many_that_begin_at_once_lead() -> None:
     async def course(election: Election) -> None:
         candidates = [await election.join(f"c{number}") for number in range(20)]
-        await comes_true(lambda: any(one.works for one in candidates), "one leads")
+        await comes_true(lambda: any(candidate.works for candidate in candidates), "one leads")
         await election.pass_time(5)
-        assert sum(one.starts for one in candidates) == 1
+        assert sum(candidate.starts for candidate in candidates) == 1
         for _ in range(5):
-            (leader,) = (one for one in candidates if one.works)
+            (leader,) = (candidate for candidate in candidates if candidate.works)
             await leader.stop()
-            await comes_true(lambda: any(one.works for one in candidates), "another one leads")
+            await comes_true(
+                lambda: any(candidate.works for candidate in candidates), "another one leads"
+            )
             await election.pass_time(1)
 
     hold(course)

@@ -1,4 +1,4 @@
-"""Servers that have the gate for it leave a Lease that tells that they are there."""
+"""The identity Lease of servers with the feature gate."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_each_server_renews_a_lease_of_its_own() -> None:
             assert lease["metadata"]["labels"] == LABELS
             assert lease["spec"]["holderIdentity"] == lease["metadata"]["name"]
             assert lease["spec"]["leaseDurationSeconds"] == 3600
-        before = {one["metadata"]["name"]: one["spec"]["renewTime"] for one in leases()}
+        before = {lease["metadata"]["name"]: lease["spec"]["renewTime"] for lease in leases()}
         clock.advance(11)
 
         def renewed() -> bool:
             return all(
-                one["spec"]["renewTime"] > before[one["metadata"]["name"]] for one in leases()
+                lease["spec"]["renewTime"] > before[lease["metadata"]["name"]] for lease in leases()
             )
 
         await comes_true(renewed, "they are renewed")
@@ -69,8 +69,8 @@ def test_leases_that_expired_go_within_an_hour() -> None:
             )
 
         def names() -> set[str]:
-            found = (one["metadata"]["name"] for one in client.list(LEASES, SYSTEM))
-            return {name for name in found if not name.startswith("kube-apiserver-")}
+            listed = (lease["metadata"]["name"] for lease in client.list(LEASES, SYSTEM))
+            return {name for name in listed if not name.startswith("kube-apiserver-")}
 
         running = _run(first)
         await comes_true(lambda: names() == {"alive", "another"}, "one is gone")

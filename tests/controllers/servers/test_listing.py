@@ -1,4 +1,4 @@
-"""The Endpoints of the own service list the servers that live."""
+"""The Endpoints of the API's own service list the live servers."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Fleet:
     def listed(self) -> list[str]:
         endpoints = self.client.find(ENDPOINTS, "default", "kubernetes") or {}
         return [
-            f"{one['ip']}:{subset['ports'][0]['port']}"
+            f"{address['ip']}:{subset['ports'][0]['port']}"
             for subset in endpoints.get("subsets") or ()
-            for one in subset["addresses"]
+            for address in subset["addresses"]
         ]
 
     async def lists(self, *servers: str) -> None:
@@ -94,8 +94,8 @@ def on_fleet(course: Callable[[Fleet], Awaitable[None]]) -> None:
         try:
             await course(fleet)
         finally:
-            for one in fleet.running:
-                await one.die()
+            for item in fleet.running:
+                await item.die()
 
     on_servers(work, SYSTEM)
 
@@ -107,8 +107,8 @@ def test_all_servers_are_listed_in_endpoints_and_slice() -> None:
         await fleet.lists("10.1.0.1:6443", "10.1.0.2:6443")
 
         def in_slice() -> list[list[str]]:
-            found = fleet.client.find(SLICES, "default", "kubernetes") or {}
-            return [one["addresses"] for one in found.get("endpoints") or ()]
+            result = fleet.client.find(SLICES, "default", "kubernetes") or {}
+            return [endpoint["addresses"] for endpoint in result.get("endpoints") or ()]
 
         await comes_true(lambda: in_slice() == [["10.1.0.1"], ["10.1.0.2"]], "so does the slice")
         (first, _) = fleet.records()
@@ -227,7 +227,7 @@ def test_leases_of_others_are_not_touched() -> None:
         await fleet.client.create(LEASES, lease)
         await fleet.add("10.1.0.1")
         await fleet.pass_time(40)
-        assert {one["metadata"]["name"] for one in fleet.records()} == {
+        assert {record["metadata"]["name"] for record in fleet.records()} == {
             "kube-apiserver-endpoint-10.1.0.1-6443",
             "mine",
         }
@@ -268,8 +268,8 @@ def test_master_count_drops_the_addresses_behind_the_own_first(
 ) -> None:
     ips = [{"ip": f"10.0.0.{number}"} for number in (1, 2, 3, 4)]
     endpoints = {"subsets": [{"addresses": ips, "ports": []}]}
-    found = MasterCount(Server(f"10.0.0.{own}", 1), most).servers(endpoints)
-    assert [server.address for server in found] == [f"10.0.0.{number}" for number in left]
+    result = MasterCount(Server(f"10.0.0.{own}", 1), most).servers(endpoints)
+    assert [server.address for server in result] == [f"10.0.0.{number}" for number in left]
 
 
 def test_without_a_listing_endpoints_are_left_alone() -> None:

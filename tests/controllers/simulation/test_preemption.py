@@ -1,4 +1,4 @@
-"""Whom the scheduler removes to make room."""
+"""Preemption: which pods the scheduler evicts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def chosen(nodes: Nodes, pending: PendingPod, *budgets: Object) -> tuple[str, li
     """The node where room is made, who goes, or why not."""
     result = nodes.result(pending)
     assert not result.nodes
-    found, why = asyncio.run(
+    outcome, why = asyncio.run(
         choose(pending, result, nodes.cluster, nodes.judge, lambda: list(budgets))
     )
-    if found is None:
+    if outcome is None:
         return "", [], why
-    return found.node.name, [one.key.partition("/")[2] for one in found.victims], why
+    return outcome.node.name, [victim.key.partition("/")[2] for victim in outcome.victims], why
 
 
 def high(**fields: Any) -> PendingPod:
@@ -92,9 +92,9 @@ def test_preemption_removes_pods_that_break_anti_affinity(nodes: Nodes) -> None:
 
 def test_preemption_leaves_the_cluster_unchanged_by_its_choice(nodes: Nodes) -> None:
     fill(nodes, n0=10, n1=5, n2=20, n3=30)
-    before = {name: dict(one.requested) for name, one in nodes.cluster.summaries.items()}
+    before = {name: dict(item.requested) for name, item in nodes.cluster.summaries.items()}
     chosen(nodes, high())
-    after = {name: dict(one.requested) for name, one in nodes.cluster.summaries.items()}
+    after = {name: dict(item.requested) for name, item in nodes.cluster.summaries.items()}
     assert after == before
 
 

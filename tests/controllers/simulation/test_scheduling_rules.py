@@ -1,4 +1,4 @@
-"""The rules of the scheduler, each tried on a few nodes."""
+"""The rules of the scheduler, each on a few nodes."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from support.namespaces import random_word
 from support.simulation import Pods, asking, container
-from support.things import random_word
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 ALL = {"simulated-0", "simulated-1", "simulated-2"}

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 from support.client import Object
+from support.namespaces import Space
 from support.process import MOVABLE_CLOCK, FreshServer
 from support.simulation import PREFIX, Pods, asking, container
-from support.things import Space
 from support.waiting import eventually
 from support.workloads import replicated
 
@@ -28,13 +28,13 @@ def test_nodes_register_with_all_that_a_node_has(any_pods: Pods) -> None:
     status = node["status"]
     assert status["capacity"] == status["allocatable"]
     assert set(status["capacity"]) == {"cpu", "memory", "ephemeral-storage", "pods"}
-    assert {one["type"]: one["status"] for one in status["conditions"]} == {
+    assert {condition["type"]: condition["status"] for condition in status["conditions"]} == {
         "MemoryPressure": "False",
         "DiskPressure": "False",
         "PIDPressure": "False",
         "Ready": "True",
     }
-    assert [one["type"] for one in status["addresses"]] == ["InternalIP", "Hostname"]
+    assert [address["type"] for address in status["addresses"]] == ["InternalIP", "Hostname"]
     assert status["nodeInfo"]["operatingSystem"] == "linux"
     eventually(lambda: "taints" not in any_pods.nodes.read("simulated-1")["spec"], "it is free")
 
@@ -42,8 +42,8 @@ def test_nodes_register_with_all_that_a_node_has(any_pods: Pods) -> None:
 def lease(pods: Pods, node: str) -> Object:
     namespace = pods.space.dialect.node_lease_namespace
     base = pods.space.base("coordination.@")
-    found: Object = pods.space.client.get(f"{base}/namespaces/{namespace}/leases/{node}").body
-    return found
+    document: Object = pods.space.client.get(f"{base}/namespaces/{namespace}/leases/{node}").body
+    return document
 
 
 def test_leases_are_kept_fresh(any_pods: Pods) -> None:
@@ -88,7 +88,7 @@ def set_state(nodes: Space, name: str, state: str | None) -> None:
 
 def ready(pods: Pods, name: str) -> Object:
     conditions = pods.nodes.read(name)["status"]["conditions"]
-    return next(one for one in conditions if one["type"] == "Ready")
+    return next(condition for condition in conditions if condition["type"] == "Ready")
 
 
 def test_a_node_says_that_it_is_not_ready_and_starts_nothing(fresh_server: FreshServer) -> None:
@@ -100,7 +100,7 @@ def test_a_node_says_that_it_is_not_ready_and_starts_nothing(fresh_server: Fresh
     eventually(lambda: ready(pods, "simulated-0")["status"] == "False", "it is not ready")
     assert ready(pods, "simulated-0")["reason"] == "KubeletNotReady"
     pods.create("after", nodeName="simulated-0")
-    pods.things.remove("before")
+    pods.collection.remove("before")
     pods.await_gone("before")
     assert pods.status("after")["phase"] == "Pending"
     set_state(pods.space, "simulated-0", None)
@@ -115,11 +115,11 @@ def test_an_unreachable_node_is_not_heard_of(fresh_server: FreshServer) -> None:
     pods.await_ready()
     set_state(pods.space, "simulated-0", "unreachable")
     silent, heard = lease(pods, "simulated-0"), lease(pods, "simulated-1")
-    pods.things.remove("p")
+    pods.collection.remove("p")
     server.advance(20)
     eventually(lambda: lease(pods, "simulated-1") != heard, "the other one reports")
     assert lease(pods, "simulated-0") == silent
-    assert pods.things.get("p").status == 200
+    assert pods.collection.get("p").status == 200
     set_state(pods.space, "simulated-0", "ready")
     pods.await_gone()
     eventually(lambda: lease(pods, "simulated-0") != silent, "it reports again")
@@ -128,14 +128,14 @@ def test_an_unreachable_node_is_not_heard_of(fresh_server: FreshServer) -> None:
 def test_the_pods_of_an_unreachable_node_are_replaced(fresh_server: FreshServer) -> None:
     server = fresh_server("--simulate-nodes=2", prelude=MOVABLE_CLOCK)
     pods = Pods(Space(server, server.client()))
-    deployments = pods.space.things("deployments", "apps")
+    deployments = pods.space.collection("deployments", "apps")
     deployments.create("web", spec=replicated(4))
 
     def ready_on(node: str) -> int:
-        found = pods.things.list(fieldSelector=f"spec.nodeName={node}").body["items"]
+        items = pods.collection.list(fieldSelector=f"spec.nodeName={node}").body["items"]
         return sum(
             condition["type"] == "Ready" and condition["status"] == "True"
-            for pod in found
+            for pod in items
             for condition in pod["status"].get("conditions", [])
         )
 
@@ -181,8 +181,8 @@ def test_extended_resources_of_a_node_are_offered(fresh_server: FreshServer) -> 
     path = pods.nodes.item("simulated-0", "status")
 
     def give(amount: str) -> None:
-        given = {"status": {"capacity": {"example.com/gpu": amount}}}
-        assert pods.space.client.patch(path, given).status == 200
+        value = {"status": {"capacity": {"example.com/gpu": amount}}}
+        assert pods.space.client.patch(path, value).status == 200
 
     def is_offered(amount: str) -> bool:
         offered = pods.nodes.read("simulated-0")["status"]["allocatable"]
@@ -209,18 +209,19 @@ def test_nodes_are_simulated_without_controllers_and_roles(fresh_server: FreshSe
     pods = Pods(Space(server, server.client()))
     pods.create()
     pods.await_ready()
-    pods.things.remove("p")
+    pods.collection.remove("p")
     pods.await_gone()
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("many", "is not a whole number"), ("6000", "6000 are too many nodes: 5000")]
+    ("text", "message"),
+    [("many", "is not a whole number"), ("6000", "6000 are too many nodes: 5000")],
 )
 def test_a_number_of_nodes_that_makes_no_sense_is_refused(
-    text: str, said: str, capsys: pytest.CaptureFixture[str]
+    text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser = ArgumentParser()
     add_simulation_flags(parser, whole_number)
     with pytest.raises(SystemExit):
         parser.parse_args(["--simulate-nodes", text])
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 from functools import partial
 
+from support.namespaces import Space
 from support.process import FreshServer
-from support.simulation import Pods, container, told
-from support.things import Space
+from support.simulation import Pods, behaviour, container
 from support.waiting import eventually
 from support.workloads import replicated, template
 
@@ -21,13 +21,13 @@ def test_a_pod_runs_and_is_ready(any_pods: Pods) -> None:
     assert status["phase"] == "Running"
     assert status["hostIP"] == node["status"]["addresses"][0]["address"]
     assert status["podIP"].rpartition(".")[0] == node["spec"]["podCIDR"].rpartition(".")[0]
-    (one,) = status["containerStatuses"]
-    assert one["ready"]
-    assert one["started"]
-    assert one["state"]["running"]["startedAt"] >= status["startTime"]
-    assert one["image"] == "docker.io/library/nginx:1"
-    assert one["imageID"].startswith("docker.io/library/nginx@sha256:")
-    assert one["containerID"].startswith("simulated://")
+    (container_status,) = status["containerStatuses"]
+    assert container_status["ready"]
+    assert container_status["started"]
+    assert container_status["state"]["running"]["startedAt"] >= status["startTime"]
+    assert container_status["image"] == "docker.io/library/nginx:1"
+    assert container_status["imageID"].startswith("docker.io/library/nginx@sha256:")
+    assert container_status["containerID"].startswith("simulated://")
     kinds = [condition["type"] for condition in status["conditions"]]
     assert kinds == ["Initialized", "Ready", "ContainersReady", "PodScheduled"]
 
@@ -35,7 +35,7 @@ def test_a_pod_runs_and_is_ready(any_pods: Pods) -> None:
 def test_what_happens_to_a_pod_is_told(pods: Pods) -> None:
     pods.create()
     started = pods.await_event("Started")
-    told_of = {one["reason"]: one["message"] for one in pods.events()}
+    told_of = {event["reason"]: event["message"] for event in pods.events()}
     assert told_of == {
         "Scheduled": f"Successfully assigned {pods.space.name}/p to {pods.node_of()}",
         "Pulled": 'Container image "nginx:1" already present on machine',
@@ -57,7 +57,7 @@ def test_pods_have_addresses_of_their_own_but_those_on_the_host_network(pods: Po
 
 
 def test_a_delayed_pod_is_being_created_meanwhile(pods: Pods) -> None:
-    pods.create(annotations=told(start_delay="1h"))
+    pods.create(annotations=behaviour(start_delay="1h"))
     pods.await_waiting("ContainerCreating")
     status = pods.status()
     assert status["phase"] == "Pending"
@@ -70,9 +70,9 @@ def test_a_delayed_pod_is_being_created_meanwhile(pods: Pods) -> None:
 
 
 def test_a_pod_can_stay_unready_for_a_while_or_for_ever(pods: Pods) -> None:
-    pods.create("late", annotations=told(ready_after="1h"))
+    pods.create("late", annotations=behaviour(ready_after="1h"))
     probe = {"exec": {"command": ["true"]}}
-    pods.create("never", container(readinessProbe=probe), annotations=told(never_ready="true"))
+    pods.create("never", container(readinessProbe=probe), annotations=behaviour(never_ready="true"))
     pods.await_event("Unhealthy", "never", "Readiness probe failed")
     pods.await_phase("Running", "late")
     assert not pods.is_ready("late")
@@ -83,11 +83,11 @@ def test_a_pod_can_stay_unready_for_a_while_or_for_ever(pods: Pods) -> None:
 
 def test_containers_that_prepare_a_pod_run_one_after_the_other(pods: Pods) -> None:
     initial = [container("first"), container("second"), container("third")]
-    pods.create(initContainers=initial, annotations=told(**{"exit_after.second": "1h"}))
+    pods.create(initContainers=initial, annotations=behaviour(**{"exit_after.second": "1h"}))
 
     def states() -> list[str]:
-        found = pods.status().get("initContainerStatuses", [])
-        return [next(iter(one["state"])) for one in found]
+        result = pods.status().get("initContainerStatuses", [])
+        return [next(iter(item["state"])) for item in result]
 
     eventually(lambda: states() == ["terminated", "running", "waiting"], "the second runs")
     assert pods.status()["phase"] == "Pending"
@@ -103,7 +103,7 @@ def test_a_failed_preparation_fails_a_pod_that_is_not_restarted(pods: Pods) -> N
     pods.create(
         initContainers=[container("first")],
         restartPolicy="Never",
-        annotations=told(**{"exit_code.first": "2"}),
+        annotations=behaviour(**{"exit_code.first": "2"}),
     )
     status = pods.await_phase("Failed")
     assert status["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 2
@@ -120,7 +120,7 @@ def test_a_pod_that_is_not_restarted_completes(any_pods: Pods) -> None:
 
 
 def test_a_pod_fails_with_its_exit_code_when_its_time_has_come(pods: Pods) -> None:
-    pods.create(restartPolicy="Never", annotations=told(exit_code="7", exit_after="1h"))
+    pods.create(restartPolicy="Never", annotations=behaviour(exit_code="7", exit_after="1h"))
     pods.await_ready()
     pods.server.advance(3600)
     status = pods.await_phase("Failed")
@@ -134,11 +134,15 @@ def test_only_what_failed_is_restarted_on_failure(pods: Pods) -> None:
         container("good"),
         container("bad"),
         restartPolicy="OnFailure",
-        annotations=told(**{"exit_code.bad": "1"}),
+        annotations=behaviour(**{"exit_code.bad": "1"}),
     )
     eventually(
         lambda: (
-            [one["restartCount"] for one in pods.status().get("containerStatuses", [])] == [0, 1]
+            [
+                container_status["restartCount"]
+                for container_status in pods.status().get("containerStatuses", [])
+            ]
+            == [0, 1]
         ),
         "the bad one is restarted",
     )
@@ -151,7 +155,7 @@ def test_crashing_containers_are_restarted_after_pauses_that_grow(pods: Pods) ->
         status = pods.status().get("containerStatuses", [{}])[0]
         return bool(status.get("restartCount") == times)
 
-    pods.create(annotations=told(exit_code="1", exit_after="0s"))
+    pods.create(annotations=behaviour(exit_code="1", exit_after="0s"))
     for restarts, pause in ((1, "10s"), (2, "20s"), (3, "40s"), (4, "1m20s")):
         eventually(partial(has_restarted, restarts), f"{restarts} restarts")
         status = pods.await_waiting("CrashLoopBackOff")
@@ -166,7 +170,7 @@ def test_crashing_containers_are_restarted_after_pauses_that_grow(pods: Pods) ->
 
 
 def test_an_image_that_cannot_be_pulled_is_tried_again_and_again(pods: Pods) -> None:
-    pods.create(annotations=told(image_pull_failure="no such thing"))
+    pods.create(annotations=behaviour(image_pull_failure="no such thing"))
     pods.await_event("Failed", text="Error: ErrImagePull")
     pods.server.advance(3)
     status = pods.await_waiting("ImagePullBackOff")
@@ -175,7 +179,7 @@ def test_an_image_that_cannot_be_pulled_is_tried_again_and_again(pods: Pods) -> 
     pods.await_event("Failed", text="Error: ImagePullBackOff")
     assert pods.status()["phase"] == "Pending"
     gone = {"metadata": {"annotations": {"simulation.fairlead/image-pull-failure": None}}}
-    assert pods.things.patch("p", gone).status == 200
+    assert pods.collection.patch("p", gone).status == 200
     pods.await_ready()
 
 
@@ -189,7 +193,7 @@ def test_readiness_gates_are_waited_for(pods: Pods) -> None:
     assert ready["message"] == text
     conditions = [*pods.status()["conditions"], {"type": gate, "status": "True"}]
     answer = pods.space.client.patch(
-        pods.things.item("p", "status"), {"status": {"conditions": conditions}}
+        pods.collection.item("p", "status"), {"status": {"conditions": conditions}}
     )
     assert answer.status == 200
     pods.await_ready()
@@ -199,7 +203,7 @@ def test_ephemeral_containers_run_beside_the_others(pods: Pods) -> None:
     pods.create()
     pods.await_ready()
     added = {"spec": {"ephemeralContainers": [{"name": "debugger", "image": "busybox"}]}}
-    path = pods.things.item("p", "ephemeralcontainers")
+    path = pods.collection.item("p", "ephemeralcontainers")
     assert pods.space.client.patch(path, added).status == 200
     eventually(lambda: "ephemeralContainerStatuses" in pods.status(), "it runs")
     assert "running" in pods.status()["ephemeralContainerStatuses"][0]["state"]
@@ -217,7 +221,7 @@ def test_a_pod_that_takes_too_long_fails(pods: Pods) -> None:
 def test_a_deleted_pod_stops_at_once(any_pods: Pods) -> None:
     any_pods.create()
     any_pods.await_ready()
-    any_pods.things.remove("p")
+    any_pods.collection.remove("p")
     any_pods.await_gone()
     any_pods.await_event("Killing", text="Stopping container c")
 
@@ -227,29 +231,29 @@ def test_a_pod_stops_when_its_hook_has_slept(any_pods: Pods) -> None:
     hook = {"preStop": {"exec": {"command": ["/bin/sh", "-c", "sleep 100 && true"]}}}
     pods.create("p", container(lifecycle=hook), terminationGracePeriodSeconds=1000)
     pods.await_ready()
-    pods.things.remove("p")
+    pods.collection.remove("p")
     pods.await_event("Killing")
     assert pods.is_ready()
     pods.server.advance(50)
     pods.create("other")  # by the time that it runs the first would have gone
     pods.await_ready("other")
-    assert pods.things.get("p").status == 200
+    assert pods.collection.get("p").status == 200
     pods.server.advance(51)
     pods.await_gone()
 
 
 def test_a_second_deletion_brings_the_end_of_a_pod_nearer(any_pods: Pods) -> None:
     pods = any_pods
-    pods.create(annotations=told(stop_after="10h"), terminationGracePeriodSeconds=1000)
+    pods.create(annotations=behaviour(stop_after="10h"), terminationGracePeriodSeconds=1000)
     pods.await_ready()
-    pods.things.remove("p")
+    pods.collection.remove("p")
     pods.await_event("Killing")
     pods.server.advance(100)
-    assert pods.things.delete("p", gracePeriodSeconds=50).status == 200
+    assert pods.collection.delete("p", gracePeriodSeconds=50).status == 200
     pods.server.advance(25)
     pods.create("other")  # by the time that it runs the first would have gone
     pods.await_ready("other")
-    assert pods.things.get("p").status == 200
+    assert pods.collection.get("p").status == 200
     pods.server.advance(30)
     pods.await_gone()
 
@@ -257,12 +261,12 @@ def test_a_second_deletion_brings_the_end_of_a_pod_nearer(any_pods: Pods) -> Non
 def test_a_pod_that_does_not_stop_is_killed_when_its_time_is_up(any_pods: Pods) -> None:
     pods = any_pods
     pods.create(
-        annotations=told(stop_after="10h"),
+        annotations=behaviour(stop_after="10h"),
         metadata={"finalizers": ["example.com/look"]},
         terminationGracePeriodSeconds=100,
     )
     pods.await_ready()
-    pods.things.remove("p")
+    pods.collection.remove("p")
     pods.await_event("Killing")
     pods.server.advance(101)
     eventually(lambda: "terminated" in pods.state(), "it is killed")
@@ -270,7 +274,7 @@ def test_a_pod_that_does_not_stop_is_killed_when_its_time_is_up(any_pods: Pods) 
     eventually(
         lambda: pods.read()["metadata"]["deletionGracePeriodSeconds"] == 0, "nothing is left of it"
     )
-    assert pods.things.patch("p", {"metadata": {"finalizers": None}}).status == 200
+    assert pods.collection.patch("p", {"metadata": {"finalizers": None}}).status == 200
     pods.await_gone()
 
 
@@ -278,7 +282,7 @@ def test_a_pod_may_be_given_all_the_time_in_the_world(pods: Pods) -> None:
     hook = {"preStop": {"exec": {"command": ["sleep", "9999h"]}}}
     pods.create("p", container(lifecycle=hook), terminationGracePeriodSeconds=2**62)
     pods.await_ready()
-    pods.things.remove("p")
+    pods.collection.remove("p")
     pods.await_event("Killing")
     pods.create("q")
     pods.await_ready("q")
@@ -289,9 +293,9 @@ def test_a_node_that_has_no_address_left_starts_no_pod(fresh_server: FreshServer
     server = fresh_server("--simulate-nodes=1")
     pods = Pods(Space(server, server.client()))
     spec = replicated(253, template=template(nodeName="simulated-0"))
-    pods.space.things("deployments", "apps").create("many", spec=spec)
+    pods.space.collection("deployments", "apps").create("many", spec=spec)
     running = {"fieldSelector": "status.phase=Running"}
-    eventually(lambda: len(pods.things.names(**running)) == 253, "all addresses are taken")
+    eventually(lambda: len(pods.collection.names(**running)) == 253, "all addresses are taken")
     pods.create("more", nodeName="simulated-0")
     pods.await_event("FailedCreatePodSandBox", "more")
     assert pods.status("more")["phase"] == "Pending"
@@ -300,7 +304,7 @@ def test_a_node_that_has_no_address_left_starts_no_pod(fresh_server: FreshServer
 
 
 def test_settings_that_cannot_be_read_are_told_and_change_nothing(pods: Pods) -> None:
-    pods.create(annotations=told(exit_code="999", start_delay="soon", colour="red"))
+    pods.create(annotations=behaviour(exit_code="999", start_delay="soon", colour="red"))
     pods.await_ready()
     code = '"999" is not an exit code: 0 to 255'
     pods.await_event("InvalidSimulation", text=f"simulation.fairlead/exit-code: {code}")
@@ -309,7 +313,7 @@ def test_settings_that_cannot_be_read_are_told_and_change_nothing(pods: Pods) ->
 
 
 def test_logs_are_what_was_configured(pods: Pods) -> None:
-    pods.create("p", container(), container("side"), annotations=told(log="one\ntwo\nthree"))
+    pods.create("p", container(), container("side"), annotations=behaviour(log="one\ntwo\nthree"))
     pods.await_ready()
     assert pods.log(container="c") == "one\ntwo\nthree\n"
     assert pods.log(container="c", tailLines=1) == "three\n"
@@ -321,7 +325,7 @@ def test_logs_are_what_was_configured(pods: Pods) -> None:
 
 
 def test_logs_tell_of_starts_and_ends_by_default(pods: Pods) -> None:
-    pods.create(restartPolicy="Never", annotations=told(exit_code="3"))
+    pods.create(restartPolicy="Never", annotations=behaviour(exit_code="3"))
     pods.await_phase("Failed")
     first, last = pods.log().splitlines()
     whole = f"{pods.space.name}/p"
@@ -330,15 +334,15 @@ def test_logs_tell_of_starts_and_ends_by_default(pods: Pods) -> None:
 
 
 def test_a_log_is_followed_until_its_container_ends(pods: Pods) -> None:
-    pods.create(annotations=told(log="one"))
+    pods.create(annotations=behaviour(log="one"))
     pods.await_ready()
     client = pods.space.client.clone()
     connection = client.connect()
-    path = pods.things.item("p", "log")
+    path = pods.collection.item("p", "log")
     connection.request("GET", f"{path}?follow=true", headers=client.head_of())
     response = connection.getresponse()
     assert response.read(4) == b"one\n"
-    pods.things.remove("p")
+    pods.collection.remove("p")
     assert response.read() == b""
     connection.close()
 
@@ -352,7 +356,7 @@ def test_who_follows_a_log_does_not_hold_up_the_end_of_a_server(
     pods.await_ready()
     client = pods.space.client.clone()
     connection = client.connect()
-    path = pods.things.item("p", "log")
+    path = pods.collection.item("p", "log")
     connection.request("GET", f"{path}?follow=true", headers=client.head_of())
     response = connection.getresponse()
     assert response.readline()
@@ -363,7 +367,7 @@ def test_who_follows_a_log_does_not_hold_up_the_end_of_a_server(
 
 
 def test_containers_that_never_started_have_no_log(pods: Pods) -> None:
-    pods.create(annotations=told(image_pull_failure="no"))
+    pods.create(annotations=behaviour(image_pull_failure="no"))
     pods.await_event("Failed")
     text = 'container "c" in pod "p" is waiting to start: trying and failing to pull image'
     assert pods.log_refusal() == text
@@ -378,7 +382,7 @@ def test_nobody_can_talk_to_what_does_not_run(pods: Pods) -> None:
     pods.await_ready()
     client = pods.space.client
     for what in ("exec", "attach", "portforward", "proxy/"):
-        answer = client.get(pods.things.item("p", what), command="ls")
+        answer = client.get(pods.collection.item("p", what), command="ls")
         assert answer.status == 501, answer.text
         assert "the node is simulated, no container runs on it" in answer.body["message"]
     answer = client.get(f"/api/v1/nodes/{pods.node_of()}/proxy/metrics")

@@ -1,4 +1,4 @@
-"""The scheduler of simulated nodes, as its users see it."""
+"""The scheduler of simulated nodes, through the API."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from support.client import Object
+from support.namespaces import Space, random_word
 from support.process import FreshServer
-from support.simulation import Pods, asking, container, told
-from support.things import Space, random_word
+from support.simulation import Pods, asking, behaviour, container
 from support.waiting import eventually
 
 NONE_HELPS = "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
@@ -47,7 +47,7 @@ def test_a_pod_gets_the_room_of_one_that_goes(pods: Pods) -> None:
     pods.await_ready("first")
     pods.create("second", asking(cpu="15"), nodeSelector=on("simulated-2", pods))
     pods.await_event("FailedScheduling", "second")
-    pods.things.remove("first")
+    pods.collection.remove("first")
     pods.await_gone("first")
     pods.server.advance(2)
     pods.await_ready("second")
@@ -74,7 +74,7 @@ def test_pods_of_another_scheduler_are_left_alone(pods: Pods) -> None:
     assert pods.node_of("theirs") == ""
     assert pods.status("theirs") == {"phase": "Pending", "qosClass": "BestEffort"}
     target = {"metadata": {"name": "theirs"}, "target": {"kind": "Node", "name": "simulated-0"}}
-    assert pods.space.client.post(pods.things.item("theirs", "binding"), target).status == 201
+    assert pods.space.client.post(pods.collection.item("theirs", "binding"), target).status == 201
     pods.await_ready("theirs")
 
 
@@ -92,7 +92,7 @@ def test_pods_on_other_nodes_are_left_alone(pods: Pods) -> None:
 def test_a_pod_that_names_its_node_needs_no_scheduler(pods: Pods) -> None:
     pods.create(nodeName="simulated-1")
     pods.await_ready()
-    assert [one["reason"] for one in pods.events()].count("Scheduled") == 0
+    assert [event["reason"] for event in pods.events()].count("Scheduled") == 0
 
 
 @pytest.fixture
@@ -112,8 +112,8 @@ def test_a_pod_that_counts_more_takes_the_place_of_another(pods: Pods, priority:
     filled(pods, terminationGracePeriodSeconds=600)
     pods.create("small", asking(cpu="100m"), nodeSelector=on("simulated-2", pods))
     pods.await_ready("low", "small")
-    slow = {"metadata": {"annotations": told(stop_after="100s")}}
-    assert pods.things.patch("low", slow).status == 200
+    slow = {"metadata": {"annotations": behaviour(stop_after="100s")}}
+    assert pods.collection.patch("low", slow).status == 200
     pods.create(
         "high", asking(cpu="15"), nodeSelector=on("simulated-2", pods), priorityClassName=priority
     )
@@ -161,7 +161,7 @@ def claim(pods: Pods, name: str, class_name: str) -> None:
         "storageClassName": class_name,
         "resources": {"requests": {"storage": "1Gi"}},
     }
-    pods.space.things("persistentvolumeclaims").create(name, spec=spec)
+    pods.space.collection("persistentvolumeclaims").create(name, spec=spec)
 
 
 def delayed_class(pods: Pods, provisioner: str) -> str:
@@ -201,9 +201,9 @@ def test_a_pod_goes_to_the_node_that_has_a_volume_for_it(any_pods: Pods) -> None
     pods.server.advance(2)
     pods.await_ready()
     assert pods.node_of() == "simulated-1"
-    found = pods.space.things("persistentvolumeclaims").read("data")
-    assert found["spec"]["volumeName"] == name
-    assert found["status"]["phase"] == "Bound"
+    result = pods.space.collection("persistentvolumeclaims").read("data")
+    assert result["spec"]["volumeName"] == name
+    assert result["status"]["phase"] == "Bound"
 
 
 def test_a_volume_is_asked_for_on_the_node_that_was_chosen(pods: Pods) -> None:
@@ -211,12 +211,12 @@ def test_a_volume_is_asked_for_on_the_node_that_was_chosen(pods: Pods) -> None:
     pods.create("p", container(), volumes=using("data"))
     eventually(lambda: bool(selected_node(pods)), "a node is chosen")
     node = selected_node(pods)
-    claims = pods.space.things("persistentvolumeclaims")
+    claims = pods.space.collection("persistentvolumeclaims")
     class_name = claims.read("data")["spec"]["storageClassName"]
     name = volume(pods, class_name, node)
     reference = {"namespace": pods.space.name, "name": "data"}
-    made = {"spec": {"claimRef": reference}}
-    assert pods.space.everywhere("persistentvolumes").patch(name, made).status == 200
+    manifest = {"spec": {"claimRef": reference}}
+    assert pods.space.everywhere("persistentvolumes").patch(name, manifest).status == 200
     pods.await_ready()
     assert pods.node_of() == node
 
@@ -234,15 +234,15 @@ def publish(pods: Pods, class_name: str, node: str = "simulated-1", **fields: An
     host = pods.space.dialect.label("@/hostname")
     topology = {"matchLabels": {host: node}} if node else {}
     name = f"capacity-{random_word()}"
-    capacities = pods.space.things("csistoragecapacities", "storage.@")
+    capacities = pods.space.collection("csistoragecapacities", "storage.@")
     capacities.create(name, **{"storageClassName": class_name, "nodeTopology": topology, **fields})
     return name
 
 
 def selected_node(pods: Pods, name: str = "data") -> str:
     key = pods.space.dialect.label("volume.@/selected-node")
-    found = pods.space.things("persistentvolumeclaims").read(name)
-    return str(found["metadata"].get("annotations", {}).get(key, ""))
+    result = pods.space.collection("persistentvolumeclaims").read(name)
+    return str(result["metadata"].get("annotations", {}).get(key, ""))
 
 
 NO_SPACE = "node(s) did not have enough free storage"

@@ -1,4 +1,4 @@
-"""The parts of a simulation that can be asked by themselves."""
+"""Parts of the simulation that can be tested alone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PREFIX = "simulation.fairlead/"
 
 def test_nodes_and_their_networks_do_not_overlap() -> None:
     networks = [pod_network(number) for number in (0, 1, 255, 256, MAX_NODES - 1)]
-    for one, other in pairwise(networks):
-        assert not one.overlaps(other)
+    for first, other in pairwise(networks):
+        assert not first.overlaps(other)
     assert len({node_address(number) for number in range(MAX_NODES)}) == MAX_NODES
 
 
@@ -108,10 +108,12 @@ def test_other_hooks_take_no_time() -> None:
 
 
 def test_a_setting_for_one_container_comes_before_that_for_all() -> None:
-    found = pod_behaviour({f"{PREFIX}exit-code": "1", f"{PREFIX}exit-code.side": "2", "x/y": "z"})
-    assert found.of("main").exit_code == 1
-    assert found.of("side").exit_code == 2
-    assert not found.problems
+    behaviour = pod_behaviour(
+        {f"{PREFIX}exit-code": "1", f"{PREFIX}exit-code.side": "2", "x/y": "z"}
+    )
+    assert behaviour.of("main").exit_code == 1
+    assert behaviour.of("side").exit_code == 2
+    assert not behaviour.problems
 
 
 @pytest.mark.parametrize(
@@ -128,9 +130,9 @@ def test_a_setting_for_one_container_comes_before_that_for_all() -> None:
     ],
 )
 def test_what_cannot_be_read_is_a_problem_and_nothing_else(name: str, text: str) -> None:
-    found = pod_behaviour({PREFIX + name: text})
-    assert found.of("c") == pod_behaviour(None).of("c")
-    (problem,) = found.problems
+    behaviour = pod_behaviour({PREFIX + name: text})
+    assert behaviour.of("c") == pod_behaviour(None).of("c")
+    (problem,) = behaviour.problems
     assert problem.startswith(f"{PREFIX}{name}: ")
 
 

@@ -1,4 +1,4 @@
-"""Workloads on simulated nodes, as people use them."""
+"""Workloads on simulated nodes, with kubectl."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.kubectl import KUBECTL, Kubectl, compared
-from support.simulation import Pods, told
+from support.simulation import Pods, behaviour
 from support.waiting import eventually
 
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed: not tried out")
@@ -32,7 +32,7 @@ def test_a_deployment_is_rolled_out_changed_and_taken_back(kubectl: Kubectl) -> 
 
 
 def test_logs_are_shown_and_nobody_gets_in(kubectl: Kubectl, pods: Pods) -> None:
-    pods.create(annotations=told(log="hello\nthere"))
+    pods.create(annotations=behaviour(log="hello\nthere"))
     kubectl("wait", "pod/p", "--for=condition=Ready", "--timeout=30s")
     assert kubectl("logs", "p") == "hello\nthere\n"
     assert kubectl("logs", "p", "--tail=1") == "there\n"
@@ -66,5 +66,5 @@ def test_a_node_is_emptied_and_taken_out_of_use(kubectl: Kubectl, pods: Pods) ->
 
 
 def _nodes(kubectl: Kubectl) -> set[str]:
-    found = json.loads(kubectl("get", "pods", "-l", "app=web", "-o", "json"))["items"]
-    return {pod["spec"].get("nodeName", "") for pod in found}
+    items = json.loads(kubectl("get", "pods", "-l", "app=web", "-o", "json"))["items"]
+    return {pod["spec"].get("nodeName", "") for pod in items}

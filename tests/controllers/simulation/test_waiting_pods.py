@@ -1,4 +1,4 @@
-"""The pods that wait for a node: in what order, and when again."""
+"""The queue of pods without a node: its order and its retries."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ moments = [0.0]
 
 
 def taken(waiting: PodQueue) -> list[str]:
-    found = []
+    results = []
     while (key := waiting.take()) is not None:
-        found.append(key)
-    return found
+        results.append(key)
+    return results
 
 
 def test_scheduling_queue_goes_by_priority_and_then_by_age(waiting: PodQueue) -> None:

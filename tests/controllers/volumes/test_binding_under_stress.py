@@ -1,12 +1,12 @@
-"""Bindings come out right whatever happens meanwhile."""
+"""Bindings are right after concurrent changes and restarts."""
 
 from __future__ import annotations
 
 import threading
 
 from support.client import Object
+from support.namespaces import Space
 from support.process import FreshServer, ServerProcess
-from support.things import Space
 from support.volumes import Storage
 from support.waiting import eventually
 
@@ -75,6 +75,6 @@ def test_bindings_that_a_kill_interrupts_are_finished_afterwards(
     space = storage.space
     space.client = server.client()
     again = Storage(space)
-    for things in (again.claims, again.volumes):
-        things.client = space.client
+    for item in (again.claims, again.volumes):
+        item.client = space.client
     _check_bindings(again)

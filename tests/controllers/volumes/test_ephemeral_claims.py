@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.client import Object
-from support.things import Space
+from support.namespaces import Space
 from support.volumes import Storage
 from support.waiting import eventually
 
@@ -83,12 +83,12 @@ def test_a_claim_of_somebody_else_is_in_the_way(storage: Storage) -> None:
 
 
 def test_a_claim_that_is_refused_is_mentioned_and_tried_again(storage: Storage) -> None:
-    quotas = storage.space.things("resourcequotas")
+    quotas = storage.space.collection("resourcequotas")
     quotas.create("q", spec={"hard": {"persistentvolumeclaims": "0"}})
     eventually(lambda: "used" in quotas.read("q")["status"], "it is counted")
     storage.pods.create("p", spec=_spec("data"))
-    said = "ephemeral volume data: create PVC p-data: persistentvolumeclaims"
-    refused = f'{said} "p-data" is forbidden: exceeded quota'
+    message = "ephemeral volume data: create PVC p-data: persistentvolumeclaims"
+    refused = f'{message} "p-data" is forbidden: exceeded quota'
     eventually(
         lambda: any(text.startswith(refused) for _, _, text in storage.events("p")),
         "it is said why",

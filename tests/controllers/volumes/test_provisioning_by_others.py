@@ -1,9 +1,9 @@
-"""What is said about claims that wait: for a volume, a provisioner or a pod."""
+"""Events of claims that wait for a volume, a provisioner or a pod."""
 
 from __future__ import annotations
 
 import pytest
-from support.things import Space
+from support.namespaces import Space
 from support.volumes import Storage
 from support.waiting import eventually
 
@@ -70,8 +70,8 @@ def test_a_provisioner_makes_the_volume_and_the_claim_gets_it(storage: Storage) 
         "name": "c",
         "uid": claim["metadata"]["uid"],
     }
-    made = {"annotations": {storage.label("pv.@/provisioned-by"): "example.com/p"}}
-    storage.volume("made", claimRef=reference, metadata=made)
+    value = {"annotations": {storage.label("pv.@/provisioned-by"): "example.com/p"}}
+    storage.volume("made", claimRef=reference, metadata=value)
     assert storage.bound_volume("c") == "made"
 
 

@@ -1,11 +1,11 @@
-"""Claims and volumes that are in use stay until they are not."""
+"""Claims and volumes are not deleted while they are in use."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from support.things import Space
+from support.namespaces import Space
 from support.volumes import Storage
 from support.waiting import eventually
 

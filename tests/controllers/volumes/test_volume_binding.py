@@ -1,11 +1,11 @@
-"""Which volume a claim gets, and how the two say so."""
+"""Which volume a claim is bound to, and the fields of both."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from support.things import Space
+from support.namespaces import Space
 from support.volumes import Storage
 from support.waiting import eventually
 
@@ -130,8 +130,8 @@ def test_of_many_claims_each_gets_a_volume_of_its_own(storage: Storage) -> None:
     for index, word in enumerate(words):
         storage.claim(f"c{index}")
         storage.volume(word)
-    got = [storage.bound_volume(f"c{index}") for index in range(8)]
-    assert sorted(got) == words
+    result = [storage.bound_volume(f"c{index}") for index in range(8)]
+    assert sorted(result) == words
     holders = [storage.volume_in(word, "Bound")["spec"]["claimRef"]["name"] for word in words]
     assert sorted(holders) == [f"c{index}" for index in range(8)]
 

@@ -1,4 +1,4 @@
-"""Claims that are made larger."""
+"""Expansion of claims."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.client import Object
-from support.things import Space
+from support.namespaces import Space
 from support.volumes import Storage
 from support.waiting import eventually
 
@@ -36,7 +36,10 @@ def _grown(storage: Storage, **spec: Any) -> Object:
 
 def _states(claim: Object) -> list[tuple[str, str, str]]:
     conditions = claim["status"].get("conditions", [])
-    return [(found["type"], found["status"], found.get("message", "")) for found in conditions]
+    return [
+        (condition["type"], condition["status"], condition.get("message", ""))
+        for condition in conditions
+    ]
 
 
 def test_a_volume_that_others_make_larger_is_waited_for(space: Space) -> None:
@@ -105,13 +108,13 @@ def test_a_claim_that_is_being_resized_says_why_as_specified(space: Space) -> No
     storage = Storage(space)
     watch = storage.claims.watch()
     _grown(storage, flexVolume={"driver": "example.com/flex"}, volumeMode="Block")
-    found: Object = {}
-    while found.get("type") != "Resizing":
+    condition: Object = {}
+    while condition.get("type") != "Resizing":
         conditions = watch.next().object.get("status", {}).get("conditions") or [{}]
-        found = conditions[0]
+        condition = conditions[0]
     watch.close()
     wanted = "ResizeStarted" if space.dialect.resizing_has_reason else None
-    assert found.get("reason") == wanted
+    assert condition.get("reason") == wanted
 
 
 def test_conditions_about_other_things_stay(storage: Storage) -> None:

@@ -1,4 +1,4 @@
-"""The index finds what a search through everything would find."""
+"""The index of volumes finds the same as a full search."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _volumes = st.builds(
 
 
 def _filled(volumes: list[Object], claims: list[Object]) -> tuple[Index, list[Object]]:
-    """An index that was told of each of these, and the last ones of each name."""
+    """Return an index with all these objects, and the last version of each name."""
     index = Index(NAMES)
     for volume in volumes:
         index.take_volume(volume["metadata"]["name"], volume)
@@ -70,11 +70,11 @@ def test_free_volumes_come_with_the_fewest_modes_and_the_least_size_first(
 ) -> None:
     index, newest = _filled(volumes, [])
     fitting = [volume for volume in newest if _fits(volume, claim)]
-    found = list(index.free.matching(claim, claim["spec"]["storageClassName"]))
-    assert sorted(found) == sorted(volume["metadata"]["name"] for volume in fitting)
+    results = list(index.free.matching(claim, claim["spec"]["storageClassName"]))
+    assert sorted(results) == sorted(volume["metadata"]["name"] for volume in fitting)
     by_name = {volume["metadata"]["name"]: volume["spec"] for volume in fitting}
     order = [(len(spec["accessModes"]), sorted(spec["accessModes"]), spec["capacity"]["storage"])
-             for spec in (by_name[name] for name in found)]  # fmt: skip
+             for spec in (by_name[name] for name in results)]  # fmt: skip
     assert order == sorted(order)
 
 
@@ -84,8 +84,8 @@ def test_a_volume_finds_the_claims_that_it_fits(volume: Object, claims: list[Obj
     volume["status"]["phase"] = "Available"
     newest = {claim["metadata"]["name"]: claim for claim in claims}
     fitting = [f"n/{name}" for name, claim in newest.items() if _fits(volume, claim)]
-    found = index.waiting.that_fit(volume, volume["spec"]["storageClassName"])
-    assert sorted(found) == sorted(fitting)
+    texts = index.waiting.that_fit(volume, volume["spec"]["storageClassName"])
+    assert sorted(texts) == sorted(fitting)
 
 
 def test_what_is_gone_or_bound_is_no_longer_found() -> None:

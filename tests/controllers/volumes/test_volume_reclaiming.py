@@ -1,11 +1,11 @@
-"""What becomes of a volume whose claim is gone."""
+"""Reclaim policies of volumes after their claim was deleted."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from support.things import Space, Things
+from support.namespaces import Collection, Space
 from support.volumes import Storage
 from support.waiting import eventually
 
@@ -69,8 +69,8 @@ def test_a_deleted_volume_is_gone(storage: Storage) -> None:
 
 
 def test_a_volume_is_left_to_the_provisioner_that_made_it(storage: Storage) -> None:
-    made = {"annotations": {storage.label("pv.@/provisioned-by"): "example.com/p"}}
-    name = _released(storage, "Delete", metadata=made)
+    value = {"annotations": {storage.label("pv.@/provisioned-by"): "example.com/p"}}
+    name = _released(storage, "Delete", metadata=value)
     storage.volume_in("v", "Released")
     assert storage.events(name, "default") == []
     moved = {"annotations": {storage.label("pv.@/provisioned-by"): storage.label("@/aws-ebs")}}
@@ -91,10 +91,10 @@ def test_a_volume_that_was_made_for_a_claim_that_has_another_is_deleted(storage:
         "name": "c",
         "uid": claim["metadata"]["uid"],
     }
-    made = {"annotations": {storage.label("pv.@/provisioned-by"): storage.label("@/host-path")}}
+    value = {"annotations": {storage.label("pv.@/provisioned-by"): storage.label("@/host-path")}}
     storage.volume(
         "made",
-        metadata=made,
+        metadata=value,
         claimRef=reference,
         hostPath={"path": "/tmp/made"},
         persistentVolumeReclaimPolicy="Delete",
@@ -112,8 +112,8 @@ def test_a_volume_that_nobody_can_recycle_has_failed(storage: Storage) -> None:
     storage.hears(name, "Warning", "VolumeFailedRecycle", text, "default")
 
 
-def _recycler(storage: Storage, name: str) -> tuple[Things, str]:
-    pods = Things(storage.space.client, "/api/v1/namespaces/default/pods")
+def _recycler(storage: Storage, name: str) -> tuple[Collection, str]:
+    pods = Collection(storage.space.client, "/api/v1/namespaces/default/pods")
     pod = f"recycler-for-{name}"
     eventually(lambda: pods.get(pod).status == 200, "there is a pod that empties it")
     return pods, pod

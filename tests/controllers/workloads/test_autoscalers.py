@@ -1,4 +1,4 @@
-"""Autoscalers keep replicas within bounds and say that there are no metrics."""
+"""Autoscalers keep replicas within their limits and report missing metrics."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from support.client import Object
+from support.namespaces import Space
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
-from support.things import Space
 from support.waiting import eventually
 from support.workloads import Workloads
 
@@ -29,7 +29,7 @@ class Scaling(Workloads):
 
     def __init__(self, space: Space) -> None:
         super().__init__(space)
-        self.autoscalers = space.things("horizontalpodautoscalers", "autoscaling", "v2")
+        self.autoscalers = space.collection("horizontalpodautoscalers", "autoscaling", "v2")
 
     def autoscale(
         self, kind: str = "Deployment", api_version: str = "apps/v1", **spec: Any
@@ -40,10 +40,10 @@ class Scaling(Workloads):
     def pass_time(self) -> None:
         self.space.server.advance(PERIOD + 1)
 
-    def told(self, kind: str, reason: str) -> tuple[str, str]:
+    def await_scaler(self, kind: str, reason: str) -> tuple[str, str]:
         """The status and the message of a condition, once it has a reason."""
-        found = self.await_condition(self.autoscalers, "a", kind, reason)
-        return found["status"], found["message"]
+        condition = self.await_condition(self.autoscalers, "a", kind, reason)
+        return condition["status"], condition["message"]
 
 
 @pytest.fixture
@@ -63,11 +63,14 @@ def test_without_metrics_nothing_is_scaled_within_the_bounds(work: Scaling) -> N
     work.autoscale(maxReplicas=3)
     work.pass_time()
     text = f"the HPA was unable to compute the replica count: {no_metrics()}"
-    assert work.told("ScalingActive", "FailedGetResourceMetric") == ("False", text)
+    assert work.await_scaler("ScalingActive", "FailedGetResourceMetric") == ("False", text)
     able = ("True", "the HPA controller was able to get the target's current scale")
-    assert work.told("AbleToScale", "SucceededGetScale") == able
+    assert work.await_scaler("AbleToScale", "SucceededGetScale") == able
     status = work.status(work.autoscalers, "a")
-    assert [one["type"] for one in status["conditions"]] == ["AbleToScale", "ScalingActive"]
+    assert [condition["type"] for condition in status["conditions"]] == [
+        "AbleToScale",
+        "ScalingActive",
+    ]
     assert (status["currentReplicas"], status["desiredReplicas"]) == (2, 0)
     event = work.await_event("FailedGetResourceMetric")
     assert (event["type"], event["message"]) == ("Warning", no_metrics())
@@ -85,7 +88,9 @@ def test_the_other_dialect_has_its_own_groups(fresh_server: FreshServer) -> None
     work.autoscale(maxReplicas=3)
     eventually(lambda: bool(work.status(work.deployments, "web")), "it was looked at")
     work.pass_time()
-    assert no_metrics("cluster.io") in work.told("ScalingActive", "FailedGetResourceMetric")[1]
+    assert (
+        no_metrics("cluster.io") in work.await_scaler("ScalingActive", "FailedGetResourceMetric")[1]
+    )
 
 
 def test_nothing_happens_before_the_period_is_over(work: Scaling) -> None:
@@ -109,17 +114,20 @@ def test_what_is_beyond_the_bounds_is_scaled(
     work.autoscale(minReplicas=2, maxReplicas=3)
     work.pass_time()
     text = f"the HPA controller was able to update the target scale to {size}"
-    assert work.told("AbleToScale", "SucceededRescale") == ("True", text)
+    assert work.await_scaler("AbleToScale", "SucceededRescale") == ("True", text)
     assert work.deployments.read("web")["spec"]["replicas"] == size
     status = work.status(work.autoscalers, "a")
     assert (status["currentReplicas"], status["desiredReplicas"]) == (replicas, size)
     assert "lastScaleTime" in status
     event = work.await_event("SuccessfulRescale")
     assert event["message"] == f"New size: {size}; reason: {why}"
-    managers = [one["manager"] for one in work.deployments.read("web")["metadata"]["managedFields"]]
+    managers = [
+        managed_field["manager"]
+        for managed_field in work.deployments.read("web")["metadata"]["managedFields"]
+    ]
     assert "kube-controller-manager" in managers
     work.pass_time()
-    work.told("ScalingActive", "FailedGetResourceMetric")
+    work.await_scaler("ScalingActive", "FailedGetResourceMetric")
 
 
 def test_autoscaler_leaves_a_target_scaled_to_zero_alone(work: Scaling) -> None:
@@ -127,7 +135,7 @@ def test_autoscaler_leaves_a_target_scaled_to_zero_alone(work: Scaling) -> None:
     work.autoscale(minReplicas=2, maxReplicas=3)
     work.pass_time()
     text = "scaling is disabled since the replica count of the target is zero"
-    assert work.told("ScalingActive", "ScalingDisabled") == ("False", text)
+    assert work.await_scaler("ScalingActive", "ScalingDisabled") == ("False", text)
     assert work.deployments.read("web")["spec"]["replicas"] == 0
 
 
@@ -146,7 +154,7 @@ def test_autoscaler_of_a_missing_target_says_so(
     work.autoscale(kind, api_version, maxReplicas=3)
     work.pass_time()
     text = f"the HPA controller was unable to get the target's current scale: {why}"
-    assert work.told("AbleToScale", "FailedGetScale") == ("False", text)
+    assert work.await_scaler("AbleToScale", "FailedGetScale") == ("False", text)
     assert work.await_event("FailedGetScale")["message"] == why
     assert not work.condition(work.autoscalers, "a", "ScalingActive")
 
@@ -177,16 +185,16 @@ def test_custom_resources_are_scaled(work: Scaling) -> None:
     }
     definitions = work.space.everywhere("customresourcedefinitions", "apiextensions.@")
     definitions.create(f"webs.{group}", spec=definition)
-    webs = work.space.things("webs", group)
+    webs = work.space.collection("webs", group)
     eventually(lambda: webs.list().status == 200, "it is served")
     webs.create("web", apiVersion=f"{group}/v1", kind="Web", spec={"size": 7})
     work.autoscale("Web", f"{group}/v1", maxReplicas=4)
     work.pass_time()
-    work.told("AbleToScale", "SucceededRescale")
+    work.await_scaler("AbleToScale", "SucceededRescale")
     assert webs.read("web")["spec"]["size"] == 4
     work.pass_time()
     text = "the HPA target's scale is missing a selector"
-    assert work.told("ScalingActive", "InvalidSelector") == ("False", text)
+    assert work.await_scaler("ScalingActive", "InvalidSelector") == ("False", text)
     definitions.remove(f"webs.{group}")
 
 
@@ -224,4 +232,4 @@ def test_every_kind_of_metric_is_missed_in_its_own_words(work: Scaling) -> None:
     assert event["message"].startswith(
         "invalid metrics (3 invalid out of 3), first error is: failed to get pods metric value: "
     )
-    work.told("ScalingActive", "FailedGetPodsMetric")
+    work.await_scaler("ScalingActive", "FailedGetPodsMetric")

@@ -1,4 +1,4 @@
-"""CronJobs make Jobs when their time has come. The clock is moved."""
+"""CronJobs create Jobs on schedule. The clock is moved."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from support.client import Object
 from support.jobs import Jobs, job_spec
+from support.namespaces import Space
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
-from support.things import Space
 from support.waiting import eventually
 
 from fairlead.codec.types.times import parse_time
@@ -44,8 +44,8 @@ class CronJobs(Jobs):
 
     def to_next(self, period: int = 60) -> None:
         """Move to just after the next full minute, or hour."""
-        made = self.space.config_maps.create(f"at-{len(self.space.config_maps.names())}")
-        moment = parse_time(made["metadata"]["creationTimestamp"]).timestamp()
+        config_map = self.space.config_maps.create(f"at-{len(self.space.config_maps.names())}")
+        moment = parse_time(config_map["metadata"]["creationTimestamp"]).timestamp()
         self.advance(period - moment % period + 1)
 
     def complete(self, name: str) -> None:
@@ -55,18 +55,18 @@ class CronJobs(Jobs):
         self.await_end(name)
 
     def active(self, name: str = "c") -> list[str]:
-        return [one["name"] for one in self.status(self.cron_jobs, name).get("active", [])]
+        return [item["name"] for item in self.status(self.cron_jobs, name).get("active", [])]
 
 
 @pytest.fixture
 def work(moving: ServerProcess) -> Iterator[CronJobs]:
-    made = CronJobs(Space(moving, moving.client()))
-    yield made
-    made.cron_jobs.client.delete(made.cron_jobs.path)  # the clock is moved for others too
+    jobs = CronJobs(Space(moving, moving.client()))
+    yield jobs
+    jobs.cron_jobs.client.delete(jobs.cron_jobs.path)  # the clock is moved for others too
 
 
 def test_a_job_is_made_when_its_time_has_come(work: CronJobs) -> None:
-    made = work.schedule(metadata={"labels": {"a": "b"}, "annotations": {"x.example/y": "z"}})
+    value = work.schedule(metadata={"labels": {"a": "b"}, "annotations": {"x.example/y": "z"}})
     assert work.jobs.names() == []
     work.to_next()
     (name,) = work.await_jobs(1)
@@ -93,7 +93,7 @@ def test_a_job_is_made_when_its_time_has_come(work: CronJobs) -> None:
         "apiVersion": "batch/v1",
         "kind": "CronJob",
         "name": "c",
-        "uid": made["metadata"]["uid"],
+        "uid": value["metadata"]["uid"],
         "controller": True,
         "blockOwnerDeletion": True,
     }
@@ -232,7 +232,7 @@ def test_a_job_that_went_missing_is_forgotten(work: CronJobs) -> None:
 
 
 def test_a_job_that_was_made_before_is_not_made_again(work: CronJobs) -> None:
-    """As after a death between making a Job and writing that it was made."""
+    """As after a crash between creating a Job and recording it."""
     work.schedule()
     work.to_next()
     (name,) = work.await_jobs(1)
@@ -252,7 +252,7 @@ def test_a_schedule_that_never_comes_round_is_told(work: CronJobs) -> None:
 
 
 def test_a_refused_job_is_told(work: CronJobs) -> None:
-    quotas = work.space.things("resourcequotas")
+    quotas = work.space.collection("resourcequotas")
     quotas.create("q", spec={"hard": {"count/jobs.batch": "0"}})
     eventually(lambda: "hard" in quotas.read("q").get("status", {}), "the quota counts")
     work.schedule()

@@ -1,4 +1,4 @@
-"""Daemons that fail again and again are replaced ever more slowly."""
+"""Daemons that fail repeatedly are replaced with back-off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DaemonSets keep a pod on every node that fits."""
+"""DaemonSets keep a pod on every matching node."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from support.daemon_sets import Daemons, target
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 from support.workloads import LABELS, READY, template
 
@@ -22,17 +22,17 @@ TOLERATED = [
 
 @pytest.fixture
 def work(kubernetes: Space) -> Iterator[Daemons]:
-    made = Daemons(kubernetes)
-    yield made
-    made.remove_nodes()
+    daemons = Daemons(kubernetes)
+    yield daemons
+    daemons.remove_nodes()
 
 
 @pytest.fixture
 def everywhere(space: Space) -> Iterator[Daemons]:
     """The same in each dialect."""
-    made = Daemons(space)
-    yield made
-    made.remove_nodes()
+    daemons = Daemons(space)
+    yield daemons
+    daemons.remove_nodes()
 
 
 def test_every_node_gets_a_pod(everywhere: Daemons) -> None:
@@ -54,7 +54,7 @@ def test_every_node_gets_a_pod(everywhere: Daemons) -> None:
         }
         (reference,) = metadata["ownerReferences"]
         assert (reference["kind"], reference["uid"]) == ("DaemonSet", owner["metadata"]["uid"])
-    assert work.await_told(currentNumberScheduled=2) == {
+    assert work.await_set(currentNumberScheduled=2) == {
         "currentNumberScheduled": 2,
         "desiredNumberScheduled": 2,
         "numberMisscheduled": 0,
@@ -81,12 +81,12 @@ def test_daemons_tolerate_nodes_that_are_not_well(everywhere: Daemons) -> None:
     own = [{"key": "mine", "operator": "Exists"}, {**soon, "tolerationSeconds": 5}]
     work.create(template=template(tolerations=own, hostNetwork=True))
     work.await_pods(1)
-    found = work.living()[0]["spec"]["tolerations"]
-    assert found[0] == own[0]
-    told = [(one["key"], one["operator"], one["effect"]) for one in found[1:]]
+    result = work.living()[0]["spec"]["tolerations"]
+    assert result[0] == own[0]
+    messages = [(item["key"], item["operator"], item["effect"]) for item in result[1:]]
     names = [*TOLERATED, ("network-unavailable", "NoSchedule")]
-    assert told == [(label(f"node.@/{name}"), "Exists", effect) for name, effect in names]
-    assert not any("tolerationSeconds" in one for one in found)
+    assert messages == [(label(f"node.@/{name}"), "Exists", effect) for name, effect in names]
+    assert not any("tolerationSeconds" in item for item in result)
 
 
 def test_other_rules_of_the_template_stay(work: Daemons) -> None:
@@ -117,7 +117,7 @@ def test_nodes_come_and_go(work: Daemons) -> None:
     work.await_nodes(a="one", b="one")
     work.nodes.remove(work.node("b"))
     work.await_nodes(a="one")
-    work.await_told(desiredNumberScheduled=1, currentNumberScheduled=1)
+    work.await_set(desiredNumberScheduled=1, currentNumberScheduled=1)
 
 
 def test_a_changed_selector_moves_the_pods(work: Daemons) -> None:
@@ -135,8 +135,8 @@ def test_a_taint_keeps_daemons_away_but_not_those_that_are_there(work: Daemons) 
     work.create()
     work.await_nodes(a="one")
     work.taint("a", "NoSchedule")
-    told = work.await_told(numberMisscheduled=1)
-    assert (told["desiredNumberScheduled"], told["currentNumberScheduled"]) == (0, 0)
+    status = work.await_set(numberMisscheduled=1)
+    assert (status["desiredNumberScheduled"], status["currentNumberScheduled"]) == (0, 0)
     assert work.on_nodes() == {"a": ["one"]}
     work.taint("a", "NoExecute")
     work.await_nodes()
@@ -155,7 +155,7 @@ def test_a_template_may_name_the_node(work: Daemons) -> None:
     work.add_nodes("a", "b")
     work.create(template=template(nodeName=work.node("b")))
     work.await_nodes(b="one")
-    work.await_told(desiredNumberScheduled=1)
+    work.await_set(desiredNumberScheduled=1)
 
 
 def test_a_deleted_pod_is_made_again(work: Daemons) -> None:
@@ -211,21 +211,21 @@ def test_a_finished_pod_is_replaced(work: Daemons, phase: str, reason: str, end:
     work.create()
     (name,) = work.await_pods(1)
     work.set_status([name], phase=phase)
-    told = work.await_event(reason)
+    event = work.await_event(reason)
     place = f"{work.space.name}/{name} on node {work.node('a')}"
-    assert told["message"] == f"Found {phase.lower()} daemon pod {place}, {end}"
-    assert told["source"] == {"component": "daemonset-controller"}
+    assert event["message"] == f"Found {phase.lower()} daemon pod {place}, {end}"
+    assert event["source"] == {"component": "daemonset-controller"}
     eventually(lambda: len(work.names() - {name}) == 1, "another pod")
 
 
 def test_pods_that_are_refused_are_told_in_events(work: Daemons) -> None:
     work.add_nodes("a")
-    work.space.things("resourcequotas").create("none", spec={"hard": {"pods": "0"}})
+    work.space.collection("resourcequotas").create("none", spec={"hard": {"pods": "0"}})
     work.create()
-    told = work.await_event("FailedCreate")
-    assert told["message"].startswith("Error creating: pods ")
-    work.await_told(desiredNumberScheduled=1, observedGeneration=1)
-    work.space.things("resourcequotas").remove("none")
+    event = work.await_event("FailedCreate")
+    assert event["message"].startswith("Error creating: pods ")
+    work.await_set(desiredNumberScheduled=1, observedGeneration=1)
+    work.space.collection("resourcequotas").remove("none")
     work.change(minReadySeconds=1)
     work.await_pods(1)
 
@@ -237,13 +237,13 @@ def test_pods_are_replaced_one_node_after_the_other(everywhere: Daemons) -> None
     work.make_available(3)
     work.update("two")
     for updated in (1, 2, 3):
-        told = work.await_told(
+        status = work.await_set(
             observedGeneration=2, currentNumberScheduled=3, updatedNumberScheduled=updated
         )
-        assert (told["numberAvailable"], told["numberUnavailable"]) == (2, 1)
+        assert (status["numberAvailable"], status["numberUnavailable"]) == (2, 1)
         assert sum(images == ["two"] for images in work.on_nodes().values()) == updated
         work.make_ready()
-    work.await_told(numberAvailable=3)
+    work.await_set(numberAvailable=3)
 
 
 def test_so_many_pods_may_be_missing(work: Daemons) -> None:
@@ -251,7 +251,7 @@ def test_so_many_pods_may_be_missing(work: Daemons) -> None:
     work.create(updateStrategy={"rollingUpdate": {"maxUnavailable": "50%"}})
     work.make_available(3)
     work.update("two")
-    work.await_told(observedGeneration=2, currentNumberScheduled=3, updatedNumberScheduled=2)
+    work.await_set(observedGeneration=2, currentNumberScheduled=3, updatedNumberScheduled=2)
     work.finish_update("two", 3)
 
 
@@ -260,10 +260,10 @@ def test_pods_that_are_not_available_are_replaced_first_and_at_once(work: Daemon
     work.create()
     work.await_pods(3)
     work.set_status([work.pod_on("c")], **READY)
-    work.await_told(numberAvailable=1)
+    work.await_set(numberAvailable=1)
     work.update("two")
     work.await_nodes(a="two", b="two", c="one")
-    work.await_told(updatedNumberScheduled=2, currentNumberScheduled=3)
+    work.await_set(updatedNumberScheduled=2, currentNumberScheduled=3)
     assert work.on_nodes()["c"] == ["one"]
 
 
@@ -282,7 +282,7 @@ def test_a_new_pod_may_be_made_beside_the_old_one(work: Daemons) -> None:
     work.await_nodes(**{node: "two", other: "one+two"})
     work.set_status([work.pod_on(other, "two")], **READY)
     work.await_nodes(a="two", b="two")
-    work.await_told(numberAvailable=2, updatedNumberScheduled=2)
+    work.await_set(numberAvailable=2, updatedNumberScheduled=2)
 
 
 def test_an_old_pod_that_is_no_longer_ready_gives_way_to_the_new_one(work: Daemons) -> None:
@@ -302,8 +302,8 @@ def test_nothing_is_replaced_on_delete_until_it_is_deleted(everywhere: Daemons) 
     work.create(updateStrategy={"type": "OnDelete"})
     work.make_available(2)
     work.update("two")
-    told = work.await_told(observedGeneration=2)
-    assert told.get("updatedNumberScheduled", 0) == 0
+    status = work.await_set(observedGeneration=2)
+    assert status.get("updatedNumberScheduled", 0) == 0
     assert work.on_nodes() == {"a": ["one"], "b": ["one"]}
     work.pods.remove(work.pod_on("a"))
     work.await_nodes(a="two", b="one")
@@ -316,7 +316,7 @@ def test_only_so_many_past_revisions_are_kept(work: Daemons) -> None:
         work.await_observed(work.daemon_sets, "web")
 
     def numbers() -> list[int]:
-        return sorted(one["revision"] for one in work.revisions.list().body["items"])
+        return sorted(item["revision"] for item in work.revisions.list().body["items"])
 
     eventually(lambda: numbers() == [2, 3], "the oldest is gone")
     work.update("two")
@@ -332,7 +332,7 @@ def test_a_past_revision_that_pods_have_counts_and_stays(work: Daemons) -> None:
         work.await_observed(work.daemon_sets, "web")
 
     def numbers() -> list[int]:
-        return sorted(one["revision"] for one in work.revisions.list().body["items"])
+        return sorted(item["revision"] for item in work.revisions.list().body["items"])
 
     eventually(lambda: numbers() == [1, 3], "the one between is gone")
 
@@ -345,8 +345,8 @@ def test_a_set_that_is_being_deleted_is_left_alone(work: Daemons) -> None:
     work.daemon_sets.remove("web")
     work.pods.remove(name)
     labels = {"app": "x"}
-    made = {**template(nodeSelector={"for": work.mark}), "metadata": {"labels": labels}}
-    work.daemon_sets.create("o", spec={"selector": {"matchLabels": labels}, "template": made})
+    manifest = {**template(nodeSelector={"for": work.mark}), "metadata": {"labels": labels}}
+    work.daemon_sets.create("o", spec={"selector": {"matchLabels": labels}, "template": manifest})
     eventually(lambda: len(work.names()) == 1, "the other set works")
     assert work.living()[0]["metadata"]["labels"]["app"] == "x"
     work.daemon_sets.patch("web", {"metadata": {"finalizers": None}})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.client import Object
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 from support.workloads import LABELS, Workloads, is_complete, replicated, template
 
@@ -28,8 +28,8 @@ def test_a_deployment_makes_a_replica_set(space: Space) -> None:
     work, label = Workloads(space), space.dialect.label
     deployment = work.create_deployment(3, minReadySeconds=5)
     work.await_pods(3)
-    (made,) = work.replica_sets.list().body["items"]
-    metadata, spec = made["metadata"], made["spec"]
+    (item,) = work.replica_sets.list().body["items"]
+    metadata, spec = item["metadata"], item["spec"]
     text = metadata["labels"][HASH]
     assert set(text) <= set("bcdfghjklmnpqrstvwxz2456789")
     assert metadata["name"] == f"web-{text}"
@@ -61,12 +61,17 @@ def test_a_deployment_tells_how_it_gets_on(work: Workloads) -> None:
         "Deployment does not have minimum availability.",
     )
     name = work.replica_set_of("one")["metadata"]["name"]
-    told = work.await_condition(work.deployments, "web", "Progressing", "ReplicaSetUpdated")
-    assert (told["status"], told["message"]) == ("True", f'ReplicaSet "{name}" is progressing.')
+    reported = work.await_condition(work.deployments, "web", "Progressing", "ReplicaSetUpdated")
+    assert (reported["status"], reported["message"]) == (
+        "True",
+        f'ReplicaSet "{name}" is progressing.',
+    )
 
     work.make_ready(names)
-    told = work.await_condition(work.deployments, "web", "Progressing", "NewReplicaSetAvailable")
-    assert told["message"] == f'ReplicaSet "{name}" has successfully progressed.'
+    reported = work.await_condition(
+        work.deployments, "web", "Progressing", "NewReplicaSetAvailable"
+    )
+    assert reported["message"] == f'ReplicaSet "{name}" has successfully progressed.'
     available = work.condition(work.deployments, "web", "Available")
     assert available["reason"] == "MinimumReplicasAvailable"
     status = work.status(work.deployments, "web")
@@ -77,17 +82,20 @@ def test_a_deployment_tells_how_it_gets_on(work: Workloads) -> None:
 
 def test_the_first_word_is_of_the_new_replica_set(work: Workloads) -> None:
     work.create_deployment(1, template=template(serviceAccountName="none-such"))
-    told = work.await_condition(work.deployments, "web", "Progressing", "NewReplicaSetCreated")
+    condition = work.await_condition(work.deployments, "web", "Progressing", "NewReplicaSetCreated")
     name = work.replica_set_of("one")["metadata"]["name"]
-    assert (told["status"], told["message"]) == ("True", f'Created new replica set "{name}"')
+    assert (condition["status"], condition["message"]) == (
+        "True",
+        f'Created new replica set "{name}"',
+    )
 
 
 def test_a_replica_set_that_is_there_already_is_found(work: Workloads) -> None:
-    made = template(serviceAccountName="none-such")
-    work.replica_sets.create("stray", labels=LABELS, spec=replicated(1, template=made))
-    work.create_deployment(1, template=made)
-    told = work.await_condition(work.deployments, "web", "Progressing", "FoundNewReplicaSet")
-    assert told["message"] == 'Found new replica set "stray"'
+    created = template(serviceAccountName="none-such")
+    work.replica_sets.create("stray", labels=LABELS, spec=replicated(1, template=created))
+    work.create_deployment(1, template=created)
+    condition = work.await_condition(work.deployments, "web", "Progressing", "FoundNewReplicaSet")
+    assert condition["message"] == 'Found new replica set "stray"'
 
 
 def test_without_a_deadline_nothing_is_said_about_progress(work: Workloads) -> None:
@@ -156,8 +164,8 @@ def test_a_paused_deployment_stays_as_it_is_until_it_is_resumed(work: Workloads)
     work.finish()
     work.revise(paused=True)
     work.set_image("two")
-    told = work.await_condition(work.deployments, "web", "Progressing", "DeploymentPaused")
-    assert (told["status"], told["message"]) == ("Unknown", "Deployment is paused")
+    condition = work.await_condition(work.deployments, "web", "Progressing", "DeploymentPaused")
+    assert (condition["status"], condition["message"]) == ("Unknown", "Deployment is paused")
     work.await_observed(work.deployments, "web")
     assert work.sizes() == {"one": 1}
     work.revise(paused=False)
@@ -170,8 +178,8 @@ def test_a_deployment_made_paused_waits(work: Workloads) -> None:
     work.await_observed(work.deployments, "web")
     assert work.sizes() == {}
     work.revise(paused=False)
-    told = work.await_condition(work.deployments, "web", "Progressing", "ReplicaSetUpdated")
-    assert told["status"] == "True"
+    condition = work.await_condition(work.deployments, "web", "Progressing", "ReplicaSetUpdated")
+    assert condition["status"] == "True"
     work.await_sizes(one=2)
 
 
@@ -231,32 +239,32 @@ def test_an_image_set_back_is_the_latest_revision_again(space: Space) -> None:
 ROLLBACK = "deprecated.deployment.rollback.to"
 
 
-@pytest.mark.parametrize(("asked", "image"), [("0", "two"), ("1", "one")])
+@pytest.mark.parametrize(("requested", "image"), [("0", "two"), ("1", "one")])
 def test_an_annotation_asks_for_an_earlier_revision(
-    work: Workloads, asked: str, image: str
+    work: Workloads, requested: str, image: str
 ) -> None:
     work.create_deployment(1)
     for next_image in ("one", "two", "three"):
         work.set_image(next_image)
         work.finish()
-    work.deployments.patch("web", {"metadata": {"annotations": {ROLLBACK: asked}}})
+    work.deployments.patch("web", {"metadata": {"annotations": {ROLLBACK: requested}}})
     work.await_event("RollbackDone", 'Rolled back deployment "web" to revision')
     work.finish()
-    assert {found for found, size in work.sizes().items() if size} == {image}
+    assert {item for item, size in work.sizes().items() if size} == {image}
     deployment = work.deployments.read("web")
     assert ROLLBACK not in deployment["metadata"]["annotations"]
     assert HASH not in deployment["spec"]["template"]["metadata"]["labels"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"), [("7", "RollbackRevisionNotFound"), ("1", "RollbackTemplateUnchanged")]
+    ("requested", "reason"), [("7", "RollbackRevisionNotFound"), ("1", "RollbackTemplateUnchanged")]
 )
 def test_a_revision_that_cannot_be_gone_back_to_is_told(
-    work: Workloads, asked: str, reason: str
+    work: Workloads, requested: str, reason: str
 ) -> None:
     work.create_deployment(1)
     work.finish()
-    work.deployments.patch("web", {"metadata": {"annotations": {ROLLBACK: asked}}})
+    work.deployments.patch("web", {"metadata": {"annotations": {ROLLBACK: requested}}})
     assert work.await_event(reason)["type"] == "Warning"
     eventually(
         lambda: ROLLBACK not in work.deployments.read("web")["metadata"]["annotations"],
@@ -304,7 +312,7 @@ def test_a_replica_set_without_a_controller_is_adopted(work: Workloads) -> None:
     (reference,) = work.replica_sets.read("stray")["metadata"]["ownerReferences"]
     assert reference["uid"] == deployment["metadata"]["uid"]
     work.await_status(work.deployments, "web", updatedReplicas=1)
-    assert [one["metadata"]["uid"] for one in work.replica_sets.list().body["items"]] == [
+    assert [item["metadata"]["uid"] for item in work.replica_sets.list().body["items"]] == [
         stray["metadata"]["uid"]
     ]
 
@@ -324,8 +332,8 @@ def test_a_name_that_is_taken_leads_to_another(work: Workloads) -> None:
     taken = work.replica_set_of("one")["metadata"]["name"]
     other = Workloads(Space(work.space.server, work.space.client))
     labels = {"app": "other"}
-    made = {**template(), "metadata": {"labels": labels}}
-    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": made}
+    manifest = {**template(), "metadata": {"labels": labels}}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": manifest}
     other.replica_sets.create(taken, labels=labels, spec=spec)
     other.create_deployment(1)
     deployment = other.finish()
@@ -335,10 +343,10 @@ def test_a_name_that_is_taken_leads_to_another(work: Workloads) -> None:
 
 def test_why_pods_cannot_be_made_is_told_by_the_deployment(work: Workloads) -> None:
     work.create_deployment(1, template=template(serviceAccountName="none-such"))
-    told = work.await_condition(work.deployments, "web", "ReplicaFailure", "FailedCreate")
-    assert told["status"] == "True"
-    assert 'serviceaccount "none-such" not found' in told["message"]
-    work.space.things("serviceaccounts").create("none-such")
+    reported = work.await_condition(work.deployments, "web", "ReplicaFailure", "FailedCreate")
+    assert reported["status"] == "True"
+    assert 'serviceaccount "none-such" not found' in reported["message"]
+    work.space.collection("serviceaccounts").create("none-such")
     work.finish()
     eventually(
         lambda: not work.condition(work.deployments, "web", "ReplicaFailure"), "it is forgotten"

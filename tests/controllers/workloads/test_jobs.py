@@ -6,7 +6,7 @@ from time import sleep
 
 import pytest
 from support.jobs import Jobs, exited, job_spec
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 
 from fairlead.codec.types.times import now
@@ -44,11 +44,11 @@ def test_a_job_makes_a_pod_and_completes_with_it(space: Space) -> None:
     work.make_ready([name])
     work.await_status(work.jobs, "j", ready=1)
     work.succeed([name])
-    told = work.await_end()
-    assert set(told) == {"type", "status", "lastProbeTime", "lastTransitionTime"}
-    assert (told["type"], told["status"]) == ("Complete", "True")
+    reported = work.await_end()
+    assert set(reported) == {"type", "status", "lastProbeTime", "lastTransitionTime"}
+    assert (reported["type"], reported["status"]) == ("Complete", "True")
     status = work.status(work.jobs, "j")
-    assert status["completionTime"] == told["lastTransitionTime"]
+    assert status["completionTime"] == reported["lastTransitionTime"]
     assert (status["succeeded"], status["ready"]) == (1, 0)
     assert status["uncountedTerminatedPods"] == {}
     assert not {"active", "failed"} & set(status)
@@ -93,8 +93,8 @@ def test_a_failed_pod_is_made_again_until_the_limit(work: Jobs) -> None:
     work.fail(work.running(1))
     work.await_counts(1, 0, 1)
     work.fail(work.running(1))
-    told = work.await_end()
-    assert (told["type"], told["reason"], told["message"]) == (
+    job = work.await_end()
+    assert (job["type"], job["reason"], job["message"]) == (
         "Failed",
         "BackoffLimitExceeded",
         "Job has reached the specified backoff limit",
@@ -102,7 +102,7 @@ def test_a_failed_pod_is_made_again_until_the_limit(work: Jobs) -> None:
     assert work.counts() == {"active": 0, "succeeded": 0, "failed": 2}
     assert "completionTime" not in work.status(work.jobs, "j")
     event = work.await_event("BackoffLimitExceeded")
-    assert (event["type"], event["message"]) == ("Warning", told["message"])
+    assert (event["type"], event["message"]) == ("Warning", job["message"])
     work.await_untracked()
 
 
@@ -171,15 +171,15 @@ def test_fewer_pods_run_when_fewer_may(work: Jobs) -> None:
 
 def test_a_suspended_job_has_no_pods(work: Jobs) -> None:
     work.create(suspend=True, parallelism=2, completions=2)
-    told = work.await_condition(work.jobs, "j", "Suspended", "JobSuspended")
-    assert (told["status"], told["message"]) == ("True", "Job suspended")
+    condition = work.await_condition(work.jobs, "j", "Suspended", "JobSuspended")
+    assert (condition["status"], condition["message"]) == ("True", "Job suspended")
     assert "startTime" not in work.status(work.jobs, "j")
     assert work.await_event("Suspended")["message"] == "Job suspended"
     assert work.pods.names() == []
 
     work.revise_job(suspend=False)
-    told = work.await_condition(work.jobs, "j", "Suspended", "JobResumed")
-    assert (told["status"], told["message"]) == ("False", "Job resumed")
+    condition = work.await_condition(work.jobs, "j", "Suspended", "JobResumed")
+    assert (condition["status"], condition["message"]) == ("False", "Job resumed")
     assert work.await_event("Resumed")["message"] == "Job resumed"
     assert "startTime" in work.status(work.jobs, "j")
     work.running(2)
@@ -200,7 +200,7 @@ MINE = {"mine": "1"}
 
 
 def create_selecting(work: Jobs) -> None:
-    """A Job that has not made the pods that it selects."""
+    """Create a Job that selects pods of another creator."""
     template = {"metadata": {"labels": MINE}, "spec": job_spec()["template"]["spec"]}
     work.create(manualSelector=True, selector={"matchLabels": MINE}, template=template)
 
@@ -276,7 +276,7 @@ def test_a_status_that_somebody_wrote_does_not_stop_a_job(work: Jobs) -> None:
 
 
 def test_refused_pods_are_told_and_tried_again(work: Jobs) -> None:
-    quotas = work.space.things("resourcequotas")
+    quotas = work.space.collection("resourcequotas")
     quotas.create("q", spec={"hard": {"pods": "0"}})
     eventually(lambda: "hard" in quotas.read("q").get("status", {}), "the quota counts")
     work.create()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.client import Object
 from support.jobs import Jobs, job_spec
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 
 from fairlead.controllers.workloads.jobs.progress import Indexes
@@ -42,16 +42,16 @@ def test_pods_know_their_index(space: Space) -> None:
     work.create(completions=2, parallelism=2, completionMode=INDEXED, template={"spec": pod})
     names = by_index(work, 2)
     assert set(names) == {0, 1}
-    found = work.pods.read(names[1])
-    assert found["metadata"]["generateName"] == "j-1-"
-    assert found["metadata"]["annotations"] == {key: "1"}
-    assert found["spec"]["hostname"] == "j-1"
+    stored = work.pods.read(names[1])
+    assert stored["metadata"]["generateName"] == "j-1-"
+    assert stored["metadata"]["annotations"] == {key: "1"}
+    assert stored["spec"]["hostname"] == "j-1"
     source = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{key}']"}
-    told = {"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": source}}
-    first, own = found["spec"]["containers"]
-    assert first["env"] == [told]
+    value = {"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": source}}
+    first, own = stored["spec"]["containers"]
+    assert first["env"] == [value]
     assert own["env"] == containers[1]["env"]
-    assert found["spec"]["initContainers"][0]["env"] == [{"name": "A", "value": "b"}, told]
+    assert stored["spec"]["initContainers"][0]["env"] == [{"name": "A", "value": "b"}, value]
 
 
 def test_long_names_leave_room_for_the_index(work: Jobs) -> None:

@@ -1,4 +1,4 @@
-"""A server that dies counts no pod twice, and none less."""
+"""A killed server counts every pod of a Job exactly once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from http.client import HTTPException
 
 from support.client import Client
 from support.jobs import Jobs
+from support.namespaces import Space
 from support.process import FreshServer, ServerProcess
-from support.things import Space
 from support.waiting import eventually
 
 COMPLETIONS, DEATHS = 60, 3
@@ -21,8 +21,8 @@ def kill_and_restart(server: ServerProcess, work: Jobs) -> None:
     server.start()
     client: Client = server.client()
     work.space.client = client
-    for things in (work.pods, work.jobs, work.cron_jobs, work.events):
-        things.client = client
+    for item in (work.pods, work.jobs, work.cron_jobs, work.events):
+        item.client = client
 
 
 def end_some(work: Jobs, chance: random.Random) -> None:

@@ -1,4 +1,4 @@
-"""What happens to Jobs by the passing of time, and by feature gates."""
+"""Jobs: deadlines, TTLs and feature gates."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 import pytest
 from support.client import Object
 from support.jobs import Jobs, exited
+from support.namespaces import Space
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
-from support.things import Space
 
 from fairlead.codec.types.times import format_time, parse_time
 
 
 def now_at(work: Jobs) -> str:
-    """What the server's clock says."""
-    made = work.space.config_maps.create(f"now-{len(work.space.config_maps.names())}")
-    text: str = made["metadata"]["creationTimestamp"]
+    """Return the time of the server's clock."""
+    config_map = work.space.config_maps.create(f"now-{len(work.space.config_maps.names())}")
+    text: str = config_map["metadata"]["creationTimestamp"]
     return text
 
 
@@ -34,8 +34,8 @@ def test_jobs_go_by_the_clock(fresh_server: FreshServer) -> None:
     check_pauses(pausing, server)
 
     server.advance(3600)
-    told = late.await_end()
-    assert (told["type"], told["reason"], told["message"]) == (
+    job = late.await_end()
+    assert (job["type"], job["reason"], job["message"]) == (
         "Failed",
         "DeadlineExceeded",
         "Job was active longer than specified deadline",
@@ -45,7 +45,7 @@ def test_jobs_go_by_the_clock(fresh_server: FreshServer) -> None:
 
 
 def check_pauses(work: Jobs, server: ServerProcess) -> None:
-    """Pods are made again after 10 s, 20 s and so on, and 10 s after a success."""
+    """Pods are created again after 10 s, 20 s and so on, and 10 s after a success."""
     for failed, pause in enumerate((10, 20, 40, 80, 160, 320, 360, 360), 1):
         fail_now(work, work.running(1))
         work.await_counts(0, 0, failed)
@@ -107,15 +107,15 @@ def test_an_exit_code_may_fail_the_job(policies: Callable[[Rules], Jobs]) -> Non
     work = policies([codes("Count", "In", 3), codes("FailJob", "In", 40, 42)])
     names = work.running(2)
     work.fail(names[:1], code=42)
-    told = work.await_end()
+    job = work.await_end()
     where = f"{work.space.name}/{names[0]}"
-    assert (told["type"], told["reason"], told["message"]) == (
+    assert (job["type"], job["reason"], job["message"]) == (
         "Failed",
         "PodFailurePolicy",
         f"Container c for pod {where} failed with exit code 42 matching FailJob rule at index 1",
     )
     target = work.condition(work.jobs, "j", "FailureTarget")
-    assert (target["status"], target["message"]) == ("True", told["message"])
+    assert (target["status"], target["message"]) == ("True", job["message"])
     assert work.counts() == {"active": 0, "succeeded": 0, "failed": 2}
     work.await_event("PodFailurePolicy")
 

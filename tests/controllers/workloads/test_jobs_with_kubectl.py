@@ -1,4 +1,4 @@
-"""Jobs as people drive them."""
+"""Jobs with kubectl."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.jobs import Jobs
 from support.kubectl import KUBECTL, Kubectl, compared
-from support.things import Space
+from support.namespaces import Space
 
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed: not tried out")
 
@@ -27,8 +27,8 @@ def test_a_job_is_created_and_waited_for(work: Jobs, kubectl: Kubectl) -> None:
     wait = ("wait", "job/j", "--for=condition=complete", "--timeout=30s")
     with kubectl.start(*wait) as process:
         work.succeed(work.running(1))
-        said, _ = process.communicate(timeout=30)
-    assert said.strip() == "job.batch/j condition met"
+        message, _ = process.communicate(timeout=30)
+    assert message.strip() == "job.batch/j condition met"
     row = kubectl("get", "job", "j", "--no-headers").split()
     assert "1/1" in row
 

@@ -1,4 +1,4 @@
-"""The controller of ReplicaSets on an API of its own, one look at a time."""
+"""The controller of ReplicaSets on its own API, one sync at a time."""
 
 from __future__ import annotations
 
@@ -85,20 +85,20 @@ def test_pods_that_cannot_be_deleted_are_told_in_a_condition(tmp_path: Path) -> 
         await resize(objects, 0)
         with pytest.raises(StatusError, match="it is needed"):
             await controller.sync("work/r")
-        found = objects.find(REPLICA_SETS, "work", "r")
-        assert found is not None
-        (told,) = found["status"]["conditions"]
-        assert (told["type"], told["status"], told["reason"]) == (
+        kept_set = objects.find(REPLICA_SETS, "work", "r")
+        assert kept_set is not None
+        (condition,) = kept_set["status"]["conditions"]
+        assert (condition["type"], condition["status"], condition["reason"]) == (
             "ReplicaFailure",
             "True",
             "FailedDelete",
         )
-        assert "it is needed" in told["message"]
+        assert "it is needed" in condition["message"]
         await resize(objects, 1)
         await controller.sync("work/r")
-        found = objects.find(REPLICA_SETS, "work", "r")
-        assert found is not None
-        assert "conditions" not in found["status"]
+        kept_set = objects.find(REPLICA_SETS, "work", "r")
+        assert kept_set is not None
+        assert "conditions" not in kept_set["status"]
 
     with_controller(tmp_path, work, [NoPodIsDeleted()])
 

@@ -20,8 +20,8 @@ OWNER: Object = {"metadata": {"name": "r", "namespace": "work", "uid": "uid-r"}}
 
 
 def reference(uid: str = "uid-r", *, controller: bool = True, name: str = "r") -> Object:
-    made = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": uid}
-    return {**made, "controller": True} if controller else made
+    replica_set = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": uid}
+    return {**replica_set, "controller": True} if controller else replica_set
 
 
 def pod(name: str, *references: Object) -> Object:
@@ -34,8 +34,8 @@ def pod(name: str, *references: Object) -> Object:
     }
 
 
-def names(found: list[Any]) -> list[str]:
-    return sorted(one.name for one in found)
+def names(items: list[Any]) -> list[str]:
+    return sorted(item.name for item in items)
 
 
 def test_objects_are_found_by_their_controller_as_soon_as_they_are_written(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_an_index_that_missed_a_part_of_the_history_begins_again(tmp_path: Path)
         owned = Owned(collection, read_full)
         for name in ("a", "b"):
             await objects.create(PODS, pod(name, reference()))
-        (before,) = [one for one in owned.of(OWNER) if one.name == "a"]
+        (before,) = [item for item in owned.of(OWNER) if item.name == "a"]
         await objects.delete(PODS, "work", "b")
         await objects.create(PODS, pod("c", reference()))
         collection.forget(api.store.revision)

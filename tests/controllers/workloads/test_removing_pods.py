@@ -1,4 +1,4 @@
-"""Which pods go first, by each of the criteria in their order."""
+"""Which pods are deleted first, by each criterion in order."""
 
 from __future__ import annotations
 

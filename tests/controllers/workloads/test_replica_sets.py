@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 from support.workloads import LABELS, Workloads, replicated, template
 
@@ -39,16 +39,16 @@ def test_a_replica_set_makes_its_pods(work: Workloads) -> None:
 
 
 def test_a_pod_carries_what_its_template_says(work: Workloads) -> None:
-    made = template()
-    made["metadata"] = {
+    created = template()
+    created["metadata"] = {
         "labels": {**LABELS, "tier": "front"},
         "annotations": {"a": "b"},
         "finalizers": ["example.com/f"],
     }
-    work.replica_sets.create("r", spec=replicated(1, template=made))
+    work.replica_sets.create("r", spec=replicated(1, template=created))
     (name,) = work.await_pods(1)
     metadata = work.pods.read(name)["metadata"]
-    assert {field: metadata[field] for field in made["metadata"]} == made["metadata"]
+    assert {field: metadata[field] for field in created["metadata"]} == created["metadata"]
 
 
 def test_a_deleted_pod_is_replaced(work: Workloads) -> None:
@@ -125,7 +125,10 @@ def test_an_owner_that_does_not_control_is_kept_beside(work: Workloads) -> None:
     work.pods.create("stray", labels=LABELS, metadata={"ownerReferences": [owner]}, **POD)
     work.replica_sets.create("r", spec=replicated(1))
     work.await_status(work.replica_sets, "r", replicas=1)
-    kinds = [one["kind"] for one in work.pods.read("stray")["metadata"]["ownerReferences"]]
+    kinds = [
+        owner_reference["kind"]
+        for owner_reference in work.pods.read("stray")["metadata"]["ownerReferences"]
+    ]
     assert kinds == ["ConfigMap", "ReplicaSet"]
 
 
@@ -162,9 +165,9 @@ def test_a_replica_set_that_is_being_deleted_makes_and_takes_nothing(work: Workl
 
 
 def test_the_status_counts_ready_and_fully_labeled_pods(work: Workloads) -> None:
-    made = template()
-    made["metadata"] = {"labels": {**LABELS, "tier": "front"}}
-    work.replica_sets.create("r", spec=replicated(2, template=made))
+    created = template()
+    created["metadata"] = {"labels": {**LABELS, "tier": "front"}}
+    work.replica_sets.create("r", spec=replicated(2, template=created))
     first, _ = work.await_pods(2)
     work.make_ready([first])
     work.pods.label(first, **LABELS)
@@ -185,31 +188,31 @@ def test_pods_made_and_deleted_are_told_by_events(work: Workloads) -> None:
 
 
 def _limit_pods(work: Workloads, count: int) -> None:
-    quotas = work.space.things("resourcequotas")
+    quotas = work.space.collection("resourcequotas")
     quotas.create("q", spec={"hard": {"pods": str(count)}})
     eventually(lambda: "used" in quotas.read("q").get("status", {}), "the quota is counted")
 
 
 def test_events_of_controllers_have_all_fields_that_events_have(work: Workloads) -> None:
     work.replica_sets.create("r", spec=replicated(1))
-    made = work.await_event("SuccessfulCreate")
+    event = work.await_event("SuccessfulCreate")
     fields = ("eventTime", "reportingComponent", "reportingInstance")
-    assert [made[field] for field in fields] == [None, "", ""]
-    newer = work.space.things("events", "events.@")
-    found = newer.read(made["metadata"]["name"])
-    found["metadata"]["labels"] = {"seen": "yes"}
-    assert newer.update(found)["metadata"]["labels"] == {"seen": "yes"}
+    assert [event[field] for field in fields] == [None, "", ""]
+    newer = work.space.collection("events", "events.@")
+    value = newer.read(event["metadata"]["name"])
+    value["metadata"]["labels"] = {"seen": "yes"}
+    assert newer.update(value)["metadata"]["labels"] == {"seen": "yes"}
 
 
 def test_a_refusal_is_told_in_a_condition_until_it_ends(work: Workloads) -> None:
     _limit_pods(work, 1)
     work.replica_sets.create("r", spec=replicated(3))
-    told = work.await_condition(work.replica_sets, "r", "ReplicaFailure", "FailedCreate")
-    assert told["status"] == "True"
-    assert "is forbidden: exceeded quota: q, requested: pods=1" in told["message"]
+    condition = work.await_condition(work.replica_sets, "r", "ReplicaFailure", "FailedCreate")
+    assert condition["status"] == "True"
+    assert "is forbidden: exceeded quota: q, requested: pods=1" in condition["message"]
     assert work.await_event("FailedCreate", "Error creating: pods")["type"] == "Warning"
     work.await_status(work.replica_sets, "r", replicas=1)
-    work.space.things("resourcequotas").patch("q", {"spec": {"hard": {"pods": "5"}}})
+    work.space.collection("resourcequotas").patch("q", {"spec": {"hard": {"pods": "5"}}})
     status: dict[str, Any] = work.await_status(work.replica_sets, "r", replicas=3, conditions=0)
     assert "conditions" not in status
 
@@ -226,7 +229,7 @@ def test_nothing_is_made_in_a_namespace_that_ends(work: Workloads) -> None:
 
 
 def test_a_replication_controller_does_the_same(work: Workloads) -> None:
-    controllers = work.space.things("replicationcontrollers")
+    controllers = work.space.collection("replicationcontrollers")
     work.pods.create("stray", labels=LABELS, **POD)
     controllers.create("r", spec={"replicas": 3, "selector": LABELS, "template": template()})
     work.await_pods(3)

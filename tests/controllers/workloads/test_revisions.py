@@ -1,4 +1,4 @@
-"""Revisions of a template that an owner remembers."""
+"""The revision history of a template."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Remembering:
         return await self.history.current(self.owner, known, data, collisions)
 
     async def numbers(self) -> list[int]:
-        return [one["revision"] for one in await self.history.of(self.owner)]
+        return [item["revision"] for item in await self.history.of(self.owner)]
 
 
 async def remembering(api: Api) -> Remembering:
@@ -56,12 +56,12 @@ async def remembering(api: Api) -> Remembering:
 def test_clients_find_the_revision_of_a_template_by_the_bytes_of_its_patch(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         some = await remembering(api)
-        made = (await some.current("one")).revision
+        value = (await some.current("one")).revision
         owner = await system(api).get(SETS, "work", "web")
         patch = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
-        assert json.dumps(made["data"]) == json.dumps(patch, sort_keys=True)
-        assert list(made["data"]["spec"]["template"]) == ["$patch", "metadata", "spec"]
-        (entry,) = made["metadata"]["managedFields"]
+        assert json.dumps(value["data"]) == json.dumps(patch, sort_keys=True)
+        assert list(value["data"]["spec"]["template"]) == ["$patch", "metadata", "spec"]
+        (entry,) = value["metadata"]["managedFields"]
         assert entry["fieldsV1"]["f:data"] == {}
 
     on_api(tmp_path, work)
@@ -117,9 +117,9 @@ def test_a_name_that_is_taken_leads_to_another(tmp_path: Path) -> None:
         await some.objects.delete(REVISIONS, "work", first)
         other = {"metadata": {"name": first, "namespace": "work"}, "data": {"x": 1}, "revision": 1}
         await some.objects.create(REVISIONS, other)
-        made = await some.current("one")
-        assert made.collisions == 1
-        assert made.revision["metadata"]["name"] != first
+        created = await some.current("one")
+        assert created.collisions == 1
+        assert created.revision["metadata"]["name"] != first
 
     on_api(tmp_path, work)
 
@@ -127,8 +127,8 @@ def test_a_name_that_is_taken_leads_to_another(tmp_path: Path) -> None:
 def test_the_oldest_revisions_go_but_not_the_live_ones(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         some = await remembering(api)
-        made = [(await some.current(image)).revision for image in ("a", "b", "c", "d", "e")]
-        live = {made[0]["metadata"]["name"], made[4]["metadata"]["name"]}
+        revisions = [(await some.current(image)).revision for image in ("a", "b", "c", "d", "e")]
+        live = {revisions[0]["metadata"]["name"], revisions[4]["metadata"]["name"]}
         await some.history.truncate(await some.history.of(some.owner), live, 1)
         assert await some.numbers() == [1, 4, 5]
 
@@ -142,9 +142,9 @@ def test_a_revision_without_a_controller_is_adopted(tmp_path: Path) -> None:
         stray = {"metadata": metadata, "data": template_data(some.owner), "revision": 7}
         await some.objects.create(REVISIONS, stray)
         assert await some.numbers() == [7]
-        found = some.objects.find(REVISIONS, "work", "stray")
-        assert found is not None
-        (reference,) = found["metadata"]["ownerReferences"]
+        object_ = some.objects.find(REVISIONS, "work", "stray")
+        assert object_ is not None
+        (reference,) = object_["metadata"]["ownerReferences"]
         assert reference["kind"] == "StatefulSet"
 
     on_api(tmp_path, work)

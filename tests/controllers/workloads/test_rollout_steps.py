@@ -94,8 +94,8 @@ def test_a_new_size_is_shared_out(
         replica_set(name, size, most=most) for name, size in zip("ab", sizes, strict=True)
     ]
     value = {**deployment(replicas, 3, 2), "status": {"replicas": sum(sizes)}}
-    given = steps.scale_proportionally(value, everything, NAMES)
-    assert {one["metadata"]["name"]: size for one, size in given} == dict(
+    rows = steps.scale_proportionally(value, everything, NAMES)
+    assert {item["metadata"]["name"]: size for item, size in rows} == dict(
         zip("ab", shares, strict=True)
     )
 
@@ -111,15 +111,15 @@ def test_the_hash_label_tells_no_templates_apart() -> None:
 
 
 def test_template_comparison_takes_empty_for_absent() -> None:
-    one = template(app="a")
-    other = {**one, "spec": {**one["spec"], "volumes": [], "securityContext": {}, "x": None}}
-    assert same_template(one, other)
-    assert short_hash(one, None) == short_hash(other, None)
+    first = template(app="a")
+    other = {**first, "spec": {**first["spec"], "volumes": [], "securityContext": {}, "x": None}}
+    assert same_template(first, other)
+    assert short_hash(first, None) == short_hash(other, None)
 
 
 def test_a_collision_leads_to_another_hash() -> None:
-    one = template(app="a")
-    hashes = {short_hash(one, count) for count in (None, 0, 1, 2)}
+    item = template(app="a")
+    hashes = {short_hash(item, count) for count in (None, 0, 1, 2)}
     assert len(hashes) == 4
 
 

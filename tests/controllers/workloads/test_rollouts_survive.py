@@ -1,11 +1,11 @@
-"""A server that dies in the middle of a rollout goes on with it when it is back."""
+"""A killed server resumes a rollout."""
 
 from __future__ import annotations
 
 import random
 
+from support.namespaces import Space
 from support.process import FreshServer, ServerProcess
-from support.things import Space
 from support.waiting import eventually
 from support.workloads import Workloads, replicated
 

@@ -1,4 +1,4 @@
-"""Rollouts as people drive them."""
+"""Rollouts with kubectl."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.kubectl import KUBECTL, Kubectl
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 from support.workloads import Workloads
 
@@ -29,8 +29,8 @@ def test_a_deployment_is_created_and_waited_for(work: Workloads, kubectl: Kubect
     kubectl("create", "deployment", "web", "--image=one", "--replicas=2")
     with kubectl.start("rollout", "status", "deployment/web", "--timeout=30s") as process:
         work.make_ready(work.await_pods(2))
-        said, _ = process.communicate(timeout=30)
-    assert said.splitlines()[-1] == DONE
+        message, _ = process.communicate(timeout=30)
+    assert message.splitlines()[-1] == DONE
     assert process.returncode == 0
 
 

@@ -1,12 +1,12 @@
-"""What happens to StatefulSets and DaemonSets by the passing of time."""
+"""StatefulSets and DaemonSets: timeouts. The clock is moved."""
 
 from __future__ import annotations
 
 import pytest
 from support.daemon_sets import Daemons
+from support.namespaces import Space
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.stateful_sets import Sets
-from support.things import Space
 from support.waiting import eventually
 from support.workloads import READY, Workloads
 
@@ -34,20 +34,20 @@ def pods_have_to_be_ready_for_a_while(server: ServerProcess) -> None:
     stateful.create(2, minReadySeconds=100_000)
     stateful.await_pods(1)
     ready_since_now(stateful, "web-0")
-    told = stateful.await_told(readyReplicas=1)
-    assert (told["availableReplicas"], stateful.names()) == (0, {"web-0"})
+    status = stateful.await_set(readyReplicas=1)
+    assert (status["availableReplicas"], stateful.names()) == (0, {"web-0"})
 
     daemons = Daemons(Space(server, server.client()))
     daemons.add_nodes("a")
     daemons.create(minReadySeconds=100_000)
     ready_since_now(daemons, *daemons.await_pods(1))
-    told = daemons.await_told(numberReady=1)
-    assert (told.get("numberAvailable", 0), told["numberUnavailable"]) == (0, 1)
+    status = daemons.await_set(numberReady=1)
+    assert (status.get("numberAvailable", 0), status["numberUnavailable"]) == (0, 1)
 
     server.advance(100_001)
-    stateful.await_told(availableReplicas=1, replicas=2)
+    stateful.await_set(availableReplicas=1, replicas=2)
     assert stateful.names() == {"web-0", "web-1"}
-    daemons.await_told(numberAvailable=1, numberUnavailable=0)
+    daemons.await_set(numberAvailable=1, numberUnavailable=0)
 
 
 def daemons_that_fail_are_replaced_ever_more_slowly(server: ServerProcess) -> None:
@@ -73,6 +73,6 @@ def await_another(work: Daemons, name: str) -> None:
 def fail(work: Daemons, name: str) -> None:
     """Have a pod fail, and wait until its controller has seen it."""
     work.set_status([name], **READY)
-    work.await_told(numberReady=1)
+    work.await_set(numberReady=1)
     work.set_status([name], phase="Failed", conditions=[{"type": "Ready", "status": "False"}])
-    work.await_told(numberReady=0)
+    work.await_set(numberReady=0)

@@ -1,11 +1,11 @@
-"""A server that dies while it makes or updates pods of sets goes on where it was."""
+"""A killed server resumes creating and updating the pods of sets."""
 
 from __future__ import annotations
 
 from support.daemon_sets import Daemons
+from support.namespaces import Space
 from support.process import FreshServer, ServerProcess
 from support.stateful_sets import CLAIM, Sets, mounting
-from support.things import Space
 from support.waiting import eventually
 from support.workloads import Workloads
 
@@ -26,7 +26,7 @@ def await_revisions(work: Workloads, count: int) -> None:
     """Wait until so many revisions are left, which have numbers of their own."""
 
     def left() -> bool:
-        numbers = [one["revision"] for one in work.revisions.list().body["items"]]
+        numbers = [item["revision"] for item in work.revisions.list().body["items"]]
         return len(numbers) == len(set(numbers)) == count
 
     eventually(left, f"{count} revisions")
@@ -55,8 +55,8 @@ def test_sets_survive_the_death_of_their_server(fresh_server: FreshServer) -> No
     )
     eventually(lambda: len(stateful.pods.names()) >= 2, "some pods")
     kill_and_restart(server, stateful, daemons)
-    stateful.await_told(replicas=PODS)
-    daemons.await_told(currentNumberScheduled=PODS)
+    stateful.await_set(replicas=PODS)
+    daemons.await_set(currentNumberScheduled=PODS)
     assert (len(daemons.pods.names()), len(daemons.on_nodes())) == (PODS, PODS)
     for image, count in (("two", 3), ("three", 5)):
         for work in (stateful, daemons):

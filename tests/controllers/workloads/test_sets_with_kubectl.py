@@ -1,4 +1,4 @@
-"""Updates of StatefulSets and DaemonSets as people drive them."""
+"""Updates of StatefulSets and DaemonSets with kubectl."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.daemon_sets import Daemons
 from support.kubectl import KUBECTL, Kubectl
+from support.namespaces import Space
 from support.stateful_sets import Sets
-from support.things import Space
 
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed: not tried out")
 
@@ -26,10 +26,10 @@ def stateful(kubernetes: Space) -> Sets:
 
 @pytest.fixture
 def daemons(kubernetes: Space) -> Iterator[Daemons]:
-    made = Daemons(kubernetes)
-    made.add_nodes("a", "b")
-    yield made
-    made.remove_nodes()
+    daemons = Daemons(kubernetes)
+    daemons.add_nodes("a", "b")
+    yield daemons
+    daemons.remove_nodes()
 
 
 def revisions(kubectl: Kubectl, of: str) -> list[str]:
@@ -41,9 +41,9 @@ def test_a_stateful_set_is_rolled_out_and_back(stateful: Sets, kubectl: Kubectl)
     stateful.create(2)
     with kubectl.start("rollout", "status", "statefulset/web", "--timeout=30s") as process:
         stateful.grow(2)
-        said, _ = process.communicate(timeout=30)
+        message, _ = process.communicate(timeout=30)
     done = "partitioned roll out complete: 2 new pods have been updated..."
-    assert said.splitlines()[-1] == done
+    assert message.splitlines()[-1] == done
     assert process.returncode == 0
     kubectl("set", "image", "statefulset/web", "c=two")
     stateful.finish_update("two")
@@ -61,7 +61,7 @@ def test_a_stateful_set_is_restarted_and_scaled(stateful: Sets, kubectl: Kubectl
     stateful.grow(2)
     before = {stateful.uid(name) for name in stateful.names()}
     kubectl("rollout", "restart", "statefulset/web")
-    stateful.await_told(observedGeneration=2)
+    stateful.await_set(observedGeneration=2)
     stateful.finish_update("one")
     assert not before & {stateful.uid(name) for name in stateful.names()}
     kubectl("scale", "statefulset/web", "--replicas=1")
@@ -72,8 +72,8 @@ def test_a_daemon_set_is_rolled_out_and_back(daemons: Daemons, kubectl: Kubectl)
     daemons.create()
     with kubectl.start("rollout", "status", "daemonset/web", "--timeout=30s") as process:
         daemons.make_available(2)
-        said, _ = process.communicate(timeout=30)
-    assert said.splitlines()[-1] == 'daemon set "web" successfully rolled out'
+        message, _ = process.communicate(timeout=30)
+    assert message.splitlines()[-1] == 'daemon set "web" successfully rolled out'
     kubectl("set", "image", "daemonset/web", "c=two")
     daemons.finish_update("two", 2)
     assert revisions(kubectl, "daemonset/web") == ["1", "2"]
@@ -83,6 +83,6 @@ def test_a_daemon_set_is_rolled_out_and_back(daemons: Daemons, kubectl: Kubectl)
     assert revisions(kubectl, "daemonset/web") == ["2", "3"]
     before = daemons.names()
     kubectl("rollout", "restart", "daemonset/web")
-    daemons.await_told(observedGeneration=4)
+    daemons.await_set(observedGeneration=4)
     daemons.finish_update("one", 2)
     assert not before & daemons.names()

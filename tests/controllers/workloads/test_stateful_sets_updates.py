@@ -1,11 +1,11 @@
-"""StatefulSets bring their pods up to date."""
+"""Updates of StatefulSets."""
 
 from __future__ import annotations
 
 import pytest
+from support.namespaces import Space
 from support.process import FreshServer
 from support.stateful_sets import CLAIM, Sets, mounting
-from support.things import Space
 from support.waiting import eventually
 from support.workloads import LABELS, template
 
@@ -28,20 +28,20 @@ def test_pods_are_replaced_from_the_last_to_the_first_each_when_the_one_before_i
     work = Sets(space)
     work.create(3)
     work.grow(3)
-    first = work.await_told(readyReplicas=3)["currentRevision"]
+    first = work.await_set(readyReplicas=3)["currentRevision"]
     work.update("two")
     images = {"web_0": "one", "web_1": "one", "web_2": "one"}
     for ordinal in (2, 1, 0):
         images[f"web_{ordinal}"] = "two"
         work.await_images(**images)
-        told = work.await_told(observedGeneration=2, replicas=3, updatedReplicas=3 - ordinal)
-        assert (told["readyReplicas"], told.get("currentReplicas", 0)) == (2, ordinal)
-        assert told["currentRevision"] == first != told["updateRevision"]
+        status = work.await_set(observedGeneration=2, replicas=3, updatedReplicas=3 - ordinal)
+        assert (status["readyReplicas"], status.get("currentReplicas", 0)) == (2, ordinal)
+        assert status["currentRevision"] == first != status["updateRevision"]
         work.make_ready([f"web-{ordinal}"])
-    told = work.await_told(currentReplicas=3, readyReplicas=3)
-    assert told["currentRevision"] == told["updateRevision"]
+    status = work.await_set(currentReplicas=3, readyReplicas=3)
+    assert status["currentRevision"] == status["updateRevision"]
     label = work.pods.read("web-0")["metadata"]["labels"]["controller-revision-hash"]
-    assert label == told["currentRevision"]
+    assert label == status["currentRevision"]
 
 
 def test_the_policy_parallel_changes_nothing_about_updates(work: Sets) -> None:
@@ -51,7 +51,7 @@ def test_the_policy_parallel_changes_nothing_about_updates(work: Sets) -> None:
     work.update("two")
     work.await_images(web_0="one", web_1="one", web_2="two")
     work.change(minReadySeconds=1)
-    work.await_told(observedGeneration=3, updatedReplicas=1)
+    work.await_set(observedGeneration=3, updatedReplicas=1)
     assert work.images()["web-1"] == "one"
     work.finish_update("two")
 
@@ -63,9 +63,9 @@ def test_pods_below_the_partition_are_left_alone(space: Space) -> None:
     work.update("two")
     work.await_images(web_0="one", web_1="one", web_2="two")
     work.make_ready()
-    told = work.await_told(observedGeneration=2, readyReplicas=3)
-    assert (told["currentReplicas"], told["updatedReplicas"]) == (2, 1)
-    assert told["currentRevision"] != told["updateRevision"]
+    status = work.await_set(observedGeneration=2, readyReplicas=3)
+    assert (status["currentReplicas"], status["updatedReplicas"]) == (2, 1)
+    assert status["currentRevision"] != status["updateRevision"]
     work.change(updateStrategy=partitioned(1))
     work.await_images(web_0="one", web_1="two", web_2="two")
 
@@ -73,7 +73,7 @@ def test_pods_below_the_partition_are_left_alone(space: Space) -> None:
 def test_a_pod_below_the_partition_is_made_again_as_it_was(work: Sets) -> None:
     work.create(2, updateStrategy=partitioned(1))
     work.grow(2)
-    old = work.await_told(readyReplicas=2)["currentRevision"]
+    old = work.await_set(readyReplicas=2)["currentRevision"]
     work.update("two")
     work.await_images(web_0="one", web_1="two")
     work.make_ready()
@@ -89,8 +89,8 @@ def test_a_partition_beyond_the_last_stages_an_update(work: Sets) -> None:
     work.create(1, updateStrategy=partitioned(5))
     work.grow(1)
     work.update("two")
-    told = work.await_told(observedGeneration=2)
-    assert told["currentRevision"] != told["updateRevision"]
+    status = work.await_set(observedGeneration=2)
+    assert status["currentRevision"] != status["updateRevision"]
     assert work.images() == {"web-0": "one"}
 
 
@@ -100,7 +100,7 @@ def test_without_a_partition_pods_not_reached_yet_are_made_again_as_they_were(wo
     assert "rollingUpdate" not in work.stateful_sets.read("web")["spec"]["updateStrategy"]
     work.update("two")
     work.await_images(web_0="one", web_1="one", web_2="two")
-    work.await_told(currentReplicas=2, updatedReplicas=1)
+    work.await_set(currentReplicas=2, updatedReplicas=1)
     before = work.uid("web-0")
     work.pods.remove("web-0")
     eventually(lambda: "web-0" in work.names() and work.uid("web-0") != before, "another web-0")
@@ -113,16 +113,16 @@ def test_nothing_is_replaced_on_delete_until_it_is_deleted(space: Space) -> None
     work.create(2, updateStrategy={"type": "OnDelete"})
     work.grow(2)
     work.update("two")
-    told = work.await_told(observedGeneration=2, currentReplicas=2)
-    assert told["currentRevision"] != told["updateRevision"]
+    status = work.await_set(observedGeneration=2, currentReplicas=2)
+    assert status["currentRevision"] != status["updateRevision"]
     assert set(work.images().values()) == {"one"}
     for name in ("web-1", "web-0"):
         work.pods.remove(name)
         eventually(lambda: set(work.images()) == {"web-0", "web-1"}, "another pod")
         work.make_ready()
-    told = work.await_told(readyReplicas=2, updatedReplicas=2)
+    status = work.await_set(readyReplicas=2, updatedReplicas=2)
     assert set(work.images().values()) == {"two"}
-    assert told["currentRevision"] != told["updateRevision"]
+    assert status["currentRevision"] != status["updateRevision"]
 
 
 def test_a_broken_pod_is_waited_for_even_when_the_template_is_mended(space: Space) -> None:
@@ -131,10 +131,10 @@ def test_a_broken_pod_is_waited_for_even_when_the_template_is_mended(space: Spac
     work.grow(2)
     work.update("broken")
     work.await_images(web_0="one", web_1="broken")
-    work.await_told(replicas=2, updatedReplicas=1)
+    work.await_set(replicas=2, updatedReplicas=1)
     work.update("one")
-    told = work.await_told(observedGeneration=3, replicas=2)
-    assert told["currentRevision"] == told["updateRevision"]
+    status = work.await_set(observedGeneration=3, replicas=2)
+    assert status["currentRevision"] == status["updateRevision"]
     assert work.images() == {"web-0": "one", "web-1": "broken"}
     work.pods.remove("web-1")
     work.await_images(web_0="one", web_1="one")
@@ -147,8 +147,8 @@ def test_an_update_gives_way_to_the_next(work: Sets) -> None:
     work.await_images(web_0="one", web_1="one", web_2="two")
     work.make_ready()
     work.update("three")
-    told = work.finish_update("three")
-    assert told["currentReplicas"] == told["updatedReplicas"] == 3
+    updated = work.finish_update("three")
+    assert updated["currentReplicas"] == updated["updatedReplicas"] == 3
 
 
 def test_each_template_has_a_numbered_revision(space: Space) -> None:
@@ -160,9 +160,9 @@ def test_each_template_has_a_numbered_revision(space: Space) -> None:
         work.finish_update(image)
     assert work.numbers() == {"one": 1, "two": 2, "three": 3}
     work.update("one")
-    told = work.finish_update("one")
+    updated = work.finish_update("one")
     assert work.numbers() == {"one": 4, "two": 2, "three": 3}
-    revision = work.revisions.read(told["currentRevision"])
+    revision = work.revisions.read(updated["currentRevision"])
     metadata = revision["metadata"]
     (reference,) = metadata["ownerReferences"]
     assert reference["uid"] == owner["metadata"]["uid"]
@@ -198,8 +198,8 @@ def test_a_revision_whose_name_is_taken_gets_another(work: Sets, kubernetes: Spa
     other = Sets(Space(kubernetes.server, kubernetes.client))
     other.revisions.create(name, data={"not": "a template"}, revision=1)
     other.create(0)
-    told = other.await_told(collisionCount=1)
-    assert told["currentRevision"] not in ("", name)
+    status = other.await_set(collisionCount=1)
+    assert status["currentRevision"] not in ("", name)
 
 
 def test_a_current_revision_that_nobody_can_read_is_not_gone_back_to(work: Sets) -> None:
@@ -212,7 +212,7 @@ def test_a_current_revision_that_nobody_can_read_is_not_gone_back_to(work: Sets)
     work.await_observed(work.stateful_sets, "web")
     assert work.space.client.patch(path, {"status": status}).status == 200
     work.pods.remove("web-1")
-    work.await_told(replicas=1, readyReplicas=1)
+    work.await_set(replicas=1, readyReplicas=1)
     work.change(updateStrategy=partitioned(0))
     work.grow(2)
     work.finish_update("two")
@@ -238,7 +238,7 @@ def several_pods_may_be_missing(work: Sets) -> None:
     work.await_images(web_0="one", web_1="two", web_2="two", web_3="two")
     work.set_status(["web-0"], conditions=UNREADY)
     work.make_ready(["web-2"])
-    work.await_told(readyReplicas=2, updatedReplicas=3)
+    work.await_set(readyReplicas=2, updatedReplicas=3)
     work.make_ready(["web-1"])
     work.finish_update("two")
 
@@ -253,8 +253,8 @@ def a_part_of_a_pod_counts_as_one(work: Sets) -> None:
 
 
 def owners(work: Sets, claim: str) -> list[str]:
-    found = work.space.things("persistentvolumeclaims").read(claim)["metadata"]
-    return [one["kind"] for one in found.get("ownerReferences", [])]
+    metadata = work.space.collection("persistentvolumeclaims").read(claim)["metadata"]
+    return [owner_reference["kind"] for owner_reference in metadata.get("ownerReferences", [])]
 
 
 def claims_go_with_the_set(work: Sets) -> None:
@@ -283,12 +283,12 @@ def claims_go_with_pods_that_are_too_many(work: Sets) -> None:
     uid = work.uid("web-1")
     work.scale(1)
     eventually(lambda: owners(work, "data-web-1") == ["Pod"], "the pod owns the claim")
-    claims = work.space.things("persistentvolumeclaims")
+    claims = work.space.collection("persistentvolumeclaims")
     (reference,) = claims.read("data-web-1")["metadata"]["ownerReferences"]
     assert (reference["name"], reference["uid"]) == ("web-1", uid)
     claims.patch("data-web-1", {"metadata": {"finalizers": ["example.com/held"]}})
     work.end("web-1")
-    work.await_told(replicas=1)
+    work.await_set(replicas=1)
     work.scale(2)
     work.await_observed(work.stateful_sets, "web")
     assert work.names() == {"web-0"}

@@ -1,9 +1,9 @@
-"""What happens to workloads by the passing of time."""
+"""Workloads: timeouts. The clock is moved."""
 
 from __future__ import annotations
 
+from support.namespaces import Space
 from support.process import MOVABLE_CLOCK, FreshServer
-from support.things import Space
 from support.workloads import READY, Workloads, replicated, template
 
 from fairlead.codec.types.times import now
@@ -30,22 +30,24 @@ def test_workloads_go_by_the_clock(fresh_server: FreshServer) -> None:
 
     server.advance(3601)
     ready.await_status(ready.replica_sets, "r", availableReplicas=1)
-    told = stuck.condition(stuck.deployments, "web", "Progressing")
-    assert told["reason"] == "ReplicaSetUpdated"
+    reported = stuck.condition(stuck.deployments, "web", "Progressing")
+    assert reported["reason"] == "ReplicaSetUpdated"
 
     server.advance(1000)
-    told = stuck.await_condition(
+    reported = stuck.await_condition(
         stuck.deployments, "web", "Progressing", "ProgressDeadlineExceeded"
     )
     name = stuck.replica_set_of("one")["metadata"]["name"]
-    assert (told["status"], told["message"]) == (
+    assert (reported["status"], reported["message"]) == (
         "False",
         f'ReplicaSet "{name}" has timed out progressing.',
     )
-    told = paused.condition(paused.deployments, "web", "Progressing")
-    assert told["reason"] == "DeploymentPaused"
+    reported = paused.condition(paused.deployments, "web", "Progressing")
+    assert reported["reason"] == "DeploymentPaused"
     paused.revise(paused=False, template=template("two"))
     paused.finish()
     stuck.finish()
-    told = stuck.await_condition(stuck.deployments, "web", "Progressing", "NewReplicaSetAvailable")
-    assert told["status"] == "True"
+    reported = stuck.await_condition(
+        stuck.deployments, "web", "Progressing", "NewReplicaSetAvailable"
+    )
+    assert reported["status"] == "True"

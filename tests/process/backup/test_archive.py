@@ -1,4 +1,4 @@
-"""The file of a backup: what is read is what was written, to the last bit."""
+"""The file of a backup: round trips, and detection of every flipped bit."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def problem(content: bytes) -> str:
 
 
 def test_what_was_written_is_read() -> None:
-    found = archive(packed())
-    assert found.header == HEADER
-    assert list(found.rows()) == ROWS
-    assert found.verify() == 3
+    result = archive(packed())
+    assert result.header == HEADER
+    assert list(result.rows()) == ROWS
+    assert result.verify() == 3
 
 
 def test_a_store_may_be_empty() -> None:
-    found = archive(packed(rows=[]))
-    assert list(found.rows()) == []
+    result = archive(packed(rows=[]))
+    assert list(result.rows()) == []
 
 
 def test_a_person_can_see_what_it_is() -> None:

@@ -1,4 +1,4 @@
-"""`fairlead backup`, `restore` and `migrate` on data directories, and what they refuse."""
+"""`fairlead backup`, `restore` and `migrate` on data directories, and their refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.backups import (
     stored,
     succeed,
 )
-from support.neighbour import Neighbour, Says
+from support.neighbour import Neighbour, Reply
 from support.waiting import eventually
 
 from fairlead.storage.sqlite.backend import SqliteBackend
@@ -36,9 +36,9 @@ NAMES = [f"thing-{number}" for number in range(3000)]
 
 @pytest.fixture
 def neighbour() -> Iterator[Neighbour]:
-    made = Neighbour()
-    yield made
-    made.close()
+    neighbour = Neighbour()
+    yield neighbour
+    neighbour.close()
 
 
 @pytest.fixture
@@ -76,26 +76,26 @@ def test_a_backup_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_progress_is_told_where_it_is_asked_for(tmp_path: Path) -> None:
     revision = make_store(tmp_path / "old", "a", "b")
     assert succeed("backup", tmp_path / "quiet", "--data-dir", tmp_path / "old") == ""
-    said = succeed("backup", tmp_path / "file", "--data-dir", tmp_path / "old", "-v")
-    assert said.startswith(f"{tmp_path / 'file'}: 2 objects at revision {revision}, ")
-    said = succeed("restore", tmp_path / "file", "--data-dir", tmp_path / "new", "-v")
-    assert said.startswith(f"2 objects of revision {revision} copied")
+    output = succeed("backup", tmp_path / "file", "--data-dir", tmp_path / "old", "-v")
+    assert output.startswith(f"{tmp_path / 'file'}: 2 objects at revision {revision}, ")
+    output = succeed("restore", tmp_path / "file", "--data-dir", tmp_path / "new", "-v")
+    assert output.startswith(f"2 objects of revision {revision} copied")
 
 
 def test_no_file_is_overwritten(tmp_path: Path, file: Path) -> None:
     make_store(tmp_path / "old", "a")
     before = file.read_bytes()
-    said = refusal("backup", file, "--data-dir", tmp_path / "old")
-    assert said == f"fairlead backup: {file} exists; a backup overwrites nothing\n"
+    error = refusal("backup", file, "--data-dir", tmp_path / "old")
+    assert error == f"fairlead backup: {file} exists; a backup overwrites nothing\n"
     assert file.read_bytes() == before
 
 
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     running = SqliteBackend(tmp_path / "old", "cluster")
     running.open()
-    said = refusal("backup", tmp_path / "file", "--data-dir", tmp_path / "old")
+    error = refusal("backup", tmp_path / "file", "--data-dir", tmp_path / "old")
     running.close()
-    assert "is in use by another server" in said
+    assert "is in use by another server" in error
     assert {path.name for path in tmp_path.iterdir()} == {"old"}
 
 
@@ -115,8 +115,8 @@ def test_a_file_of_an_older_format_is_left_alone(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / "old" / "fairlead.db")
     db.execute("PRAGMA user_version = 1")
     db.close()
-    said = refusal("backup", tmp_path / "file", "--data-dir", tmp_path / "old")
-    assert "start a server on it once" in said
+    error = refusal("backup", tmp_path / "file", "--data-dir", tmp_path / "old")
+    assert "start a server on it once" in error
 
 
 @pytest.mark.parametrize("place", [3, 60, 150, -100, -1])
@@ -164,7 +164,7 @@ def test_a_full_disk_leaves_nothing_of_a_restore(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("backup",), "FILE"),
         (("backup", "f"), "one of --kubeconfig, --data-dir and --storage=etcd"),
@@ -178,13 +178,13 @@ def test_a_full_disk_leaves_nothing_of_a_restore(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_understood_is_said_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.delenv("KUBECONFIG", raising=False)
-    code, shown = fairlead(*words)
+    code, output = fairlead(*words)
     assert code == 2
-    assert said in shown
-    assert shown.count("\n") == 1
+    assert message in output
+    assert output.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -194,30 +194,30 @@ def test_an_interrupted_backup_leaves_nothing(
     tmp_path: Path, neighbour: Neighbour, number: signal.Signals, code: int
 ) -> None:
     never = threading.Event()
-    neighbour.answer = lambda asked: Says(pieces=[(None, packed()), (never, b"more")])
+    neighbour.answer = lambda item: Reply(pieces=[(None, packed()), (never, b"more")])
     config = plain_config(tmp_path / "config", neighbour.port)
     (tmp_path / "into").mkdir()
     words = command("backup", tmp_path / "into" / "file", "--kubeconfig", config)
     running = subprocess.Popen(words, stderr=subprocess.PIPE)
-    eventually(lambda: bool(neighbour.asked), "the backup has begun")
+    eventually(lambda: bool(neighbour.requests), "the backup has begun")
     running.send_signal(number)
-    _, said = running.communicate(timeout=20)
+    _, output = running.communicate(timeout=20)
     never.set()
-    assert (running.returncode, said) == (code, b"")
+    assert (running.returncode, output) == (code, b"")
     assert not list((tmp_path / "into").iterdir())
 
 
 def test_an_answer_that_is_cut_off_leaves_nothing(tmp_path: Path, neighbour: Neighbour) -> None:
-    neighbour.answer = lambda asked: Says(pieces=[(None, packed())], cut_off=True)
+    neighbour.answer = lambda item: Reply(pieces=[(None, packed())], cut_off=True)
     config = plain_config(tmp_path / "config", neighbour.port)
-    said = refusal("backup", tmp_path / "file", "--kubeconfig", config)
-    assert "unexpected EOF" in said
+    error = refusal("backup", tmp_path / "file", "--kubeconfig", config)
+    assert "unexpected EOF" in error
     assert not (tmp_path / "file").exists()
 
 
 def test_an_answer_that_is_no_backup_is_not_kept(tmp_path: Path, neighbour: Neighbour) -> None:
-    neighbour.answer = lambda asked: Says(body=b"<html>hello</html>")
+    neighbour.answer = lambda item: Reply(body=b"<html>hello</html>")
     config = plain_config(tmp_path / "config", neighbour.port)
-    said = refusal("backup", tmp_path / "file", "--kubeconfig", config)
-    assert "is not a backup that Fairlead made" in said
+    error = refusal("backup", tmp_path / "file", "--kubeconfig", config)
+    assert "is not a backup that Fairlead made" in error
     assert not (tmp_path / "file").exists()

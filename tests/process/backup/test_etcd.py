@@ -1,4 +1,4 @@
-"""Copies into etcd and out of it, with the real one."""
+"""Copies into and out of a real etcd."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from support.backups import (
 )
 from support.client import Object
 from support.etcd import Etcd, needs_etcd
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 from support.waiting import eventually
 
 from fairlead.storage.backend import Row
@@ -32,9 +32,9 @@ pytestmark = needs_etcd
 
 @pytest.fixture(scope="module")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
-    made = Etcd(tmp_path_factory.mktemp("etcd")).start()
-    yield made
-    made.close()
+    created = Etcd(tmp_path_factory.mktemp("etcd")).start()
+    yield created
+    created.close()
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +55,10 @@ def backup(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
         },
     )
-    anchors = space.things("anchors", "a.example.com")
+    anchors = space.collection("anchors", "a.example.com")
     eventually(lambda: anchors.list().status == 200, "anchors are served")
-    made = {"apiVersion": "a.example.com/v1", "kind": "Anchor", "metadata": {"name": "a"}}
-    assert space.client.post(anchors.path, made).status == 201
+    anchor = {"apiVersion": "a.example.com/v1", "kind": "Anchor", "metadata": {"name": "a"}}
+    assert space.client.post(anchors.path, anchor).status == 201
     succeed("backup", directory / "file", "--kubeconfig", admin_config(server))
     server.stop()
     return directory / "file"
@@ -71,8 +71,8 @@ def flags(etcd: Etcd, prefix: str, gap: int = 20) -> tuple[str, ...]:
 
 def keys(etcd: Etcd, prefix: str) -> list[str]:
     """All keys below a prefix."""
-    found = etcdctl(etcd, "get", "--prefix", f"{prefix}/", "--keys-only")
-    return [line for line in found.splitlines() if line]
+    text = etcdctl(etcd, "get", "--prefix", f"{prefix}/", "--keys-only")
+    return [line for line in text.splitlines() if line]
 
 
 def etcdctl(etcd: Etcd, *words: str) -> str:
@@ -87,7 +87,8 @@ def etcdctl(etcd: Etcd, *words: str) -> str:
 
 
 def objects(rows: Iterable[Row]) -> dict[tuple[str, str, str], Object]:
-    """What rows say, whatever the order of fields; revisions are the storage's own."""
+    """Return the content of rows without the order of fields; the storage assigns its own
+    revisions."""
     return {(row.resource, row.key, row.api_version): json.loads(row.value or b"") for row in rows}
 
 
@@ -104,8 +105,8 @@ def test_a_backup_goes_through_etcd_and_back(tmp_path: Path, etcd: Etcd, backup:
 def test_revisions_in_etcd_are_above_those_that_clients_know(etcd: Etcd, backup: Path) -> None:
     known = archive(backup.read_bytes()).header.revision
     succeed("restore", backup, "--storage", "etcd", *flags(etcd, "/above"))
-    found = json.loads(etcdctl(etcd, "get", "--prefix", "/above/", "-w", "json"))
-    assert min(one["mod_revision"] for one in found["kvs"]) > known + 20
+    numbers = json.loads(etcdctl(etcd, "get", "--prefix", "/above/", "-w", "json"))
+    assert min(number["mod_revision"] for number in numbers["kvs"]) > known + 20
     assert not any("restore" in key for key in keys(etcd, "/above"))
 
 
@@ -127,8 +128,8 @@ def test_clients_of_the_old_server_are_told_to_list_again(
 def test_a_prefix_with_keys_is_refused(etcd: Etcd, backup: Path) -> None:
     there = ("--storage", "etcd", *flags(etcd, "/taken"))
     etcdctl(etcd, "put", "/taken/pods/ns/odd", "not readable")
-    said = refusal("restore", backup, *there)
-    assert "1 values in the storage cannot be read, such as core/pods ns/odd" in said
+    error = refusal("restore", backup, *there)
+    assert "1 values in the storage cannot be read, such as core/pods ns/odd" in error
     etcdctl(etcd, "del", "/taken/pods/ns/odd")
     succeed("restore", backup, *there)
     before = etcdctl(etcd, "get", "--prefix", "/taken/")
@@ -141,8 +142,8 @@ def test_an_interrupted_restore_leaves_nothing(etcd: Etcd, backup: Path) -> None
     running = subprocess.Popen(command("restore", backup, *there), stderr=subprocess.PIPE)
     eventually(lambda: len(keys(etcd, "/cut")) > 10, "the restore has begun")
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=30)
-    assert (running.returncode, said) == (130, b"")
+    _, output = running.communicate(timeout=30)
+    assert (running.returncode, output) == (130, b"")
     assert keys(etcd, "/cut") == []
 
 
@@ -166,8 +167,8 @@ def test_values_lie_in_etcd_under_the_keys_that_are_given(
     succeed("restore", backup, "--storage", "etcd", *there)
     assert "k8s:enc:aescbc:v1:k:" in etcdctl(etcd, "get", "--prefix", "/sealed/secrets/")
     words = ("migrate", "--from", "etcd", "--dialect", "kubernetes")
-    said = refusal(*words, "--to", tmp_path / "plain", *flags(etcd, "/sealed"))
-    assert "cannot be read" in said
+    error = refusal(*words, "--to", tmp_path / "plain", *flags(etcd, "/sealed"))
+    assert "cannot be read" in error
     succeed(*words, "--to", tmp_path / "sealed", *there)
     values = [row.value or b"" for row in stored(tmp_path / "sealed")[1]]
     assert sum(value.startswith(b"k8s:enc:aescbc:v1:k:") for value in values) == 1

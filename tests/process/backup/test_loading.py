@@ -1,4 +1,4 @@
-"""Making a data directory from rows: all of them or nothing, and revisions that only rise."""
+"""Creating a data directory from rows: all or nothing, and revisions that only rise."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def test_the_certificates_that_are_there_stay(directory: Path) -> None:
 
 
 def test_revisions_rise_above_what_the_lost_store_acknowledged(directory: Path) -> None:
-    told = make_store(directory, *map(str, range(20)))
+    count = make_store(directory, *map(str, range(20)))
     (directory / "fairlead.db").unlink()
-    assert load(directory, "cluster", ROWS, above=9, gap=1) == told + 1
-    assert stored(directory)[0] == told + 1
+    assert load(directory, "cluster", ROWS, above=9, gap=1) == count + 1
+    assert stored(directory)[0] == count + 1
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("broken"), StorageError("broken")])

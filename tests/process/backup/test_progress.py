@@ -1,4 +1,4 @@
-"""What is shown of a copy that takes long."""
+"""The progress of a long copy."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def moments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_terminal_has_one_line_that_changes() -> None:
-    shown = Progress("backup", stream=(terminal := Terminal()))
-    list(shown.counted(ROWS * 100))
-    shown.add_bytes(3 << 20)
-    shown.say("done")
+    output = Progress("backup", stream=(terminal := Terminal()))
+    list(output.counted(ROWS * 100))
+    output.add_bytes(3 << 20)
+    output.say("done")
     assert terminal.getvalue() == (
         "\x1b[Gbackup: 256 objects\x1b[K\x1b[Gbackup: 300 objects, 3.0 MiB\x1b[K\ndone\n"
     )
 
 
 def test_a_log_has_lines_if_they_are_asked_for() -> None:
-    shown = Progress("restore", verbose=True, stream=(log := StringIO()))
-    shown.reach(500)
-    shown.add_bytes(2048)
-    list(shown.counted(ROWS * 100))
+    output = Progress("restore", verbose=True, stream=(log := StringIO()))
+    output.reach(500)
+    output.add_bytes(2048)
+    list(output.counted(ROWS * 100))
     assert log.getvalue().splitlines() == [
         "restore: revision 500",
         "restore: revision 500",
@@ -46,7 +46,7 @@ def test_a_log_has_lines_if_they_are_asked_for() -> None:
 
 
 def test_a_log_is_quiet_otherwise() -> None:
-    shown = Progress("restore", stream=(log := StringIO()))
-    shown.add_bytes(2048)
-    shown.say("done")
+    output = Progress("restore", stream=(log := StringIO()))
+    output.add_bytes(2048)
+    output.say("done")
     assert log.getvalue() == ""

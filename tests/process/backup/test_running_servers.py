@@ -1,4 +1,4 @@
-"""Backups of running servers over their API: one revision, whatever happens meanwhile."""
+"""Backups of running servers over their API: one revision, despite concurrent writes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from support.backups import (
     token_config,
 )
 from support.client_configs import cluster_of, configuration, write
+from support.namespaces import Space
 from support.plugin_programs import Plugin
 from support.process import FreshServer, ServerProcess
-from support.things import Space
 from support.waiting import eventually
 
 from fairlead.process.backup import PATH
@@ -56,11 +56,11 @@ def fill(server: ServerProcess) -> None:
     space.secrets.create("held", metadata={"finalizers": ["example.com/hold"]})
     space.secrets.delete("held")
     pods = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "0.1"}}}]}
-    space.things("pods").create("pod", spec=pods)
+    space.collection("pods").create("pod", spec=pods)
     if server.dialect.name == "kubernetes":
         definitions = space.everywhere("customresourcedefinitions", "apiextensions.@")
         definitions.create("widgets.example.com", spec=WIDGETS)
-        widgets = space.things("widgets", "example.com")
+        widgets = space.collection("widgets", "example.com")
         eventually(lambda: widgets.list().status == 200, "widgets are served")
         answer = widgets.client.post(
             widgets.path,
@@ -121,13 +121,13 @@ def test_what_is_written_meanwhile_is_not_in_it(large: Space) -> None:
         large.secrets.remove("s1")
         large.secrets.create("new")
         large.client.delete(large.secrets.path, labelSelector="!changed")
-        found = archive(first + answer.read())
-    assert found.verify()
-    exact = {"resourceVersion": str(found.header.revision), "resourceVersionMatch": "Exact"}
+        result = archive(first + answer.read())
+    assert result.verify()
+    exact = {"resourceVersion": str(result.header.revision), "resourceVersionMatch": "Exact"}
     listed = large.secrets.list(**exact).body["items"]
     there = [
         (row.key.removeprefix(f"{large.name}/"), str(row.revision))
-        for row in found.rows()
+        for row in result.rows()
         if row.resource == "core/secrets" and row.key.startswith(f"{large.name}/")
     ]
     assert len(there) == SECRETS
@@ -137,8 +137,8 @@ def test_what_is_written_meanwhile_is_not_in_it(large: Space) -> None:
 
 
 def test_two_can_be_read_at_once_and_who_leaves_makes_room(large: Space) -> None:
-    with begun(large) as one:
-        assert one.read(1000)
+    with begun(large) as responses:
+        assert responses.read(1000)
         with begun(large) as another:
             assert another.read(1000)
             refused = large.client.get(PATH)
@@ -156,8 +156,8 @@ def test_who_is_given_the_path_gets_one(kubernetes: Space, tmp_path: Path) -> No
     rules = [{"nonResourceURLs": [PATH], "verbs": ["get"]}]
     kubernetes.everywhere("clusterroles", "rbac.authorization.@").create("backup", rules=rules)
     config = token_config(kubernetes.server, tmp_path / "config", "alice-token")
-    said = refusal("backup", tmp_path / "file", "--kubeconfig", config)
-    assert 'User "alice" cannot get path' in said
+    error = refusal("backup", tmp_path / "file", "--kubeconfig", config)
+    assert 'User "alice" cannot get path' in error
     assert not (tmp_path / "file").exists()
     bindings = kubernetes.everywhere("clusterrolebindings", "rbac.authorization.@")
     group = kubernetes.dialect.group_name("rbac.authorization.@")
@@ -193,8 +193,8 @@ def test_a_server_that_is_not_trusted_is_not_asked(server: ServerProcess, tmp_pa
     config = token_config(server, tmp_path / "config", "admin-token")
     make_other_authority(other)
     config.write_text(config.read_text().replace(str(server.ca), str(other)))
-    said = refusal("backup", tmp_path / "file", "--kubeconfig", config)
-    assert "certificate" in said
+    error = refusal("backup", tmp_path / "file", "--kubeconfig", config)
+    assert "certificate" in error
 
 
 def make_other_authority(path: Path) -> None:
@@ -206,19 +206,19 @@ def make_other_authority(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("context", "said"),
+    ("context", "message"),
     [
         ("nowhere", 'context "nowhere" does not exist'),
         ("it", 'the context "it" names the cluster "gone"'),
     ],
 )
 def test_a_configuration_that_cannot_be_used_is_told(
-    tmp_path: Path, context: str, said: str
+    tmp_path: Path, context: str, message: str
 ) -> None:
     config = tmp_path / "config"
     config.write_text('{"contexts": [{"name": "it", "context": {"cluster": "gone"}}]}')
     words = ("backup", tmp_path / "file", "--kubeconfig", config, "--context", context)
-    assert said in refusal(*words)
+    assert message in refusal(*words)
 
 
 def test_the_environment_may_name_several_files(

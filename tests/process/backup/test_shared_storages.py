@@ -1,4 +1,4 @@
-"""Filling a storage that gives out revisions itself: all of a copy or nothing, above what clients
+"""Filling a storage that assigns revisions itself: all or nothing, above all revisions that clients
 know."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEFINITION = Row(2, "apiextensions.@/customresourcedefinitions", "a", 0, "v1", b
 
 
 class Source(MemorySource):
-    """Takes so many writes of objects and then does what `then` says."""
+    """Accepts a number of writes, then runs `then`."""
 
     def __init__(
         self, shared: Shared, takes: int = 1000, then: BaseException | None = None

@@ -12,10 +12,10 @@ from support.webhook import Hooked, patching
 
 
 def _defined(hooks: Hooked) -> Kind:
-    made = version("v1")
-    spec = made["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    api_version = version("v1")
+    spec = api_version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     spec["size"]["default"] = 5
-    return Kind(hooks.space, made, version("v2", storage=False)).install()
+    return Kind(hooks.space, api_version, version("v2", storage=False)).install()
 
 
 def _rule(kind: Kind, name: str = "v1") -> Object:
@@ -46,7 +46,7 @@ def test_what_a_webhook_makes_of_a_custom_object_is_held_against_its_schema(
     kind = _defined(hooks)
     patch = patching({"op": "add", "path": "/spec/size", "value": "large"})
     hooks.mutate(patch, **_rule(kind))
-    answer = kind.client.post(kind.things().path, kind.value("a", spec={}))
+    answer = kind.client.post(kind.collection().path, kind.value("a", spec={}))
     assert answer.status == 422
     assert "size" in answer.message
 
@@ -56,10 +56,10 @@ def test_another_version_is_told_in_the_version_of_the_rule(hooks: Hooked, tmp_p
     fields = {"host": "string", "port": "integer", "address": "string"}
     versions = []
     for name, names in (("v1", ("address",)), ("v2", ("host", "port"))):
-        made = version(name, storage=name == "v1")
-        spec = {one: {"type": fields[one]} for one in names}
-        made["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = spec
-        versions.append(made)
+        api_version = version(name, storage=name == "v1")
+        spec = {name: {"type": fields[name]} for name in names}
+        api_version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = spec
+        versions.append(api_version)
     kind = Kind(hooks.space, *versions, conversion=converting.conversion()).install()
     patch = patching({"op": "add", "path": "/spec/address", "value": "there:80"})
     path = hooks.mutate(patch, **_rule(kind, "v1"))
@@ -87,11 +87,11 @@ def test_a_version_that_is_no_longer_served_is_not_equivalent(hooks: Hooked) -> 
 @pytest.mark.parametrize("sub", ["status", "scale"])
 def test_subresources_of_custom_objects_are_asked_about(hooks: Hooked, sub: str) -> None:
     paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
-    made = version("v1", subresources={"status": {}, "scale": paths})
-    kind = Kind(hooks.space, made).install()
+    api_version = version("v1", subresources={"status": {}, "scale": paths})
+    kind = Kind(hooks.space, api_version).install()
     path = hooks.validate(**{**_rule(kind), "resources": [f"*/{sub}"]})
     kind.create("a", spec={"replicas": 1})
-    item = kind.things("v1").item("a", sub)
+    item = kind.collection("v1").item("a", sub)
     change = {"spec": {"replicas": 2}} if sub == "scale" else {"status": {"phase": "x"}}
     assert hooks.space.client.patch(item, change).status == 200
     [request] = hooks.requests(path)

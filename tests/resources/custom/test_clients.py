@@ -1,4 +1,4 @@
-"""Clients that people use, on custom resources."""
+"""Common client libraries on custom resources."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from support.definitions import Kind, version
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 from support.waiting import eventually
 
 # What the clients themselves do in ways that their libraries warn of.
@@ -41,12 +41,12 @@ def gone(**_):
 
 @pytest.fixture
 def kind(kubernetes: Space) -> Kind:
-    made = version(subresources={"status": {}})
-    made["schema"]["openAPIV3Schema"]["properties"]["status"] = {
+    api_version = version(subresources={"status": {}})
+    api_version["schema"]["openAPIV3Schema"]["properties"]["status"] = {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
     }
-    return Kind(kubernetes, made).install()
+    return Kind(kubernetes, api_version).install()
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def test_the_dynamic_client_of_kubernetes(kind: Kind, config: Path) -> None:
     client = dynamic.DynamicClient(api)
     widgets = client.resources.get(api_version=f"{kind.group}/v1", kind="Widget")
     namespace = kind.space.name
-    made = widgets.create(body=kind.value("a", spec={"size": 1}), namespace=namespace)
-    assert made.metadata.generation == 1
+    widget = widgets.create(body=kind.value("a", spec={"size": 1}), namespace=namespace)
+    assert widget.metadata.generation == 1
     patch = {"spec": {"size": 2}}
     media_type = "application/merge-patch+json"
     widgets.patch(name="a", namespace=namespace, body=patch, content_type=media_type)
@@ -77,7 +77,7 @@ def test_the_dynamic_client_of_kubernetes(kind: Kind, config: Path) -> None:
     )
     assert widgets.get(name="a", namespace=namespace).status.phase == "x"
     widgets.delete(name="a", namespace=namespace)
-    assert kind.things().names() == ["b"]
+    assert kind.collection().names() == ["b"]
     api.close()
 
 
@@ -88,18 +88,18 @@ def test_lightkube(kind: Kind, config: Path) -> None:
     loaded = lightkube.KubeConfig.from_file(str(config))
     client = lightkube.Client(config=loaded, namespace=kind.space.name, field_manager="tests")
     client.create(widget(metadata={"name": "a"}, spec={"size": 1}))
-    found = client.get(widget, "a")
-    assert found.spec == {"size": 1}
-    found.spec["size"] = 2
-    client.replace(found)
-    assert [one.spec["size"] for one in client.list(widget)] == [2]
-    given = widget(
+    result = client.get(widget, "a")
+    assert result.spec == {"size": 1}
+    result.spec["size"] = 2
+    client.replace(result)
+    assert [item.spec["size"] for item in client.list(widget)] == [2]
+    value = widget(
         apiVersion=f"{kind.group}/v1", kind="Widget", metadata={"name": "b"}, spec={"size": 5}
     )
-    client.apply(given)
+    client.apply(value)
     assert client.get(widget, "b").spec == {"size": 5}
     client.delete(widget, "a")
-    assert kind.things().names() == ["b"]
+    assert kind.collection().names() == ["b"]
 
 
 @pytest.fixture
@@ -124,11 +124,11 @@ def test_an_operator_of_kopf(kind: Kind, operator: subprocess.Popen[bytes]) -> N
     kind.create("a", spec={"size": 3})
 
     def phase() -> Any:
-        return (kind.things().read("a").get("status") or {}).get("phase")
+        return (kind.collection().read("a").get("status") or {}).get("phase")
 
     eventually(lambda: phase() == "made 3", "the operator saw the new object", 60)
-    assert kind.things().read("a")["metadata"]["finalizers"]
-    kind.things().patch("a", {"spec": {"size": 4}})
+    assert kind.collection().read("a")["metadata"]["finalizers"]
+    kind.collection().patch("a", {"spec": {"size": 4}})
     eventually(lambda: phase() == "changed to 4", "the operator saw the change", 60)
-    kind.things().delete("a")
-    eventually(lambda: kind.things().get("a").status == 404, "the operator let it go", 60)
+    kind.collection().delete("a")
+    eventually(lambda: kind.collection().get("a").status == 404, "the operator let it go", 60)

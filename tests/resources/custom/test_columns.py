@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from support.client import Answer
 from support.definitions import Kind, version
-from support.things import Space
+from support.namespaces import Space
 from support.waiting import eventually
 
 
-def shown(kind: Kind, **query: Any) -> Answer:
+def cells_of(kind: Kind, **query: Any) -> Answer:
     accept = f"application/json;as=Table;v=v1;g={kind.space.dialect.meta_group}"
-    return kind.client.get(kind.things().path, headers={"Accept": accept}, **query)
+    return kind.client.get(kind.collection().path, headers={"Accept": accept}, **query)
 
 
 def columned(space: Space, *columns: dict[str, Any]) -> Kind:
@@ -29,22 +29,26 @@ def test_without_columns_name_and_age_are_shown(kubernetes: Space, cluster: Spac
     for space, second in ((kubernetes, "Age"), (cluster, "Created At")):
         kind = columned(space)
         kind.create("a")
-        body = shown(kind).body
-        assert [one["name"] for one in body["columnDefinitions"]] == ["Name", second]
+        body = cells_of(kind).body
+        assert [definition["name"] for definition in body["columnDefinitions"]] == ["Name", second]
         assert body["rows"][0]["cells"][0] == "a"
 
 
 def test_columns_have_what_their_definition_says(space: Space) -> None:
     kind = columned(space, column(".spec.size", "integer", priority=1, format="int32"))
     kind.create("a", spec={"size": 3})
-    body = shown(kind).body
-    found = body["columnDefinitions"][1]
-    assert (found["type"], found["format"], found["priority"]) == ("integer", "int32", 1)
+    body = cells_of(kind).body
+    definition = body["columnDefinitions"][1]
+    assert (definition["type"], definition["format"], definition["priority"]) == (
+        "integer",
+        "int32",
+        1,
+    )
     assert body["rows"][0]["cells"] == ["a", 3]
 
 
 @pytest.mark.parametrize(
-    ("made", "spec", "cell"),
+    ("expected", "spec", "cell"),
     [
         (column(".spec.size"), {"size": 3}, "3"),
         (column(".spec.owner"), {"owner": {"name": "n"}}, '{"name":"n"}'),
@@ -59,37 +63,37 @@ def test_columns_have_what_their_definition_says(space: Space) -> None:
     ],
 )
 def test_a_cell_is_what_its_column_can_show(
-    kubernetes: Space, made: dict[str, Any], spec: dict[str, Any], cell: Any
+    kubernetes: Space, expected: dict[str, Any], spec: dict[str, Any], cell: Any
 ) -> None:
-    kind = columned(kubernetes, made)
+    kind = columned(kubernetes, expected)
     kind.create("a", spec=spec)
-    found = shown(kind).body["rows"][0]["cells"][1]
-    assert (found, type(found)) == (cell, type(cell))
+    result = cells_of(kind).body["rows"][0]["cells"][1]
+    assert (result, type(result)) == (cell, type(cell))
 
 
 @pytest.mark.parametrize(("huge", "cell"), [(1e21, 2**63 - 1), (-1e21, -(2**63))])
 def test_an_integer_has_64_bits(kubernetes: Space, huge: float, cell: int) -> None:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    made = version(
+    api_version = version(
         schema={"openAPIV3Schema": schema},
         additionalPrinterColumns=[column(".spec.huge", "integer")],
     )
-    kind = Kind(kubernetes, made).install()
+    kind = Kind(kubernetes, api_version).install()
     kind.create("a", spec={"huge": huge})
-    assert shown(kind).body["rows"][0]["cells"][1] == cell
+    assert cells_of(kind).body["rows"][0]["cells"][1] == cell
 
 
 def test_a_date_is_an_age(kubernetes: Space) -> None:
     kind = columned(kubernetes, column(".spec.since", "date"))
     year = datetime.now(UTC).year - 3
     kind.create("a", spec={"since": f"{year}-01-01T00:00:00Z"})
-    assert shown(kind).body["rows"][0]["cells"][1].startswith("3y")
+    assert cells_of(kind).body["rows"][0]["cells"][1].startswith("3y")
 
 
 def test_a_watch_shows_rows_too(kubernetes: Space) -> None:
     kind = columned(kubernetes, column(".spec.size", "integer"))
     accept = f"application/json;as=Table;v=v1;g={kubernetes.dialect.meta_group}"
-    with kind.client.watch(kind.things().path, headers={"Accept": accept}) as watch:
+    with kind.client.watch(kind.collection().path, headers={"Accept": accept}) as watch:
         kind.create("a", spec={"size": 3})
         assert watch.next().object["rows"][0]["cells"] == ["a", 3]
 
@@ -97,10 +101,10 @@ def test_a_watch_shows_rows_too(kubernetes: Space) -> None:
 def test_rows_follow_a_change_of_the_columns(kubernetes: Space) -> None:
     kind = columned(kubernetes, column(".spec.size", "integer"))
     kind.create("a", spec={"size": 3, "color": "red"})
-    assert shown(kind).body["rows"][0]["cells"] == ["a", 3]
+    assert cells_of(kind).body["rows"][0]["cells"] == ["a", 3]
     kind.set_versions(version(additionalPrinterColumns=[column(".spec.color")]))
     eventually(
-        lambda: shown(kind).body["rows"][0]["cells"] == ["a", "red"], "the other column is shown"
+        lambda: cells_of(kind).body["rows"][0]["cells"] == ["a", "red"], "the other column is shown"
     )
 
 
@@ -113,4 +117,4 @@ def test_a_column_can_show_any_part_of_the_object(kubernetes: Space) -> None:
     kind = columned(kubernetes, *columns)
     revision = kind.create("a", spec={"size": 3})["metadata"]["resourceVersion"]
     cells = ["a", "Update", kind.kind, revision]
-    assert shown(kind).body["rows"][0]["cells"] == cells
+    assert cells_of(kind).body["rows"][0]["cells"] == cells

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from support.conversion_webhook import ConversionServer, Object
 from support.definitions import Kind, version
+from support.namespaces import Space
 from support.neighbour import own_address
 from support.process import FreshServer
-from support.things import Space
 
 APPLY = "application/apply-patch+yaml"
 
 
 def addressed(name: str, *, storage: bool, **fields: str) -> Object:
-    made = version(name, storage=storage)
-    spec = made["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    api_version = version(name, storage=storage)
+    spec = api_version["schema"]["openAPIV3Schema"]["properties"]["spec"]
     spec["properties"] = {field: {"type": kind} for field, kind in fields.items()}
-    return made
+    return api_version
 
 
 def old_and_new(stored: str = "v1") -> tuple[Object, Object]:
@@ -32,9 +32,9 @@ def old_and_new(stored: str = "v1") -> tuple[Object, Object]:
 
 @pytest.fixture
 def webhook(tmp_path: Path) -> Iterator[ConversionServer]:
-    made = ConversionServer(tmp_path)
-    yield made
-    made.close()
+    server = ConversionServer(tmp_path)
+    yield server
+    server.close()
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ V1, V2 = {"address": "here:80"}, {"host": "here", "port": 80}
 
 def test_an_object_is_read_in_the_version_that_is_asked_for(kind: Kind) -> None:
     assert kind.create("a", spec=V1)["spec"] == V1
-    found = kind.things("v2").read("a")
-    assert (found["apiVersion"], found["spec"]) == (f"{kind.group}/v2", V2)
+    value = kind.collection("v2").read("a")
+    assert (value["apiVersion"], value["spec"]) == (f"{kind.group}/v2", V2)
 
 
 def test_an_object_is_kept_in_the_version_of_its_definition(
@@ -56,7 +56,7 @@ def test_an_object_is_kept_in_the_version_of_its_definition(
 ) -> None:
     assert kind.create("a", "v2", spec=V2)["spec"] == V2
     webhook.reviews.clear()
-    assert kind.things("v1").read("a")["spec"] == V1
+    assert kind.collection("v1").read("a")["spec"] == V1
     assert webhook.reviews == []
 
 
@@ -64,7 +64,7 @@ def test_a_list_goes_to_the_webhook_in_one_piece(kind: Kind, webhook: Conversion
     for name in "abc":
         kind.create(name, spec=V1)
     webhook.reviews.clear()
-    items = kind.things("v2").list().body["items"]
+    items = kind.collection("v2").list().body["items"]
     assert [item["spec"] for item in items] == [V2] * 3
     assert {item["apiVersion"] for item in items} == {f"{kind.group}/v2"}
     [review] = webhook.reviews
@@ -73,10 +73,10 @@ def test_a_list_goes_to_the_webhook_in_one_piece(kind: Kind, webhook: Conversion
 
 
 def test_a_watch_shows_its_own_version(kind: Kind) -> None:
-    with kind.things("v2").watch() as watch:
+    with kind.collection("v2").watch() as watch:
         kind.create("a", spec=V1)
-        kind.things("v1").patch("a", {"spec": {"address": "there:81"}})
-        kind.things("v1").delete("a")
+        kind.collection("v1").patch("a", {"spec": {"address": "there:81"}})
+        kind.collection("v1").delete("a")
         events = watch.take(3)
     assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED"]
     assert [event.object["spec"]["host"] for event in events] == ["here", "there", "there"]
@@ -85,21 +85,21 @@ def test_a_watch_shows_its_own_version(kind: Kind) -> None:
 
 def test_updates_and_patches_work_in_their_own_version(kind: Kind) -> None:
     kind.create("a", spec=V1)
-    answer = kind.things("v2").patch("a", {"spec": {"port": 81}})
+    answer = kind.collection("v2").patch("a", {"spec": {"port": 81}})
     assert answer.body["spec"] == {"host": "here", "port": 81}
-    assert kind.things("v1").read("a")["spec"] == {"address": "here:81"}
-    value = kind.things("v2").read("a")
+    assert kind.collection("v1").read("a")["spec"] == {"address": "here:81"}
+    value = kind.collection("v2").read("a")
     value["spec"]["host"] = "there"
-    assert kind.things("v2").update(value)["spec"] == {"host": "there", "port": 81}
-    assert kind.things("v1").read("a")["spec"] == {"address": "there:81"}
+    assert kind.collection("v2").update(value)["spec"] == {"host": "there", "port": 81}
+    assert kind.collection("v1").read("a")["spec"] == {"address": "there:81"}
 
 
 def test_owners_in_another_version_keep_what_they_own(kind: Kind) -> None:
-    path = kind.things("v1").item("a")
+    path = kind.collection("v1").item("a")
     config = kind.value("a", spec=V1)
     assert kind.client.patch(path, config, kind=APPLY, fieldManager="old").status == 201
     other = kind.value("a", "v2", spec={"host": "there", "port": 80})
-    path = kind.things("v2").item("a")
+    path = kind.collection("v2").item("a")
     answer = kind.client.patch(path, other, kind=APPLY, fieldManager="new")
     assert answer.status == 409, answer.text
     assert "old" in answer.message
@@ -109,30 +109,30 @@ def test_owners_in_another_version_keep_what_they_own(kind: Kind) -> None:
 
 def test_deleting_what_finalizers_hold_shows_the_version_that_was_asked_for(kind: Kind) -> None:
     kind.create("a", spec=V1, metadata={"finalizers": ["example.com/held"]})
-    assert kind.things("v2").delete("a").body["spec"] == V2
-    kind.things("v2").patch("a", {"metadata": {"finalizers": None}})
-    assert kind.things("v1").get("a").status == 404
+    assert kind.collection("v2").delete("a").body["spec"] == V2
+    kind.collection("v2").patch("a", {"metadata": {"finalizers": None}})
+    assert kind.collection("v1").get("a").status == 404
 
 
 def test_objects_follow_a_change_of_the_stored_version(kind: Kind) -> None:
     kind.create("a", spec=V1)
     kind.set_versions(*old_and_new("v2"))
-    assert kind.things("v2").read("a")["spec"] == V2
-    assert kind.things("v1").read("a")["spec"] == V1
+    assert kind.collection("v2").read("a")["spec"] == V2
+    assert kind.collection("v1").read("a")["spec"] == V1
     kind.create("b", "v1", spec=V1)
-    assert kind.things("v2").read("b")["spec"] == V2
+    assert kind.collection("v2").read("b")["spec"] == V2
     assert kind.definition()["status"]["storedVersions"] == ["v1", "v2"]
 
 
 def test_a_write_without_a_change_moves_an_object_to_the_stored_version(
     kind: Kind, webhook: ConversionServer
 ) -> None:
-    made = kind.create("a", spec=V1)
+    value = kind.create("a", spec=V1)
     kind.set_versions(*old_and_new("v2"))
-    moved = kind.things("v2").patch("a", {}).body
-    assert moved["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+    moved = kind.collection("v2").patch("a", {}).body
+    assert moved["metadata"]["resourceVersion"] != value["metadata"]["resourceVersion"]
     webhook.reviews.clear()
-    kind.things("v2").read("a")
+    kind.collection("v2").read("a")
     assert webhook.reviews == []
 
 
@@ -143,7 +143,7 @@ def test_the_first_review_version_that_is_known_is_sent(
     conversion = webhook.conversion(*given)
     kind = Kind(kubernetes, *old_and_new(), conversion=conversion).install()
     kind.create("a", spec=V1)
-    kind.things("v2").read("a")
+    kind.collection("v2").read("a")
     group = kubernetes.dialect.group_name("apiextensions.@")
     assert webhook.reviews[-1]["apiVersion"] == f"{group}/{sent}"
 
@@ -151,7 +151,7 @@ def test_the_first_review_version_that_is_known_is_sent(
 def test_labels_and_annotations_may_change_and_nothing_else(
     kind: Kind, webhook: ConversionServer
 ) -> None:
-    made = kind.create("a", spec=V1, metadata={"labels": {"a": "1"}})
+    item = kind.create("a", spec=V1, metadata={"labels": {"a": "1"}})
 
     def convert(value: Object, api_version: str) -> Object:
         metadata = {
@@ -163,10 +163,10 @@ def test_labels_and_annotations_may_change_and_nothing_else(
         return {**value, "apiVersion": api_version, "metadata": metadata, "spec": V2}
 
     webhook.convert = convert
-    metadata = kind.things("v2").read("a")["metadata"]
+    metadata = kind.collection("v2").read("a")["metadata"]
     assert metadata["labels"] == {"b": "2"}
     assert "finalizers" not in metadata
-    assert metadata["generation"] == made["metadata"]["generation"]
+    assert metadata["generation"] == item["metadata"]["generation"]
 
 
 def renamed(value: Object, api_version: str) -> Object:
@@ -216,7 +216,7 @@ def test_an_object_that_is_another_is_refused(
 ) -> None:
     kind.create("a", spec=V1)
     webhook.convert = convert
-    answer = kind.things("v2").get("a")
+    answer = kind.collection("v2").get("a")
     assert (answer.status, answer.body.get("reason")) == (500, None)
     expected = text.format(group=kind.group)
     assert answer.message.startswith(
@@ -227,7 +227,7 @@ def test_an_object_that_is_another_is_refused(
 def test_a_value_that_is_no_object_is_refused(kind: Kind, webhook: ConversionServer) -> None:
     kind.create("a", spec=V1)
     webhook.convert = lambda value, _: 7
-    answer = kind.things("v2").get("a")
+    answer = kind.collection("v2").get("a")
     assert (answer.status, answer.message) == (
         500,
         "json: cannot unmarshal number into Go value of type unstructured.detector",
@@ -258,11 +258,11 @@ def test_a_review_that_is_none_is_refused(
 ) -> None:
     kind.create("a", spec=V1)
     webhook.respond = respond
-    answer = kind.things("v2").get("a")
+    answer = kind.collection("v2").get("a")
     assert answer.status == 500
     assert text in answer.message
     webhook.respond = lambda review: review
-    assert kind.things("v2").read("a")["spec"] == V2
+    assert kind.collection("v2").read("a")["spec"] == V2
 
 
 def _with(review: Object, **changes: Any) -> Object:
@@ -274,11 +274,11 @@ def test_a_webhook_that_is_not_there_fails_that_version_only(
 ) -> None:
     kind.create("a", spec=V1)
     webhook.close()
-    answer = kind.things("v2").get("a")
+    answer = kind.collection("v2").get("a")
     assert answer.status == 500
     url = f"https://127.0.0.1:{webhook.port}/convert?timeout=30s"
     assert f'failed: Post "{url}": dial tcp' in answer.message
-    assert kind.things("v1").read("a")["spec"] == V1
+    assert kind.collection("v1").read("a")["spec"] == V1
 
 
 def test_a_webhook_with_an_unknown_certificate_is_not_asked(
@@ -289,7 +289,7 @@ def test_a_webhook_with_an_unknown_certificate_is_not_asked(
     other.close()
     kind = Kind(kubernetes, *old_and_new(), conversion=webhook.conversion()).install()
     kind.create("a", spec=V1)
-    answer = kind.things("v2").get("a")
+    answer = kind.collection("v2").get("a")
     assert answer.status == 500
     assert "x509: certificate signed by unknown authority" in answer.message
 
@@ -302,7 +302,7 @@ def test_a_service_is_found_where_the_flag_says(fresh_server: FreshServer, tmp_p
     conversion = webhook.conversion(service=service)
     kind = Kind(space, *old_and_new(), conversion=conversion).install()
     kind.create("a", spec=V1)
-    assert kind.things("v2").read("a")["spec"] == V2
+    assert kind.collection("v2").read("a")["spec"] == V2
     webhook.close()
 
 
@@ -310,18 +310,18 @@ def test_a_service_is_found_by_its_endpoints(kubernetes: Space, tmp_path: Path) 
     space, client, address = kubernetes, kubernetes.client, own_address()
     webhook = ConversionServer(tmp_path, f"convert.{space.name}.svc", address=address)
     ports = [{"name": "https", "port": 443, "targetPort": webhook.port}]
-    space.things("services").create("convert", spec={"ports": ports})
+    space.collection("services").create("convert", spec={"ports": ports})
     subset = {
         "addresses": [{"ip": address}],
         "ports": [{"name": "https", "port": webhook.port}],
     }
-    space.things("endpoints").create("convert", subsets=[subset])
+    space.collection("endpoints").create("convert", subsets=[subset])
     conversion = webhook.conversion(service={"namespace": space.name, "name": "convert"})
     kind = Kind(space, *old_and_new(), conversion=conversion).install()
     kind.create("a", spec=V1)
-    assert kind.things("v2").read("a")["spec"] == V2
+    assert kind.collection("v2").read("a")["spec"] == V2
     webhook.close()
-    assert "connection refused" in client.get(kind.things("v2").item("a")).message
+    assert "connection refused" in client.get(kind.collection("v2").item("a")).message
 
 
 def test_a_service_that_does_not_exist_is_told(
@@ -331,7 +331,7 @@ def test_a_service_that_does_not_exist_is_told(
     conversion = webhook.conversion(service=service)
     kind = Kind(kubernetes, *old_and_new(), conversion=conversion).install()
     kind.create("a", spec=V1)
-    assert 'service "nobody" not found' in kind.things("v2").get("a").message
+    assert 'service "nobody" not found' in kind.collection("v2").get("a").message
 
 
 def test_without_conversion_only_the_version_changes(space: Space) -> None:
@@ -339,10 +339,10 @@ def test_without_conversion_only_the_version_changes(space: Space) -> None:
     second = addressed("v2", storage=False, address="string", host="string")
     kind = Kind(space, first, second).install()
     kind.create("a", "v1", spec={"address": "here:80"})
-    found = kind.things("v2").read("a")
-    assert (found["apiVersion"], found["spec"]) == (f"{kind.group}/v2", {"address": "here:80"})
-    made = kind.create("b", "v2", spec={"host": "lost", "address": "kept"})
-    assert made["spec"] == {"address": "kept"}
+    value = kind.collection("v2").read("a")
+    assert (value["apiVersion"], value["spec"]) == (f"{kind.group}/v2", {"address": "here:80"})
+    item = kind.create("b", "v2", spec={"host": "lost", "address": "kept"})
+    assert item["spec"] == {"address": "kept"}
 
 
 def test_what_is_written_in_another_version_has_the_defaults_of_the_stored_one(
@@ -355,22 +355,22 @@ def test_what_is_written_in_another_version_has_the_defaults_of_the_stored_one(
     kind = Kind(space, stored, other).install()
     kind.create("a", "v2", spec=V1)
     for name in ("v1", "v2"):
-        assert kind.things(name).read("a")["spec"] == {**V1, "zone": "here"}
+        assert kind.collection(name).read("a")["spec"] == {**V1, "zone": "here"}
 
 
 def test_without_conversion_owners_of_both_versions_meet(space: Space) -> None:
     kind = Kind(space, version("v1"), version("v2", storage=False)).install()
-    path = kind.things("v1").item("a")
+    path = kind.collection("v1").item("a")
     config = kind.value("a", spec={"size": 1})
     assert kind.client.patch(path, config, kind=APPLY, fieldManager="old").status == 201
     other = kind.value("a", "v2", spec={"size": 2, "color": "red"})
-    path = kind.things("v2").item("a")
+    path = kind.collection("v2").item("a")
     assert kind.client.patch(path, other, kind=APPLY, fieldManager="new").status == 409
     del other["spec"]["size"]
     answer = kind.client.patch(path, other, kind=APPLY, fieldManager="new")
     assert answer.body["spec"] == {"size": 1, "color": "red"}
     config["spec"] = {}
-    path = kind.things("v1").item("a")
+    path = kind.collection("v1").item("a")
     answer = kind.client.patch(path, config, kind=APPLY, fieldManager="old")
     assert answer.body["spec"] == {"color": "red"}
 
@@ -379,13 +379,13 @@ def test_an_apply_that_does_not_fit_the_version_of_another_owner_is_refused(spac
     stored = addressed("v1", storage=True, address="string", zone="string")
     other = addressed("v2", storage=False, address="object", zone="string")
     kind = Kind(space, stored, other).install()
-    there = kind.things("v2").item("a")
+    there = kind.collection("v2").item("a")
     config = kind.value("a", "v2", spec={"zone": "here"})
     assert kind.client.patch(there, config, kind=APPLY, fieldManager="other").status == 201
     config = kind.value("a", "v1", spec={"address": "text"})
-    path = kind.things("v1").item("a")
+    path = kind.collection("v1").item("a")
     for force in ("false", "true"):
         answer = kind.client.patch(path, config, kind=APPLY, fieldManager="me", force=force)
         assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
         assert "does not fit the schema of another version" in answer.body["message"]
-    assert kind.things("v1").read("a")["spec"] == {"zone": "here"}
+    assert kind.collection("v1").read("a")["spec"] == {"zone": "here"}

@@ -8,9 +8,9 @@ from time import perf_counter
 
 import pytest
 from support.definitions import Kind, version
+from support.namespaces import Space
 from support.pace import in_time
 from support.process import FreshServer
-from support.things import Space
 from support.waiting import eventually
 
 from fairlead.codec.protobuf import to_message
@@ -26,9 +26,9 @@ def test_a_definition_is_established_and_served_at_once(space: Space) -> None:
     started = perf_counter()
     kind.wait()
     assert in_time(perf_counter() - started, 1)
-    said = kind.said("Established")
-    assert said == ("True", "InitialNamesAccepted", "the initial names have been accepted")
-    assert kind.said("NamesAccepted") == ("True", "NoConflicts", "no conflicts found")
+    message = kind.brief_condition("Established")
+    assert message == ("True", "InitialNamesAccepted", "the initial names have been accepted")
+    assert kind.brief_condition("NamesAccepted") == ("True", "NoConflicts", "no conflicts found")
 
 
 def test_the_accepted_names_are_those_that_were_asked_for(space: Space) -> None:
@@ -49,14 +49,18 @@ def test_a_kind_that_another_definition_has_is_a_conflict_until_that_goes(space:
     second = Kind(space, plural="gadgets", names={"shortNames": ["wd", "gd"]})
     assert second.post().status == 201
     eventually(lambda: second.condition("NamesAccepted") is not None, "it is so")
-    assert second.said("NamesAccepted") == (
+    assert second.brief_condition("NamesAccepted") == (
         "False",
         "ListKindConflict",
         '"WidgetList" is already in use',
     )
-    assert second.said("Established") == ("False", "NotAccepted", "not all names are accepted")
+    assert second.brief_condition("Established") == (
+        "False",
+        "NotAccepted",
+        "not all names are accepted",
+    )
     assert second.definition()["status"]["acceptedNames"] == {"plural": "gadgets", "kind": ""}
-    assert space.client.get(second.things().path).status == 404
+    assert space.client.get(second.collection().path).status == 404
     assert first.remove().status == 200
     eventually(lambda: second.has("Established", "True"), "it is so")
     second.wait()
@@ -69,7 +73,7 @@ def test_a_name_of_a_built_in_resource_of_the_group_is_a_conflict(space: Space) 
     kind.body["metadata"]["annotations"] = {domain: "unapproved, a test"}
     assert kind.post().status == 201
     eventually(lambda: kind.condition("NamesAccepted") is not None, "it is so")
-    assert kind.said("NamesAccepted") == (
+    assert kind.brief_condition("NamesAccepted") == (
         "False",
         "PluralConflict",
         '"ingresses" is already in use',
@@ -87,11 +91,11 @@ def test_definitions_of_protected_groups_say_whether_they_are_approved(space: Sp
     kind.install()
     approved = "KubernetesAPIApprovalPolicyConformant"
     text = "approved in https://example.com/approved"
-    assert kind.said(approved) == ("True", "ApprovedAnnotation", text)
+    assert kind.brief_condition(approved) == ("True", "ApprovedAnnotation", text)
     kind.change({"metadata": {"annotations": {key: "unapproved, a trial"}}})
     eventually(lambda: kind.has(approved, "False"), "it is so")
     text = 'not approved: "unapproved, a trial"'
-    assert kind.said(approved) == ("False", "UnapprovedAnnotation", text)
+    assert kind.brief_condition(approved) == ("False", "UnapprovedAnnotation", text)
     kind.remove()
 
 
@@ -101,7 +105,7 @@ def test_a_version_that_is_added_is_served_and_one_that_is_dropped_is_not(space:
     kind.wait("v2")
     kind.set_versions(version("v1"), version("v2", storage=False, served=False))
     kind.wait("v2", status=404)
-    assert space.client.get(kind.things().path).status == 200
+    assert space.client.get(kind.collection().path).status == 200
 
 
 def test_the_stored_versions_are_remembered(space: Space) -> None:
@@ -112,7 +116,7 @@ def test_the_stored_versions_are_remembered(space: Space) -> None:
 
 def test_only_watches_of_the_version_that_goes_end(space: Space) -> None:
     kind = Kind(space, version("v1"), version("v2", storage=False)).install()
-    old, new = kind.things("v1"), kind.things("v2")
+    old, new = kind.collection("v1"), kind.collection("v2")
     with old.watch(timeoutSeconds=20) as staying, new.watch(timeoutSeconds=20) as going:
         kind.set_versions(version("v1"), version("v2", storage=False, served=False))
         assert going.rest() == []
@@ -122,7 +126,7 @@ def test_only_watches_of_the_version_that_goes_end(space: Space) -> None:
 
 def test_a_change_of_the_schema_disturbs_no_watch(space: Space) -> None:
     kind = Kind(space).install()
-    with kind.things().watch(timeoutSeconds=20) as watch:
+    with kind.collection().watch(timeoutSeconds=20) as watch:
         changed = version()
         spec = changed["schema"]["openAPIV3Schema"]["properties"]["spec"]
         spec["properties"]["color"]["default"] = "red"
@@ -139,8 +143,8 @@ def test_objects_of_before_get_the_defaults_of_now(space: Space) -> None:
         "red"
     )
     kind.set_versions(changed)
-    eventually(lambda: kind.things().read("a")["spec"].get("color") == "red", "it is so")
-    assert kind.things().list().body["items"][0]["spec"] == {"size": 1, "color": "red"}
+    eventually(lambda: kind.collection().read("a")["spec"].get("color") == "red", "it is so")
+    assert kind.collection().list().body["items"][0]["spec"] == {"size": 1, "color": "red"}
 
 
 def test_a_deleted_definition_takes_its_objects_along(space: Space) -> None:
@@ -151,9 +155,9 @@ def test_a_deleted_definition_takes_its_objects_along(space: Space) -> None:
     finalizer = space.dialect.group_name("customresourcecleanup.apiextensions.@")
     assert answer.body["metadata"]["finalizers"] == [finalizer]
     eventually(lambda: kind.definitions.get(kind.name).status == 404, "it is so")
-    assert space.client.get(kind.things().path).status == 404
+    assert space.client.get(kind.collection().path).status == 404
     kind.install()
-    assert kind.things().names() == []
+    assert kind.collection().names() == []
 
 
 def test_a_definition_waits_for_the_finalizers_of_its_objects(space: Space) -> None:
@@ -161,11 +165,11 @@ def test_a_definition_waits_for_the_finalizers_of_its_objects(space: Space) -> N
     kind.create("a", metadata={"finalizers": ["example.com/held"]})
     assert kind.remove().status == 200
     in_progress = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
-    eventually(lambda: kind.said("Terminating") == in_progress, "it is so")
-    refused = kind.client.post(kind.things().path, kind.value("b"))
+    eventually(lambda: kind.brief_condition("Terminating") == in_progress, "it is so")
+    refused = kind.client.post(kind.collection().path, kind.value("b"))
     assert refused.status == 405
     assert refused.message == "create not allowed while custom resource definition is terminating"
-    assert kind.things().patch("a", {"metadata": {"finalizers": None}}).status == 200
+    assert kind.collection().patch("a", {"metadata": {"finalizers": None}}).status == 200
     eventually(lambda: kind.definitions.get(kind.name).status == 404, "it is so")
 
 
@@ -179,12 +183,12 @@ def test_definitions_are_served_when_the_server_is_ready_again(fresh_server: Fre
     client.close()
     for name in ("v1", "v2"):
         kind.space.client = kind.client = server.client()
-        assert kind.things(name).read("a")["spec"] == {"size": 3}
+        assert kind.collection(name).read("a")["spec"] == {"size": 3}
 
 
 def test_a_remembered_apply_is_worked_out_again_under_another_schema(space: Space) -> None:
     kind = Kind(space).install()
-    path = kind.things().item("a")
+    path = kind.collection().item("a")
     config = kind.value("a", spec={"size": 1})
     for _ in range(2):
         kind.client.patch(path, config, kind=APPLY, fieldManager="m")
@@ -200,7 +204,7 @@ def test_a_remembered_apply_is_worked_out_again_under_another_schema(space: Spac
 @pytest.mark.parametrize("version_name", ["v1", "v9"])
 def test_who_writes_the_status_gets_no_built_in_objects(space: Space, version_name: str) -> None:
     group = space.dialect.group_name("networking.@")
-    ingresses = space.things("ingresses", "networking.@")
+    ingresses = space.collection("ingresses", "networking.@")
     backend = {"service": {"name": "a", "port": {"number": 80}}}
     ingresses.create("a", spec={"defaultBackend": backend})
     kind = Kind(space, plural="ingresses", kind="Other", group=group)
@@ -238,9 +242,9 @@ def test_discovery_tells_in_which_version_objects_are_kept(space: Space) -> None
     kind = Kind(space)
     assert kind.post().status == 201
     kind.wait()
-    [found] = space.client.get(f"/apis/{kind.group}/v1").body["resources"]
-    digest = sha256(f"{kind.group}/v1/{found['kind']}".encode()).digest()
-    assert found["storageVersionHash"] == b64encode(digest[:8]).decode()
+    [resource] = space.client.get(f"/apis/{kind.group}/v1").body["resources"]
+    digest = sha256(f"{kind.group}/v1/{resource['kind']}".encode()).digest()
+    assert resource["storageVersionHash"] == b64encode(digest[:8]).decode()
     kind.remove()
 
 
@@ -261,6 +265,6 @@ def test_a_definition_in_protobuf_keeps_the_schemas_of_lists_and_maps(space: Spa
     body = to_message(struct, {**head, **kind.body})
     assert kind.client.post(kind.definitions.path, body, headers=headers).status == 201
     kind.wait()
-    made = kind.definition()["spec"]["versions"][0]
-    assert (made["schema"], made["subresources"]) == (schema, {"status": {}})
+    created = kind.definition()["spec"]["versions"][0]
+    assert (created["schema"], created["subresources"]) == (schema, {"status": {}})
     kind.create("a", names=["one"], colors={"sky": "blue"})

@@ -1,4 +1,4 @@
-"""Definitions and objects with nonsense anywhere: refused or taken, never a failure of ours."""
+"""Random definitions and objects: refused or accepted, never a 500."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from support.definitions import Kind
-from support.things import Space
+from support.namespaces import Space
 
 SHAPES = [
     yaml.safe_load(path.read_text())
@@ -64,7 +64,7 @@ def test_nonsense_never_makes_us_fail(kubernetes: Space, seed: int) -> None:
         assert answer.status < 500, (kind.body, answer.text)
         if answer.status != 201:
             continue
-        path = kind.things(answer.body["spec"]["versions"][0]["name"]).path
+        path = kind.collection(answer.body["spec"]["versions"][0]["name"]).path
         for good in shape["good"]:
             value = spoiled(chance, kind.value("a", spec=good["spec"]))
             assert kind.client.post(path, value).status < 500, (kind.body, value)

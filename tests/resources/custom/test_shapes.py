@@ -1,4 +1,4 @@
-"""Definitions of the shapes that widely used operators have, with good and bad objects."""
+"""Definitions like those of widely used operators, with valid and invalid objects."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import yaml
 from support.definitions import Kind
 from support.kubectl import KUBECTL, Kubectl
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 
 SHAPES = sorted((Path(__file__).parent / "shapes").glob("*.yaml"))
 
@@ -39,16 +39,16 @@ def test_good_objects_are_taken_and_defaulted_and_bad_ones_refused(
 ) -> None:
     kind, shape = load(path, space)
     for index, good in enumerate(shape["good"]):
-        made = kind.create(f"good-{index}", spec=good["spec"])
-        assert made["spec"] == good.get("becomes", made["spec"])
-        again = kind.things().update(made)
-        assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+        item = kind.create(f"good-{index}", spec=good["spec"])
+        assert item["spec"] == good.get("becomes", item["spec"])
+        again = kind.collection().update(item)
+        assert again["metadata"]["resourceVersion"] == item["metadata"]["resourceVersion"]
     for bad in shape["bad"]:
-        answer = kind.client.post(kind.things().path, kind.value("bad", spec=bad["spec"]))
+        answer = kind.client.post(kind.collection().path, kind.value("bad", spec=bad["spec"]))
         assert answer.status == 422, answer.text
-        found = {field for field, _, _ in answer.causes if field not in ("<nil>", "nil")}
-        assert found == set(bad["causes"]), answer.text
-    assert len(kind.things().list().body["items"]) == len(shape["good"])
+        result = {field for field, _, _ in answer.causes if field not in ("<nil>", "nil")}
+        assert result == set(bad["causes"]), answer.text
+    assert len(kind.collection().list().body["items"]) == len(shape["good"])
     kind.remove()
 
 
@@ -62,14 +62,14 @@ def test_kubectl_works_on_them(
     value = kind.value("a", spec=shape["good"][0]["spec"])
     full = f"{kind.plural}.{kind.group}"
     assert "created" in kubectl("apply", "-f", "-", text=json.dumps(value))
-    made = kind.things().read("a")
+    created = kind.collection().read("a")
     kubectl("apply", "-f", "-", text=json.dumps(value))
-    assert kind.things().read("a") == made
+    assert kind.collection().read("a") == created
     value["metadata"]["labels"] = {"new": "label"}
     assert "+    new: label" in kubectl.fails("diff", "-f", "-", text=json.dumps(value))
     header = kubectl("get", full).split("\n")[0].split()
     version = kind.body["spec"]["versions"][-1]
-    wanted = [one["name"].upper() for one in version["additionalPrinterColumns"]]
+    wanted = [column["name"].upper() for column in version["additionalPrinterColumns"]]
     assert header[0] == "NAME"
     assert set(header[1:]) <= set(wanted)
     explained = kubectl(

@@ -1,4 +1,4 @@
-"""Where objects lie: the paths of the reference, below its prefix."""
+"""The keys of objects in etcd: the paths of the reference, below its prefix."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ PATHS = {
 
 def test_the_list_names_every_built_in_resource() -> None:
     listed = {resource for resource, _ in PATHS.values()}
-    assert {RESOURCES.stored_as(one) for one in RESOURCES.stored()} <= listed
+    assert {RESOURCES.stored_as(item) for item in RESOURCES.stored()} <= listed
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -1,4 +1,4 @@
-"""What lies in the store: written so that the reference can read it, and read as it writes it."""
+"""Values in etcd: the reference can read ours, and we can read its."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from support.messages import said, stored
+from support.messages import stored, without_empty
 from support.reference_store import NAMESPACE, SERVICE
 
 from fairlead.base.dialect import KUBERNETES
@@ -239,9 +239,9 @@ WRITTEN: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 def test_another_reader_finds_what_was_written(
     resource: str, api_version: str, value: dict[str, Any], fields: dict[str, Any]
 ) -> None:
-    version, kind, found = stored(encoded(resource, api_version, value))
+    version, kind, errors = stored(encoded(resource, api_version, value))
     assert (version, kind) == (api_version, RESOURCES.of_kind(api_version, kind)[0].kind)
-    assert said(found) == said(fields)
+    assert without_empty(errors) == without_empty(fields)
 
 
 def test_a_namespace_of_a_real_cluster_is_read() -> None:
@@ -309,10 +309,10 @@ class TestJson:
 
     def test_definitions_are_written_as_json(self) -> None:
         raw = encoded(DEFINITIONS, "apiextensions.k8s.io/v1", definition(), "widgets.example.com")
-        found = orjson.loads(raw)
-        assert found["kind"] == "CustomResourceDefinition"
-        assert found["apiVersion"] == "apiextensions.k8s.io/v1"
-        assert decoded(DEFINITIONS, raw, "widgets.example.com")[1]["spec"] == found["spec"]
+        numbers = orjson.loads(raw)
+        assert numbers["kind"] == "CustomResourceDefinition"
+        assert numbers["apiVersion"] == "apiextensions.k8s.io/v1"
+        assert decoded(DEFINITIONS, raw, "widgets.example.com")[1]["spec"] == numbers["spec"]
 
     def test_custom_objects_are_written_as_json_of_their_kind(self) -> None:
         codec = ReferenceCodec(RESOURCES)
@@ -509,9 +509,9 @@ class TestUnreadable:
     def test_a_value_that_makes_no_sense_is_refused_with_its_place(
         self, resource: str, raw: bytes, why: str
     ) -> None:
-        with pytest.raises(InterchangeError, match=why) as found:
+        with pytest.raises(InterchangeError, match=why) as error:
             CODEC.decode(resource, "n/a", raw)
-        assert str(found.value).startswith(f"{resource} n/a: ")
+        assert str(error.value).startswith(f"{resource} n/a: ")
 
     def test_a_value_under_a_key_that_is_not_there_is_not_passed_over(self) -> None:
         with pytest.raises(Sealed, match="core/pods n/a is encrypted: start with --encryption"):

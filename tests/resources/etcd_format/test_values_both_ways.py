@@ -1,4 +1,4 @@
-"""What is written as the reference would is read back as the same row."""
+"""Values in the reference's format round-trip to the same row."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ CODEC = ReferenceCodec(RESOURCES)
 
 
 def as_stored(resource: Resource, value: dict[str, Any]) -> bytes:
-    """A row of what a client could have sent."""
+    """Return the row of an object that a client could send."""
     for name in ("kind", "apiVersion"):
         value.pop(name, None)
     metadata = {**(value.get("metadata") or {}), "name": "a", "uid": "u", "managedFields": None}
-    made = decoder(resource.struct)({**value, "metadata": metadata}, [])
-    fill_defaults(resource.struct, made)
+    item = decoder(resource.struct)({**value, "metadata": metadata}, [])
+    fill_defaults(resource.struct, item)
     if resource.kind == "StatefulSet":
-        set_claim_types(made["spec"])
-    return encode(ordered(_told(made)))
+        set_claim_types(item["spec"])
+    return encode(ordered(_normalized(item)))
 
 
 # Where the type tells an empty list from none, which messages do not. Nothing of this can be
@@ -39,15 +39,15 @@ def as_stored(resource: Resource, value: dict[str, Any]) -> bytes:
 _EMPTY = {"managedFields", "policies"}
 
 
-def _told(value: Any, within: str = "") -> Any:
+def _normalized(value: Any, within: str = "") -> Any:
     if isinstance(value, list):
-        return [_told(item) for item in value]
+        return [_normalized(item) for item in value]
     if not isinstance(value, dict):
         return value
     if within == "extra":
         return {name: item or None for name, item in value.items()}
     kept = {name: item for name, item in value.items() if item != [] or name not in _EMPTY}
-    return {name: _told(item, name) for name, item in kept.items()}
+    return {name: _normalized(item, name) for name, item in kept.items()}
 
 
 @pytest.mark.parametrize("resource", RESOURCES.stored(), ids=lambda resource: resource.key)

@@ -1,4 +1,4 @@
-"""The file of --encryption-provider-config: what it may say, and how the start stops otherwise."""
+"""The file of --encryption-provider-config, and errors that stop the start."""
 
 from __future__ import annotations
 
@@ -124,14 +124,14 @@ FAULTS: list[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "said"), FAULTS, ids=lambda value: str(value)[:60])
-def test_a_fault_names_file_and_field(tmp_path: Path, content: object, said: str) -> None:
+@pytest.mark.parametrize(("content", "message"), FAULTS, ids=lambda value: str(value)[:60])
+def test_a_fault_names_file_and_field(tmp_path: Path, content: object, message: str) -> None:
     file = written(tmp_path, content)
-    with pytest.raises(EncryptionError) as found:
+    with pytest.raises(EncryptionError) as error:
         read_encryption(file, KUBERNETES)
-    assert f"--encryption-provider-config: {file}: " in str(found.value)
-    assert said in str(found.value)
-    assert secret() not in str(found.value)
+    assert f"--encryption-provider-config: {file}: " in str(error.value)
+    assert message in str(error.value)
+    assert secret() not in str(error.value)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Values under keys, in the form that the reference writes and reads."""
+"""Encrypted values, in the format of the reference."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TestEveryCipher:
         other = made_with_key(bytes(32))
         sealed = [cipher.seal(PATH, b"%d" % number) for number in range(64)]
         # One in 256 blocks passes for one that was filled up well; all do not.
-        assert any(not opens(other, one) for one in sealed)
+        assert any(not opens(other, item) for item in sealed)
 
 
 @pytest.mark.parametrize("cipher", CIPHERS[1:], ids=kind)
@@ -143,7 +143,7 @@ class TestKeysOfAResource:
 
     def test_a_row_is_stale_unless_the_first_key_sealed_it(self) -> None:
         old, new = Sealing({SECRETS: [aescbc("old")]}), Sealing({SECRETS: [aescbc("new")]})
-        by_old, by_new = (one.seal(SECRETS, PATH, b"value") for one in (old, new))
+        by_old, by_new = (item.seal(SECRETS, PATH, b"value") for item in (old, new))
         plain = Sealing({SECRETS: [PLAIN]})
         assert new.is_stale(SECRETS, by_old)
         assert new.is_stale(SECRETS, b"plain")

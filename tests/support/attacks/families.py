@@ -237,19 +237,19 @@ _PATHS = (
 def columns(dialect: Dialect, n: Numbers) -> Case:
     plural = named("cols", n, "columns", "choice")
     keep = {"type": "object", dialect.marked("x-@-preserve-unknown-fields"): True}
-    shown = [
+    rows = [
         {"name": f"C{i}", "type": "string", "jsonPath": _PATHS[n["choice"]]}
         for i in range(n["columns"])
     ]
     spec = {"l": [{"a": "x", "b": 1}] * n["items"]}
     path = custom_path(plural)
-    made = [
+    created = [
         Call("PATCH", f"{path}/o{i}?fieldManager=m&force=1", custom(plural, spec, f"o{i}"), APPLY)
         for i in range(n["objects"])
     ]
     accept = {"Accept": TABLE.format(dialect.group_domain)}
     return Case(
-        [Call("GET", path, headers=accept)], [definition(dialect, plural, keep, shown), *made]
+        [Call("GET", path, headers=accept)], [definition(dialect, plural, keep, rows), *created]
     )
 
 
@@ -282,22 +282,22 @@ def free_forms(dialect: Dialect, n: Numbers) -> Case:
 
 def _places(struct: Struct, path: tuple[str, ...], depth: int) -> list[tuple[str, ...]]:
     """Return the paths to lists and maps in a type, a few levels deep."""
-    found: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = []
     for name, field in struct.fields.items():
         here, kind = (*path, name), field.type
         if isinstance(kind, (ListOf, MapOf)):
-            found.append(here)
+            rows.append(here)
             kind = kind.element
             here = (*here, "[]" if isinstance(field.type, ListOf) else "{}")
         if isinstance(kind, Struct) and depth and kind is not struct:
-            found += _places(kind, here, depth - 1)
-    return found
+            rows += _places(kind, here, depth - 1)
+    return rows
 
 
 def _built_in(dialect: Dialect) -> list[tuple[Resource, tuple[str, ...]]]:
     resources = Resources(dialect, BuiltinTypes(dialect))
-    kinds = [one for one in resources.stored() if one.namespaced and not one.subresource]
-    return [(one, place) for one in kinds for place in _places(one.struct, (), 4)]
+    kinds = [item for item in resources.stored() if item.namespaced and not item.subresource]
+    return [(kind, place) for kind in kinds for place in _places(kind.struct, (), 4)]
 
 
 _BUILT_IN: dict[str, list[tuple[Resource, tuple[str, ...]]]] = {}
@@ -395,7 +395,7 @@ def doubling_patches(dialect: Dialect, n: Numbers) -> Case:
     plural = "frees"
     keep = {"type": "object", dialect.marked("x-@-preserve-unknown-fields"): True}
     path = custom_path(plural)
-    made = Call(
+    call = Call(
         "PATCH", f"{path}/d?fieldManager=m&force=1", custom(plural, {"a": {"x": 1}}, "d"), APPLY
     )
     change = [
@@ -404,7 +404,7 @@ def doubling_patches(dialect: Dialect, n: Numbers) -> Case:
         for j in range(n["width"])
     ]
     patch = Call("PATCH", f"{path}/d?dryRun=All", change, JSON_PATCH)
-    return Case([made, patch], [definition(dialect, plural, keep)])
+    return Case([call, patch], [definition(dialect, plural, keep)])
 
 
 @family(items=(1, 50_000), before=(1, 5_000), choice=(0, 4))
@@ -544,7 +544,7 @@ def watches_with_selectors(dialect: Dialect, n: Numbers) -> Case:
         quote(_selector(n["terms"], n["keys"], n["choice"]) + f",x!={i}")
         for i in range(n["watches"])
     ]
-    watches = [f"{core('secrets')}?labelSelector={one}" for one in selectors]
+    watches = [f"{core('secrets')}?labelSelector={selector}" for selector in selectors]
     change = Call(
         "PATCH", f"{core('secrets')}/s0", {"metadata": {"annotations": {"a": "b"}}}, MERGE
     )

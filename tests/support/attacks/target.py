@@ -122,7 +122,7 @@ class Target:
         for call in case.setup:
             self._set_up(call)
         watches = [self.tenant.watch(path) for path in case.watches]
-        readers = [threading.Thread(target=_drain, args=(one,), daemon=True) for one in watches]
+        readers = [threading.Thread(target=_drain, args=(watch,), daemon=True) for watch in watches]
         for reader in readers:
             reader.start()
         try:
@@ -178,7 +178,7 @@ class Target:
 
     def _highest(self) -> int:
         status = Path(f"/proc/{self.server.pid}/status").read_text()
-        [line] = [one for one in status.splitlines() if one.startswith("VmHWM")]
+        [line] = [line for line in status.splitlines() if line.startswith("VmHWM")]
         return int(line.split()[1]) * 1024
 
 

@@ -34,10 +34,10 @@ class Exchange:
     @classmethod
     async def open(cls, address: str) -> Exchange:
         parts = urlsplit(address)
-        made = await asyncio.open_connection(
+        created = await asyncio.open_connection(
             parts.hostname, parts.port, ssl=TLS, limit=LONGEST_LINE, ssl_handshake_timeout=5
         )
-        return cls(*made)
+        return cls(*created)
 
     def close(self) -> None:
         self._writer.transport.abort()
@@ -84,8 +84,8 @@ class Exchange:
         return b"".join([piece async for piece in self._pieces()]).decode()
 
     async def body(self) -> Object:
-        found: Object = json.loads(await self.text())
-        return found
+        parsed: Object = json.loads(await self.text())
+        return parsed
 
     async def lines(self) -> AsyncIterator[Object]:
         """Yield the objects of a stream, one per line, until the server ends it properly."""

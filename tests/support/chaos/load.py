@@ -17,7 +17,7 @@ from typing import Protocol
 from support.chaos.exchange import BROKEN, Exchange
 from support.client import JSON, MERGE_PATCH, Object
 from support.operations import Operation, Outcome, Verb
-from support.watch_gaps import Bookmark, Cut, Listing, Shown, Told, WatchLog
+from support.watch_gaps import Bookmark, Cut, Listing, Shown, WatchedEvent, WatchLog
 
 DEADLINE = 5.0  # seconds per request; the server's own deadline is earlier
 SERVER_DEADLINE = "3s"
@@ -75,10 +75,10 @@ class Run:
         return self.dice.choice(self.endpoints).address
 
     def keys(self) -> set[str]:
-        return {one.key for one in self.operations}
+        return {operation.key for operation in self.operations}
 
 
-def shown(item: Object) -> Shown:
+def listed_item(item: Object) -> Shown:
     return Shown(item["data"]["content"], int(item["metadata"]["resourceVersion"]))
 
 
@@ -176,7 +176,7 @@ class Client:
         if status in (200, 201):
             outcome = Outcome.DONE
             if began.verb is not Verb.DELETE:
-                value, revision = shown(body)
+                value, revision = listed_item(body)
                 self._known[began.key] = revision
                 if began.writes and value != began.value:
                     self.run.unexpected.append(f"answered with {value}: {began}")
@@ -202,14 +202,14 @@ class Client:
         called = time.monotonic()
         try:
             async with asyncio.timeout(2 * DEADLINE):
-                found = await self._pages(limit, "" if recent else "0")
+                result = await self._pages(limit, "" if recent else "0")
         except BROKEN:
             self.disconnect()
             return None
-        if found is None:
+        if result is None:
             return None
         returned = time.monotonic()
-        revision, items = found
+        revision, items = result
         listing = Listing(self.name, called, returned, revision, items, recent)
         self.run.listings.append(listing)
         if recent and not limit:  # later pages show the past state
@@ -247,7 +247,7 @@ class Client:
             if revision and here != revision:
                 self.run.unexpected.append(f"pages at {revision} and {here}")
             revision = here
-            items |= {item["metadata"]["name"]: shown(item) for item in body["items"]}
+            items |= {item["metadata"]["name"]: listed_item(item) for item in body["items"]}
             token = body["metadata"].get("continue", "")
             if not token:
                 return revision, items
@@ -328,10 +328,10 @@ class Watcher:
             )
         return code != 410
 
-    def _take(self, kind: str, found: Object) -> None:
+    def _take(self, kind: str, item: Object) -> None:
         if kind == "BOOKMARK":
-            self.log.entries.append(Bookmark(int(found["metadata"]["resourceVersion"])))
+            self.log.entries.append(Bookmark(int(item["metadata"]["resourceVersion"])))
             return
-        value, revision = shown(found)
-        event = Told(kind, found["metadata"]["name"], value, revision, time.monotonic())
+        value, revision = listed_item(item)
+        event = WatchedEvent(kind, item["metadata"]["name"], value, revision, time.monotonic())
         self.log.entries.append(event)

@@ -105,8 +105,8 @@ def leave_out_of_lists() -> None:
     def without_last(
         collection: Collection, namespace: str, selection: Selection = EVERYTHING
     ) -> list[Version]:
-        found = current(collection, namespace, selection)
-        return found[:-1] if collection.resource == _RESOURCE and next(now) else found
+        revision = current(collection, namespace, selection)
+        return revision[:-1] if collection.resource == _RESOURCE and next(now) else revision
 
     _put(Collection, "current", without_last)
 

@@ -46,9 +46,9 @@ class Report:
     @property
     def history(self) -> str:
         """Return all operations and watch entries as text."""
-        done = sorted(self.run.operations, key=lambda one: one.called)
-        told = [f"{log.name}: {entry}" for log in self.run.logs for entry in log.entries]
-        return "\n".join([str(self), *self.faults, *self.problems, *map(str, done), *told])
+        done = sorted(self.run.operations, key=lambda item: item.called)
+        messages = [f"{log.name}: {entry}" for log in self.run.logs for entry in log.entries]
+        return "\n".join([str(self), *self.faults, *self.problems, *map(str, done), *messages])
 
 
 async def play_round(fleet: Fleet, seed: int, seconds: float, only: Sequence[str] = ()) -> Report:
@@ -74,8 +74,8 @@ async def play_round(fleet: Fleet, seed: int, seconds: float, only: Sequence[str
         for task in (*watching, *working):
             task.cancel()
         ended = await asyncio.gather(*watching, *working, return_exceptions=True)
-    failed = [one for one in ended if isinstance(one, Exception)]
-    report.problems += [f"the load itself failed: {one!r}" for one in failed]
+    failed = [item for item in ended if isinstance(item, Exception)]
+    report.problems += [f"the load itself failed: {item!r}" for item in failed]
     report.problems += run.unexpected
     judge(run, base, report)
     return report
@@ -89,8 +89,8 @@ async def begin(run: Run, space: str) -> int:
             body = {"metadata": {"name": space}}
             status, _ = await ask(run.address(), "POST", "/api/v1/namespaces", body)
             if status in (201, 409):
-                _, found = await ask(run.address(), "GET", run.path)
-                return int(found["metadata"]["resourceVersion"])
+                _, result = await ask(run.address(), "GET", run.path)
+                return int(result["metadata"]["resourceVersion"])
         except BROKEN:
             pass
         assert time.monotonic() < deadline, "no namespace could be made"
@@ -196,10 +196,10 @@ def judge(run: Run, base: int, report: Report) -> None:
 
 
 def count(run: Run, counts: Counter[str]) -> None:
-    for one in run.operations:
-        unsure = one.outcome is Outcome.UNKNOWN
-        counts["reads" if not one.writes else "unsure" if unsure else "writes"] += 1
-        counts["acknowledged"] += one.is_acknowledged
+    for operation in run.operations:
+        unsure = operation.outcome is Outcome.UNKNOWN
+        counts["reads" if not operation.writes else "unsure" if unsure else "writes"] += 1
+        counts["acknowledged"] += operation.is_acknowledged
     counts["keys"] = len(run.keys())
     counts["lists"] = len(run.listings)
     counts["late"] = run.late

@@ -1,5 +1,4 @@
-"""How much a connection may take of everything: its bounds, each at a server of its own that is
-small enough to see them."""
+"""Limits of a connection, each on a server with small limits."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ MORE_THAN_BUFFERS_HOLD = 64 * MIB  # of the two sockets between a client and the
 
 
 class Small:
-    """A server with limits of its own, and what it has been asked."""
+    """A server with small limits, and the requests that it received."""
 
     def __init__(self, connections: Connections, port: int) -> None:
         self.connections = connections
@@ -226,12 +225,12 @@ class TestBodies:
         at(Limits(body_bytes=MORE_THAN_BUFFERS_HOLD), work, test)
 
     def test_chunked_body_that_is_too_large_is_not_kept(self) -> None:
-        found: list[int] = []
+        numbers: list[int] = []
 
         async def work(exchange: Exchange) -> None:
             with suppress(BodyTooLarge):
                 await read_body(exchange)
-            found.append(sum(map(len, exchange.parts)))
+            numbers.append(sum(map(len, exchange.parts)))
             exchange.respond(413, [], b"")
 
         async def test(small: Small) -> None:
@@ -240,7 +239,7 @@ class TestBodies:
                 assert (await client.head()).startswith(b"HTTP/1.1 413 ")
 
         at(Limits(body_bytes=1024), work, test)
-        assert found == [0]
+        assert numbers == [0]
 
     @pytest.mark.parametrize(("size", "stays"), [(1000, True), (1001, False)])
     def test_unread_body_is_drained_only_a_little_after_the_answer(
@@ -378,7 +377,7 @@ class TestConnections:
 
 
 def asked_by(exchange: Exchange) -> str:
-    """Who asks, as an application that knows its users would find out."""
+    """Return the user, like an application that authenticates."""
     owner = exchange.head.path.removeprefix("/")
     exchange.set_owner(owner)
     return owner
@@ -432,7 +431,9 @@ class TestUnreadAnswersOfAll:
         holdings: UnreadOutput[Unread] = UnreadOutput(79)
         for connection in connections:
             holdings.note(connection, connection.unread)
-        assert [one.is_cut_off for one in connections] == [True, False] * 2 + [True] + [False] * 3
+        assert [connection.is_cut_off for connection in connections] == [True, False] * 2 + [
+            True
+        ] + [False] * 3
         assert holdings.total == 50
 
     def test_unread_answer_counts_until_its_last_piece_is_sent(self) -> None:
@@ -492,7 +493,7 @@ class TestBodiesOfAll:
             exchange.respond(429, [], b"")
 
     async def unfinished(self, small: Small, stack: AsyncExitStack, owner: str) -> Client:
-        """A client whose body lacks the last byte."""
+        """A client that does not send the last byte of its body."""
         client = await stack.enter_async_context(small.client())
         before = small.connections.body_memory.total
         client.send(self.head(owner) + b"x" * (self.SIZE - 1))

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from support.collected import Collected
+from support.namespaces import Space
 from support.slow_answers import PRELUDE as SLOW
-from support.things import Space
 from support.wire import ADMIN, Wire
 
 MANY = 40
 
 
 class Watched(Collected):
-    """With a namespace to ask about."""
+    """A server with a namespace for the requests."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory, ("--request-timeout", "1s"), SLOW)
@@ -25,9 +25,9 @@ class Watched(Collected):
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    made = Watched(tmp_path_factory.mktemp("garbage"))
-    yield made
-    made.server.stop()
+    watched = Watched(tmp_path_factory.mktemp("garbage"))
+    yield watched
+    watched.server.stop()
 
 
 def get(space: Space) -> None:

@@ -1,4 +1,4 @@
-"""HTTP as the server speaks it."""
+"""HTTP/1.1 of the server."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 import socket
 
 import pytest
+from support.namespaces import Space
 from support.process import ServerProcess
-from support.things import Space
 from support.wire import ADMIN, Wire
 
 LIMIT = 3 * 1024 * 1024
@@ -53,8 +53,8 @@ def test_pipelined_requests_are_answered_in_their_order(space: Space) -> None:
 
 
 def test_many_pipelined_reads_are_all_answered(server: ServerProcess) -> None:
-    one = b"GET /healthz HTTP/1.1\r\n" + ADMIN + b"\r\n"
-    with Wire(server).send(one * 500) as wire:
+    item = b"GET /healthz HTTP/1.1\r\n" + ADMIN + b"\r\n"
+    with Wire(server).send(item * 500) as wire:
         assert {wire.answer() for _ in range(500)} == {(200, b"ok")}
 
 
@@ -229,7 +229,7 @@ def test_unauthorized_write_is_refused_before_its_body_is_asked_for(server: Serv
 
 
 def test_a_connection_serves_other_requests_after_a_long_answer(space: Space) -> None:
-    """While an answer goes on and on the connection holds little, and takes it up again."""
+    """During a long answer the connection buffers little, and continues afterwards."""
     connection = space.client.connect()
     for _ in range(2):
         path = f"{space.secrets.path}?watch=true&timeoutSeconds=1"

@@ -1,4 +1,4 @@
-"""Heads whose fields came before skip the parser; nothing else about them may be different."""
+"""Request heads with repeated fields skip the parser, without any other difference."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def _pieces(dice: random.Random, data: bytes) -> Iterator[bytes]:
 
 
 class _Seen:
-    """What a connection makes of what it is sent; `skipped` counts heads that were known."""
+    """Records what a connection parses; `skipped` counts known heads."""
 
     def __init__(self, pieces: list[bytes], *, forgets: bool) -> None:
-        self.told: list[Any] = []
+        self.results: list[Any] = []
         self.skipped = 0
         self._parts: list[bytes] = []
         self._head: Head | None = None
@@ -81,10 +81,10 @@ class _Seen:
                 if left is None:
                     return
         except Refused as refused:
-            self.told.append((refused.code, refused.message))
+            self.results.append((refused.code, refused.message))
 
     def _take(self, data: bytes) -> Any:
-        """Gives what has to wait for more; None if the connection is over."""
+        """Return the bytes that have to wait for more; None if the connection is closed."""
         while data:
             if self._head is None:
                 head, rest = self._reader.read_head(data)
@@ -105,13 +105,13 @@ class _Seen:
         self.skipped += self._reader._counted
         fields = [field for field in head.fields if field[0] != b"content-length"]
         about = head.method, head.path, head.query, head.length, head.keep_alive, head.is_http_1_1
-        self.told.append((*about, head.chunked, head.expects_continue, fields))
+        self.results.append((*about, head.chunked, head.expects_continue, fields))
 
     def _end(self) -> bool:
         """Whether another request may follow."""
         assert self._head is not None
         goes_on = self._head.keep_alive and not self._reader.overrun
-        self.told.append(b"".join(self._parts))
+        self.results.append(b"".join(self._parts))
         self._head = None
         self._reader.next()
         return goes_on
@@ -125,7 +125,7 @@ def test_a_known_head_is_read_as_the_parser_reads_it() -> None:
         data = _requests(dice)
         pieces = list(_pieces(dice, data))
         known, parsed = _Seen(pieces, forgets=False), _Seen(pieces, forgets=True)
-        assert known.told == parsed.told, f"seed {seed + number}: {data!r}"
+        assert known.results == parsed.results, f"seed {seed + number}: {data!r}"
         skipped += known.skipped
         assert not parsed.skipped
     assert skipped > SEQUENCES / 4

@@ -1,5 +1,4 @@
-"""What connections receive and send in one round of the loop: batch, in order, and each for
-itself when something fails."""
+"""Batches of reads and writes of connections: in order, and independent when one fails."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from contextvars import ContextVar
 from functools import partial
 
 import pytest
-from support.things import Space
+from support.namespaces import Space
 
 from fairlead.wire.incoming.batches import Batch, BatchedConnection, Data
 
@@ -18,7 +17,7 @@ Steps = list[tuple[str, str, bytes]]
 
 
 class Peer(BatchedConnection):
-    """Notes what is asked of it, and does what a test gives it to do with what it receives."""
+    """Records its calls, and runs a function of the test on received bytes."""
 
     def __init__(self, name: str, steps: Steps) -> None:
         self.name = name
@@ -53,7 +52,7 @@ def in_a_loop(test: Callable[[Batch, Peer, Peer, Steps], None]) -> Steps:
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _loop, told: steps.append(("loop", told["message"], b"")))
+        loop.set_exception_handler(lambda _loop, item: steps.append(("loop", item["message"], b"")))
         test(Batch(loop), Peer("a", steps), Peer("b", steps), steps)
         for _ in range(2):
             await asyncio.sleep(0)
@@ -172,12 +171,12 @@ def test_batch_receives_without_the_context_variables_of_a_sender() -> None:
 
 def test_every_one_of_many_connections_gets_its_own_answer(kubernetes: Space) -> None:
     names = [f"own-{number}" for number in range(40)]
-    things = kubernetes.things("configmaps")
-    things.create_all(*names)
+    collection = kubernetes.collection("configmaps")
+    collection.create_all(*names)
     connections = [kubernetes.client.connect() for _ in names]
     for _ in range(3):
         for connection, name in zip(connections, names, strict=True):
-            connection.request("GET", things.item(name), headers=kubernetes.client.head_of({}))
+            connection.request("GET", collection.item(name), headers=kubernetes.client.head_of({}))
         for connection, name in zip(connections, names, strict=True):
             assert f'"name":"{name}"'.encode() in connection.getresponse().read()
     for connection in connections:

@@ -1,4 +1,4 @@
-"""TLS: who is let in, and how those are told who knock at the wrong door."""
+"""TLS: accepted clients, and errors for plain HTTP and wrong certificates."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_the_handshake_names_the_acceptable_authorities(any_server: ServerProces
         ["openssl", "s_client", "-connect", where],
         input=b"", capture_output=True, check=False, timeout=20,
     )  # fmt: skip
-    shown = done.stdout.decode()
-    assert "Acceptable client certificate CA names\nCN = fairlead-ca\n" in shown
+    text = done.stdout.decode()
+    assert "Acceptable client certificate CA names\nCN = fairlead-ca\n" in text
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

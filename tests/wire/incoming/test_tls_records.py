@@ -39,8 +39,8 @@ class Talk:
             self.records.put(self._outgoing.read())
         with suppress(SSL.WantReadError):
             self.server.do_handshake()
-        while said := self.records.pending_output():
-            self._incoming.write(said)
+        while data := self.records.pending_output():
+            self._incoming.write(data)
 
     def send(self, data: bytes) -> None:
         """The client sends."""
@@ -53,7 +53,7 @@ class Talk:
         self.records.put(self._outgoing.read())
 
     def hear(self, sealed: bytes) -> bytes:
-        """What the client makes of a record."""
+        """Return the plaintext of a record at the client."""
         self._incoming.write(sealed)
         return self.client.read(2 * MAX_RECORD)
 

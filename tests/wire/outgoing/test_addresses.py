@@ -1,4 +1,4 @@
-"""Which addresses users can have the server reach."""
+"""Which addresses users can make the server connect to."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def test_address_that_was_checked_is_the_one_connected_to(
 
     async def reach() -> None:
         looked_up = _answer_with(monkeypatch, ["127.0.0.1"], ["192.0.2.200"])
-        found = ClusterDialer(AddressPolicy(parse_allowed("127.0.0.1/32")))
-        connection = await found.open(ClusterTarget("changing.example", neighbour.port), "/")
+        dialer = ClusterDialer(AddressPolicy(parse_allowed("127.0.0.1/32")))
+        connection = await dialer.open(ClusterTarget("changing.example", neighbour.port), "/")
         assert await connection.read_all(100) == b"hello"
         assert looked_up == ["changing.example"]
-        await found.close()
+        await dialer.close()
 
     try:
         asyncio.run(reach())
@@ -105,14 +105,14 @@ def test_address_that_was_checked_is_the_one_connected_to(
 
 
 def _answer_with(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
-    """Have the loop look names up in a list of answers; gives the names as they are asked for."""
+    """Make the loop resolve names from a list; returns the requested names."""
     left = list(answers)
-    asked: list[str] = []
+    requests: list[str] = []
 
     async def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
-        asked.append(host)
-        found = left.pop(0)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (text, port)) for text in found]
+        requests.append(host)
+        result = left.pop(0)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (text, port)) for text in result]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
-    return asked
+    return requests

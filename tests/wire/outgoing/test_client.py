@@ -1,4 +1,4 @@
-"""The policy of every call out, against servers that speak raw bytes."""
+"""The policy of outgoing calls, against servers that send raw bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Non
 
 
 def call(answer: Answering, *, times: int = 1, **options: Any) -> list[Response]:
-    """What a caller gets from a server that answers so."""
+    """Return the result of a call to a server with this answer."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -106,14 +106,14 @@ def test_an_answer_that_drips_ends_with_the_time() -> None:
 
 
 def test_redirects_are_answers() -> None:
-    asked = []
+    requests = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await head_of(reader))
+        requests.append(await head_of(reader))
         writer.write(b"HTTP/1.1 302 Found\r\nLocation: /y\r\nContent-Length: 0\r\n\r\n")
 
     assert call(answer) == [Response(302, b"")]
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def test_connections_are_used_again_and_cookies_are_not_kept() -> None:
@@ -131,11 +131,11 @@ def test_connections_are_used_again_and_cookies_are_not_kept() -> None:
     assert not any(b"cookie" in head.lower() for head in heads)
 
 
-@pytest.mark.parametrize("said", [b"nonsense\r\n\r\n", b"HTTP/1.1 999999 x\r\n\r\n", b""])
-def test_what_is_not_http_is_an_error(said: bytes) -> None:
+@pytest.mark.parametrize("message", [b"nonsense\r\n\r\n", b"HTTP/1.1 999999 x\r\n\r\n", b""])
+def test_what_is_not_http_is_an_error(message: bytes) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await head_of(reader)
-        writer.write(said)
+        writer.write(message)
 
     with pytest.raises(CallError):
         call(answer)
@@ -191,15 +191,15 @@ def test_a_request_that_cannot_be_encoded_is_not_sent(url: str, value: str) -> N
 
 
 def test_a_get_is_repeated_if_its_kept_connection_is_lost() -> None:
-    asked = []
+    requests = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await head_of(reader))
+        requests.append(await head_of(reader))
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        asked.append(await head_of(reader))  # and closes
+        requests.append(await head_of(reader))  # and closes
 
     assert call(answer, times=2) == [Response(200, b"ok")] * 2
-    assert len(asked) == 3
+    assert len(requests) == 3
 
 
 def test_a_connection_that_is_idle_for_long_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The client configuration file, and posting JSON to a server of others."""
+"""The client configuration file, and POSTs of JSON to another server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def load(directory: Path, value: Any) -> ClientConfig:
 def test_client_config_reads_all_fields(tmp_path: Path) -> None:
     for name in ("ca", "crt", "key", "token"):
         (tmp_path / name).write_text(f"the {name}\n")
-    found = load(
+    result = load(
         tmp_path,
         config(
             {"server": "https://s/x", "certificate-authority": "ca", "tls-server-name": "n",
@@ -55,11 +55,11 @@ def test_client_config_reads_all_fields(tmp_path: Path) -> None:
              "tokenFile": "token"},
         ),
     )  # fmt: skip
-    assert (found.server, found.server_name, found.proxy) == ("https://s/x", "n", "http://p")
-    assert (found.ca, found.certificate, found.key) == (b"the ca\n", b"the crt\n", b"the key\n")
-    assert found.bearer_token() == "the token"
+    assert (result.server, result.server_name, result.proxy) == ("https://s/x", "n", "http://p")
+    assert (result.ca, result.certificate, result.key) == (b"the ca\n", b"the crt\n", b"the key\n")
+    assert result.bearer_token() == "the token"
     (tmp_path / "token").write_text("renewed")
-    assert found.bearer_token() == "renewed"
+    assert result.bearer_token() == "renewed"
 
 
 def test_client_config_prefers_inline_data_to_files(tmp_path: Path) -> None:
@@ -106,14 +106,14 @@ def test_client_config_names_a_missing_file() -> None:
 
 @pytest.fixture
 def answering() -> Iterator[Callable[..., Answering]]:
-    made: list[Answering] = []
+    answerings: list[Answering] = []
 
     def start(context: ssl.SSLContext | None = None) -> Answering:
-        made.append(Answering(context))
-        return made[-1]
+        answerings.append(Answering(context))
+        return answerings[-1]
 
     yield start
-    for server in made:
+    for server in answerings:
         server.close()
 
 

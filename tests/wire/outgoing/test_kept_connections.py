@@ -1,4 +1,4 @@
-"""Connections that are kept, against servers that answer in every odd way."""
+"""Connection pooling, against servers with odd answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, str]:
-    """How a server speaks TLS, and who vouches for it."""
+    """The TLS settings of a server, and the trust of its client."""
     pki = ensure_pki(tmp_path_factory.mktemp("pki"), ["127.0.0.1"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pki.serving.certificate, pki.serving.key)
@@ -34,7 +34,7 @@ async def _request(reader: asyncio.StreamReader) -> bytes:
 
 
 class Talk:
-    """A webhook and a server that speaks as it was told; `connections` counts those it got."""
+    """A webhook and a server with scripted answers; `connections` counts accepted connections."""
 
     def __init__(self, certificates: tuple[ssl.SSLContext, str], speak: Speak) -> None:
         self._tls, self._bundle = certificates
@@ -68,12 +68,12 @@ class Talk:
         async def work(webhook: Any) -> list[bytes]:
             return [await webhook.post(b"{}", timeout) for _ in range(times)]
 
-        found: list[bytes] = self.run(work)
-        return found
+        chunks: list[bytes] = self.run(work)
+        return chunks
 
 
 def _pieces(*pieces: bytes, times: int = 1) -> Speak:
-    """Answers in pieces, each when the one before has left."""
+    """Send an answer in pieces, each after the previous one was read."""
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for _ in range(times):
@@ -127,11 +127,11 @@ def test_a_connection_that_ended_while_it_was_idle_is_made_anew(certificates: An
         ended.put_nowait(True)
 
     async def work(webhook: Any) -> list[bytes]:
-        found = []
+        results = []
         for _ in range(3):
-            found.append(await webhook.post(b"{}", 5.0))
+            results.append(await webhook.post(b"{}", 5.0))
             await ended.get()  # the loop has not read the end of the connection yet
-        return found
+        return results
 
     talk = Talk(certificates, speak)
     assert talk.run(work) == [b"ok"] * 3
@@ -254,8 +254,8 @@ def test_an_answer_behind_the_answer_is_nobodys(certificates: Any, behind: bytes
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             body = await _request(reader)
-            asked = OK + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-            writer.write(asked + OK + b"Content-Length: 6\r\n\r\n" + behind)
+            request = OK + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+            writer.write(request + OK + b"Content-Length: 6\r\n\r\n" + behind)
 
     async def work(webhook: Any) -> list[bytes]:
         return [await webhook.post(body, 5.0) for body in (b"first", b"second", b"third")]
@@ -277,7 +277,7 @@ def test_a_drop_at_a_time_does_not_put_the_deadline_off(certificates: Any) -> No
 
 
 def test_an_answer_that_comes_too_late_is_nobodys(certificates: Any) -> None:
-    """The connection of a call that was given up is not used for the next one."""
+    """The connection of a call that timed out is not reused."""
     calls = iter([0.5, 0.0])
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -305,11 +305,11 @@ def test_bytes_that_nobody_asked_for_end_the_connection(certificates: Any) -> No
         await _request(reader)
 
     async def work(webhook: Any) -> list[bytes]:
-        found = []
+        results = []
         for body in (b"first", b"second", b"third"):
-            found.append(await webhook.post(body, 5.0))
+            results.append(await webhook.post(body, 5.0))
             await asyncio.sleep(0.05)
-        return found
+        return results
 
     assert Talk(certificates, speak).run(work) == [b"first", b"second", b"third"]
 
@@ -367,14 +367,14 @@ def test_a_call_that_waits_for_a_place_has_all_of_its_time_then(certificates: An
         await asyncio.wait([one_more], timeout=2.5)  # longer than it may take itself
         released.set()
         await asyncio.gather(*calls)
-        found: bytes = await one_more
-        return found
+        data: bytes = await one_more
+        return data
 
     assert Talk(certificates, speak).run(work) == b"ok"
 
 
 def test_calls_that_run_out_of_time_together_all_say_so(certificates: Any) -> None:
-    """Those that wait get the places of those that give up, at the same moment."""
+    """Waiting calls get the slots of calls that time out at the same moment."""
     arrived = asyncio.Queue[bool]()
 
     async def work(webhook: Any) -> list[Any]:
@@ -382,8 +382,8 @@ def test_calls_that_run_out_of_time_together_all_say_so(certificates: Any) -> No
         return await asyncio.gather(*calls, return_exceptions=True)
 
     failures = Talk(certificates, _silent(arrived)).run(work)
-    assert {type(one) for one in failures} == {CallError}
-    assert all(str(one).endswith("context deadline exceeded") for one in failures)
+    assert {type(failure) for failure in failures} == {CallError}
+    assert all(str(failure).endswith("context deadline exceeded") for failure in failures)
 
 
 def test_a_place_is_waited_for_as_long_as_the_request_may_take(certificates: Any) -> None:

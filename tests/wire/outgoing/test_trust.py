@@ -1,5 +1,5 @@
-"""Which certificates of servers are trusted, shape by shape. What is expected was asked of Go 1.19,
-with which the reference is built."""
+"""Which certificates of servers are trusted, by shape. Expected results come from Go 1.19, with
+which the reference is built."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def issue(
         .not_valid_before(first)
         .not_valid_after(last)
     )
-    for one in extensions:
-        builder = builder.add_extension(one, critical)
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical)
     return Issued(builder.sign(by.key if by else key, hash_with or hashes.SHA256()), key)
 
 
@@ -109,9 +109,9 @@ def named(*names: x509.GeneralName) -> x509.SubjectAlternativeName:
 
 def why(bundle: Sequence[Issued], chain: Sequence[Issued], host: str = HOST) -> str:
     """Why a chain is not trusted; empty if it is."""
-    trust = Trust(parse_bundle(b"".join(one.pem for one in bundle)))
+    trust = Trust(parse_bundle(b"".join(item.pem for item in bundle)))
     try:
-        trust.check([one.der for one in chain], host, NOW)
+        trust.check([item.der for item in chain], host, NOW)
     except Untrusted as error:
         return str(error)
     return ""
@@ -283,8 +283,8 @@ def test_the_length_of_the_path_is_bounded() -> None:
 )
 def test_extended_key_usage(of_authority: Any, of_server: Any, is_trusted: bool) -> None:
     signer = authority("signer", None, *of_authority)
-    found = why([signer], [serving(signer, NAMED, *of_server)])
-    assert found == ("" if is_trusted else "x509: certificate specifies an incompatible key usage")
+    reason = why([signer], [serving(signer, NAMED, *of_server)])
+    assert reason == ("" if is_trusted else "x509: certificate specifies an incompatible key usage")
 
 
 @pytest.mark.parametrize(
@@ -304,19 +304,19 @@ def test_extended_key_usage(of_authority: Any, of_server: Any, is_trusted: bool)
 )
 def test_name_constraints(permitted: Any, excluded: Any, problem: str) -> None:
     limited = authority("limited", None, x509.NameConstraints(permitted, excluded))
-    found = why([limited], [serving(limited)])
-    assert ("not authorized to sign for this name: " + problem in found) if problem else not found
+    reason = why([limited], [serving(limited)])
+    assert ("not authorized to sign for this name: " + problem in reason) if problem else not reason
 
 
 def test_certificate_with_an_unknown_critical_extension_is_not_trusted() -> None:
     odd = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\x00")
     assert why([ca()], [serving(ca(), NAMED, odd)]) == ""
-    found = why([ca()], [serving(ca(), NAMED, odd, critical=True)])
-    assert found == "x509: unhandled critical extension"
+    reason = why([ca()], [serving(ca(), NAMED, odd, critical=True)])
+    assert reason == "x509: unhandled critical extension"
 
 
 def test_the_search_for_a_path_has_an_end() -> None:
-    """Authorities of one name that sign each other: each is a way to all others."""
+    """CAs of one name that sign each other: each leads to all others."""
     keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(12)]
     first = authority("x", key=keys[0])
     signers = [Issued(first.certificate, key) for key in keys]
@@ -350,7 +350,7 @@ def test_a_bundle_without_certificates_is_none(bundle: bytes, problem: str) -> N
 
 def test_bundle_may_hold_other_text_beside_certificates() -> None:
     rest = b"# words\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-    assert [one.der for one in parse_bundle(rest + leaf().key_pem + ca().pem)] == [ca().der]
+    assert [item.der for item in parse_bundle(rest + leaf().key_pem + ca().pem)] == [ca().der]
 
 
 # Over real connections
@@ -364,7 +364,7 @@ def _server_context(
     if version is not None:
         context.minimum_version = context.maximum_version = version
     file = directory / "serving.pem"
-    file.write_bytes(chain[0].key_pem + b"".join(one.pem for one in chain))
+    file.write_bytes(chain[0].key_pem + b"".join(item.pem for item in chain))
     context.load_cert_chain(file)
     return context
 
@@ -372,16 +372,16 @@ def _server_context(
 Call = Callable[[str], Any]
 
 
-class Said(asyncio.Protocol):
-    """Takes what comes out of TLS, and answers the first of it."""
+class Responder(asyncio.Protocol):
+    """Reads decrypted bytes, and answers the first."""
 
-    heard = b""
+    received = b""
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        Said.heard += data
+        Responder.received += data
         if b"\r\n\r\n" in data:
             body = b'{"a": 1}'
             head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
@@ -389,12 +389,12 @@ class Said(asyncio.Protocol):
 
 
 def talk(context: ssl.SSLContext, call: Call) -> Any:
-    """What comes of a call to a server, which is given its URL."""
+    """Return the result of a call to a server; the call gets its URL."""
 
     async def main() -> Any:
-        Said.heard = b""
+        Responder.received = b""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(Said, "127.0.0.1", 0, ssl=context)
+        server = await loop.create_server(Responder, "127.0.0.1", 0, ssl=context)
         try:
             return await call(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         finally:
@@ -448,7 +448,7 @@ def _shapes() -> dict[str, tuple[Issued, list[Issued]]]:
 def test_call_to_a_trusted_server_is_sent(shape: str, client: Any, tmp_path: Path) -> None:
     bundle, chain = _shapes()[shape]
     assert talk(_server_context(chain, tmp_path), client(bundle.pem))
-    assert b"secret" in Said.heard
+    assert b"secret" in Responder.received
 
 
 @both_clients
@@ -467,7 +467,7 @@ def test_call_to_an_untrusted_server_sends_nothing(
 ) -> None:
     with pytest.raises(CallError, match=problem):
         talk(_server_context(chain(), tmp_path, version), client(ca().pem))
-    assert Said.heard == b""
+    assert Responder.received == b""
 
 
 @both_versions
@@ -476,22 +476,22 @@ def test_a_client_certificate_is_shown_to_those_that_are_trusted_alone(
 ) -> None:
     ours = issue("ours", ca(), CLIENT)
     users = HostCredentials({"*": ClientConfig("https://", certificate=ours.pem, key=ours.key_pem)})
-    shown: list[bool] = []
+    flags: list[bool] = []
 
     class Seeing(ssl.SSLObject):
         def do_handshake(self) -> None:
             super().do_handshake()
-            shown.append(self.getpeercert() is not None)
+            flags.append(self.getpeercert() is not None)
 
     context = _server_context([leaf()], tmp_path, version)
     context.sslobject_class = Seeing
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=ca().pem.decode())
     assert talk(context, _posted(ca().pem, users)) == b'{"a": 1}'
-    assert shown == [True]
+    assert flags == [True]
     with pytest.raises(CallError, match=UNKNOWN):
         talk(context, _posted(authority("other").pem, users))
-    assert shown == [True]
+    assert flags == [True]
 
 
 def test_without_a_bundle_the_authorities_of_the_machine_are_trusted(

@@ -1,4 +1,4 @@
-"""Where the service of a webhook is."""
+"""The address of a webhook's service."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_webhook_path_is_cleaned_before_the_call(config: str, path: str, called:
 
 
 @pytest.mark.parametrize(
-    ("host", "port", "found"),
+    ("host", "port", "expected"),
     [
         ("a.b.example.com", 443, "exact"),
         ("a.b.example.com", 8443, "with port"),
@@ -117,7 +117,7 @@ def test_webhook_path_is_cleaned_before_the_call(config: str, path: str, called:
     ],
 )
 def test_webhook_credentials_of_the_closest_host_pattern_are_used(
-    host: str, port: int, found: str
+    host: str, port: int, expected: str
 ) -> None:
     names = {
         "a.b.example.com": "exact",
@@ -128,7 +128,7 @@ def test_webhook_credentials_of_the_closest_host_pattern_are_used(
     users = {name: ClientConfig("https://", token=token) for name, token in names.items()}
     credentials = HostCredentials(users).of(host, port)
     assert credentials is not None
-    assert credentials.token == found
+    assert credentials.token == expected
 
 
 def test_webhook_credentials_are_not_sent_to_other_hosts_without_a_default() -> None:

@@ -1,11 +1,11 @@
-"""What is kept of an object: unknown fields go, nulls that mean nothing go, defaults come."""
+"""Decoding of custom objects: unknown fields and nulls are pruned, defaults are set."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from support.custom_schemas import METADATA, compiled, decoded, found, of_field, of_spec, widget
+from support.custom_schemas import METADATA, compiled, decoded, errors_of, of_field, of_spec, widget
 
 from fairlead.codec.types.decode import decoder, unknown_paths_of_custom
 from fairlead.codec.types.mismatch import DecodeError
@@ -179,12 +179,12 @@ def of_template() -> CustomSchema:
 
 def test_an_embedded_object_has_metadata_of_its_type() -> None:
     schema = of_template()
-    given = {**POD, "metadata": {"name": "a", "x": 1}, "spec": {"a": "1"}}
-    assert decoded(schema, {"t": given}) == {"t": {**given, "metadata": {"name": "a"}}}
-    assert unknown(schema, {"t": given}) == ["spec.t.metadata.x"]
+    manifest = {**POD, "metadata": {"name": "a", "x": 1}, "spec": {"a": "1"}}
+    assert decoded(schema, {"t": manifest}) == {"t": {**manifest, "metadata": {"name": "a"}}}
+    assert unknown(schema, {"t": manifest}) == ["spec.t.metadata.x"]
     inner = {"type": "object", EMBEDDED: True, PRESERVE: True}
     values = of_field({"type": "object", "additionalProperties": inner})
-    assert unknown(values, {"f": {"k": given}}) == ["spec.f[k].metadata.x"]
+    assert unknown(values, {"f": {"k": manifest}}) == ["spec.f[k].metadata.x"]
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def test_an_embedded_object_has_metadata_of_its_type() -> None:
 def test_metadata_of_an_embedded_object_gets_no_default_that_it_cannot_have(
     schema: Any, given: Any
 ) -> None:
-    made = of_field({"type": "object", EMBEDDED: True, PRESERVE: True, **schema})
+    created = of_field({"type": "object", EMBEDDED: True, PRESERVE: True, **schema})
     value = widget(given)
-    made.fill_defaults(value)
+    created.fill_defaults(value)
     assert value["spec"]["f"] == {"metadata": {"name": "n"}}
 
 
@@ -248,7 +248,7 @@ def test_metadata_of_an_embedded_object_gets_no_default_that_it_cannot_have(
 def test_an_embedded_object_is_held_to_the_rules_of_objects(
     given: dict[str, Any], wanted: list[tuple[str, str, str]]
 ) -> None:
-    assert found(of_template(), {"t": given}) == wanted
+    assert errors_of(of_template(), {"t": given}) == wanted
 
 
 @pytest.mark.parametrize(
@@ -281,8 +281,8 @@ def test_a_stored_object_is_read_whatever_is_embedded_in_it() -> None:
 
 
 def test_metadata_of_an_embedded_object_may_be_null() -> None:
-    given = {**POD, "metadata": None}
-    assert decoded(of_template(), {"t": given}) == {"t": {**POD, "metadata": {}}}
+    manifest = {**POD, "metadata": None}
+    assert decoded(of_template(), {"t": manifest}) == {"t": {**POD, "metadata": {}}}
 
 
 SET = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
@@ -298,7 +298,7 @@ MAP = {
 
 
 def test_items_of_a_set_are_there_once() -> None:
-    assert found(of_field(SET), {"f": ["x", "y", "x", "x"]}) == [
+    assert errors_of(of_field(SET), {"f": ["x", "y", "x", "x"]}) == [
         ("spec.f[2]", "Duplicate", 'Duplicate value: "x"')
     ]
 
@@ -306,9 +306,9 @@ def test_items_of_a_set_are_there_once() -> None:
 def test_items_of_a_keyed_list_have_different_keys() -> None:
     items = [{"n": "a", "p": 1, "v": "x"}, {"n": "a", "p": 2}, {"n": "a", "p": 1, "v": "y"}]
     text = 'Duplicate value: map[string]interface {}{"n":"a", "p":1}'
-    assert found(of_field(MAP), {"f": items}) == [("spec.f[2]", "Duplicate", text)]
+    assert errors_of(of_field(MAP), {"f": items}) == [("spec.f[2]", "Duplicate", text)]
 
 
 def test_repeated_items_may_stay_where_there_were_some() -> None:
-    assert found(of_field(SET), {"f": ["x", "x", "z", "z"]}, old={"f": ["x", "x"]}) == []
-    assert len(found(of_field(SET), {"f": ["x", "x"]}, old={"f": ["x"]})) == 1
+    assert errors_of(of_field(SET), {"f": ["x", "x", "z", "z"]}, old={"f": ["x", "x"]}) == []
+    assert len(errors_of(of_field(SET), {"f": ["x", "x"]}, old={"f": ["x"]})) == 1

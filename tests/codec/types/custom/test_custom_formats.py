@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.custom_schemas import found, of_field
+from support.custom_schemas import errors_of, of_field
 
 GOOD = {
     "bsonobjectid": ["507f1f77bcf86cd799439011"],
@@ -66,11 +66,11 @@ BAD = {
 
 @pytest.mark.parametrize(("form", "text"), [(form, t) for form, ts in GOOD.items() for t in ts])
 def test_a_text_of_a_format_is_good(form: str, text: str) -> None:
-    assert found(of_field({"type": "string", "format": form}), {"f": text}) == []
+    assert errors_of(of_field({"type": "string", "format": form}), {"f": text}) == []
 
 
 @pytest.mark.parametrize(("form", "text"), [(form, t) for form, ts in BAD.items() for t in ts])
 def test_a_text_that_is_not_of_its_format_is_told(form: str, text: str) -> None:
-    (told,) = found(of_field({"type": "string", "format": form}), {"f": text})
-    assert told[:2] == ("spec.f", "TypeInvalid")
-    assert f"spec.f in body must be of type {form}: " in told[2]
+    (reported,) = errors_of(of_field({"type": "string", "format": form}), {"f": text})
+    assert reported[:2] == ("spec.f", "TypeInvalid")
+    assert f"spec.f in body must be of type {form}: " in reported[2]

@@ -1,4 +1,4 @@
-"""Schemas and objects that are meant to hurt."""
+"""Hostile schemas and objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from time import process_time
 from typing import Any
 
 import pytest
-from support.custom_schemas import compiled, decoded, found, of_field, of_spec, widget
+from support.custom_schemas import compiled, decoded, errors_of, of_field, of_spec, widget
 from support.pace import in_time
 
 from fairlead.base import budget
@@ -35,8 +35,8 @@ def large(lines: int) -> dict[str, Any]:
 def test_a_pattern_that_explodes_elsewhere_takes_time_in_proportion() -> None:
     schema = of_field({"type": "string", "pattern": "^(a+)+$"})
     started = process_time()
-    assert len(found(schema, {"f": "a" * 100_000 + "!"})) == 1
-    assert found(schema, {"f": "a" * 100_000}) == []
+    assert len(errors_of(schema, {"f": "a" * 100_000 + "!"})) == 1
+    assert errors_of(schema, {"f": "a" * 100_000}) == []
     assert in_time(process_time() - started, 1)
 
 
@@ -47,7 +47,7 @@ def test_schemas_forty_levels_deep_are_followed() -> None:
     schema = of_spec(nested(40, {"type": "integer", "default": 1}, inside))
     spec = nested(39, {}, lambda leaf: {"a": leaf})
     assert decoded(schema, spec) == nested(40, 1, lambda leaf: {"a": leaf})
-    wrong = found(schema, nested(40, "x", lambda leaf: {"a": leaf}))
+    wrong = errors_of(schema, nested(40, "x", lambda leaf: {"a": leaf}))
     assert [field for field, _, _ in wrong] == ["spec" + ".a" * 40]
 
 
@@ -68,26 +68,26 @@ def test_a_default_that_looks_like_its_own_schema_is_filled_in_once() -> None:
 )
 def test_enormous_numbers_are_judged(number: float, limits: dict[str, Any]) -> None:
     for kind in ("number", "integer"):
-        assert isinstance(found(of_field({"type": kind, **limits}), {"f": number}), list)
+        assert isinstance(errors_of(of_field({"type": kind, **limits}), {"f": number}), list)
 
 
 @pytest.mark.parametrize("factor", [0, -1, -0.5])
 def test_nothing_is_a_multiple_of_what_has_no_multiples(factor: float) -> None:
-    assert len(found(of_field({"type": "integer", "multipleOf": factor}), {"f": 3})) == 1
+    assert len(errors_of(of_field({"type": "integer", "multipleOf": factor}), {"f": 3})) == 1
 
 
 def test_a_hundred_thousand_wrong_items_are_told_in_part() -> None:
     schema = of_field({"type": "array", "items": {"type": "string"}})
     started = process_time()
     with pytest.raises(TooManyCauses):
-        found(schema, {"f": [1] * 100_000})
+        errors_of(schema, {"f": [1] * 100_000})
     assert in_time(process_time() - started, 1)
 
 
 def test_a_hundred_thousand_repeated_items_take_time_in_proportion() -> None:
     items = {"type": "array", "items": KEEP, "x-kubernetes-list-type": "set"}
     started = process_time()
-    assert len(found(of_field(items), {"f": [{"a": 1}] * 100_000})) == 1
+    assert len(errors_of(of_field(items), {"f": [{"a": 1}] * 100_000})) == 1
     assert in_time(process_time() - started, 3)
 
 
@@ -97,7 +97,7 @@ def test_thousands_of_properties_are_looked_at_in_proportion() -> None:
     spec = dict.fromkeys(fields, 1)
     decoded(schema, spec)
     started = process_time()
-    assert found(schema, spec) == []
+    assert errors_of(schema, spec) == []
     assert in_time(process_time() - started, 0.5)
 
 
@@ -108,7 +108,7 @@ def test_conditions_that_multiply_are_given_up(monkeypatch: pytest.MonkeyPatch) 
     schema = of_field({"type": "array", "items": items})
     started = process_time()
     value = {"f": list(range(100_000))}
-    ((field, _, text),) = asyncio.run(budget.run(0, found, schema, value))
+    ((field, _, text),) = asyncio.run(budget.run(0, errors_of, schema, value))
     assert field == "<nil>"
     assert "takes too long to check" in text
     assert in_time(process_time() - started, 3)
@@ -118,18 +118,18 @@ def test_names_that_are_all_missing_are_told_in_part() -> None:
     needs = {"type": "object", "required": [f"n{i}" for i in range(100_000)]}
     schema = of_field({"type": "array", "items": {"type": "object", "not": needs}})
     started = process_time()
-    assert found(schema, {"f": [{}] * 100}) == []
+    assert errors_of(schema, {"f": [{}] * 100}) == []
     assert in_time(process_time() - started, 2)
 
 
 def _compiling(schema: dict[str, Any]) -> float:
     """Seconds that it takes until a first object was looked at."""
     started = process_time()
-    made = compiled(schema)
-    value = decoder(made.struct)(widget({}), [])
-    made.fill_defaults(value)
-    made.validate(value, None, Causes())
-    made.check_rules(value, None, Causes())
+    program = compiled(schema)
+    value = decoder(program.struct)(widget({}), [])
+    program.fill_defaults(value)
+    program.validate(value, None, Causes())
+    program.check_rules(value, None, Causes())
     return process_time() - started
 
 
@@ -140,5 +140,5 @@ def test_ten_thousand_lines_compile_in_a_tenth_of_a_second() -> None:
 
 
 def test_a_schema_that_nobody_used_is_kept_packed() -> None:
-    made = compiled(large(1000))
-    assert set(vars(made)).isdisjoint(("struct", "_check", "_filler", "_rules"))
+    program = compiled(large(1000))
+    assert set(vars(program)).isdisjoint(("struct", "_check", "_filler", "_rules"))

@@ -47,7 +47,7 @@ def applied(
         "metadata": {"name": "a"},
         "spec": {"f": value},
     }
-    made, entries = apply(
+    created, entries = apply(
         OneVersion(API_VERSION, schema.struct),
         live,
         config,
@@ -57,49 +57,49 @@ def applied(
         dialect=KUBERNETES,
         force=force,
     )
-    return {**made, "metadata": {**made["metadata"], "managedFields": entries}}
+    return {**created, "metadata": {**created["metadata"], "managedFields": entries}}
 
 
 def owned(value: dict[str, Any], manager: str) -> Any:
     """What a manager owns below the spec."""
     entries = value["metadata"]["managedFields"]
-    (found,) = [entry for entry in entries if entry["manager"] == manager]
-    return found["fieldsV1"]["f:spec"]
+    (owned,) = [entry for entry in entries if entry["manager"] == manager]
+    return owned["fieldsV1"]["f:spec"]
 
 
 def test_items_of_a_keyed_list_have_owners_of_their_own() -> None:
-    one = applied(KEYED_LIST, None, "one", [{"name": "a", "v": 1}])
-    both = applied(KEYED_LIST, one, "two", [{"name": "b", "v": 2}])
+    value = applied(KEYED_LIST, None, "one", [{"name": "a", "v": 1}])
+    both = applied(KEYED_LIST, value, "two", [{"name": "b", "v": 2}])
     assert both["spec"]["f"] == [{"name": "a", "v": 1}, {"name": "b", "v": 2}]
     assert list(owned(both, "two")["f:f"]) == ['k:{"name":"b"}']
 
 
 def test_a_list_without_keys_has_one_owner() -> None:
-    one = applied(ATOMIC_LIST, None, "one", [{"name": "a"}])
-    assert owned(one, "one") == {"f:f": {}}
+    value = applied(ATOMIC_LIST, None, "one", [{"name": "a"}])
+    assert owned(value, "one") == {"f:f": {}}
     with pytest.raises(ApplyConflict):
-        applied(ATOMIC_LIST, one, "two", [{"name": "b"}])
+        applied(ATOMIC_LIST, value, "two", [{"name": "b"}])
 
 
 def test_what_becomes_atomic_belongs_as_a_whole_to_those_who_owned_a_part() -> None:
-    one = applied(GRANULAR, None, "one", {"a": "1"})
-    both = applied(GRANULAR, one, "two", {"b": "2"})
+    item = applied(GRANULAR, None, "one", {"a": "1"})
+    both = applied(GRANULAR, item, "two", {"b": "2"})
     with pytest.raises(ApplyConflict) as refused:
         applied(ATOMIC, both, "three", {"a": "1", "b": "3"})
     assert {conflict.manager for conflict in refused.value.conflicts} == {"one", "two"}
 
 
 def test_what_becomes_granular_has_no_owners_inside() -> None:
-    one = applied(ATOMIC, None, "one", {"a": "1"})
-    both = applied(GRANULAR, one, "two", {"a": "2"})
+    value = applied(ATOMIC, None, "one", {"a": "1"})
+    both = applied(GRANULAR, value, "two", {"a": "2"})
     assert both["spec"]["f"] == {"a": "2"}
     assert owned(both, "one") == {"f:f": {}}
     assert owned(both, "two") == {"f:f": {"f:a": {}}}
 
 
 def test_a_list_that_gets_keys_has_no_owners_inside_and_back_again() -> None:
-    one = applied(ATOMIC_LIST, None, "one", [{"name": "a", "v": 1}])
-    both = applied(KEYED_LIST, one, "two", [{"name": "a", "v": 2}])
+    value = applied(ATOMIC_LIST, None, "one", [{"name": "a", "v": 1}])
+    both = applied(KEYED_LIST, value, "two", [{"name": "a", "v": 2}])
     assert both["spec"]["f"] == [{"name": "a", "v": 2}]
     with pytest.raises(ApplyConflict):
         applied(ATOMIC_LIST, both, "three", [{"name": "c"}])

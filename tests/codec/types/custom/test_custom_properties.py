@@ -1,4 +1,4 @@
-"""What holds of any schema and any object."""
+"""Properties of any schema and any object."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.custom_schemas import compiled, found, of_spec
+from support.custom_schemas import compiled, errors_of, of_spec
 
 from fairlead.codec.types.decode import decoder
 from fairlead.resources.custom.schema import CustomSchema
@@ -30,7 +30,7 @@ VALUES = st.recursive(
 def _with(schema: Any, **keywords: Any) -> Any:
     """A schema with some of these keywords."""
     more = st.fixed_dictionaries({}, optional=keywords)
-    return st.builds(lambda one, two: {**one, **two}, schema, more)
+    return st.builds(lambda first, second: {**first, **second}, schema, more)
 
 
 def _leaf() -> Any:
@@ -92,8 +92,8 @@ JUNCTORS = st.sampled_from(["allOf", "anyOf", "oneOf"])
 
 def _agrees(schema: CustomSchema, plain: dict[str, Any], value: Any) -> None:
     wanted = jsonschema.Draft4Validator(plain).is_valid(value)
-    told = found(schema, value)
-    assert (not told) == wanted, (plain, value, told)
+    reported = errors_of(schema, value)
+    assert (not reported) == wanted, (plain, value, reported)
 
 
 def _without_nulls(value: Any) -> Any:
@@ -110,14 +110,16 @@ KEEP = {"x-kubernetes-preserve-unknown-fields": True}
 
 def _open(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with unknown fields kept, so that both see the same."""
-    made = dict(schema)
+    created = dict(schema)
     if schema.get("type") == "object" and "properties" in schema:
-        made |= {"properties": {name: _open(one) for name, one in schema["properties"].items()}}
-        made |= KEEP
+        created |= {
+            "properties": {name: _open(item) for name, item in schema["properties"].items()}
+        }
+        created |= KEEP
     for name in ("items", "additionalProperties"):
         if isinstance(schema.get(name), dict):
-            made[name] = _open(schema[name])
-    return made
+            created[name] = _open(schema[name])
+    return created
 
 
 @settings(max_examples=300, deadline=None)

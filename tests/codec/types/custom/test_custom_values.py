@@ -1,19 +1,19 @@
-"""What a schema says of values: each keyword, in the reference's words."""
+"""Validation by each keyword of a schema, with the reference's messages."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from support.custom_schemas import compiled, found, of_field, of_spec
+from support.custom_schemas import compiled, errors_of, of_field, of_spec
 
 from fairlead.resources.causes import Causes
 
 OBJECT = {"type": "object"}
 
 
-def wrong_type(path: str, wanted: str, got: str) -> tuple[str, str, str]:
-    text = f'Invalid value: "{got}": {path} in body must be of type {wanted}: "{got}"'
+def wrong_type(path: str, wanted: str, content: str) -> tuple[str, str, str]:
+    text = f'Invalid value: "{content}": {path} in body must be of type {wanted}: "{content}"'
     return path, "TypeInvalid", text
 
 
@@ -31,9 +31,9 @@ def wrong_type(path: str, wanted: str, got: str) -> tuple[str, str, str]:
 def test_values_are_of_their_type(kind: str, good: list[Any], bad: list[tuple[Any, str]]) -> None:
     schema = of_field({"type": kind})
     for value in good:
-        assert found(schema, {"f": value}) == []
+        assert errors_of(schema, {"f": value}) == []
     for value, name in bad:
-        assert found(schema, {"f": value}) == [wrong_type("spec.f", kind, name)]
+        assert errors_of(schema, {"f": value}) == [wrong_type("spec.f", kind, name)]
 
 
 def test_parts_of_values_are_named_by_their_path() -> None:
@@ -46,7 +46,7 @@ def test_parts_of_values_are_named_by_their_path() -> None:
             },
         }
     )
-    assert found(schema, {"list": ["x", 1], "map": {"k": "v"}}) == [
+    assert errors_of(schema, {"list": ["x", 1], "map": {"k": "v"}}) == [
         wrong_type("spec.list[1]", "string", "integer"),
         wrong_type("spec.map.k", "integer", "string"),
     ]
@@ -175,7 +175,7 @@ def test_parts_of_values_are_named_by_their_path() -> None:
 def test_a_value_that_breaks_a_limit_is_told(
     field: dict[str, Any], value: Any, reason: str, text: str
 ) -> None:
-    assert found(of_field(field), {"f": value}) == [("spec.f", reason, text)]
+    assert errors_of(of_field(field), {"f": value}) == [("spec.f", reason, text)]
 
 
 @pytest.mark.parametrize(
@@ -197,35 +197,35 @@ def test_a_value_that_breaks_a_limit_is_told(
     ],
 )
 def test_a_value_within_its_limits_is_good(field: dict[str, Any], value: Any) -> None:
-    assert found(of_field(field), {"f": value}) == []
+    assert errors_of(of_field(field), {"f": value}) == []
 
 
 def test_numbers_and_truth_are_not_the_same_in_an_enum() -> None:
     schema = of_field({"x-kubernetes-preserve-unknown-fields": True, "enum": [1, "true"]})
-    assert found(schema, {"f": 1.0}) == []
-    assert [reason for _, reason, _ in found(schema, {"f": True})] == ["NotSupported"]
+    assert errors_of(schema, {"f": 1.0}) == []
+    assert [reason for _, reason, _ in errors_of(schema, {"f": True})] == ["NotSupported"]
 
 
 def test_null_in_a_list_has_the_wrong_type() -> None:
     schema = of_field({"type": "array", "items": {"type": "string"}})
-    assert found(schema, {"f": [None]}) == [wrong_type("spec.f[0]", "string", "null")]
+    assert errors_of(schema, {"f": [None]}) == [wrong_type("spec.f[0]", "string", "null")]
 
 
 def test_a_number_or_a_text_is_nothing_else() -> None:
     schema = of_field({"x-kubernetes-int-or-string": True})
-    assert found(schema, {"f": 1.5}) == [wrong_type("spec.f", "integer,string", "number")]
+    assert errors_of(schema, {"f": 1.5}) == [wrong_type("spec.f", "integer,string", "number")]
 
 
 def test_what_is_required_must_be_there() -> None:
     schema = of_spec({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})
-    assert found(schema, {}) == [("spec.a", "Required", "Required value")]
-    assert found(schema, {"a": None}) == [("spec.a", "Required", "Required value")]
+    assert errors_of(schema, {}) == [("spec.a", "Required", "Required value")]
+    assert errors_of(schema, {"a": None}) == [("spec.a", "Required", "Required value")]
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
     fields = {name: {"type": "integer", "maximum": 1} for name in "abc"}
     schema = of_spec({"type": "object", "properties": fields, "required": ["d"]})
-    assert [field for field, _, _ in found(schema, {"a": "x", "b": 2, "c": 3})] == [
+    assert [field for field, _, _ in errors_of(schema, {"a": "x", "b": 2, "c": 3})] == [
         "spec.a",
         "spec.b",
         "spec.c",
@@ -318,5 +318,5 @@ def test_conditions_hold_together(
     junctor: dict[str, Any], value: Any, wanted: list[tuple[str, str]]
 ) -> None:
     schema = of_spec({**OBJECT, "properties": FIELDS, **junctor})
-    texts = [(field, text.partition(": ")[2]) for field, _, text in found(schema, value)]
+    texts = [(field, text.partition(": ")[2]) for field, _, text in errors_of(schema, value)]
     assert [(field, text.partition(": ")[2]) for field, text in texts] == wanted

@@ -19,7 +19,7 @@ def random_word(length: int = 8) -> str:
     return "".join(random.choices(string.ascii_lowercase, k=length))
 
 
-class Things:
+class Collection:
     """A collection; `path` is its URL. A failed create fails the test."""
 
     def __init__(self, client: Client, path: str) -> None:
@@ -35,8 +35,8 @@ class Things:
             metadata["labels"] = labels
         answer = self.client.post(self.path, {"metadata": metadata, **fields})
         assert answer.status == 201, answer.text
-        made: Object = answer.body
-        return made
+        document: Object = answer.body
+        return document
 
     def create_all(self, *names: str) -> Objects:
         return [self.create(name) for name in names]
@@ -44,8 +44,8 @@ class Things:
     def read(self, name: str) -> Object:
         answer = self.get(name)
         assert answer.status == 200, answer.text
-        found: Object = answer.body
-        return found
+        document: Object = answer.body
+        return document
 
     def update(self, value: Object, **query: Query) -> Object:
         answer = self.put(value, **query)
@@ -104,21 +104,23 @@ class Space:
         self.name = f"test-{random_word()}"
         answer = client.post("/api/v1/namespaces", {"metadata": {"name": self.name}})
         assert answer.status == 201, answer.text
-        self.secrets = self.things("secrets")
-        self.config_maps = self.things("configmaps")
-        self.left: list[Callable[[], object]] = []  # removes objects that outlive the namespace
+        self.secrets = self.collection("secrets")
+        self.config_maps = self.collection("configmaps")
+        self.cleanups: list[Callable[[], object]] = []  # removes objects that outlive the namespace
 
     def leave(self) -> None:
-        for take_away in self.left:
+        for take_away in self.cleanups:
             take_away()
 
-    def things(self, resource: str, group: str = "", version: str = "v1") -> Things:
+    def collection(self, resource: str, group: str = "", version: str = "v1") -> Collection:
         """Return a collection of this namespace; `@` in a group's name is the dialect's domain."""
-        return Things(self.client, f"{self.base(group, version)}/namespaces/{self.name}/{resource}")
+        return Collection(
+            self.client, f"{self.base(group, version)}/namespaces/{self.name}/{resource}"
+        )
 
-    def everywhere(self, resource: str, group: str = "", version: str = "v1") -> Things:
+    def everywhere(self, resource: str, group: str = "", version: str = "v1") -> Collection:
         """Return a collection of all namespaces, or of a cluster-scoped resource."""
-        return Things(self.client, f"{self.base(group, version)}/{resource}")
+        return Collection(self.client, f"{self.base(group, version)}/{resource}")
 
     def base(self, group: str = "", version: str = "v1") -> str:
         if not group:
@@ -128,7 +130,7 @@ class Space:
     def furnished(self) -> None:
         """Wait for the objects that controllers create in every new namespace: then they write no
         more."""
-        account, authority = self.things("serviceaccounts"), self.dialect.ca_config_map
+        account, authority = self.collection("serviceaccounts"), self.dialect.ca_config_map
         eventually(lambda: account.get("default").status == 200, "there is a service account")
         eventually(lambda: self.config_maps.get(authority).status == 200, "there is the authority")
 
@@ -136,6 +138,6 @@ class Space:
         """Create the service account `default`, which pods need and a controller might create
         later."""
         body = {"metadata": {"name": "default"}}
-        assert self.things("serviceaccounts").client.post(
-            self.things("serviceaccounts").path, body
+        assert self.collection("serviceaccounts").client.post(
+            self.collection("serviceaccounts").path, body
         ).status in (201, 409)
