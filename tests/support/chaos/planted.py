@@ -9,7 +9,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, cast
 
-from fairlead.operations import update
+from fairlead.operations import steps
 from fairlead.storage.audience import Watcher
 from fairlead.storage.collection import Collection
 from fairlead.storage.delivery import CommitApplier
@@ -33,6 +33,7 @@ def prelude(name: str) -> str:
 
 
 def _put(owner: Any, name: str, instead: Any) -> None:
+    assert hasattr(owner, name), name
     setattr(owner, name, instead)
 
 
@@ -75,7 +76,7 @@ def swap_without_comparing() -> None:
     def nothing(*_: Any) -> None:
         pass
 
-    _put(update, "_check_version", nothing)
+    _put(steps, "_check_version", nothing)
 
 
 def drop_an_event() -> None:
