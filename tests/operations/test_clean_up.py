@@ -547,7 +547,7 @@ def test_a_second_delete_brings_the_end_of_a_pod_nearer_and_never_puts_it_off(
 
         async def left(seconds: int | None) -> int | None:
             done = await delete(api, wanted, DeleteOptions(grace_period=seconds))
-            assert not done.gone
+            assert not done.is_removed
             assert done.value["metadata"]["deletionTimestamp"]
             deletion_grace_period_seconds: int | None = done.value["metadata"][
                 "deletionGracePeriodSeconds"
@@ -559,6 +559,6 @@ def test_a_second_delete_brings_the_end_of_a_pod_nearer_and_never_puts_it_off(
         assert await left(60) == 30
         assert await left(None) == 30
         assert await left(-1) == 1
-        assert (await delete(api, wanted, DeleteOptions(grace_period=0))).gone
+        assert (await delete(api, wanted, DeleteOptions(grace_period=0))).is_removed
 
     on_api(tmp_path, work)

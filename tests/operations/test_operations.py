@@ -46,7 +46,7 @@ def test_an_object_is_created_read_replaced_and_deleted_by_plain_calls(tmp_path:
         assert not changed.created
         assert changed.version.object()["data"] == {"x": "2"}
         gone = await delete(api, operation(api, "delete", "a"), DeleteOptions())
-        assert gone.gone
+        assert gone.is_removed
         with pytest.raises(StatusError) as refused:
             await get(api, operation(api, "get", "a"))
         assert refused.value.code == 404

@@ -65,7 +65,7 @@ PageAuthenticator = Callable[[Request], Awaitable[User | None]]
 class Past(Protocol):
     """Answers requests for past states of objects (see `Target.past`)."""
 
-    def judges(self, request: Request) -> bool:
+    def authorizes(self, request: Request) -> bool:
         """Whether the handler filters its answer by the user's rights itself, so that the path
         needs no authorization."""
 
@@ -140,7 +140,7 @@ class Handler:
         request.exchange.set_owner(tenant_of(request.impersonator or request.user))
         if self.classify is not None:
             self.classify(request)
-        if request.target.past and self.past is not None and self.past.judges(request):
+        if request.target.past and self.past is not None and self.past.authorizes(request):
             return None
         selector = request.parameter("fieldSelector") if request.query else ""
         attributes = attributes_of(request.user, request.target, selector)

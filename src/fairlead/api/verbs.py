@@ -20,7 +20,7 @@ from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.get import get, stored
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
-from fairlead.operations.stored_versions import is_served_as_stored, to_requested_one
+from fairlead.operations.stored_versions import is_served_as_stored, to_requested
 from fairlead.operations.update import check_exists, patch, update
 from fairlead.operations.views import typed
 from fairlead.resources.registry import from_stored, to_stored
@@ -46,7 +46,7 @@ async def _get_newer(
 async def _get_converted(
     api: Api, request: Request, operation: Operation, version: Version
 ) -> Answer | Awaitable[Answer]:
-    version = await to_requested_one(operation.resource, version)
+    version = await to_requested(operation.resource, version)
     return item_answer(api, request, operation, version)
 
 
@@ -70,7 +70,7 @@ async def read_object(
     """Read and decode the object in a request body, see `decode_body`."""
     media_type = body_format(request, api.resources)
     raw = operation.sent = request.body
-    operation.found()
+    operation.note_stored_size()
     return await budget.run(
         operation.size, decode_body, api, operation, raw, media_type, validation, former
     )
@@ -108,12 +108,12 @@ async def answer_delete(api: Api, request: Request, operation: Operation) -> Ans
     raw = operation.sent = request.body
     options = delete_options(api.dialect, api.types, request, raw)
     deleted = await delete(api, operation, options)
-    if deleted.gone and not resource.returns_deleted:
+    if deleted.is_removed and not resource.returns_deleted:
         done = success(operation.ref, deleted.value["metadata"]["uid"])
         return value_answer(request, 200, done, api.resources)
     shown = typed(resource, from_stored(resource, deleted.value))
-    code = 202 if options.cascades and not deleted.gone else 200
-    size = operation.found_size
+    code = 202 if options.cascades and not deleted.is_removed else 200
+    size = operation.stored_size
     return await budget.run(size, object_answer, api.resources, request, resource, shown, code)
 
 

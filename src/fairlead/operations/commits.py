@@ -90,7 +90,7 @@ async def put(
         except (TooLarge, TooDeep) as error:
             if not _drop_managed_fields(operation, value, error):
                 raise size_error(error) from None
-    operation.wrote(written, value)
+    operation.note_written(written, value)
     api.actors.note(written.revision, operation)
     for one in alongside:
         if one.version is not None:

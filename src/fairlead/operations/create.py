@@ -22,7 +22,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.commits import MAX_ATTEMPTS, converting, put, wait_committed
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.stored_versions import kept, to_requested_one
+from fairlead.operations.stored_versions import to_requested, to_storage_version
 from fairlead.resources.core.services.allocation import is_claimed
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import ConditionFailed, Conflict
@@ -88,7 +88,7 @@ async def _create(
             raise bad_request("resourceVersion should not be set on objects to be created")
         version = await _stored(api, operation, attributes, generated, claimed)
         if resource.custom is not None and not options.dry_run:
-            version = await to_requested_one(resource, version)
+            version = await to_requested(resource, version)
         if options.dry_run:
             context.roll_back()
     except BaseException:  # includes cancellation by the request timeout
@@ -147,7 +147,7 @@ async def _stored(
             pass
         existing = api.store.latest(collection, key)
         if existing is None and context.dry_run:
-            return write_pipeline.unstored(collection, key, value, claimed, resource)
+            return write_pipeline.unstored_version(collection, key, value, claimed, resource)
     raise _exists(resource, metadata["name"], existing, bool(metadata.get("generateName")))
 
 
@@ -161,7 +161,7 @@ async def _put_new(
 
     for _ in range(MAX_ATTEMPTS):
         try:
-            stored = value if resource.custom is None else await kept(resource, value)
+            stored = value if resource.custom is None else await to_storage_version(resource, value)
             return await put(api, operation, collection, key, stored, None, context)
         except Conflict:
             if await wait_committed(collection, key):

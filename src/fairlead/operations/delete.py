@@ -20,7 +20,7 @@ from fairlead.operations.commits import put, remove, write_over
 from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
-from fairlead.operations.stored_versions import kept, read, to_requested_one
+from fairlead.operations.stored_versions import read_requested, to_requested, to_storage_version
 from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.context import Context
 from fairlead.resources.metadata import MAX_GRACE
@@ -38,7 +38,7 @@ class Deleted:
     """The deleted object, and whether it is removed or only marked for deletion."""
 
     value: Object
-    gone: bool
+    is_removed: bool
 
 
 async def delete(
@@ -62,8 +62,8 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
     context = api.context(operation, options.dry_run)
 
     async def write(current: Version) -> Deleted:
-        operation.found(current)
-        version = await to_requested_one(resource, current)
+        operation.note_stored_size(current)
+        version = await to_requested(resource, current)
         old = version.object()
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:
@@ -84,10 +84,12 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         )
         _mark_deleted(new["metadata"], grace, api.dialect)
         behaviour.prepare_delete(new, context)
-        gone = write_pipeline.is_finished(api, resource, new)
-        if gone and grace is None:
+        is_removed = write_pipeline.is_finished(api, resource, new)
+        if is_removed and grace is None:
             new = old
-        return Deleted(await _store(api, operation, current, old, new, gone, options), gone)
+        return Deleted(
+            await _store(api, operation, current, old, new, is_removed, options), is_removed
+        )
 
     deleted = await write_over(api, collection, operation.key, operation.ref, write)
     operation.result = deleted.value
@@ -100,20 +102,20 @@ async def _store(
     current: Version,
     old: Object,
     new: Object,
-    gone: bool,
+    is_removed: bool,
     options: DeleteOptions,
 ) -> Object:
     collection = api.collection(operation.resource)
-    if gone:
+    if is_removed:
         if not options.dry_run:
             await remove(api, operation, collection, current)
         return new
     if new == old or options.dry_run:
         await api.store.wait_committed(current)
         return new
-    stored = await kept(operation.resource, write_pipeline.ordered(copied(new)))
+    stored = await to_storage_version(operation.resource, write_pipeline.ordered(copied(new)))
     version = await put(api, operation, collection, current.key, stored, current)
-    return await read(operation.resource, version)
+    return await read_requested(operation.resource, version)
 
 
 def _implied_propagation(behaviour: Behaviour, value: Object, context: Context) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.base.errors import ResourceRef, not_found, too_large_resource_version
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
-from fairlead.operations.stored_versions import to_requested_one
+from fairlead.operations.stored_versions import to_requested
 from fairlead.resources.causes import absent
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
@@ -29,7 +29,7 @@ async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
     operation."""
     if revision:
         await wait_until(api, revision)
-    return await to_requested_one(operation.resource, stored(api, operation))
+    return await to_requested(operation.resource, stored(api, operation))
 
 
 def stored(api: Api, operation: Operation) -> Version:

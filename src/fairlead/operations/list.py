@@ -10,7 +10,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.get import wait_until
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
-from fairlead.operations.stored_versions import to_requested
+from fairlead.operations.stored_versions import all_to_requested
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Compacted
 from fairlead.storage.collection import Page
@@ -71,7 +71,7 @@ async def find(
     """List the objects that the options and the selection request."""
     listing = await _find(api, operation, options, selection)
     if operation.resource.custom is not None:
-        listing.page.entries = await to_requested(operation.resource, listing.page.entries)
+        listing.page.entries = await all_to_requested(operation.resource, listing.page.entries)
     return listing
 
 

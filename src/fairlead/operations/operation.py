@@ -38,12 +38,12 @@ class Operation:
     observers: as bytes where they arrived as bytes, and never copies."""
 
     __slots__ = (
+        "_sent_size",
         "annotations",
         "applies",
         "content",
         "deadline",
         "decision",
-        "found_size",
         "has_unknown_fields",
         "identity",
         "impersonator",
@@ -55,6 +55,7 @@ class Operation:
         "resource",
         "result",
         "sent",
+        "stored_size",
         "user",
         "verb",
         "warnings",
@@ -85,7 +86,8 @@ class Operation:
         self.has_unknown_fields = False  # the body has fields that its type does not define
         self.refusal: StatusError | None = None  # of the body; raised after the precondition checks
         self.sent: Any = None
-        self.found_size = 0  # bytes of the stored object that has to be decoded
+        self._sent_size = -1  # not yet computed, see `size`
+        self.stored_size = 0  # bytes of the stored object that has to be decoded
         self.result: Any = None
         self.written: Version | None = None  # the last version that was stored for it
         self.content: dict[str, Any] | None = None  # the value of `written`, see `content_of`
@@ -112,17 +114,18 @@ class Operation:
     def size(self) -> int:
         """Bytes to process, which decides whether work is offloaded: the larger of the body and the
         stored object, plus the defaults that were added."""
-        sent = weight(self.sent) if isinstance(self.sent, bytes) else 0
-        return max(sent, self.found_size) + budget.allocated()
+        if self._sent_size < 0:
+            self._sent_size = weight(self.sent) if isinstance(self.sent, bytes) else 0
+        return max(self._sent_size, self.stored_size) + budget.allocated()
 
-    def found(self, version: Version | None = None) -> None:
-        """Set `found_size` from the stored object; None for a new object."""
+    def note_stored_size(self, version: Version | None = None) -> None:
+        """Set `stored_size` from the stored object; None for a new object."""
         kind = self.resource.main.custom
-        self.found_size = kind.unread_bytes if kind is not None else 0
+        self.stored_size = kind.unread_bytes if kind is not None else 0
         if version is not None and version.body is not None:
-            self.found_size = max(self.found_size, weight(version.body))
+            self.stored_size = max(self.stored_size, weight(version.body))
 
-    def wrote(self, version: Version, value: dict[str, Any]) -> None:
+    def note_written(self, version: Version, value: dict[str, Any]) -> None:
         """Record the stored version. The value must not change afterwards."""
         self.written = version
         self.content = value

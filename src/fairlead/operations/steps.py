@@ -44,7 +44,7 @@ def fill_new(
 ) -> list[Object]:
     """Fill in defaults and managedFields of a new object before admission. Returns the
     managedFields entries."""
-    write_pipeline.default(api, operation.resource, value, context)
+    write_pipeline.set_defaults(api, operation.resource, value, context)
     write_pipeline.check_grown(operation, value)
     if entries is None:
         entries = tracked(api, operation.resource, None, value, options)
@@ -107,7 +107,7 @@ def fill_changed(
 ) -> list[Object]:
     """Fill in defaults; returns the managedFields entries after the write."""
     resource = operation.resource
-    write_pipeline.default(api, resource.main, changed.value, context)
+    write_pipeline.set_defaults(api, resource.main, changed.value, context)
     write_pipeline.check_grown(operation, changed.value)
     if changed.entries is not None:
         return changed.entries

@@ -20,9 +20,9 @@ from fairlead.storage.audience import Event
 from fairlead.storage.version import DELETED, Change, Version, body_of, encode, ordered
 
 
-async def read(resource: Resource, version: Version) -> Object:
+async def read_requested(resource: Resource, version: Version) -> Object:
     """A copy of a stored object, in the version of a resource."""
-    return (await to_requested_one(resource, version)).object()
+    return (await to_requested(resource, version)).object()
 
 
 def is_served_as_stored(resource: Resource, version: Version) -> bool:
@@ -31,7 +31,7 @@ def is_served_as_stored(resource: Resource, version: Version) -> bool:
     return kind is None or kind.keeps(version)
 
 
-async def to_requested_one(resource: Resource, version: Version) -> Version:
+async def to_requested(resource: Resource, version: Version) -> Version:
     """A stored object in the version of a resource."""
     kind = resource.main.custom
     if kind is None or kind.keeps(version):
@@ -39,7 +39,7 @@ async def to_requested_one(resource: Resource, version: Version) -> Version:
     return (await _convert_all(kind, [version]))[0]
 
 
-async def to_requested(resource: Resource, versions: list[Version]) -> list[Version]:
+async def all_to_requested(resource: Resource, versions: list[Version]) -> list[Version]:
     """Stored objects in the version of a resource. Objects that a webhook has to convert are sent
     in one batch."""
     kind = resource.main.custom
@@ -77,7 +77,7 @@ def _with_content(type_: str, change: Change, content: Version) -> Change:
     return Change(change.resource, change.key, change.revision, content.api_version, before, after)
 
 
-async def kept(resource: Resource, value: Object) -> Object:
+async def to_storage_version(resource: Resource, value: Object) -> Object:
     """The object in its storage version. May modify the value."""
     kind = resource.main.custom
     if kind is None:
@@ -133,14 +133,16 @@ async def _convert_all(kind: CustomKind, versions: list[Version]) -> list[Versio
         converted[id(version)] = requested
         if converter is None:
             assert requested.body is not None
-            kind.shown.keep((version.key, version.revision), requested.body, len(requested.body))
+            kind.converted_bodies.keep(
+                (version.key, version.revision), requested.body, len(requested.body)
+            )
     return [converted[id(version)] for version in versions]
 
 
 def _cached(kind: CustomKind, versions: Iterable[Version]) -> dict[int, Version]:
     versions_by_id = {}
     for version in versions:
-        body = kind.shown.get((version.key, version.revision))
+        body = kind.converted_bodies.get((version.key, version.revision))
         if body is not None:
             versions_by_id[id(version)] = _with_body(version, kind, body)
     return versions_by_id

@@ -18,7 +18,12 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.patch import Patch, apply_patch
 from fairlead.operations.steps import Change, Changed
-from fairlead.operations.stored_versions import is_unchanged, kept, read, to_requested_one
+from fairlead.operations.stored_versions import (
+    is_unchanged,
+    read_requested,
+    to_requested,
+    to_storage_version,
+)
 from fairlead.operations.views import view_of
 from fairlead.resources.causes import absent
 from fairlead.resources.context import Context
@@ -122,7 +127,7 @@ async def store_changed(
     written = await write_over(api, collection, operation.key, operation.ref, write)
     version = written.version
     if written.is_stored and resource.main.custom is not None:
-        version = await to_requested_one(resource, version)
+        version = await to_requested(resource, version)
     operation.result = version
     return version
 
@@ -132,10 +137,10 @@ async def _store_over(
 ) -> _Written:
     """Store the result of a change to a version. Raises Conflict or ConditionFailed if the object
     or a precondition changed meanwhile; then all reservations are rolled back."""
-    operation.found(current)
+    operation.note_stored_size(current)
     resource, collection = operation.resource, api.collection(operation.resource)
     built_in = resource.main.custom is None
-    old = current.object_to_write() if built_in else await read(resource, current)
+    old = current.object_to_write() if built_in else await read_requested(resource, current)
     context = api.context(operation, options.dry_run)
     try:
         changed = await converting(operation.size, change, old)
@@ -143,7 +148,7 @@ async def _store_over(
         old["metadata"].pop("resourceVersion", None)
         if operation.applies:
             restore_times(new, old)
-        stored = new if built_in else await kept(resource, new)
+        stored = new if built_in else await to_storage_version(resource, new)
         shown_as_before = new == old and equal(new, old)
         if options.dry_run or (
             shown_as_before
@@ -160,7 +165,9 @@ async def _store_over(
             return _Written(
                 await put(api, operation, collection, current.key, stored, current, context)
             )
-        made = write_pipeline.unstored(collection, current.key, new, current.revision, resource)
+        made = write_pipeline.unstored_version(
+            collection, current.key, new, current.revision, resource
+        )
         return _Written(made, is_stored=False)
     except BaseException:  # includes cancellation by the request timeout
         context.roll_back()

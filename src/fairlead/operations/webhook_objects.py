@@ -86,9 +86,9 @@ class WebhookObjects:
         own_main, requested_main = attributes.resource.main, resource.main
         if own_main.custom is None or requested_main.custom is None:
             value = to_stored(requested_main, value)
-            await budget.run(size, write_pipeline.default, api, own_main, value, context)
+            await budget.run(size, write_pipeline.set_defaults, api, own_main, value, context)
             return value
-        await budget.run(size, write_pipeline.default, api, requested_main, value, context)
+        await budget.run(size, write_pipeline.set_defaults, api, requested_main, value, context)
         if own_main.custom is requested_main.custom:
             return value
         return _decoded(

@@ -96,7 +96,7 @@ def drop_repeated_owners(operation: Operation, metadata: Object, *, admitted: bo
         )
 
 
-def default(api: Api, resource: Resource, value: Object, context: Context) -> None:
+def set_defaults(api: Api, resource: Resource, value: Object, context: Context) -> None:
     fill_defaults(resource.stored_struct, value)
     api.behaviour(resource).fill_defaults(value, context)
 
@@ -255,7 +255,7 @@ def size_error(error: TooLarge | TooDeep, limit: int = MAX_STORED_BYTES) -> Stat
     return bad_request(str(error))
 
 
-def unstored(
+def unstored_version(
     collection: Collection, key: str, value: Object, revision: int, resource: Resource
 ) -> Version:
     """A version that is not written: the result of a dry run or of a final removal, in the version

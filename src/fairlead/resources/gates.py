@@ -84,7 +84,7 @@ def parse_gates(text: str) -> Gates:
         name, equals, value = part.partition("=")
         if not equals:
             raise GateError(f"missing bool value for {name}")
-        on = yes_or_no(value)
+        on = parse_bool(value)
         if on is None:
             raise GateError(f"invalid value of {name}={value}: must be true or false")
         if name in _STAGES:
@@ -106,6 +106,6 @@ _WORDS = {
 }
 
 
-def yes_or_no(text: str) -> bool | None:
+def parse_bool(text: str) -> bool | None:
     """The boolean, or None if the text is not a boolean."""
     return _WORDS.get(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.resources.gates import yes_or_no
+from fairlead.resources.gates import parse_bool
 from fairlead.resources.registry import GroupVersion, Resources
 
 # A group-version whose kind is only sent to webhooks. Disabled unless it is named.
@@ -44,7 +44,7 @@ def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
 
 def _pair(text: str) -> tuple[str, bool]:
     key, equals, value = text.strip().partition("=")
-    enabled = yes_or_no(value) if equals and value else True
+    enabled = parse_bool(value) if equals and value else True
     if enabled is None:
         raise RuntimeConfigError(f"invalid value of {key}={value}: must be true or false")
     return key, enabled

@@ -31,7 +31,7 @@ class HistoryHandler:
     def _page(self) -> page.HistoryPage:
         return page.HistoryPage(self._handler, self._denied)
 
-    def judges(self, request: Request) -> bool:
+    def authorizes(self, request: Request) -> bool:
         target = request.target
         if target.is_resource or AUTHENTICATED not in request.user.groups:
             return False

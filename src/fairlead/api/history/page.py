@@ -35,7 +35,7 @@ from fairlead.base.errors import (
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import revision_of
-from fairlead.operations.stored_versions import to_requested_one
+from fairlead.operations.stored_versions import to_requested
 from fairlead.operations.watch import too_old
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Compacted
@@ -182,7 +182,7 @@ class HistoryPage:
         if version is None:
             raise not_found(resource.ref(target.name))
         operation = Operation(request.user, "get", resource, target.namespace, target.name)
-        version = await to_requested_one(resource, version)
+        version = await to_requested(resource, version)
         answer = item_answer(self._api, request, operation, version)
         return answer if isinstance(answer, Answer) else await answer
 

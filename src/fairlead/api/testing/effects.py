@@ -13,7 +13,7 @@ from fairlead.base.errors import REASONS, StatusError, not_found
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.selectors import by_name
-from fairlead.operations.stored_versions import to_requested_one
+from fairlead.operations.stored_versions import to_requested
 from fairlead.operations.watch import Watch
 from fairlead.storage.audience import Event
 from fairlead.storage.selection import EVERYTHING
@@ -67,7 +67,7 @@ def get_handler_at(revision: int) -> Verb:
         page = await api.store.page(collection, operation.namespace, selection, revision, 1)
         if not page.entries:
             raise not_found(resource.main.ref(operation.name))
-        version = await to_requested_one(resource, page.entries[0])
+        version = await to_requested(resource, page.entries[0])
         return item_answer(api, request, operation, version)
 
     return get

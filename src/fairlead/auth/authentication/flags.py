@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from fairlead.resources.gates import yes_or_no
+from fairlead.resources.gates import parse_bool
 
 VERSIONS = ("v1beta1", "v1")
 
 
 def boolean(text: str) -> bool:
-    value = yes_or_no(text)
+    value = parse_bool(text)
     if value is None:
         raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
     return value

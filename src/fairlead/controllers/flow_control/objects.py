@@ -25,7 +25,7 @@ from fairlead.resources.flowcontrol.bootstrap import (
     Spec,
     suggested_objects,
 )
-from fairlead.resources.gates import yes_or_no
+from fairlead.resources.gates import parse_bool
 from fairlead.resources.storage.shared import same
 from fairlead.storage.version import Change
 
@@ -130,7 +130,7 @@ class FlowControlObjects:
     def _update_flag(self, stored: Object) -> bool | None:
         """The value of the annotation, or None if missing or malformed."""
         annotations = stored["metadata"].get("annotations") or {}
-        return yes_or_no(annotations.get(self._annotation, ""))
+        return parse_bool(annotations.get(self._annotation, ""))
 
     def _is_ours(self, stored: Object) -> bool:
         marked = self._update_flag(stored)

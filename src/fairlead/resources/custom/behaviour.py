@@ -51,7 +51,8 @@ class CustomBehaviour(Behaviour):
 
     def normalize(self, value: Object, applied: bool) -> None:
         """Fill in the defaults that reading from the store would: a status that the create dropped
-        may have one. Objects of other versions are converted first, see `stored_versions.kept`."""
+        may have one. Objects of other versions are converted first, see
+        `stored_versions.to_storage_version`."""
         if self._kind is self._kind.definition.storage:
             self._kind.compiled.normalize(value, applied=applied)
 

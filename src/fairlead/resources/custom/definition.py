@@ -75,7 +75,7 @@ class CustomKind:
         self.has_status = subresources.get("status") is not None
         self.scale = ScalePaths.of(subresources.get("scale"))
         self.columns = tuple(map(_column, version.get("additionalPrinterColumns") or ()))
-        self.shown: BoundedCache[tuple[str, int], bytes] = BoundedCache(
+        self.converted_bodies: BoundedCache[tuple[str, int], bytes] = BoundedCache(
             most_bytes=_MAX_CACHE_BYTES, longest=_MAX_ENTRY_BYTES, per_byte=1
         )
         self.printer: Printer | None = None  # made for the first Table
