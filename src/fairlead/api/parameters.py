@@ -277,7 +277,7 @@ _BRIEF_SECONDS = 34.0
 
 def limit(request: Request) -> bool:
     """Set the deadline of a routed request: its `timeout` parameter, capped for short verbs.
-    Returns whether it has already passed, so that no work need begin."""
+    Returns whether the deadline has already passed; then the request must not run."""
     target = request.target
     if is_long_running(target):
         return False

@@ -229,9 +229,7 @@ async def _stream(app: Application, request: Request, answer: Answer, started: f
     series = app.observer.stream_begins(request)
     whole = False
     try:
-        sending = answer.send(request)
-        if sending is not None:
-            await sending
+        await _send(request, answer)
         whole = True
     finally:
         if request.exchange.detached:
@@ -244,10 +242,14 @@ async def _send_timeout(app: Application, request: Request) -> Answer:
     answer = app.refusal(request, request_timeout())
     if app.auditor is not None:
         await _audit(request, answer, app.auditor)
+    await _send(request, answer)
+    return answer
+
+
+async def _send(request: Request, answer: Answer) -> None:
     sending = answer.send(request)
     if sending is not None:
         await sending
-    return answer
 
 
 def _ran_out_of_time(exchange: Exchange) -> bool:

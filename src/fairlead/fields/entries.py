@@ -216,7 +216,8 @@ class Versions(Protocol):
         """The type of the kind in a version; None if the version is no longer served."""
 
     def convert(self, value: Object, api_version: str) -> Object:
-        """An object in another served version; the object itself if it already is in it."""
+        """Convert an object to another served version. Returns the object itself if it has that
+        version already."""
 
 
 class OneVersion:

@@ -162,8 +162,8 @@ def decoded(
 
 
 def _unread(view: View, document: Object, config: Object) -> Object:
-    """The content of a custom object as merged, not decoded: its rules check unknown fields and
-    nulls too, and the schema decodes accepted objects only, see `CustomSchema.normalize`."""
+    """The merged content of a custom object, not decoded: its validation also checks unknown fields
+    and nulls. Only accepted objects are decoded by the schema, see `CustomSchema.normalize`."""
     content: Object = plain(
         copied({name: item for name, item in document.items() if name != "metadata"})
     )

@@ -158,7 +158,6 @@ async def _put_new(
     a precondition of its decision changed meanwhile."""
     resource, value, context = attributes.resource, attributes.value, attributes.context
     assert value is not None
-
     for _ in range(MAX_ATTEMPTS):
         try:
             stored = value if resource.custom is None else await to_storage_version(resource, value)

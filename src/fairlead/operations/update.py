@@ -122,7 +122,6 @@ async def store_changed(
     version, which may be uncommitted, and retries if the object changes meanwhile."""
     resource = operation.resource
     collection = api.collection(resource)
-
     write = partial(_store_over, api, operation, change, options)
     written = await write_over(api, collection, operation.key, operation.ref, write)
     version = written.version

@@ -35,7 +35,7 @@ _SIZE_EVERY = 30.0
 
 
 class _Group:
-    """Writes of one commit, and the groups that build on them (`dependents`)."""
+    """The writes of one commit. `dependents` are the groups that are sent only after it."""
 
     __slots__ = ("dependencies", "dependents", "failed", "pending")
 

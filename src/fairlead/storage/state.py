@@ -67,7 +67,7 @@ class State:
             collection.forget(floor)
 
 
-# Bounds on the kept history: age, bytes in memory and bytes on disk.
+# Limits of the retained history: age, bytes in memory and bytes on disk.
 
 _CHANGE_BYTES = 600  # bytes a change takes beside its bodies
 _LONGEST_INTERVAL = 10.0
