@@ -20,7 +20,7 @@ from fairlead.codec.types.model import Struct
 
 _KEY = "fieldsV1"
 MAX_SETS = 4096
-MAX_BYTES = 8 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 MAX_TEXT = 32 * 1024
 _SIZE = 12  # bytes of a parsed set for each byte of its text
 
