@@ -29,7 +29,7 @@ ON_COMPILED := tests/test_compilation.py tests/codec/types tests/fields tests/co
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve compile test quick test-compiled coverage covered lint format console-tools console-check docs bench \
+.PHONY: help serve compile test test-all quick test-compiled coverage covered lint format console-tools console-check docs bench \
 	bench-table bench-quick bench-baseline parity crash chaos attack fuzz fuzz-wire
 
 help: ## show this
@@ -89,6 +89,10 @@ test: $(TESTING) ## run all tests, about 9 minutes on two cores
 	@echo "Running all tests, about 9 minutes on two cores; make quick takes less than one."
 	@$(COMPILE)
 	@$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
+
+test-all: $(TESTING) ## run every test, also slow ones, all in both dialects, about 20 minutes
+	@$(COMPILE)
+	@$(BIN)/pytest -n 3 --dist worksteal --all $(ARGS)
 
 quick: $(TESTING) ## run a choice of tests, under a minute
 	@$(COMPILE)
@@ -150,7 +154,11 @@ bench: $(TESTING) $(COPIED) ## measure everything, with compiled modules, about 
 bench-table: $(TESTING) ## write the table of docs/performance.md from the last whole run of bench
 	$(BIN)/python -m bench.document $(ARGS)
 
-bench-quick: $(TESTING) ## compare what a few requests cost with the baseline, about a minute
+bench-test-all: $(TESTING) ## run every test, also slow ones, all in both dialects, about 20 minutes
+	@$(COMPILE)
+	@$(BIN)/pytest -n 3 --dist worksteal --all $(ARGS)
+
+quick: $(TESTING) ## compare what a few requests cost with the baseline, about a minute
 	@$(COMPILE)
 	$(BIN)/python -m bench.quick $(ARGS)
 

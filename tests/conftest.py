@@ -1,5 +1,10 @@
-"""Servers for tests: one for each dialect and worker, and new ones for tests with their own
-flags."""
+"""Which tests run, and servers for them: one for each dialect and worker, and new ones for tests
+with their own flags.
+
+By default slow tests are left out, tests in both dialects run in `cluster` only if they are marked
+`both_dialects`, and properties are tried on few examples. `--all`, which `make test-all` gives,
+runs everything. A test that is named on the command line (`FILE::TEST`) always runs.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from support.audited import Audited
 from support.client import Client
 from support.commands import Commands
@@ -17,12 +23,39 @@ from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.simulation import Pods, await_nodes
 from support.webhook import Hooked, WebhookServer
 
+settings.register_profile("small", max_examples=40, deadline=None)
+settings.register_profile("large", max_examples=300, deadline=None)
 
-def pytest_configure() -> None:
+# Fixtures that run a test once in each dialect.
+_BOTH_DIALECTS = ("any_server", "any_pods")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run every test, in both dialects")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Programs that tests start inherit ignored signals: SIGINT in a run that a shell has put into
     the background, SIGHUP in one under `nohup`."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    settings.load_profile("large" if config.getoption("--all") else "small")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--all") or any("::" in argument for argument in config.args):
+        return
+    left_out = [item for item in items if _is_for_all_only(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not _is_for_all_only(item)]
+
+
+def _is_for_all_only(item: pytest.Item) -> bool:
+    if item.get_closest_marker("slow"):
+        return True
+    parameters: dict[str, object] = getattr(getattr(item, "callspec", None), "params", {})
+    is_second_dialect = any(parameters.get(name) == "cluster" for name in _BOTH_DIALECTS)
+    return is_second_dialect and item.get_closest_marker("both_dialects") is None
 
 
 def _shared(factory: pytest.TempPathFactory, dialect: str) -> Iterator[ServerProcess]:

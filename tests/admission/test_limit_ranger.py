@@ -35,6 +35,7 @@ def _refusal(space: Space, *containers: Object, **spec: Any) -> str:
     return text
 
 
+@pytest.mark.both_dialects
 def test_containers_get_what_they_do_not_say(limited: Space) -> None:
     _limit(limited, {"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "1"}})
     answer = post_pod(limited, "p", container("a"), container("b", {"cpu": "500m"}, {"cpu": "1"}))
@@ -50,6 +51,7 @@ def test_containers_get_what_they_do_not_say(limited: Space) -> None:
     }
 
 
+@pytest.mark.both_dialects
 def test_initial_containers_get_defaults_too(limited: Space) -> None:
     _limit(limited, {"type": "Container", "defaultRequest": {"memory": "1Mi"}})
     answer = post_pod(limited, "p", initContainers=[container("first")])
@@ -151,6 +153,7 @@ def test_a_pod_at_the_bounds_is_let_through(limited: Space) -> None:
     assert post_pod(limited, "p", container("c", {"cpu": "1"}, {"cpu": "2"})).status == 201
 
 
+@pytest.mark.both_dialects
 def test_pods_that_exist_are_not_held_against_new_ranges(limited: Space) -> None:
     assert post_pod(limited, "p").status == 201
     _limit(limited, {"type": "Container", "min": {"cpu": "1"}})

@@ -149,6 +149,7 @@ def test_templates_are_warned_of(ready: Space, resource: str, group: str, value:
     assert _texts(changed) == _texts(answer)
 
 
+@pytest.mark.both_dialects
 def test_wrong_labels_are_refused(ready: Space) -> None:
     answer = _ask(ready, enforce="strict", warn_version="1.25")
     assert answer.status == 422

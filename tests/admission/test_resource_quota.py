@@ -55,6 +55,7 @@ def test_what_goes_is_given_back(limited: Space) -> None:
     limited.secrets.create("b")
 
 
+@pytest.mark.both_dialects
 def test_objects_of_any_resource_are_counted_by_name_and_group(limited: Space) -> None:
     name = f"count/leases.{limited.dialect.group_name('coordination.@')}"
     make_quota(limited, "q", {name: "1", "count/deployments.apps": "0"})
@@ -116,6 +117,7 @@ def test_pods_that_are_through_are_given_back_but_still_there(limited: Space) ->
     becomes(limited, "q", {"pods": "0", "count/pods": "1", "requests.cpu": "0"})
 
 
+@pytest.mark.both_dialects
 def test_claims_are_charged_by_class_and_as_a_whole(limited: Space) -> None:
     suffix = f".storageclass.{limited.dialect.group_name('storage.@')}"
     gold, count = f"gold{suffix}/requests.storage", f"gold{suffix}/persistentvolumeclaims"

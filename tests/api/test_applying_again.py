@@ -88,6 +88,7 @@ def codes(given: list[Answer]) -> list[int]:
     return [answer.status for answer in given]
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("manager", ["one", "two"])
 @pytest.mark.parametrize("resource", ["podtemplates", "pods"])
 def test_an_unchanged_configuration_writes_nothing(
@@ -106,6 +107,7 @@ def test_an_unchanged_configuration_writes_nothing(
     assert after.body == before.body
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("resource", ["podtemplates", "pods"])
 def test_a_label_is_changed_again_and_again(space: Space, resource: str) -> None:
     labels = ["c", "d", "a-much-longer"]
@@ -114,6 +116,7 @@ def test_a_label_is_changed_again_and_again(space: Space, resource: str) -> None
     assert given[-1].body["metadata"]["managedFields"][0]["manager"] == "one"
 
 
+@pytest.mark.both_dialects
 def test_what_another_changed_in_between_is_a_conflict(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         return [
@@ -127,6 +130,7 @@ def test_what_another_changed_in_between_is_a_conflict(space: Space) -> None:
     assert "containers" in given[1].body["details"]["causes"][0]["field"]
 
 
+@pytest.mark.both_dialects
 def test_what_another_changed_in_between_is_taken_back_by_force(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         changed = applied.change(image="registry.example/web:2")
@@ -138,6 +142,7 @@ def test_what_another_changed_in_between_is_taken_back_by_force(space: Space) ->
         assert answer.body["template"]["spec"]["containers"][0]["image"] == "registry.example/web:1"
 
 
+@pytest.mark.both_dialects
 def test_what_another_added_beside_it_stays(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         env = [*CONTAINER["env"], {"name": "MORE", "value": "2"}]
@@ -148,6 +153,7 @@ def test_what_another_added_beside_it_stays(space: Space) -> None:
     assert env[-1] == {"name": "MORE", "value": "2"}
 
 
+@pytest.mark.both_dialects
 def test_what_it_no_longer_states_goes_and_comes_back(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         less = {name: item for name, item in SPEC.items() if name != "nodeSelector"}
@@ -164,6 +170,7 @@ def test_what_it_no_longer_states_goes_and_comes_back(space: Space) -> None:
     assert codes(given) == [200, 200, 200, 422]
 
 
+@pytest.mark.both_dialects
 def test_two_managers_state_the_same(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         return [
@@ -182,6 +189,7 @@ def test_two_managers_state_the_same(space: Space) -> None:
     assert "spec" in given[-1].body["template"]
 
 
+@pytest.mark.both_dialects
 def test_a_status_that_changed_in_between_is_no_matter(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         messages = [applied.patch({"status": {"message": text}}, "status") for text in ("x", "y")]
@@ -194,6 +202,7 @@ def test_a_status_that_changed_in_between_is_no_matter(space: Space) -> None:
     assert given[-1].body["status"]["message"] == "z"
 
 
+@pytest.mark.both_dialects
 def test_a_spec_that_may_not_change_is_refused(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         other = {**SPEC, "nodeSelector": {"disk": "slow"}}
@@ -202,6 +211,7 @@ def test_a_spec_that_may_not_change_is_refused(space: Space) -> None:
     assert codes(answers(space, story, "pods")) == [422, 200]
 
 
+@pytest.mark.both_dialects
 def test_owners_that_were_forgotten_begin_anew(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         return [
@@ -213,6 +223,7 @@ def test_owners_that_were_forgotten_begin_anew(space: Space) -> None:
     assert codes(answers(space, story))[0] == 200
 
 
+@pytest.mark.both_dialects
 def test_items_that_cannot_be_told_apart_are_told(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         return [applied.change(env=[{"name": "A", "value": "1"}] * 2), applied.label("c")]
@@ -222,6 +233,7 @@ def test_items_that_cannot_be_told_apart_are_told(space: Space) -> None:
     assert "duplicate entries" in given[1].body["message"]
 
 
+@pytest.mark.both_dialects
 def test_an_object_of_the_same_name_is_another(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         applied.collection.remove(applied.name)
@@ -233,6 +245,7 @@ def test_an_object_of_the_same_name_is_another(space: Space) -> None:
     assert codes(answers(space, story)) == [201, 409, 200, 200]
 
 
+@pytest.mark.both_dialects
 def test_a_dry_run_leaves_nothing_behind(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         return [
@@ -272,6 +285,7 @@ def broken(applied: Applied) -> dict[str, str]:
     }
 
 
+@pytest.mark.both_dialects
 def test_what_is_wrong_beside_it_is_told(space: Space) -> None:
     names: list[str] = []
 
@@ -286,6 +300,7 @@ def test_what_is_wrong_beside_it_is_told(space: Space) -> None:
     assert accepted == ["a repeated key", "the part twice", *dropped, "something behind it"]
 
 
+@pytest.mark.both_dialects
 def test_the_annotation_of_client_side_apply_shows_all_of_it(space: Space) -> None:
     def story(applied: Applied) -> list[Answer]:
         name = applied.dialect.label("kubectl.@/last-applied-configuration")

@@ -279,6 +279,7 @@ def test_a_uid_precondition_must_hold(space: Space) -> None:
     assert space.config_maps.delete("a", {"preconditions": {"uid": metadata["uid"]}}).status == 200
 
 
+@pytest.mark.both_dialects
 def test_a_version_precondition_must_hold(space: Space) -> None:
     old = space.config_maps.create("a")["metadata"]["resourceVersion"]
     new = space.config_maps.label("a", x="1")["metadata"]["resourceVersion"]
@@ -473,6 +474,7 @@ def test_nothing_new_can_be_made_in_a_namespace_that_is_going_away(space: Space)
     ]
 
 
+@pytest.mark.both_dialects
 def test_the_systems_own_namespaces_cannot_be_deleted(space: Space) -> None:
     for name in ("default", space.dialect.system_namespace, space.dialect.public_namespace):
         answer = space.client.delete(f"/api/v1/namespaces/{name}")

@@ -57,6 +57,7 @@ def built_in(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [group for group in body["groups"] if ".example." not in group["name"]]
 
 
+@pytest.mark.both_dialects
 def test_the_groups_are_listed_in_their_order(
     client: Client, any_server: ServerProcess, reference: dict[str, Any]
 ) -> None:
@@ -66,6 +67,7 @@ def test_the_groups_are_listed_in_their_order(
     assert [group["name"] for group in built_in(body)] == expected
 
 
+@pytest.mark.both_dialects
 def test_preferred_versions_are_the_references(
     client: Client, any_server: ServerProcess, reference: dict[str, Any]
 ) -> None:
@@ -88,6 +90,7 @@ def test_a_group_has_a_document_of_its_own(client: Client) -> None:
         assert client.get(f"/apis/{group['name']}/").body == body
 
 
+@pytest.mark.both_dialects
 def test_every_resource_is_listed_with_its_facts(
     client: Client, any_server: ServerProcess, reference: dict[str, Any]
 ) -> None:
@@ -112,6 +115,7 @@ def test_every_resource_is_listed_with_its_facts(
                 ), where
 
 
+@pytest.mark.both_dialects
 def test_nothing_else_is_listed_but_pod_security_policies(
     client: Client, any_server: ServerProcess, reference: dict[str, Any]
 ) -> None:
@@ -154,6 +158,7 @@ def test_pod_security_policies_are_served_in_the_cluster_dialect(
     )
 
 
+@pytest.mark.both_dialects
 def test_subresources_are_listed_with_the_type_of_their_body(
     client: Client, any_server: ServerProcess
 ) -> None:
@@ -164,6 +169,7 @@ def test_subresources_are_listed_with_the_type_of_their_body(
     assert token["group"] == any_server.dialect.group_name("authentication.@")
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("group", "version", "name", "kept"),
     [
@@ -187,6 +193,7 @@ def test_what_is_kept_nowhere_tells_no_version(client: Client) -> None:
     assert "storageVersionHash" not in result["pods/status"]
 
 
+@pytest.mark.both_dialects
 def test_every_listable_resource_can_be_listed(client: Client) -> None:
     """All types load and every collection answers."""
     served = [("", "v1")]
@@ -243,6 +250,7 @@ def test_documents_can_be_yaml_and_pretty(client: Client) -> None:
     assert client.get("/apis/apps", pretty="true").raw.startswith(b"{\n")
 
 
+@pytest.mark.both_dialects
 def test_documents_in_unknown_forms_are_406(client: Client, any_server: ServerProcess) -> None:
     forms = f"application/json, application/yaml, {any_server.dialect.protobuf_media_type}"
     for path, message in (
@@ -255,6 +263,7 @@ def test_documents_in_unknown_forms_are_406(client: Client, any_server: ServerPr
         assert (answer.status, answer.message) == (406, message)
 
 
+@pytest.mark.both_dialects
 def test_the_version_has_no_binary_form(client: Client, any_server: ServerProcess) -> None:
     accept = any_server.dialect.protobuf_media_type
     assert client.get("/version", headers={"Accept": accept}).status == 406
@@ -262,6 +271,7 @@ def test_the_version_has_no_binary_form(client: Client, any_server: ServerProces
     assert client.get("/version", headers=both).body["major"] == "1"
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("path", "kind", "part"),
     [
@@ -316,6 +326,7 @@ def test_the_dialects_serve_their_own_group_names(
         assert cluster.get(f"/apis/{group}").status == 200
 
 
+@pytest.mark.both_dialects
 def test_the_system_namespaces_exist_from_the_start(
     client: Client, any_server: ServerProcess
 ) -> None:

@@ -44,6 +44,7 @@ def test_an_update_answers_with_what_would_be_stored(space: Space) -> None:
     assert space.config_maps.read("a") == config_map
 
 
+@pytest.mark.both_dialects
 def test_a_conflicting_update_is_refused_as_ever(space: Space) -> None:
     config_map = space.config_maps.create("a")
     space.config_maps.label("a", x="1")
@@ -107,6 +108,7 @@ def test_saying_it_twice_is_saying_it_once(space: Space) -> None:
     assert space.secrets.names() == []
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("value", ["Sure", "true", "all", "None"])
 def test_another_value_is_invalid_for_every_verb(space: Space, value: str) -> None:
     config_map: Object = space.config_maps.create("a")

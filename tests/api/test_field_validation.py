@@ -233,6 +233,7 @@ def test_a_repeated_apply_is_checked_as_strictly_as_it_asks(space: Space) -> Non
     assert applied("Strict") == 400
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("form", ["json", "yaml"])
 @pytest.mark.parametrize("name", ["a", "new"])
 def test_a_strict_apply_names_repeated_and_unknown_fields(

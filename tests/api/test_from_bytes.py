@@ -73,7 +73,7 @@ def in_steps(
 def test_objects_of_every_kind_are_shown_as_if_they_were_read(resource: Resource) -> None:
     versions: list[Version] = []
 
-    @settings(deadline=None, max_examples=5, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=5, suppress_health_check=list(HealthCheck))
     @given(objects_of(resource.struct, 5))
     def collect(value: Object) -> None:
         output = {name: value[name] for name in value.keys() - {"kind", "apiVersion"}}

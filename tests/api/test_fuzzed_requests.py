@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from support.namespaces import random_word
 from support.object_fuzzing import Fuzzer
 from support.process import ServerProcess
@@ -11,6 +12,7 @@ from support.process import ServerProcess
 COUNT = 1000  # in each dialect
 
 
+@pytest.mark.both_dialects
 def test_no_request_is_answered_with_a_500(any_server: ServerProcess) -> None:
     seed = random.randrange(2**32)
     client = any_server.client()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threading import Timer
 
+import pytest
 from support.namespaces import Space
 
 
@@ -20,6 +21,7 @@ def test_version_0_reads_any_state_and_the_freshest_is_at_hand(space: Space) -> 
     assert (answer.status, answer.version) == (200, secret["metadata"]["resourceVersion"])
 
 
+@pytest.mark.both_dialects
 def test_another_version_reads_a_state_that_is_not_older(space: Space) -> None:
     old = space.secrets.create("a")["metadata"]["resourceVersion"]
     new = space.secrets.label("a", x="1")["metadata"]["resourceVersion"]

@@ -109,6 +109,7 @@ def test_no_match_a_broken_token_is_told_before_the_version_with_it(history: His
     assert answer.message.startswith("invalid continue token: continue key is not valid: ")
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("limit", [None, 2], ids=["no limit", "limit"])
 @pytest.mark.parametrize("match", ["Exact", "NotOlderThan"])
 def test_a_match_without_a_version_is_invalid(

@@ -14,6 +14,7 @@ def other(any_server: ServerProcess) -> Dialect:
     return next(other for other in DIALECTS.values() if other is not any_server.dialect)
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("path", ["", "/v1", "/v1/clusterroles", "/v1/clusterroles/x"])
 def test_a_group_of_the_other_dialect_is_404_and_names_it(
     space: Space, other: Dialect, path: str
@@ -24,11 +25,13 @@ def test_a_group_of_the_other_dialect_is_404_and_names_it(
     assert f"--dialect {other.name}" in answer.message
 
 
+@pytest.mark.both_dialects
 def test_other_unknown_groups_say_nothing_of_dialects(space: Space) -> None:
     answer = space.client.request("GET", "/apis/things.example.com/v1/things")
     assert (answer.status, answer.text) == (404, "404 page not found\n")
 
 
+@pytest.mark.both_dialects
 def test_bodies_in_the_other_protobuf_are_415_and_name_it(space: Space, other: Dialect) -> None:
     headers = {"Content-Type": other.protobuf_media_type}
     answer = space.client.request("POST", "/api/v1/namespaces", b"x", headers=headers)
@@ -39,6 +42,7 @@ def test_bodies_in_the_other_protobuf_are_415_and_name_it(space: Space, other: D
     assert f"--dialect {other.name}" in answer.message
 
 
+@pytest.mark.both_dialects
 def test_answers_in_the_other_protobuf_are_406_and_name_it(space: Space, other: Dialect) -> None:
     table = f"application/json;as=Table;v=v1;g={other.meta_group}"
     for accept in (other.protobuf_media_type, table):
@@ -47,6 +51,7 @@ def test_answers_in_the_other_protobuf_are_406_and_name_it(space: Space, other: 
         assert f"--dialect {other.name}" in answer.message
 
 
+@pytest.mark.both_dialects
 def test_other_media_types_say_nothing_of_dialects(space: Space) -> None:
     answer = space.client.request("GET", "/api/v1/namespaces", headers={"Accept": "text/html"})
     assert answer.status == 406

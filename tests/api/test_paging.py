@@ -84,6 +84,7 @@ def test_an_object_deleted_between_chunks_is_still_shown(space: Space) -> None:
     assert space.secrets.list(limit=9, continue_=token_of(first)).names == ["b", "c"]
 
 
+@pytest.mark.both_dialects
 def test_an_object_changed_between_chunks_is_shown_as_it_was(space: Space) -> None:
     items = space.secrets.create_all(*"ab")
     first = space.secrets.list(limit=1)
@@ -137,6 +138,7 @@ def test_a_token_can_be_used_again(space: Space) -> None:
     )
 
 
+@pytest.mark.both_dialects
 def test_an_object_that_left_the_selection_between_chunks_is_still_shown(space: Space) -> None:
     for name in "abc":
         space.secrets.create(name, labels={"x": "1"})
@@ -174,6 +176,7 @@ def test_cluster_scoped_types_are_paged_too(space: Space) -> None:
     assert space.name in listed
 
 
+@pytest.mark.both_dialects
 def test_tables_and_metadata_lists_are_paged_too(space: Space) -> None:
     space.secrets.create_all(*"abc")
     for form, rows in (("Table", "rows"), ("PartialObjectMetadataList", "items")):

@@ -541,6 +541,7 @@ def test_extras_of_a_user_may_be_null(space: Space) -> None:
     assert answer.body["spec"]["extra"] == {"k": None}
 
 
+@pytest.mark.both_dialects
 def test_reviews_have_no_table(space: Space) -> None:
     base = space.base("authorization.@")
     body = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
@@ -608,6 +609,7 @@ def envelope(kind: str, content: bytes, content_type: str = "", encoding: str = 
     )
 
 
+@pytest.mark.both_dialects
 def test_an_envelope_may_hold_json(space: Space) -> None:
     headers = {"Content-Type": space.dialect.protobuf_media_type}
     path = space.config_maps.path
@@ -623,6 +625,7 @@ def test_an_envelope_may_hold_json(space: Space) -> None:
     assert post(envelope("ConfigMap", content, "", "gzip")).status == 400
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("type_meta", [True, False])
 def test_an_envelope_need_not_say_its_type(space: Space, type_meta: bool) -> None:
     metadata = delimited(key(1, BYTES), delimited(key(1, BYTES), b"a"))
@@ -637,6 +640,7 @@ def test_an_envelope_need_not_say_its_type(space: Space, type_meta: bool) -> Non
     assert (answer.status, answer.body.get("data")) == (201, {"k": "v"}), answer.text
 
 
+@pytest.mark.both_dialects
 def test_an_envelope_with_nothing_in_it_is_refused(space: Space) -> None:
     headers = {"Content-Type": space.dialect.protobuf_media_type}
     answer = space.client.post(space.config_maps.path, b"k8s\x00", headers=headers)
@@ -657,6 +661,7 @@ def test_a_group_that_is_only_called_may_be_switched_on(fresh_server: FreshServe
     assert running.client().get("/apis/imagepolicy.k8s.io").status == 404
 
 
+@pytest.mark.both_dialects
 def test_annotations_that_once_were_init_containers_are_not_kept(space: Space) -> None:
     names = [
         space.dialect.label(f"pod.{stage}.@/{name}")
@@ -882,6 +887,7 @@ def test_a_replication_controller_warns_of_its_former_template(space: Space) -> 
     assert collection.patch("a", named).warnings == [f'299 - "spec.{field}"']
 
 
+@pytest.mark.both_dialects
 def test_clients_of_autoscaling_v1_get_no_defaults_for_behaviour(space: Space) -> None:
     collection = space.collection("horizontalpodautoscalers", "autoscaling")
     rules = {"Policies": [{"Type": "Pods", "Value": 1, "PeriodSeconds": 5}]}

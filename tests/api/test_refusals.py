@@ -175,12 +175,14 @@ def test_404_for_an_unknown_group_or_page_is_plain_text(client: Client, path: st
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
 def test_404_below_what_can_only_be_made(space: Space, method: str) -> None:
     path = space.dialect.group_name("/apis/authorization.@/v1/selfsubjectaccessreviews/x")
     assert space.client.request(method, path).status == 404
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("method", "path"),
     [
@@ -226,6 +228,7 @@ def test_head_reads_documents(client: Client) -> None:
         assert (answer.status, answer.raw) == (200, b"")
 
 
+@pytest.mark.both_dialects
 def test_406_lists_what_is_there(space: Space) -> None:
     answer = space.client.get(space.secrets.path, headers={"Accept": "text/html"})
     assert (answer.status, answer.body["reason"]) == (406, "NotAcceptable")
@@ -245,6 +248,7 @@ def test_413_for_a_body_over_3_mib(space: Space) -> None:
     space.client.close()
 
 
+@pytest.mark.both_dialects
 def test_an_object_that_its_managers_make_too_large_does_without_them(space: Space) -> None:
     name = "a-long-name-makes-large-who-manages-the-field-of-this-name"
     data = {f"{name}-{number:05}": "a" for number in range(12_000)}
@@ -280,6 +284,7 @@ def test_a_body_of_3_mib_is_read(space: Space) -> None:
     assert answer.status == 422
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     "kind",
     [
@@ -364,6 +369,7 @@ def test_errors_come_in_yaml_to_those_who_take_yaml(space: Space) -> None:
     assert answer.body["message"] == 'secrets "no" not found'
 
 
+@pytest.mark.both_dialects
 def test_errors_are_a_status_to_those_who_want_a_table(space: Space) -> None:
     accept = f"application/json;as=Table;g={space.dialect.meta_group};v=v1"
     answer = space.client.get(space.secrets.item("no"), headers={"Accept": accept})

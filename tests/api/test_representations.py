@@ -53,6 +53,7 @@ def test_a_list_is_read_as_yaml(filled: Space) -> None:
     assert answer.names == ["a", "b"]
 
 
+@pytest.mark.both_dialects
 def test_a_review_is_read_as_yaml(space: Space) -> None:
     group = space.dialect.group_name("authorization.@")
     path = f"/apis/{group}/v1/selfsubjectaccessreviews"
@@ -173,6 +174,7 @@ def test_pretty_can_be_a_parameter_of_the_media_type(filled: Space) -> None:
     assert read(filled, "application/json;pretty=1").raw.startswith(b"{\n  ")
 
 
+@pytest.mark.both_dialects
 def test_a_list_as_a_table(filled: Space) -> None:
     answer = list_as(filled, "Table")
     body = answer.body
@@ -227,6 +229,7 @@ def test_the_wish_for_rows_means_nothing_outside_tables(filled: Space) -> None:
     assert filled.secrets.list(includeObject="Everything").status == 200
 
 
+@pytest.mark.both_dialects
 def test_tables_come_in_two_versions(filled: Space) -> None:
     group = filled.dialect.meta_group
     for version in ("v1", "v1beta1"):
@@ -234,6 +237,7 @@ def test_tables_come_in_two_versions(filled: Space) -> None:
         assert list_as(filled, form).body["apiVersion"] == f"{group}/{version}"
 
 
+@pytest.mark.both_dialects
 def test_a_table_can_be_yaml(filled: Space) -> None:
     form = f"application/yaml;as=Table;g={filled.dialect.meta_group};v=v1"
     answer = list_as(filled, form)
@@ -255,6 +259,7 @@ def test_the_default_table_has_name_and_creation_time_as_specified(cluster: Spac
     assert columns[0]["name"] == "Name"
 
 
+@pytest.mark.both_dialects
 def test_an_items_metadata_alone(filled: Space) -> None:
     body = read(filled, "PartialObjectMetadata").body
     assert (body["kind"], body["apiVersion"]) == (
@@ -293,6 +298,7 @@ def test_a_watch_of_lists_ends_with_the_first_event(filled: Space) -> None:
     assert (answer.status, answer.raw) == (200, b"")
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("rest", ["", ",application/json"])
 def test_an_error_takes_no_form_that_is_made_of_objects(filled: Space, rest: str) -> None:
     form = f"application/yaml;as=Table;g={filled.dialect.meta_group};v=v1{rest}"
@@ -321,6 +327,7 @@ def test_the_first_form_that_can_be_served_is_served(
     assert read(filled, *forms).body["kind"] == kind
 
 
+@pytest.mark.both_dialects
 def test_protobuf_may_be_asked_for_with_json_to_fall_back_to(filled: Space) -> None:
     answer = read(filled, filled.dialect.protobuf_media_type, "application/json")
     assert answer.status == 200
@@ -343,6 +350,7 @@ def test_quality_says_what_is_liked_more(filled: Space, forms: list[str], media_
     assert read(filled, *forms).headers["Content-Type"] == media_type
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("form", "other", "media_type"),
     [
@@ -370,6 +378,7 @@ def test_406_where_no_form_can_be_served(filled: Space, form: str) -> None:
     assert (answer.status, answer.body["reason"]) == (406, "NotAcceptable")
 
 
+@pytest.mark.both_dialects
 def test_406_for_transformations_that_do_not_exist(filled: Space) -> None:
     group = filled.dialect.meta_group
     for form in (

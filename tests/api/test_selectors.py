@@ -243,6 +243,7 @@ def test_events_are_found_by_what_they_are_about_in_both_groups(space: Space) ->
     )
 
 
+@pytest.mark.both_dialects
 def test_a_selector_finds_by_labels_as_they_are_now(space: Space) -> None:
     space.secrets.create("a", labels={"x": "1"})
     space.secrets.label("a", x="2")

@@ -149,6 +149,7 @@ def test_deleting_in_one_version_deletes_in_all(autoscalers: dict[str, Collectio
     assert autoscalers["v2"].get("a").status == 404
 
 
+@pytest.mark.both_dialects
 def test_storage_capacities_are_the_same_in_both_versions(space: Space) -> None:
     new = space.collection("csistoragecapacities", "storage.@")
     old = space.collection("csistoragecapacities", "storage.@", "v1beta1")
@@ -161,6 +162,7 @@ def test_storage_capacities_are_the_same_in_both_versions(space: Space) -> None:
     assert old.read("a")["capacity"] == "20Gi"
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("resource", "spec"),
     [
@@ -194,6 +196,7 @@ def test_flow_control_is_the_same_in_both_versions(
     assert new.read(name)["metadata"]["labels"] == {"x": "1"}
 
 
+@pytest.mark.both_dialects
 def test_events_are_the_same_objects_in_both_groups(space: Space) -> None:
     core = space.collection("events")
     newer = space.collection("events", "events.@")
@@ -248,6 +251,7 @@ def test_a_body_of_another_version_of_the_same_kind_is_refused(
     assert answer.status == 400
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("group", "version", "resource", "warning"),
     [

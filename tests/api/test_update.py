@@ -225,6 +225,7 @@ def test_an_update_creates_where_the_kind_allows_it(
     assert collection.read("new") == answer.body
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("resource", ["clusterroles", "clusterrolebindings"])
 def test_cluster_scoped_roles_are_created_by_update_too(space: Space, resource: str) -> None:
     name = random_word()

@@ -33,6 +33,7 @@ def watched(space: Space, *headers: str, query: str = "", early: bytes = b"") ->
     return WebSocket(space.server, path, *headers, early=early)
 
 
+@pytest.mark.both_dialects
 def test_what_was_and_what_happens_comes_as_messages(space: Space) -> None:
     secret = space.secrets.create("a")
     with watched(space) as socket:

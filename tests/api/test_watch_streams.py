@@ -12,6 +12,7 @@ from support.process import ServerProcess
 from support.waiting import eventually
 
 
+@pytest.mark.both_dialects
 def test_creations_changes_and_deletions_are_shown_in_their_order(space: Space) -> None:
     with space.secrets.watch() as watch:
         secret = space.secrets.create("a")
@@ -102,6 +103,7 @@ def test_leaving_a_selector_shows_the_content_before_the_change(space: Space) ->
     ]
 
 
+@pytest.mark.both_dialects
 def test_leaving_a_selector_carries_the_version_of_the_change(space: Space) -> None:
     space.secrets.create("a", labels={"x": "1"})
     with space.secrets.watch(labelSelector="x=1") as watch:
@@ -112,6 +114,7 @@ def test_leaving_a_selector_carries_the_version_of_the_change(space: Space) -> N
     assert left.object["metadata"]["labels"] == {"x": "1"}
 
 
+@pytest.mark.both_dialects
 def test_the_past_is_selected_like_the_present(space: Space) -> None:
     version = space.secrets.version()
     space.secrets.create("a", labels={"x": "1"})
@@ -262,6 +265,7 @@ def test_all_watchers_see_the_same_order(space: Space) -> None:
     assert all(order == seen[0] for order in seen)
 
 
+@pytest.mark.both_dialects
 def test_versions_rise_along_the_stream(space: Space) -> None:
     with space.secrets.watch() as watch:
         for number in range(10):
@@ -308,6 +312,7 @@ def test_a_page_can_be_watched_from_too(space: Space) -> None:
         assert watch.next().brief == ("ADDED", "c")
 
 
+@pytest.mark.both_dialects
 def test_a_watch_as_a_table_has_columns_in_its_first_event_only(space: Space) -> None:
     space.secrets.create_all("a", "b")
     accept = f"application/json;as=Table;g={space.dialect.meta_group};v=v1"
@@ -319,6 +324,7 @@ def test_a_watch_as_a_table_has_columns_in_its_first_event_only(space: Space) ->
     assert second.object["rows"][0]["cells"][0] == "b"
 
 
+@pytest.mark.both_dialects
 def test_a_watch_of_metadata_shows_metadata_only(space: Space) -> None:
     space.secrets.create("a", data={"k": "dg=="})
     accept = f"application/json;as=PartialObjectMetadata;g={space.dialect.meta_group};v=v1"
@@ -329,6 +335,7 @@ def test_a_watch_of_metadata_shows_metadata_only(space: Space) -> None:
     assert event.name == "a"
 
 
+@pytest.mark.both_dialects
 def test_streams_are_json_and_nothing_else(space: Space) -> None:
     answer = space.client.get(
         space.secrets.path, headers={"Accept": "application/yaml"}, watch=1, timeoutSeconds=1
@@ -346,6 +353,7 @@ def test_a_pretty_watch_is_still_one_document_a_line(space: Space) -> None:
         assert watch.next().object == secret
 
 
+@pytest.mark.both_dialects
 def test_a_client_that_leaves_is_forgotten(space: Space) -> None:
     """The gauge of watches decreases after connections are closed."""
 
@@ -374,6 +382,7 @@ def test_a_watch_that_ends_at_once_gets_no_bookmark(
         assert [event.type for event in watch.rest()] == types
 
 
+@pytest.mark.both_dialects
 def test_a_watch_as_a_table_shows_each_state(space: Space) -> None:
     accept = f"application/json;as=Table;g={space.dialect.meta_group};v=v1"
     with space.client.watch(space.secrets.path, headers={"Accept": accept}) as watch:

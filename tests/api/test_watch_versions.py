@@ -32,6 +32,7 @@ def test_the_initial_objects_are_whole_and_at_their_own_versions(space: Space) -
         assert watch.next().object == secret
 
 
+@pytest.mark.both_dialects
 def test_another_version_starts_with_what_came_after_it(space: Space) -> None:
     space.secrets.create("a")
     version = space.secrets.version()
@@ -142,6 +143,7 @@ def test_the_watch_prefix_watches_collections_and_namespaces(space: Space) -> No
         assert watch.until(space.name)[-1].type == "ADDED"
 
 
+@pytest.mark.both_dialects
 def test_the_watch_prefix_watches_an_item(space: Space) -> None:
     space.secrets.create_all("a", "b")
     path = f"/api/v1/watch/namespaces/{space.name}/secrets/b"

@@ -129,6 +129,7 @@ def test_a_write_to_the_status_leaves_the_spec_alone(
     assert after["metadata"].get("finalizers") == before["metadata"].get("finalizers")
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("resource", SCALED)
 def test_a_write_to_the_scale_changes_the_replicas_and_nothing_else(

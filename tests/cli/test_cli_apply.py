@@ -208,6 +208,7 @@ def test_only_allowed_kinds_are_pruned(fairlead: Commands) -> None:
     assert fairlead.space.secrets.get("s").status == 200
 
 
+@pytest.mark.both_dialects
 def test_definitions_and_namespaces_of_the_same_files_are_waited_for(fairlead: Commands) -> None:
     group, space = f"{random_word()}.example.com", f"new-{random_word()}"
     version = {
@@ -323,6 +324,7 @@ def test_what_cannot_be_changed_is_made_again_by_force(fairlead: Commands) -> No
     assert fairlead("get", "secret", "a", "-o", "jsonpath={.type}") == "c/d"
 
 
+@pytest.mark.both_dialects
 def test_what_is_refused_when_made_again_leaves_the_old_one(fairlead: Commands) -> None:
     apply(fairlead, _secret("a/b"), flags=CLIENT_SIDE)
     tls = _secret(fairlead.space.dialect.label("@/tls"))  # without what such a one must have

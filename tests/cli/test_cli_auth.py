@@ -218,6 +218,7 @@ class TestWhy:
         binding = f'RoleBinding "only-binding/{fairlead.space.name}" of Role "only" to User "bob"'
         assert out.endswith(f"The server says: RBAC: allowed by {binding}\n")
 
+    @pytest.mark.both_dialects
     def test_an_aggregated_rule_is_traced_to_its_role(self, fairlead: Commands) -> None:
         user = random_word()
         group = fairlead.space.dialect.group_name("rbac.authorization.@")

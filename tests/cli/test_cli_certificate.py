@@ -82,6 +82,7 @@ def test_a_decision_is_not_turned_around(fairlead: Commands) -> None:
     assert ran.errors == f'error: the request "{name}" was Denied before\n'
 
 
+@pytest.mark.both_dialects
 def test_requests_can_be_named_by_files(fairlead: Commands, tmp_path: Path) -> None:
     name = new_request(fairlead)
     api = f"{fairlead.space.dialect.group_name('certificates.@')}/v1"

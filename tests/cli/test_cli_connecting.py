@@ -136,6 +136,7 @@ def test_a_server_that_does_not_answer_is_given_up_in_time() -> None:
     assert ran.errors == "error: no connection to the server: no answer within 0.2s\n"
 
 
+@pytest.mark.both_dialects
 def test_a_missing_plugin_is_told_as_people_know_it(space: Space, home: Path) -> None:
     plugin = Plugin(home / "bin", space.server.dialect)
     entry = plugin.entry(command="no-such", installHint="get it")
@@ -147,6 +148,7 @@ def test_a_missing_plugin_is_told_as_people_know_it(space: Space, home: Path) ->
     assert ran.errors.endswith("\n\nget it\n")
 
 
+@pytest.mark.both_dialects
 def test_a_plugin_can_ask_the_person_at_the_terminal(space: Space, home: Path) -> None:
     plugin = Plugin(home / "bin", space.server.dialect)
     plugin.does('printf "password: " >&2; read word; [ "$word" = sesame ] || exit 1')

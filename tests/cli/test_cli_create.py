@@ -94,6 +94,7 @@ def test_unknown_fields_are_refused_warned_of_or_ignored(fairlead: Commands) -> 
     assert (ran.code, ran.errors) == (0, "")
 
 
+@pytest.mark.both_dialects
 def test_the_manager_is_named_and_the_configuration_kept(fairlead: Commands) -> None:
     fairlead("create", "configmap", "a", "--save-config", "--from-literal=x=1")
     created = fairlead.space.config_maps.read("a")
@@ -233,6 +234,7 @@ def test_forms_make_the_objects_that_kubectl_makes(
         assert _without_nothing(ours) == _without_nothing(yaml.safe_load(theirs)), words
 
 
+@pytest.mark.both_dialects
 def test_forms_are_accepted_in_both_dialects(fairlead: Commands, sources: Path) -> None:
     for form in FORMS:
         words = [word.replace("FOLDER", str(sources)) for word in form.split()]
@@ -270,6 +272,7 @@ def test_a_token_is_printed(fairlead: Commands) -> None:
     )
 
 
+@pytest.mark.both_dialects
 def test_a_secret_with_a_certificate(fairlead: Commands, tmp_path: Path) -> None:
     pki = fairlead.space.server.data / "pki"
     pair = next(

@@ -85,6 +85,7 @@ def test_fields_of_any_type_anywhere(seed: int) -> None:
         assert not {ord(letter) for letter in text} & {*range(10), *range(11, 32), 127, 0x9B}
 
 
+@pytest.mark.both_dialects
 def test_an_object_of_a_kind_that_nobody_knows(fairlead: Commands) -> None:
     space = fairlead.space
     marker = space.dialect.marked("x-@-preserve-unknown-fields")

@@ -66,6 +66,7 @@ def test_a_namespace_is_shown_with_what_limits_it(fairlead: Commands) -> None:
     assert block(text, "Resource Limits")[-1][:4] == ["Container", "cpu", "-", "2"]
 
 
+@pytest.mark.both_dialects
 def test_a_node_is_shown_with_its_pods_and_what_they_take(fairlead: Commands) -> None:
     space = fairlead.space
     space.ready_for_pods()
@@ -114,6 +115,7 @@ def test_a_deployment_is_shown_with_its_old_and_new_replica_sets(fairlead: Comma
     assert described(fairlead, "deploy", "web")["OldReplicaSets"].startswith(first.split()[0])
 
 
+@pytest.mark.both_dialects
 def test_values_of_secrets_are_not_shown(fairlead: Commands) -> None:
     token = fairlead.space.dialect.label("@/service-account-token")
     note = fairlead.space.dialect.label("@/service-account.name")
@@ -128,6 +130,7 @@ def test_values_of_secrets_are_not_shown(fairlead: Commands) -> None:
     assert described(fairlead, "sa", "robot")["Tokens"] == "t"
 
 
+@pytest.mark.both_dialects
 def test_a_default_storage_class_is_marked_in_the_servers_dialect(fairlead: Commands) -> None:
     classes = fairlead.space.everywhere("storageclasses", "storage.@")
     name = random_word()

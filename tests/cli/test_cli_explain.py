@@ -52,6 +52,7 @@ def test_a_type_that_contains_itself_ends(fairlead: Commands) -> None:
     assert "openAPIV3Schema\t<Object>" in fairlead("explain", "crd", "--recursive")
 
 
+@pytest.mark.both_dialects
 def test_a_group_or_a_version_can_be_named(fairlead: Commands) -> None:
     group = fairlead.space.dialect.group_name("networking.@")
     assert "FIELD:    ingressClassName" in fairlead(

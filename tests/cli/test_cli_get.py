@@ -74,6 +74,7 @@ def test_nothing_to_show(fairlead: Commands) -> None:
     assert ran.errors == f"No resources found in {fairlead.space.name} namespace.\n"
 
 
+@pytest.mark.both_dialects
 def test_names_of_kinds_have_the_groups_of_the_dialect(space: Space) -> None:
     name = Commands(space)("get", "priorityclasses", "system-node-critical", "-o", "name")
     group = space.dialect.group_name("scheduling.@")

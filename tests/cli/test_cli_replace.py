@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.commands import Commands
 from support.manifests import config_map, text
 
@@ -47,6 +48,7 @@ def test_dry_runs_replace_nothing(fairlead: Commands) -> None:
     assert fairlead.space.config_maps.read("a")["data"] == {"x": "1"}
 
 
+@pytest.mark.both_dialects
 def test_the_configuration_is_kept_where_it_was_or_shall_be(fairlead: Commands) -> None:
     fairlead("create", "cm", "a")
     fairlead("replace", "--save-config", "-f", "-", text=text(config_map("a", x="1")))

@@ -217,6 +217,7 @@ def test_a_server_that_goes_away_does_not_hold_it_for_ever(
     assert errors.count("\n") == 1
 
 
+@pytest.mark.both_dialects
 def test_a_restart_replaces_the_pods(fairlead: Commands) -> None:
     deployments(fairlead).create("web", spec=replicated(1))
     assert fairlead("rollout", "restart", "deployment") == "deployment.apps/web restarted\n"

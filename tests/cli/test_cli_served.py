@@ -27,6 +27,7 @@ def test_resources_that_are_wanted(fairlead: Commands) -> None:
     assert fairlead("api-resources", "--categories=none", "-o", "name") == ""
 
 
+@pytest.mark.both_dialects
 def test_names_of_resources_have_the_groups_of_the_dialect(fairlead: Commands) -> None:
     group = fairlead.space.dialect.group_name("networking.@")
     assert f"ingresses.{group}\n" in fairlead("api-resources", "-o", "name")
@@ -55,12 +56,14 @@ def test_questions_that_make_no_sense(
     assert ran.errors.startswith(message)
 
 
+@pytest.mark.both_dialects
 def test_versions_of_groups(fairlead: Commands) -> None:
     lines = fairlead("api-versions").splitlines()
     assert lines == sorted(lines)
     assert {"v1", "apps/v1", fairlead.space.dialect.group_name("storage.@") + "/v1"} <= {*lines}
 
 
+@pytest.mark.both_dialects
 def test_both_versions_and_the_dialect(fairlead: Commands) -> None:
     first, second = fairlead("version").splitlines()
     assert first == f"fairlead {__version__}"

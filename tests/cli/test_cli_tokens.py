@@ -35,6 +35,7 @@ def test_it_lasts_as_long_as_was_asked(accounts: Commands) -> None:
     assert result["exp"] - result["iat"] == 1200
 
 
+@pytest.mark.both_dialects
 def test_it_is_bound_to_an_object(accounts: Commands) -> None:
     created = accounts.space.secrets.create("s")
     bound = ("--bound-object-kind=Secret", "--bound-object-name=s")
@@ -89,6 +90,7 @@ def secret(fairlead: Commands, id: str) -> Object:
     return document
 
 
+@pytest.mark.both_dialects
 def test_a_bootstrap_token_is_kept_as_the_server_wants_it(fairlead: Commands) -> None:
     groups = "system:bootstrappers:a,system:bootstrappers:b"
     words = ("--description", "for nodes", "--ttl=2h", "--groups", groups)
@@ -124,6 +126,7 @@ def test_they_are_listed(fairlead: Commands) -> None:
     assert {"token": first, "usages": ["signing"]} in numbers
 
 
+@pytest.mark.both_dialects
 def test_what_is_no_bootstrap_token_is_not_listed(fairlead: Commands) -> None:
     namespace = fairlead.space.dialect.system_namespace
     name = f"bootstrap-token-{random_word(6)}"

@@ -199,6 +199,7 @@ def test_custom_kinds_own_and_are_owned(fairlead: Commands) -> None:
     definitions.remove(f"boats.{group}")
 
 
+@pytest.mark.both_dialects
 def test_what_may_not_be_listed_is_left_out_with_a_note(fairlead: Commands) -> None:
     space = fairlead.space
     roles, bindings = (

@@ -34,6 +34,7 @@ def test_words_of_people(space: Space, word: str) -> None:
     assert talk(space, work) == WORDS[word]
 
 
+@pytest.mark.both_dialects
 def test_a_group_can_be_named(space: Space) -> None:
     async def work(client: Client) -> None:
         group = (await client.discovery.dialect()).group_name("events.@")
@@ -64,6 +65,7 @@ def test_the_resource_of_an_object(space: Space) -> None:
     talk(space, work)
 
 
+@pytest.mark.both_dialects
 def test_the_dialect_of_a_server(space: Space) -> None:
     async def work(client: Client) -> Dialect:
         return await client.discovery.dialect()

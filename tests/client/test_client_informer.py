@@ -56,6 +56,7 @@ async def secrets(client: Client, space: Space, **choices: Any) -> Informer:
     return Informer(await client.resource("secrets"), space.name, **choices)
 
 
+@pytest.mark.both_dialects
 def test_the_cache_follows_the_server(space: Space) -> None:
     space.secrets.create("a", labels={"color": "red"})
 

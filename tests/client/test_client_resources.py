@@ -135,6 +135,7 @@ def test_subresources(space: Space) -> None:
     talk(space, work)
 
 
+@pytest.mark.both_dialects
 def test_a_subresource_that_is_created(space: Space) -> None:
     async def work(client: Client) -> None:
         accounts = await client.resource("sa")

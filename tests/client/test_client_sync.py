@@ -16,6 +16,7 @@ def load(space: Space) -> SyncClient:
     return SyncClient.load(space.server.data / "admin.kubeconfig")
 
 
+@pytest.mark.both_dialects
 def test_the_verbs_return_when_they_are_done(space: Space) -> None:
     with load(space) as client:
         maps = client.resource("cm")

@@ -277,6 +277,7 @@ async def secrets_of(client: Client) -> Resource:
     return await client.resource("secrets")
 
 
+@pytest.mark.both_dialects
 def test_a_watch_of_a_live_server(space: Space) -> None:
     space.secrets.create("before")
 

@@ -102,6 +102,7 @@ def missing(visitor: Visitor) -> str:
     return "\n".join(output.all_text_contents())
 
 
+@pytest.mark.both_dialects
 def test_what_is_missing_is_just_what_allows_it(returning: Visit, space: Space) -> None:
     visitor = returning(space.server, "#/access/why", token="alice-token", namespace=space.name)
     question = {"verb": "delete", "kind": "pods", "name": "web"}

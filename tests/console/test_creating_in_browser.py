@@ -32,6 +32,7 @@ def come(visit: Visit, space: Space) -> Visitor:
     return visitor
 
 
+@pytest.mark.both_dialects
 def test_an_object_is_made_with_the_keyboard_alone(visit: Visit, space: Space) -> None:
     visitor = come(visit, space)
     text = editor(visitor).input_value()

@@ -185,6 +185,7 @@ def test_the_page_keeps_to_it(browser: Client) -> None:
     assert not re.search(r"(?:src|href)=\"(?:https?:)?//", page)
 
 
+@pytest.mark.both_dialects
 def test_the_page_learns_what_kind_of_server_it_is(any_server: ServerProcess) -> None:
     document = any_server.client(None).get("/console/about").body
     assert document["dialect"] == any_server.dialect.name
@@ -194,6 +195,7 @@ def test_the_page_learns_what_kind_of_server_it_is(any_server: ServerProcess) ->
     assert any_server.client().get(f"/apis/{rbac}/v1").status == 200
 
 
+@pytest.mark.both_dialects
 def test_every_group_that_it_is_told_of_is_called_so(any_server: ServerProcess) -> None:
     messages = set(any_server.client(None).get("/console/about").body["groups"].values())
     domain = any_server.dialect.group_domain

@@ -280,6 +280,7 @@ def test_a_session_of_a_service_account_ends_with_the_account(space: Space) -> N
     assert enter(space.server.client(None), late).status == 401
 
 
+@pytest.mark.both_dialects
 def test_a_review_tells_whose_a_session_is(space: Space) -> None:
     group = space.server.dialect.group_name("authentication.@")
     token = sign_in(space.server)["token"]

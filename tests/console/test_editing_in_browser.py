@@ -101,6 +101,7 @@ def test_values_of_secrets_are_hidden_until_asked_for(visit: Visit, kubernetes: 
     expect(text_of(visitor)).to_contain_text("word: aHVudGVyMg==")
 
 
+@pytest.mark.both_dialects
 def test_an_object_is_changed_with_the_keyboard_alone(visit: Visit, space: Space) -> None:
     space.config_maps.create("typed", data={"a": "1"})
     visitor = begin(visit, space, "typed")

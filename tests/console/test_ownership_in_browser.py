@@ -54,6 +54,7 @@ def ask(visitor: Visitor, text: str) -> None:
     visitor.page.get_by_role("button", name="What would happen?").click()
 
 
+@pytest.mark.both_dialects
 def test_every_field_shows_its_managers(visit: Visit, space: Space) -> None:
     apply(space, "red", {"mine": "1", "both": "2"})
     apply(space, HOSTILE, {"theirs": "3", "both": "2"})

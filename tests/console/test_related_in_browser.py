@@ -37,6 +37,7 @@ def owned_by(owner: Object, kind: str = "ConfigMap", version: str = "v1") -> dic
     return {"ownerReferences": [{**reference, "uid": metadata["uid"]}]}
 
 
+@pytest.mark.both_dialects
 def test_owners_selectors_and_mounted_config_are_around_a_workload(
     visit: Visit, space: Space
 ) -> None:

@@ -36,6 +36,7 @@ def names(visitor: Visitor) -> list[str]:
     return [text.split("\n")[0] for text in rows(visitor).all_inner_texts()]
 
 
+@pytest.mark.both_dialects
 def test_objects_come_change_and_go_while_one_looks(visit: Visit, space: Space) -> None:
     space.config_maps.create("first", data={"a": "1"})
     visitor = visit(space.server, CONFIG_MAPS, namespace=space.name)

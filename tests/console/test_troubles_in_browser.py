@@ -52,6 +52,7 @@ def test_a_name_leads_to_no_other_path(visit: Visit, kubernetes: Space, name: st
     assert [url for url in requests if "/api/" in url and "/configmaps/" not in url] == []
 
 
+@pytest.mark.both_dialects
 def test_values_of_secrets_stay_hidden_in_the_past_until_asked_for(
     visit: Visit, space: Space
 ) -> None:

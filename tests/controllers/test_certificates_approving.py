@@ -61,6 +61,7 @@ def test_node_certificate_is_approved_for_users_with_the_right(
     assert requests.certificate(name)
 
 
+@pytest.mark.both_dialects
 def test_node_certificate_waits_until_the_right_is_granted(space: Space) -> None:
     user = f"system:node:{random_word()}"
     requests = Requests(space.client, space.dialect)
@@ -93,6 +94,7 @@ def _let_create(space: Space, group: str) -> None:
     assert space.client.post(f"{rbac}/clusterrolebindings", binding).status == 201
 
 
+@pytest.mark.both_dialects
 def test_the_right_for_ones_own_is_not_that_for_others(space: Space) -> None:
     group, user = f"group-{random_word()}", f"system:node:{random_word()}"
     _let_create(space, group)
@@ -106,6 +108,7 @@ def test_the_right_for_ones_own_is_not_that_for_others(space: Space) -> None:
     assert requests.condition(of_other, "Approved") is None
 
 
+@pytest.mark.both_dialects
 def test_request_unlike_those_of_nodes_is_not_approved_automatically(space: Space) -> None:
     requests, odd = _ask(space, "somebody", "system:node:n1", [*CLIENT_USAGES, "cert sign"])
     others = [

@@ -31,6 +31,7 @@ def requests(space: Space) -> Requests:
     return Requests(space.client, space.dialect)
 
 
+@pytest.mark.both_dialects
 def test_a_signed_client_certificate_names_its_holder(
     requests: Requests, space: Space, tmp_path: Path
 ) -> None:
@@ -41,6 +42,7 @@ def test_a_signed_client_certificate_names_its_holder(
     assert text.startswith('nodes is forbidden: User "jane" cannot list')
 
 
+@pytest.mark.both_dialects
 def test_a_signed_node_certificate_is_that_of_the_node(
     requests: Requests, space: Space, tmp_path: Path
 ) -> None:
@@ -51,6 +53,7 @@ def test_a_signed_node_certificate_is_that_of_the_node(
     assert 'User "system:node:n1"' in node.get("/api/v1/secrets").message
 
 
+@pytest.mark.both_dialects
 def test_a_signed_serving_certificate_can_be_served_with(
     requests: Requests, space: Space, tmp_path: Path
 ) -> None:
@@ -80,6 +83,7 @@ def _is_trusted(host: str, pair: tuple[Path, Path], ca: Path) -> bool:
     return client.version() is not None
 
 
+@pytest.mark.both_dialects
 def test_what_a_certificate_says(requests: Requests, space: Space) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     pem = request_pem(
@@ -113,6 +117,7 @@ def test_what_a_certificate_says(requests: Requests, space: Space) -> None:
     assert certificate.not_valid_after_utc - certificate.not_valid_before_utc == timedelta(days=365)
 
 
+@pytest.mark.both_dialects
 def test_of_several_common_names_the_last_is_checked_and_given(
     requests: Requests, space: Space
 ) -> None:
@@ -136,6 +141,7 @@ def test_a_certificate_that_cannot_be_stored_is_refused(kubernetes: Space) -> No
     assert message == "the certificate is too large to be stored"
 
 
+@pytest.mark.both_dialects
 def test_a_shorter_life_can_be_asked_for(requests: Requests, space: Space) -> None:
     signer, pem = space.dialect.signer_client, request_pem("jane")
     short = requests.signed(signer, ["client auth"], pem, expirationSeconds=600)
@@ -153,6 +159,7 @@ NO_NODE = "subject common name does not begin with system:node:"
 NO_GROUP = "subject organization is not system:nodes"
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("usages", "message"),
     [
@@ -169,6 +176,7 @@ def test_client_certificates_have_usages_of_clients_only(
     assert error == (VALIDATION, message)
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("pem", "usages", "message"),
     [
@@ -206,6 +214,7 @@ def test_client_certificates_of_nodes_are_for_nodes(
     assert error == (VALIDATION, message)
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("pem", "usages", "message"),
     [
@@ -247,6 +256,7 @@ def test_the_specification_wants_the_three_usages_of_nodes(cluster: Space) -> No
     assert error == (VALIDATION, NODE_USAGES)
 
 
+@pytest.mark.both_dialects
 def test_what_is_denied_or_for_other_signers_is_not_signed(
     requests: Requests, space: Space
 ) -> None:

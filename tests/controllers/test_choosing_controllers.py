@@ -55,6 +55,7 @@ def test_flags_without_effect_are_named_at_start(fresh_server: FreshServer) -> N
     assert "--controllers=route is accepted but has no effect" in text
 
 
+@pytest.mark.both_dialects
 def test_what_controllers_and_the_server_write_is_theirs(space: Space) -> None:
     space.furnished()
     prefix = space.dialect.system_prefix

@@ -20,6 +20,7 @@ def subset(*ips: str, **more: object) -> Object:
     return {"addresses": [{"ip": ip} for ip in ips], "ports": [{"port": 80}], **more}
 
 
+@pytest.mark.both_dialects
 def test_a_mirrored_slice_says_what_the_endpoints_do(space: Space) -> None:
     backend = Backend(space)
     backend.services.create("s", spec={"ports": [{"port": 80}]})

@@ -15,6 +15,7 @@ def backend(kubernetes: Space) -> Backend:
     return Backend(kubernetes)
 
 
+@pytest.mark.both_dialects
 def test_a_slice_says_what_is_known_of_its_pods(space: Space) -> None:
     backend = Backend(space)
     service = backend.service()

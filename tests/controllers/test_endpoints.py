@@ -139,6 +139,7 @@ def test_pods_that_offer_the_same_ports_share_a_subset(backend: Backend) -> None
     ]
 
 
+@pytest.mark.both_dialects
 def test_a_headless_service_is_marked_and_needs_no_ports(space: Space) -> None:
     backend = Backend(space)
     backend.service(clusterIP="None", ports=[])
@@ -185,6 +186,7 @@ def test_services_that_select_nothing_are_left_alone(backend: Backend) -> None:
     assert backend.endpoints.get("outside").status == 404
 
 
+@pytest.mark.both_dialects
 def test_the_annotation_says_since_when_there_was_news(space: Space) -> None:
     backend = Backend(space)
     created = backend.service()

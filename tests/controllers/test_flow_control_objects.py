@@ -67,6 +67,7 @@ def in_dialect(space: Space, resource: str) -> dict[str, Object]:
     return {item["metadata"]["name"]: item for item in things.list().body["items"]}
 
 
+@pytest.mark.both_dialects
 def test_a_fresh_server_has_the_flow_schemas_of_the_reference(space: Space) -> None:
     result = in_dialect(space, "flowschemas")
     prefix = space.server.dialect.system_prefix
@@ -77,6 +78,7 @@ def test_a_fresh_server_has_the_flow_schemas_of_the_reference(space: Space) -> N
         assert schema["metadata"]["annotations"] == {key: "true"}
 
 
+@pytest.mark.both_dialects
 def test_a_fresh_server_has_the_priority_levels_of_the_reference(space: Space) -> None:
     result = in_dialect(space, "prioritylevelconfigurations")
     assert result["exempt"]["spec"] == {"type": "Exempt"}
@@ -87,6 +89,7 @@ def test_a_fresh_server_has_the_priority_levels_of_the_reference(space: Space) -
         assert limited["limitResponse"]["queuing"]["queues"] == queues
 
 
+@pytest.mark.both_dialects
 def test_system_accounts_are_those_of_the_dialect(space: Space) -> None:
     dialect = space.server.dialect
     schema = in_dialect(space, "flowschemas")[f"{dialect.system_namespace}-service-accounts"]

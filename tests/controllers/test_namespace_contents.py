@@ -61,6 +61,7 @@ def test_new_namespace_has_its_service_account_and_ca_at_once(place: Place) -> N
     assert in_time(time.monotonic() - place.made, 1.0)
 
 
+@pytest.mark.both_dialects
 def test_ca_config_map(place: Place, any_server: ServerProcess) -> None:
     await_value(exists(place.client, place.ca))
     value = place.client.get(place.ca).body
@@ -99,6 +100,7 @@ def test_nothing_is_made_in_a_namespace_that_ends(place: Place) -> None:
 
 
 class TestTokenSecrets:
+    @pytest.mark.both_dialects
     def test_filled_and_removed_with_the_account(self, place: Place) -> None:
         client = place.client
         client.post(place.accounts, {"metadata": {"name": "robot"}})
@@ -119,6 +121,7 @@ class TestTokenSecrets:
         place.token_secret("token", "nobody")
         await_value(is_gone(place.client, f"{place.secrets}/token"))
 
+    @pytest.mark.both_dialects
     def test_secret_of_an_account_that_was_made_anew_is_removed(self, place: Place) -> None:
         place.client.post(place.accounts, {"metadata": {"name": "robot"}})
         uid = place.dialect.label("@/service-account.uid")

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.patching import (
     CONFIG_MAP,
@@ -206,7 +206,6 @@ class TestChanges:
         with pytest.raises(Untrackable):
             held_fields(EVERYTHING, {"set": ["a", "a"]})
 
-    @settings(max_examples=200, deadline=None)
     @given(objects_of(EVERYTHING), objects_of(EVERYTHING))
     def test_old_fields_less_the_removed_and_with_the_touched_are_the_new_fields(
         self, old: Object, new: Object
@@ -217,7 +216,6 @@ class TestChanges:
         assert covers(after, touched)
         assert covers(before, removed)
 
-    @settings(max_examples=200, deadline=None)
     @given(objects_of(EVERYTHING), objects_of(EVERYTHING))
     def test_fields_are_in_the_order_of_the_reference_all_the_way_down(
         self, old: Object, new: Object
@@ -238,7 +236,6 @@ class TestChanges:
         result = [element for element in held["f:spec"]["f:containers"] if element != "."]
         assert [json.loads(element[2:])["name"] for element in result] == sorted(names)
 
-    @settings(max_examples=200, deadline=None)
     @given(objects_of(EVERYTHING), st.data())
     def test_the_fields_of_an_object_without_problems_can_be_extracted(
         self, value: Object, data: st.DataObject
@@ -250,7 +247,6 @@ class TestChanges:
         if not problems(EVERYTHING, changed):
             applied_fields(EVERYTHING, changed)
 
-    @settings(max_examples=200, deadline=None)
     @given(objects_of(EVERYTHING))
     def test_an_applier_owns_a_part_of_what_is_there(self, value: Object) -> None:
         applied, held = applied_fields(EVERYTHING, value), held_fields(EVERYTHING, value)
@@ -339,7 +335,6 @@ class TestTypes:
         kind = custom({"spec": struct({}, preserve_unknown=True), "free": SCALARS["raw"]})
         assert problems(kind, {"spec": {"x": [{}]}, "free": {"y": None}}) == []
 
-    @settings(max_examples=100, deadline=None)
     @given(objects_of(EVERYTHING))
     def test_objects_of_a_type_have_no_problems(self, value: Object) -> None:
         assert problems(EVERYTHING, value) == []

@@ -80,7 +80,6 @@ def _inner(fields: FieldSet) -> FieldSet:
     return {element: {".": {}, **_inner(node)} for element, node in fields.items() if node}
 
 
-@settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers, objects_of(EVERYTHING))
 def test_apply_is_idempotent(writes: list[Any], manager: str, config: Object) -> None:
     cluster = _after(EVERYTHING, writes)
@@ -93,7 +92,6 @@ def test_apply_is_idempotent(writes: list[Any], manager: str, config: Object) ->
         assert cluster.entries is entries
 
 
-@settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers, objects_of(EVERYTHING))
 def test_apply_conflicts_only_with_fields_of_others(
     writes: list[Any], manager: str, config: Object
@@ -108,7 +106,6 @@ def test_apply_conflicts_only_with_fields_of_others(
         assert contains(others[conflict.manager, conflict.operation], conflict.path)
 
 
-@settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers)
 def test_apply_of_the_live_values_never_conflicts(writes: list[Any], manager: str) -> None:
     cluster = _after(EVERYTHING, writes)
@@ -119,7 +116,6 @@ def test_apply_of_the_live_values_never_conflicts(writes: list[Any], manager: st
     cluster.apply(manager, config)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(objects_of(EVERYTHING), min_size=2, max_size=5))
 def test_a_single_applier_never_conflicts(configs: list[Object]) -> None:
     cluster = Cluster(EVERYTHING)
@@ -143,7 +139,6 @@ def _without_nulls(value: Object) -> Any:
     return value
 
 
-@settings(max_examples=150, deadline=None)
 @given(objects_of(EVERYTHING), objects_of(EVERYTHING))
 def test_merge_result_holds_what_was_applied(live: Any, config: Object) -> None:
     merged = merge(EVERYTHING, live, config)
@@ -159,7 +154,7 @@ def _as_read(value: Any) -> Any:
 
 
 # An empty struct that lost its items to another manager is the one known exception, found rarely.
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(_writes(EVERYTHING))
 def test_every_field_has_an_owner_and_every_owned_field_is_there(writes: list[Any]) -> None:
     cluster = _after(EVERYTHING, writes)
@@ -172,7 +167,6 @@ def test_every_field_has_an_owner_and_every_owned_field_is_there(writes: list[An
     assert list(paths(unowned)) == []
 
 
-@settings(max_examples=100, deadline=None)
 @given(_writes(POD_TEMPLATE))
 def test_every_field_of_built_in_types_has_an_owner_and_is_there(writes: list[Any]) -> None:
     cluster = _after(POD_TEMPLATE, writes)
@@ -180,7 +174,6 @@ def test_every_field_of_built_in_types_has_an_owner_and_is_there(writes: list[An
     assert covers(held, _owned(cluster))
 
 
-@settings(max_examples=200, deadline=None)
 @given(_writes(EVERYTHING), _managers)
 def test_update_with_the_live_values_changes_no_owners(writes: list[Any], manager: str) -> None:
     cluster = _after(EVERYTHING, writes)
@@ -197,7 +190,7 @@ class Unread(Cluster):
         return self.live or super()._store(value, entries)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.one_of(_writes(EVERYTHING), _writes(POD_TEMPLATE)), st.booleans())
 def test_owned_fields_that_were_not_read_come_to_the_same(writes: list[Any], force: bool) -> None:
     kind = POD_TEMPLATE if writes[0][2]["kind"] == "PodTemplate" else EVERYTHING

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support.patching import CONFIG_MAP, POD, TYPES, Object, objects_of
 from support.strategic_diff import strategic_diff
 
@@ -251,7 +251,6 @@ class TestSetElementOrder:
 
 @pytest.mark.parametrize("kind", [POD, DEPLOYMENT, SERVICE], ids=lambda kind: kind.name)
 def test_the_patch_of_a_difference_restores_the_target(kind: Struct) -> None:
-    @settings(max_examples=150, deadline=None)
     @given(objects_of(kind, first_key=True), objects_of(kind, first_key=True))
     def restores(original: Object, modified: Object) -> None:
         patch = strategic_diff(kind, original, modified)

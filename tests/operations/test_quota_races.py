@@ -119,7 +119,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.lists(STEPS, min_size=1, max_size=12), min_size=1, max_size=5),
     st.booleans(),

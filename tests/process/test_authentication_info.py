@@ -44,6 +44,7 @@ def proxy_ca(server: ServerProcess) -> str:
     return (server.data / "pki" / "front-proxy-ca.crt").read_text()
 
 
+@pytest.mark.both_dialects
 def test_a_fresh_server_says_what_it_sends(any_server: ServerProcess, client: Client) -> None:
     namespace = any_server.dialect.system_namespace
     result = data(client, f"/api/v1/namespaces/{namespace}/configmaps/{NAME}")

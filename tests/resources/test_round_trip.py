@@ -46,11 +46,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Space]:
 def test_no_object_is_answered_with_a_500(quiet: Space, resource: Resource) -> None:
     path = collection(quiet, resource)
 
-    @settings(
-        deadline=None,
-        max_examples=25,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(suppress_health_check=list(HealthCheck))
     @given(objects_of(resource.struct, 7))
     def check(value: dict[str, Any]) -> None:
         value.pop("kind", None)

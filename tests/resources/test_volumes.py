@@ -313,6 +313,7 @@ def ready(space: Space) -> Space:
     return space
 
 
+@pytest.mark.both_dialects
 def test_a_pod_may_have_a_local_volume_as_specified(ready: Space) -> None:
     pods, source = ready.collection("pods"), {"local": {"path": "/disk", "fsType": "ext4"}}
     answer = pods.client.post(pods.path, _pod_with(source))

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.storage import body_metadata
@@ -52,7 +52,6 @@ def body(metadata: dict[str, Any], rest: dict[str, Any]) -> bytes:
     return body_of(encode(ordered({**rest, "metadata": metadata})), 7)
 
 
-@settings(deadline=None, max_examples=60)
 @given(metadatas, rests)
 def test_metadata_cut_out_of_a_body_is_the_metadata_of_the_object(
     metadata: dict[str, Any], rest: dict[str, Any]
@@ -62,7 +61,6 @@ def test_metadata_cut_out_of_a_body_is_the_metadata_of_the_object(
     assert orjson.loads(stored[METADATA_START : metadata_end(stored)]) == whole["metadata"]
 
 
-@settings(deadline=None, max_examples=60)
 @given(metadatas, rests)
 def test_body_without_managed_fields_lacks_nothing_else(
     metadata: dict[str, Any], rest: dict[str, Any]
@@ -95,7 +93,6 @@ def test_metadata_of_usual_objects_is_found_without_parsing_the_body(
     assert orjson.loads(stored[METADATA_START : metadata_end(stored)])["name"] == "a"
 
 
-@settings(deadline=None, max_examples=60)
 @given(metadatas, rests)
 def test_owners_and_finalizers_are_those_of_the_object(
     metadata: dict[str, Any], rest: dict[str, Any]

@@ -146,7 +146,6 @@ def briefly(versions: list[Version]) -> list[tuple[str, int]]:
     return [(version.key, version.revision) for version in versions]
 
 
-@settings(deadline=None, max_examples=150)
 @given(histories)
 def test_the_list_at_any_kept_revision_is_what_was_there_then(history: list[Any]) -> None:
     asyncio.run(_the_list_at_any_kept_revision_is_what_was_there_then(history))
@@ -162,7 +161,6 @@ async def _the_list_at_any_kept_revision_is_what_was_there_then(history: list[An
                 assert (page.last_key, page.remaining) == (None, None)
 
 
-@settings(deadline=None, max_examples=150)
 @given(histories)
 def test_the_current_list_is_the_newest_state(history: list[Any]) -> None:
     asyncio.run(_the_current_list_is_the_newest_state(history))
@@ -178,7 +176,6 @@ async def _the_current_list_is_the_newest_state(history: list[Any]) -> None:
     assert len(collection) == len(model.now)
 
 
-@settings(deadline=None, max_examples=150)
 @given(histories, st.integers(1, 5))
 def test_pages_of_an_old_revision_make_up_the_old_list(history: list[Any], limit: int) -> None:
     asyncio.run(_pages_of_an_old_revision_make_up_the_old_list(history, limit))
@@ -206,7 +203,6 @@ async def _pages_of_an_old_revision_make_up_the_old_list(history: list[Any], lim
                 assert rows == whole
 
 
-@settings(deadline=None, max_examples=150)
 @given(histories)
 def test_a_watch_from_any_kept_revision_leads_from_the_list_then_to_the_list_now(
     history: list[Any],
@@ -239,7 +235,7 @@ def apply(state: dict[str, int], kind: str | None, change: Change) -> None:
         del state[change.key]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(histories, min_size=1, max_size=3))
 def test_what_is_loaded_from_disk_is_what_was_there(parts: list[list[Any]]) -> None:
     """Write, close, open, write on: every kept revision reads as before, and revisions rise."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.storage.version import (
@@ -140,7 +140,6 @@ def fields_of(value: Any) -> list[tuple[str, Any]]:
     return []
 
 
-@settings(deadline=None, max_examples=60)
 @given(contents)
 def test_mentions_misses_no_field_whatever_its_name_and_text(content: Any) -> None:
     version = stored({"metadata": {"name": "a"}, "data": content})

@@ -249,6 +249,7 @@ def _invalid(hooks: Hooked, path: str, why: str) -> Object:
     return _failure(hooks, path, f"received invalid webhook response: {why}")
 
 
+@pytest.mark.both_dialects
 def test_an_answer_in_a_version_that_was_not_asked_in_has_failed(hooked: Hooked) -> None:
     name = hooked.space.dialect.group_name("admission.@/v1beta1")
     review = {"apiVersion": name, "kind": "AdmissionReview", "response": {"allowed": True}}
@@ -271,6 +272,7 @@ def test_an_answer_to_another_question_is_invalid(hooked: Hooked) -> None:
     assert answer.body == _invalid(hooked, path, why)
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("version", "kind", "output"),
     [
@@ -336,6 +338,7 @@ def test_a_patch_of_another_type_has_failed(hooks: Hooked) -> None:
     assert _create(hooks).body == _failure(hooks, path, 'unsupported patch type "MergePatch"')
 
 
+@pytest.mark.both_dialects
 def test_the_older_version_of_the_answer_is_not_held_to_its_question(hooked: Hooked) -> None:
     content = json.dumps({"response": {"allowed": True, "uid": "other"}}).encode()
     path = hooked.validate(lambda request: (200, content), admissionReviewVersions=["v1beta1"])
@@ -344,6 +347,7 @@ def test_the_older_version_of_the_answer_is_not_held_to_its_question(hooked: Hoo
     assert hooked.server.reviews[path][0]["apiVersion"] == version
 
 
+@pytest.mark.both_dialects
 def test_the_first_version_that_both_know_is_sent(hooked: Hooked) -> None:
     path = hooked.validate(admissionReviewVersions=["v7", "v1beta1", "v1"])
     assert _create(hooked).status == 201

@@ -146,6 +146,7 @@ def test_without_a_selector_objects_without_labels_are_asked_about(
     assert _operations(hooked, path) == ["CREATE configmaps"]
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     "rule",
     [{"key": "x", "operator": "DoesNotExist"}, {"key": "x", "operator": "NotIn", "values": ["1"]}],

@@ -20,6 +20,7 @@ def _options(hooked: Hooked, kind: str, **more: Any) -> Object:
     return {"kind": kind, "apiVersion": hooked.space.dialect.group_name("meta.@/v1"), **more}
 
 
+@pytest.mark.both_dialects
 def test_a_create_is_told_whole(hooked: Hooked) -> None:
     path = hooked.validate()
     config_map = hooked.space.config_maps.create("a", data={"k": "v"}, labels={"l": "m"})

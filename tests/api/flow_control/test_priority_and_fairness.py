@@ -132,6 +132,7 @@ def test_answers_say_what_they_were_classified_as(level: Level) -> None:
     assert answer.headers["X-Kubernetes-PF-PriorityLevel-UID"] == level.uid
 
 
+@pytest.mark.both_dialects
 def test_every_dialect_has_headers_of_its_own(space: Space) -> None:
     marker = space.server.dialect.marker
     for answer in (space.secrets.list(), space.client.get("/version"), space.secrets.get("none")):

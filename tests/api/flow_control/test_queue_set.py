@@ -85,7 +85,6 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(STEPS)
 def test_seats_are_never_exceeded_and_never_idle_while_somebody_fits(
     steps: list[tuple[str, int, int]],
@@ -109,7 +108,6 @@ def test_seats_are_never_exceeded_and_never_idle_while_somebody_fits(
         level.check()
 
 
-@settings(deadline=None)
 @given(STEPS)
 def test_whoever_waits_is_seated_when_the_others_are_done(
     steps: list[tuple[str, int, int]],
@@ -157,7 +155,7 @@ def served(seconds: dict[int, float], seats: dict[int, int], until: float) -> di
     return used
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.sampled_from([0.001, 0.003, 0.01]),
     st.sampled_from([0.001, 0.003, 0.01]),
@@ -251,7 +249,6 @@ def test_new_seats_are_given_to_those_who_wait() -> None:
     assert len(level.waiting) == 1
 
 
-@settings(deadline=None)
 @given(st.text(), st.text(), st.integers(1, 500), st.data())
 def test_a_flow_has_the_same_hand_of_different_queues_each_time(
     schema: str, user: str, queues: int, data: st.DataObject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.client import Answer, Query
 from support.history import (
     Granted,
@@ -138,6 +139,7 @@ def test_reading_the_past_needs_the_rights_of_reading_now(space: Space) -> None:
     assert items(history(secrets))
 
 
+@pytest.mark.both_dialects
 def test_a_right_to_one_name_does_not_show_the_others(space: Space) -> None:
     space.secrets.create_all("a", "b")
     rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"], "resourceNames": ["a"]}

@@ -307,6 +307,7 @@ def test_names_by_field_selector(space: Space, alice: Client) -> None:
     assert alice.get(path, continue_=page).status == 403
 
 
+@pytest.mark.both_dialects
 def test_creating_needs_the_right_to_create(space: Space, alice: Client) -> None:
     leases = "coordination.@"
     group = space.dialect.group_name(leases)
@@ -358,6 +359,7 @@ def test_a_change_counts_for_the_very_next_request(space: Space, alice: Client) 
         roles.remove(name)
 
 
+@pytest.mark.both_dialects
 def test_a_missing_role_is_told(space: Space, alice: Client) -> None:
     name = grant(space, core("configmaps", "list"))
     space.collection("roles", RBAC).remove(name)
@@ -366,6 +368,7 @@ def test_a_missing_role_is_told(space: Space, alice: Client) -> None:
     assert text.endswith(f': RBAC: role.{group} "{name}" not found')
 
 
+@pytest.mark.both_dialects
 def test_nobody_gives_more_than_they_have(space: Space, alice: Client) -> None:
     group = space.dialect.group_name(RBAC)
     rbac_rule = {"apiGroups": [group], "resources": ["roles", "rolebindings"], "verbs": ["*"]}

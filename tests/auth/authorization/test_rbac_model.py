@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.authorization import World, ask, subject, user
 
@@ -150,7 +150,6 @@ def fill(world: World, all_roles: Roles, all_bindings: Bindings) -> None:
         world.bind(name, role, *subjects, namespace=namespace, kind=kind)
 
 
-@settings(max_examples=400, deadline=None)
 @given(roles, bindings, st.lists(questions, min_size=1, max_size=12))
 def test_decisions(all_roles: Roles, all_bindings: Bindings, asked: list[Attributes]) -> None:
     world = World()
@@ -160,7 +159,6 @@ def test_decisions(all_roles: Roles, all_bindings: Bindings, asked: list[Attribu
         assert world.rbac.decide(question).allowed is expected, question
 
 
-@settings(max_examples=150, deadline=None)
 @given(roles, bindings, roles, bindings, st.lists(questions, min_size=1, max_size=8))
 def test_decisions_after_changes(
     old_roles: Roles,
@@ -202,7 +200,6 @@ def plain_covers(owned: Object, atom: Object) -> bool:
     return not names or any(name in names for name in atom.get("resourceNames", []))
 
 
-@settings(max_examples=300, deadline=None)
 @given(rules, rules)
 def test_coverage(owned: list[Object], wanted: list[Object]) -> None:
     missing = atoms(missing_rules(owned, wanted))
@@ -211,7 +208,6 @@ def test_coverage(owned: list[Object], wanted: list[Object]) -> None:
     assert missing == expected
 
 
-@settings(max_examples=300, deadline=None)
 @given(rules, rules, st.lists(questions, max_size=10))
 def test_covered_rules_give_nothing_new(
     owned: list[Object], wanted: list[Object], asked: list[Attributes]

@@ -34,11 +34,7 @@ def test_decoding_is_canonical_and_idempotent(kind: str) -> None:
     struct = TYPES.struct(kind)
     decode = decoder(struct)
 
-    @settings(
-        deadline=None,
-        max_examples=80,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(objects_of(struct, 5))
     def check(value: dict[str, Any]) -> None:
         unknown: list[str] = []

@@ -46,6 +46,7 @@ def gadgets(space: Space, services: Collection) -> Iterator[Gadgets]:
     )
 
 
+@pytest.mark.both_dialects
 def test_every_version_of_a_group_is_registered(space: Space, services: Collection) -> None:
     served = {
         f"{version['version']}.{group['name']}"
@@ -57,6 +58,7 @@ def test_every_version_of_a_group_is_registered(space: Space, services: Collecti
     assert registered == served - {own} | {"v1."}
 
 
+@pytest.mark.both_dialects
 def test_what_is_registered_is_local_and_available(space: Space, services: Collection) -> None:
     service = services.read("v1.apps")
     assert service["metadata"]["labels"] == {label_of(space.dialect): "onstart"}
@@ -71,6 +73,7 @@ def test_what_is_registered_is_local_and_available(space: Space, services: Colle
     }
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("version", "group", "priorities"),
     [
@@ -90,6 +93,7 @@ def test_priorities_are_those_of_the_reference(
     assert (spec["groupPriorityMinimum"], spec["versionPriority"]) == priorities
 
 
+@pytest.mark.both_dialects
 def test_groups_are_listed_by_priority(space: Space, services: Collection) -> None:
     by_group = {
         item["spec"].get("group", ""): item["spec"]["groupPriorityMinimum"]
@@ -101,6 +105,7 @@ def test_groups_are_listed_by_priority(space: Space, services: Collection) -> No
     assert priorities == sorted(priorities, reverse=True)
 
 
+@pytest.mark.both_dialects
 def test_the_table_says_who_is_available(space: Space, services: Collection) -> None:
     form = f"application/json;as=Table;v=v1;g={space.dialect.meta_group}"
     answer = space.client.get(f"{services.path}/v1.apps", headers={"Accept": form})
@@ -108,6 +113,7 @@ def test_the_table_says_who_is_available(space: Space, services: Collection) -> 
     assert row["cells"][:3] == ["v1.apps", "Local", "True"]
 
 
+@pytest.mark.both_dialects
 def test_versions_of_a_definition_are_registered(
     space: Space, services: Collection, gadgets: Gadgets
 ) -> None:
@@ -166,6 +172,7 @@ def test_a_registration_of_a_definition_is_corrected(
     eventually(is_right, "it is as it was")
 
 
+@pytest.mark.both_dialects
 def test_a_registration_without_the_label_is_left_to_its_owner(
     space: Space, services: Collection, gadgets: Gadgets
 ) -> None:

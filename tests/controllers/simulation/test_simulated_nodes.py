@@ -17,6 +17,7 @@ from fairlead.process.flags.serve import add_simulation_flags
 from fairlead.process.flags.values import whole_number
 
 
+@pytest.mark.both_dialects
 def test_nodes_register_with_all_that_a_node_has(any_pods: Pods) -> None:
     names = any_pods.nodes.names()
     assert {"simulated-0", "simulated-1", "simulated-2"} <= set(names)

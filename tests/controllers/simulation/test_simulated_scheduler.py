@@ -190,6 +190,7 @@ def volume(pods: Pods, class_name: str, node: str) -> str:
     return name
 
 
+@pytest.mark.both_dialects
 def test_a_pod_goes_to_the_node_that_has_a_volume_for_it(any_pods: Pods) -> None:
     pods = any_pods
     class_name = delayed_class(pods, pods.space.dialect.label("@/no-provisioner"))
@@ -281,6 +282,7 @@ def test_capacity_that_does_not_hold_a_claim_is_no_place_for_it(
     assert f"3 {NO_SPACE}" in pods.await_event("FailedScheduling")["message"]
 
 
+@pytest.mark.both_dialects
 def test_the_largest_volume_counts_alone_only_for_the_reference(any_pods: Pods) -> None:
     pods = any_pods
     class_name = delayed_class(pods, publishing_driver(pods))

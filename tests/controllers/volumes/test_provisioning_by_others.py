@@ -31,6 +31,7 @@ def test_a_claim_without_a_class_waits_for_a_volume(storage: Storage) -> None:
     assert storage.claims.read("c")["status"] == {"phase": "Pending"}
 
 
+@pytest.mark.both_dialects
 def test_a_class_that_does_not_exist_is_mentioned_until_it_does(space: Space) -> None:
     storage = Storage(space)
     storage.claim("c")
@@ -75,6 +76,7 @@ def test_a_provisioner_makes_the_volume_and_the_claim_gets_it(storage: Storage) 
     assert storage.bound_volume("c") == "made"
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("plugin", "why"),
     [

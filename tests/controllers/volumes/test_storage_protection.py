@@ -78,6 +78,7 @@ def test_a_pod_that_is_shut_down_does_not_hold_what_was_made_for_it(storage: Sto
     storage.pods.patch("p", {"metadata": {"finalizers": None}})
 
 
+@pytest.mark.both_dialects
 def test_protection_finalizer_is_added_where_it_is_missing(space: Space) -> None:
     storage = Storage(space)
     storage.claim("c")

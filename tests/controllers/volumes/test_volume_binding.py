@@ -17,6 +17,7 @@ def storage(kubernetes: Space) -> Storage:
     return Storage(kubernetes)
 
 
+@pytest.mark.both_dialects
 def test_both_sides_of_a_binding_name_each_other(space: Space) -> None:
     storage = Storage(space)
     storage.free_volume("v", "2Gi", accessModes=["ReadWriteOnce", "ReadOnlyMany"])

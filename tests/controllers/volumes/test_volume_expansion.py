@@ -104,6 +104,7 @@ def test_a_block_volume_needs_no_pod_to_grow(storage: Storage) -> None:
     storage.hears("c", "Normal", "VolumeResizeSuccessful", text)
 
 
+@pytest.mark.both_dialects
 def test_a_claim_that_is_being_resized_says_why_as_specified(space: Space) -> None:
     storage = Storage(space)
     watch = storage.claims.watch()

@@ -74,6 +74,7 @@ def test_every_node_gets_a_pod(everywhere: Daemons) -> None:
     }
 
 
+@pytest.mark.both_dialects
 def test_daemons_tolerate_nodes_that_are_not_well(everywhere: Daemons) -> None:
     work, label = everywhere, everywhere.space.dialect.label
     work.add_nodes("a")

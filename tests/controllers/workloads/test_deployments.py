@@ -24,6 +24,7 @@ def work(kubernetes: Space) -> Workloads:
     return Workloads(kubernetes)
 
 
+@pytest.mark.both_dialects
 def test_a_deployment_makes_a_replica_set(space: Space) -> None:
     work, label = Workloads(space), space.dialect.label
     deployment = work.create_deployment(3, minReadySeconds=5)
@@ -191,6 +192,7 @@ def test_a_paused_deployment_is_scaled(work: Workloads) -> None:
     work.await_pods(3)
 
 
+@pytest.mark.both_dialects
 def test_a_deployment_is_scaled(space: Space) -> None:
     work, label = Workloads(space), space.dialect.label
     work.create_deployment(4)
@@ -218,6 +220,7 @@ def test_in_the_middle_of_a_rollout_each_replica_set_gets_its_share(work: Worklo
     work.await_sizes(one=11, broken=7)
 
 
+@pytest.mark.both_dialects
 def test_an_image_set_back_is_the_latest_revision_again(space: Space) -> None:
     work = Workloads(space)
     revision = space.dialect.label("deployment.@/revision")

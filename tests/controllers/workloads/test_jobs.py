@@ -17,6 +17,7 @@ def work(kubernetes: Space) -> Jobs:
     return Jobs(kubernetes)
 
 
+@pytest.mark.both_dialects
 def test_a_job_makes_a_pod_and_completes_with_it(space: Space) -> None:
     work = Jobs(space)
     job = work.create()

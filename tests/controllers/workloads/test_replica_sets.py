@@ -87,6 +87,7 @@ def test_pods_that_are_not_ready_go_first(work: Workloads) -> None:
     assert work.await_pods(2) == ready
 
 
+@pytest.mark.both_dialects
 def test_pods_of_low_cost_go_first(space: Space) -> None:
     work = Workloads(space)
     work.replica_sets.create("r", spec=replicated(3))

@@ -22,6 +22,7 @@ def work(kubernetes: Space) -> Sets:
     return Sets(kubernetes)
 
 
+@pytest.mark.both_dialects
 def test_a_pod_has_an_identity(space: Space) -> None:
     work = Sets(space)
     owner = work.create(1)
@@ -235,6 +236,7 @@ def test_what_cannot_be_done_is_told_in_events(work: Sets) -> None:
     assert work.await_set(observedGeneration=1)["replicas"] == 0
 
 
+@pytest.mark.both_dialects
 def test_a_pod_gets_back_the_label_of_its_name(space: Space) -> None:
     work = Sets(space)
     work.create(1)

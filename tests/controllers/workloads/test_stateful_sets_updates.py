@@ -151,6 +151,7 @@ def test_an_update_gives_way_to_the_next(work: Sets) -> None:
     assert updated["currentReplicas"] == updated["updatedReplicas"] == 3
 
 
+@pytest.mark.both_dialects
 def test_each_template_has_a_numbered_revision(space: Space) -> None:
     work = Sets(space)
     owner = work.create(1)

@@ -229,6 +229,7 @@ def test_the_environment_may_name_several_files(
     succeed("backup", tmp_path / "file")
 
 
+@pytest.mark.both_dialects
 def test_credentials_may_come_from_a_plugin(any_server: ServerProcess, tmp_path: Path) -> None:
     plugin = Plugin(tmp_path / "bin", any_server.dialect)
     plugin.gives(token="admin-token")

@@ -66,6 +66,7 @@ def test_a_kind_that_another_definition_has_is_a_conflict_until_that_goes(space:
     second.wait()
 
 
+@pytest.mark.both_dialects
 def test_a_name_of_a_built_in_resource_of_the_group_is_a_conflict(space: Space) -> None:
     group = space.dialect.group_name("networking.@")
     kind = Kind(space, plural="ingresses", kind="Other", group=group)
@@ -83,6 +84,7 @@ def test_a_name_of_a_built_in_resource_of_the_group_is_a_conflict(space: Space) 
     assert kind.remove().status == 200
 
 
+@pytest.mark.both_dialects
 def test_definitions_of_protected_groups_say_whether_they_are_approved(space: Space) -> None:
     group = f"{space.name}.{space.dialect.group_domain}"
     kind = Kind(space, group=group)
@@ -147,6 +149,7 @@ def test_objects_of_before_get_the_defaults_of_now(space: Space) -> None:
     assert kind.collection().list().body["items"][0]["spec"] == {"size": 1, "color": "red"}
 
 
+@pytest.mark.both_dialects
 def test_a_deleted_definition_takes_its_objects_along(space: Space) -> None:
     kind = Kind(space).install()
     kind.create("a")
@@ -201,6 +204,7 @@ def test_a_remembered_apply_is_worked_out_again_under_another_schema(space: Spac
     assert answer.body["spec"] == {"size": 1, "color": "red"}
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("version_name", ["v1", "v9"])
 def test_who_writes_the_status_gets_no_built_in_objects(space: Space, version_name: str) -> None:
     group = space.dialect.group_name("networking.@")
@@ -248,6 +252,7 @@ def test_discovery_tells_in_which_version_objects_are_kept(space: Space) -> None
     kind.remove()
 
 
+@pytest.mark.both_dialects
 def test_a_definition_in_protobuf_keeps_the_schemas_of_lists_and_maps(space: Space) -> None:
     texts = {"type": "string"}
     fields = {

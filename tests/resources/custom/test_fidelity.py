@@ -227,6 +227,7 @@ def test_objects_that_are_there_get_a_default_that_comes_later(space: Space) -> 
 ODD: list[Any] = ["text", 3, True, [1, {"a": 1}], {"finalizers": ["x"]}, {"finalizers": 5}]
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("odd", ODD, ids=str)
 def test_any_spec_and_status_can_be_written_and_deleted(space: Space, odd: Any) -> None:
     """What built-in kinds have in a spec or a status says nothing of custom ones."""

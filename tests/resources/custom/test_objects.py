@@ -56,6 +56,7 @@ def test_a_page_says_how_to_go_on(plain: Kind) -> None:
     assert plain.collection().names(limit=2, continue_=token) == ["c"]
 
 
+@pytest.mark.both_dialects
 def test_there_is_no_binary_form(plain: Kind, space: Space) -> None:
     created = plain.create("a")
     binary = space.dialect.protobuf_media_type
@@ -67,6 +68,7 @@ def test_there_is_no_binary_form(plain: Kind, space: Space) -> None:
     assert sent.status == 415
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("accept", ["text/html", "application/json;as=Chair", "a/b,c/d"])
 def test_406_names_every_form(plain: Kind, space: Space, accept: str) -> None:
     plain.create("a")
@@ -90,6 +92,7 @@ def test_any_form_of_an_application_is_json(plain: Kind) -> None:
     assert plain.client.get(plain.collection().item("a"), headers=accept).body == created
 
 
+@pytest.mark.both_dialects
 def test_metadata_alone_can_be_asked_for(plain: Kind, space: Space) -> None:
     plain.create("a", spec={"size": 1})
     accept = f"application/json;as=PartialObjectMetadata;v=v1;g={space.dialect.meta_group}"
@@ -213,6 +216,7 @@ def test_which_object_is_meant_is_looked_at_before_its_kind(plain: Kind) -> None
     assert things.read("a") == created
 
 
+@pytest.mark.both_dialects
 def test_unknown_fields_are_told_by_part_and_name(space: Space) -> None:
     embedded = {
         "type": "object",
@@ -236,6 +240,7 @@ def test_unknown_fields_are_told_by_part_and_name(space: Space) -> None:
     ]
 
 
+@pytest.mark.both_dialects
 def test_an_embedded_object_of_other_types_cannot_be_read(space: Space) -> None:
     embedded = {
         "type": "object",
@@ -254,6 +259,7 @@ def test_an_embedded_object_of_other_types_cannot_be_read(space: Space) -> None:
     )
 
 
+@pytest.mark.both_dialects
 def test_metadata_in_a_default_is_without_what_metadata_has_not(space: Space) -> None:
     default = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "b"}}
     embedded = {
@@ -267,6 +273,7 @@ def test_metadata_in_a_default_is_without_what_metadata_has_not(space: Space) ->
     assert kind.create("a")["b"] == default
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(("before", "after"), [(True, 1), (0, False), ({"a": [1]}, {"a": [True]})])
 def test_a_truth_is_no_number(space: Space, before: object, after: object) -> None:
     free = {"type": "object", f"x-{space.dialect.marker}-preserve-unknown-fields": True}
@@ -428,6 +435,7 @@ def test_replicas_have_the_range_of_a_scale(kind: Kind, wanted: int) -> None:
     assert answer.causes[0][0] == ".spec.replicas"
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize(
     ("part", "content", "field", "why"),
     [
@@ -487,6 +495,7 @@ def test_a_dry_run_leaves_nothing(plain: Kind) -> None:
     assert plain.collection().names() == []
 
 
+@pytest.mark.both_dialects
 def test_a_collection_can_be_deleted_by_label(plain: Kind) -> None:
     plain.create("a", metadata={"labels": {"x": "1"}})
     plain.create("b")

@@ -54,7 +54,7 @@ def _normalized(value: Any, within: str = "") -> Any:
 def test_a_row_is_read_as_it_was_written(resource: Resource) -> None:
     name = RESOURCES.stored_as(resource)
 
-    @settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=20, suppress_health_check=list(HealthCheck))
     @given(objects_of(resource.struct, 7))
     def check(value: dict[str, Any]) -> None:
         row = as_stored(resource, value)

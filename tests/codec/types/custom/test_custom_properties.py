@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jsonschema
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.custom_schemas import compiled, errors_of, of_spec
 
@@ -122,7 +122,6 @@ def _open(schema: dict[str, Any]) -> dict[str, Any]:
     return created
 
 
-@settings(max_examples=300, deadline=None)
 @given(SCHEMAS, VALUES)
 def test_values_are_judged_as_the_standard_does(schema: dict[str, Any], value: Any) -> None:
     value = _without_nulls(value)
@@ -130,7 +129,6 @@ def test_values_are_judged_as_the_standard_does(schema: dict[str, Any], value: A
         _agrees(of_spec(_open(schema)), schema, value)
 
 
-@settings(max_examples=300, deadline=None)
 @given(SCHEMAS, JUNCTORS, CONDITIONS, VALUES)
 def test_conditions_are_judged_as_the_standard_does(
     schema: dict[str, Any], junctor: str, conditions: list[dict[str, Any]], value: Any
@@ -167,7 +165,6 @@ DEFAULTED = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(DEFAULTED, st.dictionaries(NAMES, VALUES, max_size=3))
 def test_a_pruned_and_defaulted_object_stays_as_it_is(
     schema: dict[str, Any], value: dict[str, Any]
