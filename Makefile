@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 SERVING := $(VENV)/.serving
 TESTING := $(VENV)/.testing
 DOCUMENTING := $(VENV)/.documenting
+# Otherwise every worker of the tests would compile every test again.
+unexport PYTHONDONTWRITEBYTECODE
 CHECKED := src tests bench tools examples building setup.py
 
 # What is tried by `make quick`: every layer, and the paths that people meet first.
@@ -75,7 +77,7 @@ $(COPIED): $(SOURCES) | $(TESTING)
 	@touch $@
 RUN_COPY := PYTHONPATH="$(CURDIR)/$(COPY)"
 
-# Compiled beforehand, also where PYTHONDONTWRITEBYTECODE would have every start compile again.
+# Compiled beforehand: servers that tests start at the same time would each compile everything.
 COMPILE := $(BIN)/python -m compileall -q src
 
 # A copy that was once made is kept up to date and used; nobody has to have a compiler.
