@@ -15,7 +15,7 @@ from fairlead.base.dialect import DIALECTS, KUBERNETES
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.registry import Resources
 from fairlead.storage.backend import Row, StorageError, Write
-from fairlead.storage.sqlite import format as file_format
+from fairlead.storage.sqlite import migration
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.format import FORMAT, OldNames
 
@@ -99,7 +99,7 @@ def test_migrated_file_takes_further_writes(directory: Path) -> None:
 def test_a_migration_that_is_cut_off_starts_over(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = file_format._old_rows
+    rows = migration._old_rows
 
     def cut_off(*arguments: Any) -> Iterator[Row]:
         for number, row in enumerate(rows(*arguments)):
@@ -107,7 +107,7 @@ def test_a_migration_that_is_cut_off_starts_over(
                 raise OSError("killed")
             yield row
 
-    monkeypatch.setattr(file_format, "_old_rows", cut_off)
+    monkeypatch.setattr(migration, "_old_rows", cut_off)
     with pytest.raises(StorageError):
         migrated(directory)
     monkeypatch.undo()
@@ -121,7 +121,7 @@ def test_a_migration_that_was_killed_before_its_space_was_ordered_goes_on(
 ) -> None:
     """The rows are in the new form, but the file is not yet one that gives space back."""
     db = sqlite3.connect(directory / "fairlead.db", isolation_level=None)
-    file_format.migrate(db, directory, "kubernetes", NAMES)
+    migration.migrate(db, directory, "kubernetes", NAMES)
     assert db.execute("PRAGMA auto_vacuum").fetchone()[0] == 0
     db.close()
     backend = migrated(directory)

@@ -75,7 +75,7 @@ resources/etcd_format: codec encrypted
 storage: followed selection
 storage/encryption: configuration
 storage/etcd: client members source
-storage/sqlite: read_only
+storage/sqlite: migration read_only
 testing: cluster
 wire/outgoing: json_calls
 """

@@ -3,4 +3,5 @@
 - `log`: the log under the store
 - `backend`: commits and current rows; `history`: older states
 - `directory`, `format`, `loader`, `read_only`: the directory and the database file
+- `migration`: converts files of other formats
 """

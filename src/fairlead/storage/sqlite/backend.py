@@ -23,6 +23,7 @@ from fairlead.storage.backend import (
     Write,
 )
 from fairlead.storage.sqlite import format as file_format
+from fairlead.storage.sqlite import migration
 from fairlead.storage.sqlite.directory import Acknowledged, Directory
 from fairlead.storage.sqlite.format import (
     COLUMN_COUNT,
@@ -131,7 +132,7 @@ class SqliteBackend:
         db = self._db
         version = file_format.check_kind(db, self.path)
         if version < file_format.FORMAT:
-            self._check_dialect(file_format.old_dialect(db, self._old_names))
+            self._check_dialect(migration.old_dialect(db, self._old_names))
             logger.info("bringing %s from format %d to %d", self.path, version, file_format.FORMAT)
             self._migrate()
         db.execute("PRAGMA synchronous = FULL")
@@ -142,7 +143,7 @@ class SqliteBackend:
 
     def _migrate(self) -> None:
         try:
-            file_format.migrate(self._db, self.path, self._dialect, self._old_names)
+            migration.migrate(self._db, self.path, self._dialect, self._old_names)
         except (KeyError, ValueError, TypeError) as error:
             raise StorageError(f"{self.path} is damaged: {error}") from None
 
