@@ -10,6 +10,8 @@ import pytest
 from support.namespaces import Space
 from support.process import ServerProcess, failed_start
 
+from fairlead import __version__
+
 
 @pytest.fixture
 def stopped(fresh_server: Callable[..., ServerProcess]) -> ServerProcess:
@@ -109,9 +111,12 @@ def test_a_newer_format_is_refused_and_left_alone(stopped: ServerProcess) -> Non
     with sqlite3.connect(database(stopped)) as db:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         db.execute(f"PRAGMA user_version = {version + 1}")
+        db.execute("UPDATE state SET value = '9.1.0' WHERE name = 'release'")
     db.close()
     error = refusal(stopped)
-    assert "written by a newer release" in error
+    assert f"has format {version + 1}, written by a newer release, 9.1.0; this one" in error
+    assert f"`fairlead migrate --data-dir {stopped.data} --to-format {version}`" in error
+    assert error.count("\n") == 1
     with sqlite3.connect(database(stopped)) as db:
         db.execute(f"PRAGMA user_version = {version}")
     db.close()
@@ -128,3 +133,19 @@ def test_a_refused_start_leaves_the_directory_free(stopped: ServerProcess) -> No
     database(stopped).write_bytes(good)
     stopped.start()
     assert stopped.client().get("/readyz").status == 200
+
+
+def test_the_release_that_wrote_a_directory_is_recorded(stopped: ServerProcess) -> None:
+    def recorded() -> str:
+        db = sqlite3.connect(database(stopped))
+        (value,) = db.execute("SELECT value FROM state WHERE name = 'release'").fetchone()
+        db.close()
+        return str(value)
+
+    assert recorded() == __version__
+    with sqlite3.connect(database(stopped)) as db:
+        db.execute("UPDATE state SET value = '9.1.0' WHERE name = 'release'")
+    db.close()
+    stopped.start()
+    assert stopped.stop() == 0
+    assert recorded() == __version__

@@ -1,4 +1,4 @@
-"""Files of format 1, as written by an old release, are converted to the current format."""
+"""Files of format 1, as written by an old release, are converted to the current format and back."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_migration_that_was_killed_before_its_space_was_ordered_goes_on(
 ) -> None:
     """The rows are in the new form, but the file is not yet one that gives space back."""
     db = sqlite3.connect(directory / "fairlead.db", isolation_level=None)
-    migration.migrate(db, directory, "kubernetes", NAMES)
+    migration.convert(db, directory / "fairlead.db", FORMAT, "kubernetes", NAMES)
     assert db.execute("PRAGMA auto_vacuum").fetchone()[0] == 0
     db.close()
     backend = migrated(directory)
@@ -157,4 +157,76 @@ def test_migration_keeps_objects_of_unknown_resources(directory: Path) -> None:
     assert ("unknown/configmaps", "default/a") in {
         (row.resource, row.key) for row in backend.heads()
     }
+    backend.close()
+
+
+def to_format_1(directory: Path) -> None:
+    migration.migrate_directory(directory, 1, "", lambda dialect: NAMES)
+
+
+def test_going_back_and_forth_changes_neither_objects_nor_history(directory: Path) -> None:
+    backend = migrated(directory)
+    before = list(backend.heads()), backend.changes(MAPS, 7, 14), backend.revision, backend.floor
+    backend.close()
+    to_format_1(directory)
+    backend = migrated(directory)
+    after = list(backend.heads()), backend.changes(MAPS, 7, 14), backend.revision, backend.floor
+    backend.close()
+    assert after == before
+
+
+def test_format_1_is_written_as_the_old_release_wrote_it(directory: Path) -> None:
+    def contents() -> list[Any]:
+        db = sqlite3.connect(directory / "fairlead.db")
+        tables = {"sqlite_master": "name, sql", "state": "*", "log": "*"}
+        rows = [
+            db.execute(f"SELECT {columns} FROM {table} ORDER BY 1").fetchall()
+            for table, columns in tables.items()
+        ]
+        version = db.execute("PRAGMA user_version").fetchone()
+        db.close()
+        return [*rows, version]
+
+    before = contents()
+    migrated(directory).close()
+    to_format_1(directory)
+    assert contents() == before
+
+
+def test_what_compaction_had_not_deleted_yet_is_deleted_on_the_way_back(directory: Path) -> None:
+    backend = migrated(directory)
+    list(backend.heads())
+    backend.close()
+    db = sqlite3.connect(directory / "fairlead.db")
+    db.execute("UPDATE state SET value = 10 WHERE name = 'compacted'")
+    db.commit()
+    db.close()
+    to_format_1(directory)
+    db = sqlite3.connect(directory / "fairlead.db")
+    revisions = [revision for (revision,) in db.execute("SELECT revision FROM log")]
+    db.close()
+    assert revisions == [1, 2, 8, 10, 11, 12, 13, 14]
+
+
+@pytest.mark.parametrize(
+    ("write", "reason"),
+    [
+        (Write("example.com/widgets", "default/w", "example.com/v1", b"{}", 0), "is of a resource"),
+        (Write(MAPS, "default/c", "v2", b"{}", 0), "is stored in version v2, not v1"),
+        (Write(MAPS, "default/c", "v1", b"k8s:enc:x", 0), "is encrypted"),
+    ],
+)
+def test_what_format_1_cannot_hold_is_named_and_nothing_changes(
+    directory: Path, write: Write, reason: str
+) -> None:
+    backend = migrated(directory)
+    list(backend.heads())
+    backend.append([write])
+    backend.close()
+    before = {path.name for path in directory.iterdir()}
+    with pytest.raises(StorageError, match=f"{write.resource} {write.key} {reason}"):
+        to_format_1(directory)
+    assert {path.name for path in directory.iterdir()} == before
+    backend = migrated(directory)
+    assert len(list(backend.heads())) == 9
     backend.close()

@@ -27,7 +27,9 @@ SERVER_SIDE = {
         "FILE", "fill an empty data directory or etcd from a backup", "store_copy"
     ),
     "migrate": ServerSide(
-        "--from STORAGE --to STORAGE", "copy all objects from one storage to another", "store_copy"
+        "--from STORAGE --to STORAGE | --data-dir DIR",
+        "copy all objects from one storage to another, or convert a directory to another format",
+        "store_copy",
     ),
     "test-env": ServerSide(
         "[DIRECTORY]",

@@ -1,4 +1,4 @@
-"""The commands backup, restore and migrate, which copy a whole store."""
+"""The commands backup, restore and migrate, which copy or convert a whole store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import BinaryIO, NoReturn
 from fairlead.cli.failures import explain
 from fairlead.cli.parser import complain
 from fairlead.cli.store_copy_flags import add_flags as add_flags
-from fairlead.cli.store_copy_flags import check, storage_at
+from fairlead.cli.store_copy_flags import check, names_for, storage_at
 from fairlead.client.access.files import VARIABLE
 from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import AccessError
@@ -23,6 +23,7 @@ from fairlead.process.backup.progress import Progress, size
 from fairlead.process.backup.shared import RevisionGap
 from fairlead.process.backup.storages import Contents, Storage
 from fairlead.storage.backend import StorageError
+from fairlead.storage.sqlite.migration import migrate_directory
 from fairlead.wire.outgoing.client import HttpClient
 from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError
 from fairlead.wire.outgoing.request import Request
@@ -111,11 +112,24 @@ def _restore(options: argparse.Namespace, progress: Progress) -> None:
 
 
 def _migrate(options: argparse.Namespace, progress: Progress) -> None:
+    if options.data_dir is not None:
+        _convert(options)
+        return
     with storage_at(options, options.origin).reading() as contents:
         dialect = contents.header.dialect
         if options.dialect and dialect != options.dialect:
             raise BackupError(f"{options.origin} holds objects of the {dialect} dialect")
         _fill(storage_at(options, options.target), contents, _raising(options, 0), progress)
+
+
+def _convert(options: argparse.Namespace) -> None:
+    done = migrate_directory(options.data_dir, options.to_format, options.dialect or "", names_for)
+    release = f", last written by release {done.release}" if done.release else ""
+    if done.copy is None:
+        print(f"{done.database} has format {done.after}{release}; there is nothing to do")
+    else:
+        print(f"{done.database} had format {done.before}{release}; it now has {done.after}")
+        print(f"the database as it was is in {done.copy}")
 
 
 _COMMANDS = {"backup": _back_up, "restore": _restore, "migrate": _migrate}

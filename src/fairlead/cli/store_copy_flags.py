@@ -17,7 +17,9 @@ from fairlead.process.flags.values import duration, whole_number
 from fairlead.resources.registry import Resources
 from fairlead.storage.etcd.flags import EtcdFlagError, add_etcd_flags, check_etcd_flags
 from fairlead.storage.log import Source
+from fairlead.storage.sqlite.format import FORMAT, OldNames
 from fairlead.storage.sqlite.log import Sealing
+from fairlead.storage.sqlite.migration import OLDEST
 
 _ETCD = "etcd"
 _DEFAULT_DIALECT = "cluster"
@@ -27,8 +29,20 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     if command == "migrate":
         what = f"DIR|{_ETCD}"
-        flag("--from", dest="origin", required=True, metavar=what, help="storage to copy from")
-        flag("--to", dest="target", required=True, metavar=what, help="empty storage to copy to")
+        flag("--from", dest="origin", metavar=what, help="storage to copy from")
+        flag("--to", dest="target", metavar=what, help="empty storage to copy to")
+        flag(
+            "--data-dir",
+            type=Path,
+            metavar="DIR",
+            help="data directory to convert in place, which no server uses",
+        )
+        flag(
+            "--to-format",
+            type=whole_number,
+            metavar="N",
+            help=f"format that its database shall have, {OLDEST} to {FORMAT}; by default {FORMAT}",
+        )
     else:
         _add_file_flags(command, parser)
     flag("--dialect", choices=sorted(DIALECTS), help=_DIALECT[command])
@@ -104,10 +118,7 @@ def _add_filling_flags(parser: argparse.ArgumentParser) -> None:
 def check(command: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Complete the options; exits with a usage error if they contradict each other."""
     if command == "migrate":
-        places = (options.origin, options.target)
-        options.storage = _ETCD if _ETCD in places else None
-        if places == (_ETCD, _ETCD):
-            parser.error("one of --from and --to has to be a directory")
+        _check_migration(parser, options)
     else:
         if command == "backup" and options.data_dir is None and options.storage is None:
             options.kubeconfig = options.kubeconfig or _environment()
@@ -119,6 +130,31 @@ def check(command: str, parser: argparse.ArgumentParser, options: argparse.Names
         check_etcd_flags(options)
     except EtcdFlagError as error:
         parser.error(str(error))
+
+
+def _check_migration(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    places = (options.origin, options.target)
+    options.storage = _ETCD if _ETCD in places else None
+    if options.data_dir is None:
+        if None in places:
+            parser.error("either --from and --to, or --data-dir says what is meant")
+        if options.to_format is not None:
+            parser.error("--to-format needs --data-dir")
+        if places == (_ETCD, _ETCD):
+            parser.error("one of --from and --to has to be a directory")
+        return
+    if places != (None, None):
+        parser.error("either --from and --to, or --data-dir says what is meant")
+    if options.to_format is None:
+        options.to_format = FORMAT
+    if not OLDEST <= options.to_format <= FORMAT:
+        parser.error(f"--to-format: this release writes the formats {OLDEST} to {FORMAT}")
+
+
+def names_for(dialect: str) -> OldNames:
+    """Return the names that conversions need, by the dialect's name, "" if it is unknown."""
+    chosen = DIALECTS[dialect or _DEFAULT_DIALECT]
+    return stores.old_names(Resources(chosen, BuiltinTypes(chosen)))
 
 
 def _environment() -> Path | None:

@@ -43,24 +43,30 @@ def embedded_log(
 ) -> EmbeddedLog:
     """Return the log in the data directory. `scratch` is a directory for temporary files; the
     caller deletes it."""
-    systems = {name: dialect.system_namespace for name, dialect in DIALECTS.items()}
     directory: Path = options.data_dir
     if options.read_only:
         directory = read_only.copy_of_store(directory, scratch)
     backend = SqliteBackend(
         directory,
         dialect.name,
-        OldNames(resources.old_prefixes(), systems),
+        old_names(resources),
         accept_lost_writes=options.accept_lost_writes,
+        records_release=not options.read_only,
     )
     log = EmbeddedLog(backend, sealed_rows(options, resources))
     log.on_fatal = _stop_at_once
     return log
 
 
+def old_names(resources: Resources) -> OldNames:
+    """Return the names of format 1 for the resources of a dialect."""
+    systems = {name: dialect.system_namespace for name, dialect in DIALECTS.items()}
+    return OldNames(resources.old_prefixes(), systems)
+
+
 def etcd_log(options: argparse.Namespace, resources: Resources) -> followed.FollowedLog:
     """Return the log of an etcd cluster, to which other servers write, too."""
-    source = etcd_source(options, resources)
+    source = etcd_source(options, resources, records_release=True)
     if options.read_only:
         source = read_only.ReadOnlySource(source)
     log = followed.FollowedLog(source)
@@ -72,10 +78,19 @@ def etcd_source(
     options: argparse.Namespace,
     resources: Resources,
     around: Callable[[Codec], Codec] = lambda codec: codec,
+    *,
+    records_release: bool = False,
 ) -> Source:
-    """Return the etcd cluster that the options describe. `around` may wrap its codec."""
+    """Return the etcd cluster that the options describe. `around` may wrap its codec. The store
+    shows the release of a server that uses it, with `records_release`."""
     codec = around(_sealed(options, resources))
-    return build_etcd_source(options, codec, _lasting(options, resources), _weighing(resources))
+    return build_etcd_source(
+        options,
+        codec,
+        _lasting(options, resources),
+        _weighing(resources),
+        records_release=records_release,
+    )
 
 
 def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:

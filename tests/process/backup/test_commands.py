@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.backups import (
+    SMALL_FILES,
     command,
     fairlead,
     make_store,
@@ -26,11 +27,6 @@ from support.waiting import eventually
 
 from fairlead.storage.sqlite.backend import SqliteBackend
 
-# Until the end, when those who measure the tests write down what they saw.
-SMALL_FILES = (
-    "import atexit, resource as r; r.setrlimit(r.RLIMIT_FSIZE, (65536, r.RLIM_INFINITY));"
-    " atexit.register(r.setrlimit, r.RLIMIT_FSIZE, (r.RLIM_INFINITY, r.RLIM_INFINITY))"
-)
 NAMES = [f"thing-{number}" for number in range(3000)]
 
 

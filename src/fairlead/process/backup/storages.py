@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
@@ -191,7 +192,8 @@ def _check_format(database: Path) -> None:
     except sqlite3.Error as error:
         raise StorageError(f"{database} is damaged or not a Fairlead store: {error}") from None
     if old_format < file_format.FORMAT:
+        directory = shlex.quote(str(database.parent))
         raise StorageError(
-            f"{database} has format {old_format} of an older release:"
-            " start a server on it once, which brings it up to date"
+            f"{database} has format {old_format} of an older release: start a server on it once,"
+            f" or run `fairlead migrate --data-dir {directory}`, which brings it up to date"
         )

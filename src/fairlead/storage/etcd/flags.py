@@ -129,6 +129,8 @@ def build_etcd_source(
     codec: Codec,
     ttl: source.Ttl | None = None,
     weighs: source.Weighs | None = None,
+    *,
+    records_release: bool = False,
 ) -> source.EtcdSource:
     """Build an unopened source from the flags. `ttl` returns the lifetime of a key, `weighs`
     whether decisions depend on a resource."""
@@ -144,4 +146,5 @@ def build_etcd_source(
             answer=min(options.etcd_healthcheck_timeout, options.etcd_readycheck_timeout)
         ),
         may_write=not getattr(options, "read_only", False),  # only the server has this flag
+        records_release=records_release,
     )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+import orjson
+
+from fairlead import __version__
 from fairlead.base.metrics import REGISTRY
+from fairlead.base.terminal import printable
 from fairlead.storage.backend import Compacted, Fault, Slice, Step, StorageError, Write
 from fairlead.storage.etcd.client import USUAL, Client, Timing
 from fairlead.storage.etcd.failures import CallFailed
@@ -30,6 +35,7 @@ from fairlead.storage.etcd.messages import (
     PutRequest,
     RangeRequest,
     TxnRequest,
+    TxnResponse,
     encode,
     read_answer,
     read_database_size,
@@ -40,6 +46,8 @@ from fairlead.storage.etcd.messages import (
 from fairlead.storage.etcd.rows import Codec, Rows
 from fairlead.storage.etcd.transactions import Epoch, Put, refusal, request_of
 from fairlead.storage.log import Reached, Snapshot
+
+logger = logging.getLogger("fairlead.storage.etcd")
 
 DATABASE_BYTES = REGISTRY.gauge(
     "etcd_db_total_size_in_bytes", "Size of etcd's database file.", ("endpoint",)
@@ -62,6 +70,9 @@ class EtcdSource:
 
     Writes to resources for which `weighs` returns True move the epoch. Companions of another write
     do not: requests that depend on them use preconditions.
+
+    A store of a newer format is refused. With `records_release`, the store shows that this release
+    serves it.
     """
 
     def __init__(
@@ -77,6 +88,7 @@ class EtcdSource:
         keys_of_a_lease: int = 1000,
         timing: Timing = USUAL,
         may_write: bool = True,
+        records_release: bool = False,
     ) -> None:
         below = prefix.rstrip("/").encode()
         self.client = Client(urls, trust or Trust(), below + b"/\0", timing)
@@ -87,6 +99,8 @@ class EtcdSource:
         self._epoch = Epoch(below + _EPOCH)
         self._leases = Leases(self.client, lease_reuse, keys_of_a_lease)
         self._compaction = Compaction(self.client)
+        self._version = StoreVersion(self.client, below)
+        self._records_release = records_release and may_write
         self._history = History(self.client, below, self._rows, may_write=may_write)
         self._feed = Feed(
             self.client,
@@ -108,6 +122,12 @@ class EtcdSource:
 
     async def open(self) -> None:
         await self.client.open()
+        try:
+            await self._version.check()
+        except CallFailed as error:
+            raise error.storage_error() from None
+        if self._records_release:
+            await self._version.record()
         try:
             await self._compaction.read_floor()
         except CallFailed as error:
@@ -247,6 +267,74 @@ class EtcdSource:
         return size
 
 
+# The release that serves the store, and the format of its keys and values.
+
+FORMAT = 1
+_VERSION_KEY = b"/fairlead/version"
+
+
+class StoreVersion:
+    """The key with the format of a store and the release of the server that started last."""
+
+    def __init__(self, client: Client, prefix: bytes) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._key = prefix + _VERSION_KEY
+        self._entry: KeyValue | None = None
+
+    async def check(self) -> None:
+        """Raise StorageError if this release cannot read the store; also CallFailed."""
+        raw = await self._client.call(RANGE, encode(RangeRequest, key=self._key))
+        self._set(read_range(raw).entries)
+
+    def _set(self, entries: list[KeyValue]) -> None:
+        self._entry = entries[0] if entries else None
+        recorded = self._recorded()
+        version, release = recorded.get("format"), printable(str(recorded.get("release", "")))
+        if isinstance(version, int) and version > FORMAT:
+            newer = f"a newer release, {release}" if release else "a newer release"
+            raise StorageError(
+                f"the store in etcd below {self._prefix.decode()} has format {version}, written by"
+                f" {newer}; this one, {__version__}, reads formats up to {FORMAT}: start the newer"
+                " one, or restore a backup into another etcd"
+            )
+
+    def _recorded(self) -> dict[str, object]:
+        """Return what is recorded, nothing if it cannot be read."""
+        try:
+            value = orjson.loads(self._entry.value if self._entry is not None else b"{}")
+        except ValueError:
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    async def record(self) -> None:
+        """Record this release, unless etcd takes no writes for now: the store is still served.
+        Raises StorageError if a server of a newer format records its own meanwhile."""
+        value = orjson.dumps({"format": FORMAT, "release": __version__})
+        while self._entry is None or self._entry.value != value:
+            version = self._entry.version if self._entry is not None else 0
+            try:
+                outcome = await put_if_version(self._client, self._key, value, version)
+            except CallFailed as error:
+                logger.warning("cannot record the release in etcd: %s", error)
+                return
+            if outcome.succeeded:
+                return
+            self._set(read_range(read_answer(outcome.answers[0])).entries)
+
+
+async def put_if_version(client: Client, key: bytes, value: bytes, version: int) -> TxnResponse:
+    """Put a key that was put `version` times since it exists; otherwise the outcome has the entry.
+    Raises CallFailed."""
+    request = encode(
+        TxnRequest,
+        compare=encode(Compare, result=EQUAL, target=VERSION, key=key, version=version),
+        success=encode(Operation, put=encode(PutRequest, key=key, value=value)),
+        failure=encode(Operation, range=encode(RangeRequest, key=key)),
+    )
+    return read_txn(await client.call(TXN, request, is_repeatable=False))
+
+
 # Leases: etcd deletes the keys of a lease when it expires. Many keys share a lease.
 
 _MAX_EXTRA_SHARE = 0.05  # of its lifetime by which a key may outlive it, for sharing
@@ -333,17 +421,8 @@ class Compaction:
         if self._compactions is None:
             await self.read_floor()
             return
-        request = encode(
-            TxnRequest,
-            compare=encode(
-                Compare, result=EQUAL, target=VERSION, key=COMPACTION_KEY, version=self._compactions
-            ),
-            success=encode(
-                Operation, put=encode(PutRequest, key=COMPACTION_KEY, value=b"%d" % floor)
-            ),
-            failure=encode(Operation, range=encode(RangeRequest, key=COMPACTION_KEY)),
-        )
-        outcome = read_txn(await self._client.call(TXN, request, is_repeatable=False))
+        value = b"%d" % floor
+        outcome = await put_if_version(self._client, COMPACTION_KEY, value, self._compactions)
         if not outcome.succeeded:
             self._update_floor(read_range(read_answer(outcome.answers[0])).entries)
             return

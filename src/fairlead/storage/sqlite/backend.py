@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from fairlead import __version__
 from fairlead.storage.backend import (
     ConditionFailed,
     Conflict,
@@ -55,7 +56,8 @@ class SqliteBackend:
     """The store in a directory, which one process uses at a time.
 
     A directory written in another `dialect` is refused. With `accept_lost_writes`, a store that
-    lost acknowledged writes is opened as it is.
+    lost acknowledged writes is opened as it is. With `records_release`, the file shows that this
+    release wrote it.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class SqliteBackend:
         old_names: OldNames | None = None,
         *,
         accept_lost_writes: bool = False,
+        records_release: bool = False,
     ) -> None:
         self._directory = Directory(directory)
         self._acknowledged = Acknowledged(directory)
         self._dialect = dialect
         self._old_names = old_names or OldNames()
         self._accept_lost_writes = accept_lost_writes
+        self._records_release = records_release
         self._connection: sqlite3.Connection | None = None
         self._checked_by: sqlite3.Connection | None = None  # connection of a running check
         self._is_ending = False
@@ -134,18 +138,12 @@ class SqliteBackend:
         if version < file_format.FORMAT:
             self._check_dialect(migration.old_dialect(db, self._old_names))
             logger.info("bringing %s from format %d to %d", self.path, version, file_format.FORMAT)
-            self._migrate()
+            migration.convert(db, self.path, file_format.FORMAT, self._dialect, self._old_names)
         db.execute("PRAGMA synchronous = FULL")
         db.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
         if db.execute("PRAGMA auto_vacuum").fetchone()[0] != file_format.INCREMENTAL:
             db.execute(f"PRAGMA auto_vacuum = {file_format.INCREMENTAL}")
             db.execute("VACUUM")
-
-    def _migrate(self) -> None:
-        try:
-            migration.migrate(self._db, self.path, self._dialect, self._old_names)
-        except (KeyError, ValueError, TypeError) as error:
-            raise StorageError(f"{self.path} is damaged: {error}") from None
 
     def _check_dialect(self, dialect: str) -> None:
         if dialect and self._dialect and dialect != self._dialect:
@@ -167,6 +165,16 @@ class SqliteBackend:
             raise StorageError(f"{self.path} is damaged: its table `state` is not whole") from None
         self._names = Names(self._db.execute("SELECT id, name FROM names"))
         self._check_complete()
+        if self._records_release and state.get("release") != __version__:
+            self._record_release()
+
+    def _record_release(self) -> None:
+        """Record this release, unless the file cannot be written for now: it is still served."""
+        try:
+            file_format.record_release(self._db)
+        except sqlite3.Error as error:
+            if fault_of(error) is not Fault.PASSING:
+                raise
 
     def _check_complete(self) -> None:
         """Raise StorageError if acknowledged revisions are missing, unless that is accepted."""

@@ -97,11 +97,13 @@ class Directory:
         os.replace(self.unfinished, self.database)
         for suffix in _WAL_SUFFIXES:
             self._database_file(suffix).unlink(missing_ok=True)
-        directory = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        _sync(self.path)
+
+    def finish_copy(self, path: Path) -> None:
+        """Rename the new database to a name beside the database in use."""
+        _sync(self.unfinished)
+        os.replace(self.unfinished, path)
+        _sync(self.path)
 
     def make_private(self) -> None:
         """Make files of older releases private. SQLite creates new ones with the mode of the
@@ -125,6 +127,14 @@ class Directory:
     @staticmethod
     def _with_suffix(path: Path, suffix: str) -> Path:
         return path.with_name(path.name + suffix)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class Acknowledged:

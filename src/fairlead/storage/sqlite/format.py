@@ -1,14 +1,18 @@
-"""The format of the database file: tables, checksums, creation and migration."""
+"""The format of the database file: tables, checksums, creation, and the release that wrote it."""
 
 from __future__ import annotations
 
+import re
+import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 from zlib import crc32
 
+from fairlead import __version__
 from fairlead.storage.backend import Fault, Row, StorageError
 
 FORMAT = 2
@@ -24,6 +28,7 @@ CREATE TABLE log (
     previous INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, value BLOB
 );
 """
+_RELEASE = re.compile(r"[0-9A-Za-z.+-]{1,64}")
 _STATE = "CREATE TABLE state (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
 
 RawRow = tuple[int, int, str, int, int, int, bytes | None]
@@ -121,22 +126,40 @@ def create_tables(db: sqlite3.Connection, dialect: str, **state: int) -> None:
         db.execute(statement)
     db.execute(_STATE)
     numbers = {"compacted": 0, "highest": 0, "swept": 0, "probe": 0, **state}
-    db.executemany("INSERT INTO state VALUES (?, ?)", [*numbers.items(), ("dialect", dialect)])
+    texts = {"dialect": dialect, "release": __version__}
+    db.executemany("INSERT INTO state VALUES (?, ?)", [*numbers.items(), *texts.items()])
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def check_kind(db: sqlite3.Connection, path: object) -> int:
+def check_kind(db: sqlite3.Connection, path: Path) -> int:
     """Return the format of a database; raises StorageError if this release cannot read it."""
     if _pragma(db, "application_id") != APPLICATION_ID:
         raise StorageError(f"{path} is not a Fairlead store")
     version = _pragma(db, "user_version")
     if version > FORMAT:
+        release = recorded_release(db)
+        newer = f"a newer release, {release}" if release else "a newer release"
         raise StorageError(
-            f"{path} has format {version}, written by a newer release;"
-            f" this one reads up to {FORMAT}"
+            f"{path} has format {version}, written by {newer}; this one, {__version__}, reads"
+            f" formats up to {FORMAT}: start the newer one, or go back with its command"
+            f" `fairlead migrate --data-dir {shlex.quote(str(path.parent))} --to-format {FORMAT}`"
         )
     return version
+
+
+def recorded_release(db: sqlite3.Connection) -> str:
+    """Return the release that last wrote a file of any format; "" if it is not recorded."""
+    with suppress(sqlite3.Error):
+        row = db.execute("SELECT value FROM state WHERE name = 'release'").fetchone()
+        if row is not None and _RELEASE.fullmatch(str(row[0])):
+            return str(row[0])
+    return ""
+
+
+def record_release(db: sqlite3.Connection) -> None:
+    """Record that this release writes the file."""
+    db.execute("INSERT OR REPLACE INTO state VALUES ('release', ?)", (__version__,))
 
 
 def _pragma(db: sqlite3.Connection, pragma: str) -> int:

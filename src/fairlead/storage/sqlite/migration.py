@@ -1,13 +1,55 @@
-"""Converts database files of older formats."""
+"""Converts database files between formats, forward and back.
+
+Each conversion is one transaction: a process that is killed leaves the old file or the new one. A
+server converts an older file when it opens it (`convert`); `migrate_directory` also goes back, and
+keeps a copy of the file as it was.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from zlib import crc32
 
 from fairlead.storage.backend import Row, StorageError
-from fairlead.storage.sqlite.format import Names, OldNames, create_tables
+from fairlead.storage.sqlite.directory import Acknowledged, Directory
+from fairlead.storage.sqlite.format import (
+    COLUMNS,
+    Names,
+    OldNames,
+    check_kind,
+    checked_row,
+    connect,
+    create_tables,
+    fault_of,
+    recorded_release,
+)
+
+OLDEST = 1
+_UNKNOWN = "unknown/"  # resources of format 1 that have no current name
+
+
+def convert(db: sqlite3.Connection, path: Path, target: int, dialect: str, names: OldNames) -> None:
+    """Convert a file to another format in one transaction. Raises StorageError and sqlite3.Error,
+    and leaves the file as it was."""
+    version = check_kind(db, path)
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        while version < target:
+            _FORWARD[version](db, path, dialect, names)
+            version += 1
+        while version > target:
+            _BACK[version](db, path, names)
+            version -= 1
+        db.execute("COMMIT")
+    except BaseException as error:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        if isinstance(error, KeyError | ValueError | TypeError):
+            raise StorageError(f"{path} is damaged: {error}") from None
+        raise
 
 
 def old_dialect(db: sqlite3.Connection, names: OldNames) -> str:
@@ -19,9 +61,22 @@ def old_dialect(db: sqlite3.Connection, names: OldNames) -> str:
     return ""
 
 
-def migrate(db: sqlite3.Connection, path: object, dialect: str, old: OldNames) -> None:
-    """Migrate a file from format 1 to the current one, in one transaction."""
-    db.execute("BEGIN")
+# Format 1 had one text `PREFIX:KEY` in place of resource, key and apiVersion, and no dialect.
+
+_FORMAT_1 = """
+CREATE TABLE log (
+    revision INTEGER PRIMARY KEY, key TEXT NOT NULL, value BLOB, sum INTEGER NOT NULL
+);
+CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+# Deletes what compaction has not reached yet: format 1 does not know how far it has come.
+_SWEEP = (
+    "DELETE FROM log WHERE revision IN (SELECT previous FROM log WHERE revision <= ?)",
+    "DELETE FROM log WHERE revision <= ? AND value IS NULL",
+)
+
+
+def _from_1_to_2(db: sqlite3.Connection, path: Path, dialect: str, old: OldNames) -> None:
     state = dict(db.execute("SELECT name, value FROM state"))
     db.execute("ALTER TABLE log RENAME TO old_log")
     db.execute("DROP TABLE state")
@@ -35,23 +90,180 @@ def migrate(db: sqlite3.Connection, path: object, dialect: str, old: OldNames) -
             db.executemany("INSERT INTO names (name, id) VALUES (?, ?)", missing.items())
         db.execute(insert, names.values([row]))
     db.execute("DROP TABLE old_log")
-    db.execute("COMMIT")
 
 
-def _old_rows(db: sqlite3.Connection, path: object, old: OldNames) -> Iterator[Row]:
+def _old_rows(db: sqlite3.Connection, path: Path, old: OldNames) -> Iterator[Row]:
     live: dict[str, int] = {}
     for revision, old_key, value, stored_checksum in db.execute(
         "SELECT revision, key, value, sum FROM old_log ORDER BY revision"
     ):
-        if (
-            type(old_key) is not str
-            or crc32(value or b"", crc32(old_key.encode())) != stored_checksum
-        ):
+        if type(old_key) is not str or _old_checksum(old_key, value) != stored_checksum:
             raise StorageError(f"{path} is damaged at revision {revision}")
         prefix, _, key = old_key.partition(":")
-        resource, api_version = old.prefixes.get(prefix) or (f"unknown/{prefix}", "")
+        resource, api_version = old.prefixes.get(prefix) or (f"{_UNKNOWN}{prefix}", "")
         yield Row(revision, resource, key, live.get(old_key, 0), api_version, value)
         if value is None:
             live.pop(old_key, None)
         else:
             live[old_key] = revision
+
+
+def _old_checksum(old_key: str, value: bytes | None) -> int:
+    return crc32(value or b"", crc32(old_key.encode()))
+
+
+def _from_2_to_1(db: sqlite3.Connection, path: Path, old: OldNames) -> None:
+    """Convert a file in which all objects are of resources and versions of format 1."""
+    state = dict(db.execute("SELECT name, value FROM state"))
+    names = Names(db.execute("SELECT id, name FROM names"))
+    prefixes = {resource: (prefix, version) for prefix, (resource, version) in old.prefixes.items()}
+    for statement in _SWEEP:
+        db.execute(statement, (int(state["compacted"]),))
+    db.execute("ALTER TABLE log RENAME TO new_log")
+    db.execute("DROP TABLE state")
+    for statement in _FORMAT_1.split(";")[:-1]:
+        db.execute(statement)
+    for raw in db.execute(f"SELECT {COLUMNS} FROM new_log ORDER BY revision"):
+        row = checked_row(names, raw, path)
+        old_key = _old_key(row, prefixes, path)
+        checksum = _old_checksum(old_key, row.value)
+        values = (row.revision, old_key, row.value, checksum)
+        db.execute("INSERT INTO log VALUES (?,?,?,?)", values)
+    numbers = [(name, int(state[name])) for name in ("compacted", "highest")]
+    db.executemany("INSERT INTO state VALUES (?, ?)", numbers)
+    db.execute("DROP TABLE new_log")
+    db.execute("DROP TABLE names")
+    db.execute("PRAGMA user_version = 1")
+
+
+def _old_key(row: Row, prefixes: dict[str, tuple[str, str]], path: Path) -> str:
+    """Return the text for a row; raises StorageError if format 1 cannot have it."""
+    resource, key, api_version = row.resource, row.key, row.api_version
+    if resource.startswith(_UNKNOWN):
+        return f"{resource.removeprefix(_UNKNOWN)}:{key}"
+    prefix, old_version = prefixes.get(resource, ("", ""))
+    what = f"{path} cannot go back to format 1: {resource} {key}"
+    if not prefix:
+        raise StorageError(f"{what} is of a resource that it does not have")
+    if row.value is not None and api_version != old_version:
+        raise StorageError(f"{what} is stored in version {api_version}, not {old_version}")
+    if row.value is not None and not row.is_plain:
+        raise StorageError(f"{what} is encrypted, which it does not have")
+    return f"{prefix}:{key}"
+
+
+_FORWARD = {1: _from_1_to_2}
+_BACK = {2: _from_2_to_1}
+
+
+# Conversion of the data directory of a stopped server.
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """The result of `migrate_directory`. `copy` is the file as it was, None if nothing was done;
+    `release` the one that last wrote it, "" if it is not recorded."""
+
+    database: Path
+    before: int
+    after: int
+    release: str
+    copy: Path | None
+
+
+def migrate_directory(
+    directory: Path, target: int, dialect: str, names_for: Callable[[str], OldNames]
+) -> Migrated:
+    """Convert the store of a directory that no server uses. `dialect` is needed only where the file
+    does not show its own. Raises StorageError, and leaves the directory as it was."""
+    files = Directory(directory)
+    if not files.database.is_file():
+        raise StorageError(f"{directory} holds no store")
+    files.lock()
+    try:
+        db = connect(files.database)
+        try:
+            return _migrate(db, files, target, dialect, names_for)
+        finally:
+            db.close()
+    except sqlite3.Error as error:
+        raise StorageError(f"cannot migrate {files.database}: {error}", fault_of(error)) from None
+    except OSError as error:
+        raise StorageError(f"cannot migrate {files.database}: {error.strerror}") from None
+    finally:
+        files.unlock()
+
+
+def _migrate(
+    db: sqlite3.Connection,
+    files: Directory,
+    target: int,
+    dialect: str,
+    names_for: Callable[[str], OldNames],
+) -> Migrated:
+    path = files.database
+    before, release = check_kind(db, path), recorded_release(db)
+    if before == target:
+        return Migrated(path, before, target, release, None)
+    db.execute("PRAGMA synchronous = FULL")
+    _check_whole(db, path)
+    dialect = _dialect_of(db, path, before, dialect, names_for(dialect))
+    copy = _copy(db, files, before)
+    try:
+        convert(db, path, target, dialect, names_for(dialect))
+    except BaseException:
+        copy.unlink()
+        raise
+    return Migrated(path, before, target, release, copy)
+
+
+def _check_whole(db: sqlite3.Connection, path: Path) -> None:
+    """Raise StorageError if the file is damaged or acknowledged writes are missing."""
+    result = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if result != "ok":
+        raise StorageError(f"{path} is damaged: {' '.join(str(result).split())}")
+    newest = _newest(db)
+    acknowledged = Acknowledged(path.parent).read()
+    if newest < acknowledged:
+        raise StorageError(
+            f"{path} lost writes that were acknowledged: it ends at revision {newest}, but"
+            f" {acknowledged} was reached"
+        )
+
+
+def _newest(db: sqlite3.Connection) -> int:
+    query = "SELECT max(ifnull((SELECT max(revision) FROM log), 0), value) FROM state"
+    return int(db.execute(f"{query} WHERE name = 'highest'").fetchone()[0])
+
+
+def _dialect_of(
+    db: sqlite3.Connection, path: Path, version: int, dialect: str, names: OldNames
+) -> str:
+    """Return the dialect of the objects in a file; raises StorageError if it is not the given one,
+    or unknown."""
+    if version == OLDEST:
+        recorded = old_dialect(db, names)
+    else:
+        recorded = str(db.execute("SELECT value FROM state WHERE name = 'dialect'").fetchone()[0])
+    if dialect and recorded and dialect != recorded:
+        raise StorageError(f"{path} holds objects of the {recorded} dialect")
+    if not recorded and not dialect:
+        raise StorageError(f"{path} does not show its dialect: name it with --dialect")
+    return recorded or dialect
+
+
+def _copy(db: sqlite3.Connection, files: Directory, version: int) -> Path:
+    """Copy the database beside itself. The copy appears under its name when it is complete."""
+    path = files.database
+    path = path.with_name(f"{path.name}.format-{version}.revision-{_newest(db)}")
+    try:
+        copy = connect(files.start_database())
+        try:
+            db.backup(copy)
+        finally:
+            copy.close()
+        files.finish_copy(path)
+    except BaseException:
+        files.drop_unfinished()
+        raise
+    return path
