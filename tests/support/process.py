@@ -69,6 +69,7 @@ class ServerProcess:
         self.dialect: Dialect = DIALECTS[dialect]
         self.flags = flags
         self.prelude = prelude
+        self.environment: dict[str, str] = {}  # in addition to that of the tests
         self.address = ""
         self.process: subprocess.Popen[bytes] | None = None
         self._clients: list[Client] = []
@@ -81,7 +82,11 @@ class ServerProcess:
                 command,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={**os.environ, "CLOCK_STEP": str(self.directory / "clock-step")},
+                env={
+                    **os.environ,
+                    "CLOCK_STEP": str(self.directory / "clock-step"),
+                    **self.environment,
+                },
             )
         match = re.search(r"https://\S+", self._first_line())
         if match is None:
