@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import shutil
+import subprocess
 import tarfile
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 import yaml
 
 from fairlead.base.dialect import DIALECTS, Dialect
@@ -302,6 +305,21 @@ def _pack(store: Store, directory: Path) -> None:
 
 
 # Serving
+
+ROOT = STORES.parent.parent.parent
+
+
+def sources_of(commit: str, directory: Path) -> Path:
+    """Return the sources of an earlier commit, for PYTHONPATH. Skips the test where the history of
+    the repository is missing, as in a source distribution or a shallow clone."""
+    command = ("git", "-C", str(ROOT), "archive", "--format=tar", commit, "src")
+    try:
+        packed = subprocess.run(command, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip(f"the sources of {commit} are not here: the history of the repository is")
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(directory, filter="data")
+    return directory / "src"
 
 
 def server_on(store: Store, directory: Path, etcd: Etcd | None) -> ServerProcess:

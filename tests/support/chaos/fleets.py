@@ -185,11 +185,13 @@ class OnEtcd(Fleet):
         *,
         servers: int = 2,
         members: int = 3,
+        environment: dict[str, str] | None = None,
     ) -> None:
         self._directory = directory
         self._flags = flags
         self._prelude = prelude
         self._count = servers
+        self._environment = environment or {}
         self.etcd = EtcdCluster(directory, members)
         self.proxies: list[list[Proxy]] = []
         self.servers = []
@@ -205,6 +207,7 @@ class OnEtcd(Fleet):
             directory.mkdir()
             flags = ("--storage", "etcd", "--etcd-servers", urls, *self._flags)
             server = ServerProcess(directory, flags=flags, prelude=self._prelude)
+            server.environment = self._environment
             if self.servers:
                 share_identity(self.servers[0], server)
             self.servers = [*self.servers, server]
