@@ -33,8 +33,8 @@ def main() -> None:
     for dialect in DIALECTS:
         for storage in ("sqlite", "etcd"):
             store = Store(options.release, dialect, storage)
-            write_store(store, {"PYTHONPATH": str(options.sources.resolve())})
-            print(f"{store.path.relative_to(ROOT)}: {store.path.stat().st_size:,} bytes")
+            write_store(store, {"PYTHONPATH": str(options.sources.resolve())}, store.file)
+            print(f"{store.file.relative_to(ROOT)}: {store.file.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -13,12 +13,11 @@ from support.client import Client
 from support.etcd import needs_etcd
 from support.namespaces import random_word
 from support.process import ServerProcess
-from support.releases import ROOT, apply, sources_of
+from support.releases import PREVIOUS, ROOT, apply, sources_of
 from support.waiting import eventually
 
 pytestmark = [needs_etcd, pytest.mark.slow]
 
-PREVIOUS = "f8ab9a98"
 SECONDS = 40.0
 
 

@@ -11,11 +11,13 @@ import pytest
 from support.etcd import needs_etcd
 from support.namespaces import random_word
 from support.process import failed_start
+from support.reference_store import put, value_at
 from support.two_servers import ADDRESSES, Fleet, Member
 from support.waiting import eventually
 
 pytestmark = needs_etcd
 
+VERSION = "/registry/fairlead/version"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
@@ -148,3 +150,14 @@ def test_a_server_of_another_dialect_does_not_join(fleet: Fleet, tmp_path: Path)
     assert message in ended.stderr
     item = fleet.members[0].client
     assert "cluster-system" not in item.get("/api/v1/namespaces").names
+
+
+def test_a_server_does_not_join_servers_of_a_newer_format(fleet: Fleet, tmp_path: Path) -> None:
+    current = value_at(fleet.etcd, VERSION)
+    put(fleet.etcd, VERSION, b'{"format":9,"release":"9.0.0"}')
+    flags = ("--storage", "etcd", "--etcd-servers", fleet.etcd.url)
+    ended = failed_start(tmp_path, *flags)
+    put(fleet.etcd, VERSION, current)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "has format 9, written by a newer release, 9.0.0" in ended.stderr
+    assert ended.stderr.count("\n") == 1

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
-import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 import pytest
 from support.client import Client, Object
 from support.etcd import needs_etcd
+from support.reference_store import value_at
 from support.releases import (
     DEPLOYMENTS,
     LEAVING,
     MAPS,
+    PREVIOUS,
+    ROOT,
     SECRETS,
     SPACE,
     WIDGETS,
@@ -24,6 +29,8 @@ from support.releases import (
     deployment,
     objects_of,
     settings,
+    sources_of,
+    write_store,
 )
 from support.waiting import eventually
 
@@ -42,12 +49,19 @@ def stores() -> list[object]:
     return results
 
 
+def test_stores_of_every_release_are_kept() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    releases = re.findall(r"^## \[([0-9][^]]*)\]", changes, re.MULTILINE)
+    missing = {*releases, PREVIOUS} - {store.release for store in Store.all()}
+    assert not missing, "run tools/upgrade_fixture.py with the sources of each"
+
+
 @pytest.fixture(scope="module", params=stores())
 def looked_at(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Unpacked]:
     """A store whose server writes nothing."""
-    unpacked = Unpacked(request.param, tmp_path_factory.mktemp("looked-at"))
+    unpacked = Unpacked(request.param, request.param.file, tmp_path_factory.mktemp("looked-at"))
     unpacked.server.flags += ("--read-only",)
     unpacked.server.start()
     yield unpacked
@@ -58,7 +72,7 @@ def looked_at(
 def served(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Unpacked]:
-    unpacked = Unpacked(request.param, tmp_path_factory.mktemp("served"))
+    unpacked = Unpacked(request.param, request.param.file, tmp_path_factory.mktemp("served"))
     unpacked.server.start()
     yield unpacked
     unpacked.close()
@@ -172,13 +186,29 @@ def test_the_node_port_of_a_service_is_not_given_to_another(client: Client) -> N
 
 def test_the_store_shows_the_release_that_serves_it(served: Unpacked) -> None:
     if served.etcd is not None:
-        words = ("etcdctl", "--endpoints", served.etcd.url, "get", "/registry/fairlead/version")
-        output = subprocess.run(
-            (*words, "--print-value-only"), capture_output=True, text=True, check=True
-        ).stdout
-        assert output == f'{{"format":1,"release":"{__version__}"}}\n'
+        value = json.loads(value_at(served.etcd, "/registry/fairlead/version"))
+        assert value == {"format": 1, "release": __version__}
         return
     db = sqlite3.connect(served.server.data / "fairlead.db")
     (recorded,) = db.execute("SELECT value FROM state WHERE name = 'release'").fetchone()
     db.close()
     assert recorded == __version__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", ["sqlite", pytest.param("etcd", marks=needs_etcd)])
+def test_the_previous_release_serves_what_this_one_wrote(storage: str, tmp_path: Path) -> None:
+    store, file = Store("this", "kubernetes", storage), tmp_path / "packed"
+    write_store(store, {}, file)
+    unpacked = Unpacked(store, file, tmp_path)
+    server = unpacked.server
+    server.environment = {"PYTHONPATH": str(sources_of(PREVIOUS, tmp_path / "previous"))}
+    try:
+        client = server.start().client()
+        assert apply(client, MAPS, settings("bob", "white"), "bob").status == 200
+        assert server.stop() == 0
+        server.environment = {}
+        client = server.start().client()
+        assert client.get(f"{MAPS}/settings").body["data"]["bob"] == "white"
+    finally:
+        unpacked.close()

@@ -90,7 +90,11 @@ VALUES: dict[str, bytes] = {
 
 def fill(etcd: Etcd) -> None:
     for key, value in VALUES.items():
-        _etcdctl(etcd, "put", key, value=value)
+        put(etcd, key, value)
+
+
+def put(etcd: Etcd, key: str, value: bytes) -> None:
+    _etcdctl(etcd, "put", key, value=value)
 
 
 def revision(etcd: Etcd) -> int:

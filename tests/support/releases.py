@@ -26,6 +26,7 @@ from support.etcd import Etcd
 from support.process import ServerProcess
 from support.waiting import eventually
 
+PREVIOUS = "f8ab9a98"  # the commit of the previous release
 STORES = Path(__file__).resolve().parent.parent / "data" / "upgrades"
 SPACE, LEAVING = "shop", "leaving"
 MAPS = f"/api/v1/namespaces/{SPACE}/configmaps"
@@ -56,7 +57,7 @@ class Store(NamedTuple):
         return "-".join(self)
 
     @property
-    def path(self) -> Path:
+    def file(self) -> Path:
         return STORES / f"{self}.tar.xz"
 
 
@@ -232,7 +233,7 @@ class Writer:
         return {item["type"] for item in conditions if item["status"] == "True"}
 
 
-def write_store(store: Store, environment: dict[str, str]) -> None:
+def write_store(store: Store, environment: dict[str, str], file: Path) -> None:
     """Have a release write a store, and pack it. `environment` is that of its servers."""
     directory = Path(tempfile.mkdtemp(prefix="fairlead-upgrade-"))
     with ExitStack() as ending:
@@ -248,7 +249,7 @@ def write_store(store: Store, environment: dict[str, str]) -> None:
         if etcd is not None:
             etcd.snapshot(directory / "etcd.snapshot")
         (directory / "expected.json").write_text(json.dumps(expected))
-        _pack(store, directory)
+        _pack(directory, file)
 
 
 def _write(server: ServerProcess) -> Object:
@@ -291,14 +292,13 @@ def encryption(server: ServerProcess) -> str:
     return f"--encryption-provider-config={file}"
 
 
-def _pack(store: Store, directory: Path) -> None:
+def _pack(directory: Path, file: Path) -> None:
     def private(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.uid = entry.gid = 0
         entry.uname = entry.gname = ""
         return entry
 
-    STORES.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(store.path, "w:xz", preset=9) as archive:
+    with tarfile.open(file, "w:xz", preset=9) as archive:
         for name in ("data", "expected.json", "etcd.snapshot"):
             if (directory / name).exists():
                 archive.add(directory / name, name, filter=private)
@@ -330,8 +330,8 @@ def server_on(store: Store, directory: Path, etcd: Etcd | None) -> ServerProcess
 class Unpacked:
     """A store of an earlier release, with an etcd if it needs one."""
 
-    def __init__(self, store: Store, directory: Path) -> None:
-        with tarfile.open(store.path) as archive:
+    def __init__(self, store: Store, file: Path, directory: Path) -> None:
+        with tarfile.open(file) as archive:
             archive.extractall(directory, filter="data")
         (directory / "data").chmod(0o700)
         self.store = store
