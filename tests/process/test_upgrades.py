@@ -40,7 +40,7 @@ from fairlead.process.certificates.validity import validity_of
 
 def stores() -> list[object]:
     """Every store that is kept; the second dialect is left to the long run."""
-    results = []
+    results: list[object] = []
     for store in Store.all():
         marks = [needs_etcd] if store.storage == "etcd" else []
         if store.dialect == "cluster":

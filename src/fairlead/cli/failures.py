@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from fairlead.base.errors import StatusError
+from fairlead.storage.backend import StorageError
 
 _TRACEBACK = "run it with -v to see where"
 
@@ -14,6 +15,8 @@ def explain(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"
+    if isinstance(error, StorageError):
+        return str(error)
     if isinstance(error, sqlite3.Error):
         return f"the data directory cannot be used: {error}"
     if isinstance(error, StatusError):

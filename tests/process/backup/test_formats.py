@@ -117,6 +117,7 @@ def test_one_that_is_killed_leaves_the_old_file_and_can_be_repeated(
     assert subprocess.run(words, timeout=60, check=False).returncode == -9
     assert format_of(directory) == FORMAT
     assert stored(directory) == before
+    assert "fairlead.db.new" not in files(directory)
     assert fairlead("migrate", "--data-dir", directory, "--to-format", 1) == (0, "")
     assert format_of(directory) == 1
     assert fairlead("migrate", "--data-dir", directory) == (0, "")
@@ -169,8 +170,8 @@ def test_a_damaged_file_is_left_alone(
 def test_the_dialect_is_compared_or_named_where_it_is_unknown(
     directory: Path, tmp_path: Path
 ) -> None:
-    words = ("migrate", "--data-dir", directory, "--dialect")
-    assert "of the kubernetes dialect" in refusal(*words, "cluster", "--to-format", 1)
+    other = ("--dialect", "cluster", "--to-format", 1)
+    assert "of the kubernetes dialect" in refusal("migrate", "--data-dir", directory, *other)
     backend = SqliteBackend(tmp_path / "empty", "cluster")
     backend.open()
     backend.close()

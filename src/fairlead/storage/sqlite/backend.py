@@ -104,6 +104,8 @@ class SqliteBackend:
             if not self._directory.holds_database():
                 self._create()
             self._directory.make_private()
+            with suppress(OSError):  # left over from a process that was killed
+                self._directory.drop_unfinished()
             self._connection = connect(self.path)
             self._prepare()
             self._read_state()

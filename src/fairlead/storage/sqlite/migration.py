@@ -181,6 +181,7 @@ def migrate_directory(
         raise StorageError(f"{directory} holds no store")
     files.lock()
     try:
+        files.drop_unfinished()
         db = connect(files.database)
         try:
             return _migrate(db, files, target, dialect, names_for)
