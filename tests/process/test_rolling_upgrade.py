@@ -60,10 +60,21 @@ class TwoReleases(OnEtcd):
         for client in (first, other):
             eventually(lambda: client.get(account).status == 200, "controllers work", 60)  # noqa: B023
         self._check_applies(first, other, space)
+        self._check_addresses(first, other, space)
         token = first.post(f"{account}/token", {"spec": {}}).body["status"]["token"]
         review = {"spec": {"token": token}}
         answer = other.post("/apis/authentication.k8s.io/v1/tokenreviews", review)
         assert answer.body["status"]["authenticated"], answer.text
+
+    @staticmethod
+    def _check_addresses(first: Client, other: Client, space: str) -> None:
+        path, spec = f"/api/v1/namespaces/{space}/services", {"ports": [{"port": 80}]}
+        for name, client in (("a", first), ("b", other)):
+            answer = client.post(path, {"metadata": {"name": name}, "spec": spec})
+            assert answer.status == 201, answer.text
+        services = first.get("/api/v1/services").body["items"]
+        addresses = [service["spec"]["clusterIP"] for service in services]
+        assert len(addresses) == len(set(addresses))
 
     @staticmethod
     def _check_applies(first: Client, other: Client, space: str) -> None:
