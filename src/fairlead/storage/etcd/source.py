@@ -290,7 +290,7 @@ class StoreVersion:
     def _set(self, entries: list[KeyValue]) -> None:
         self._entry = entries[0] if entries else None
         recorded = self._recorded()
-        version, release = recorded.get("format"), printable(str(recorded.get("release", "")))
+        version, release = recorded.get("format"), printable(str(recorded.get("release", ""))[:64])
         if isinstance(version, int) and version > FORMAT:
             newer = f"a newer release, {release}" if release else "a newer release"
             raise StorageError(
