@@ -39,11 +39,12 @@ from fairlead.process.certificates.validity import validity_of
 
 
 def stores() -> list[object]:
-    """Every store that is kept; the second dialect is left to the long run."""
+    """Every store that is kept; by default those of the previous release in one dialect are
+    opened."""
     results: list[object] = []
     for store in Store.all():
         marks = [needs_etcd] if store.storage == "etcd" else []
-        if store.dialect == "cluster":
+        if store.release != PREVIOUS or store.dialect == "cluster":
             marks.append(pytest.mark.slow)
         results.append(pytest.param(store, id=str(store), marks=marks))
     return results
