@@ -117,6 +117,7 @@ def test_a_newer_format_is_refused_and_left_alone(stopped: ServerProcess) -> Non
     assert f"has format {version + 1}, written by a newer release, 9.1.0; this one" in error
     assert f"`fairlead migrate --data-dir {stopped.data} --to-format {version}`" in error
     assert error.count("\n") == 1
+    assert failed_start(stopped.directory, "--read-only").stderr == error
     with sqlite3.connect(database(stopped)) as db:
         db.execute(f"PRAGMA user_version = {version}")
     db.close()

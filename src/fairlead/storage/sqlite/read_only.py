@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import atexit
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fairlead.storage.backend import Fault, Slice, Step, StorageError, Write
 from fairlead.storage.log import Reached, Snapshot, Source
 from fairlead.storage.sqlite.directory import Directory
+from fairlead.storage.sqlite.format import check_kind, connect
 
 _FILES = ("fairlead.db", "fairlead.db-wal", "acknowledged")
 
@@ -84,4 +87,12 @@ def copy_of_store(directory: Path, scratch: Path | None = None) -> Path:
     finally:
         original.unlock()
     atexit.register(copy.cleanup)
+    _check_kind(Path(copy.name) / original.database.name, original.database)
     return Path(copy.name)
+
+
+def _check_kind(copy: Path, original: Path) -> None:
+    """Refuse a newer format under the name of the original; other faults show when the copy is
+    opened."""
+    with suppress(sqlite3.Error), closing(connect(copy)) as db:
+        check_kind(db, original)
