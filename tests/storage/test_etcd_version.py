@@ -11,7 +11,7 @@ import pytest
 from support.backends import write
 from support.etcd import Etcd, needs_etcd
 from support.plain_codec import PlainCodec
-from support.reference_store import put, value_at
+from support.reference_store import put, revision, value_at
 
 from fairlead import __version__
 from fairlead.storage.backend import StorageError
@@ -56,6 +56,13 @@ def recorded(etcd: Etcd, prefix: str) -> object:
 def test_a_server_records_its_release_beside_the_objects(etcd: Etcd, prefix: str) -> None:
     assert open_store(etcd, prefix) == 0
     assert recorded(etcd, prefix) == CURRENT
+
+
+def test_a_server_that_starts_again_writes_no_second_record(etcd: Etcd, prefix: str) -> None:
+    open_store(etcd, prefix)
+    before = revision(etcd)
+    open_store(etcd, prefix)
+    assert revision(etcd) == before
 
 
 def test_the_record_of_another_release_of_the_same_format_is_replaced(
