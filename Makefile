@@ -156,11 +156,7 @@ bench: $(TESTING) $(COPIED) ## measure everything, with compiled modules, about 
 bench-table: $(TESTING) ## write the table of docs/performance.md from the last whole run of bench
 	$(BIN)/python -m bench.document $(ARGS)
 
-bench-test-all: $(TESTING) ## run every test, also slow ones, all in both dialects, about 20 minutes
-	@$(COMPILE)
-	@$(BIN)/pytest -n 3 --dist worksteal --all $(ARGS)
-
-quick: $(TESTING) ## compare what a few requests cost with the baseline, about a minute
+bench-quick: $(TESTING) ## compare what a few requests cost with the baseline, about a minute
 	@$(COMPILE)
 	$(BIN)/python -m bench.quick $(ARGS)
 
