@@ -15,7 +15,7 @@ from support.waiting import eventually
 from support.wire import Wire
 
 FEW_PENDING = "import fairlead.storage.audience as w; w.MAX_PENDING = 200"
-BULK = "x" * 20_000
+BULK = "x" * 80_000
 
 
 class Sleeper:
@@ -61,8 +61,8 @@ def test_a_watcher_that_does_not_read_is_closed_and_others_go_on(
     sleepers = [Sleeper(server.client(), space.config_maps.path) for _ in range(3)]
     with space.config_maps.watch(resourceVersion=space.config_maps.version()) as reader:
         for _ in range(10):
-            write_bulk(space, 100)
-            assert reader.take(100)[-1].object["data"]["n"] == "99"
+            write_bulk(space, 40)
+            assert reader.take(40)[-1].object["data"]["n"] == "39"
         eventually(lambda: watches(space) == 1, "those who do not read are closed", 10)
         space.config_maps.create("last")
         assert reader.next().name == "last"
@@ -77,10 +77,10 @@ def test_memory_stays_bounded_while_a_watcher_does_not_read(
     server = fresh_server("--etcd-compaction-interval", "1s", prelude=FEW_PENDING)
     space = Space(server, server.client())
     space.config_maps.create("hot", data={})
-    write_bulk(space, 300)
+    write_bulk(space, 75)
     before = server.resident_bytes()
     sleepers = [Sleeper(server.client(), space.config_maps.path) for _ in range(10)]
-    write_bulk(space, 2000)
+    write_bulk(space, 500)
     grown = server.resident_bytes() - before
     for sleeper in sleepers:
         sleeper.close()
@@ -94,7 +94,7 @@ def test_a_watcher_that_does_not_read_does_not_hold_up_the_end(
     space = Space(server, server.client())
     space.config_maps.create("hot", data={})
     sleeper = Sleeper(server.client(), space.config_maps.path)
-    write_bulk(space, 600)
+    write_bulk(space, 150)
     server.signal(signal.SIGTERM)
     assert server.wait(timeout=15) == 0
     sleeper.close()
@@ -107,7 +107,7 @@ def test_a_watch_ends_in_time_though_its_client_did_not_read_then(
     space.config_maps.create("hot", data={})
     with Wire(any_server, buffer=4096) as wire:
         wire.ask(f"GET {space.config_maps.path}?watch=1&timeoutSeconds=1", "Connection: close")
-        write_bulk(space, 300)  # more than fits into the buffers on the way
+        write_bulk(space, 75)  # more than fits into the buffers on the way
         time.sleep(1.5)
         assert wire.rest().endswith(b"\r\n0\r\n\r\n")
 

@@ -99,38 +99,51 @@ def ignoring(function: Callable[[Any], Any]) -> Callable[[str], Any]:
     return call
 
 
-FED: dict[str, tuple[Callable[[str], Any], Callable[[int], str]]] = {
+# A function, distinct texts for it by number and by how often they repeat a part, and how many
+# repetitions make a text long.
+FED: dict[str, tuple[Callable[[str], Any], Callable[[int, int], str], int]] = {
     "accept": (
         lambda text: for_errors(KUBERNETES, text, None, ITEM),
-        lambda n: f"x{n}," + "a," * 250_000,
+        lambda n, times: f"x{n}," + "a," * times,
+        250_000,
     ),
-    "query": (lambda text: _parse_query(text.encode()), lambda n: f"x{n}&" + "a=1&" * 16_000),
-    "labels": (ignoring(parse_labels), lambda n: f"x{n}," + "a=b," * 8_000 + "a"),
-    "fields": (ignoring(parse_fields), lambda n: f"x{n}=1," + "a=b," * 8_000),
-    "named by a selector": (_selected_name, lambda n: f"metadata.name=x{n}," + "a=b," * 8_000),
-    "user agents": (_manager_of, lambda n: f"{n}" + "a" * 1_000_000),
-    "names": (qualified_name, lambda n: f"{n}/" + "a" * 1_000_000),
+    "query": (
+        lambda text: _parse_query(text.encode()),
+        lambda n, times: f"x{n}&" + "a=1&" * times,
+        16_000,
+    ),
+    "labels": (ignoring(parse_labels), lambda n, times: f"x{n}," + "a=b," * times + "a", 8_000),
+    "fields": (ignoring(parse_fields), lambda n, times: f"x{n}=1," + "a=b," * times, 8_000),
+    "named by a selector": (
+        _selected_name,
+        lambda n, times: f"metadata.name=x{n}," + "a=b," * times,
+        8_000,
+    ),
+    "user agents": (_manager_of, lambda n, times: f"{n}" + "a" * times, 1_000_000),
+    "names": (qualified_name, lambda n, times: f"{n}/" + "a" * times, 1_000_000),
     "resources": (
         lambda text: container_resource_errors(text, KUBERNETES),
-        lambda n: f"{n}/" + "a" * 1_000_000,
+        lambda n, times: f"{n}/" + "a" * times,
+        1_000_000,
     ),
-    "images": (default_pull_policy, lambda n: f"{n}" + "a" * 100_000),
-    "quantities": (ignoring(canonical), lambda n: f"{n}" + "1" * 1_000_000),
-    "texts": (string_json, lambda n: f"{n}" + "a" * 1_000_000),
+    "images": (default_pull_policy, lambda n, times: f"{n}" + "a" * times, 100_000),
+    "quantities": (ignoring(canonical), lambda n, times: f"{n}" + "1" * times, 1_000_000),
+    "texts": (string_json, lambda n, times: f"{n}" + "a" * times, 1_000_000),
 }
 
 
 @pytest.mark.parametrize("name", FED)
 def test_memory_stays_flat_under_long_texts(name: str) -> None:
-    function, make = FED[name]
-    function(make(0))
-    assert kept_by(lambda: [function(make(number)) for number in range(1, 12)].clear()) < 1_000_000
+    function, make, times = FED[name]
+    function(make(0, times))
+    numbers = range(1, 12)
+    assert kept_by(lambda: [function(make(n, times)) for n in numbers].clear()) < 1_000_000
 
 
 @pytest.mark.parametrize("name", FED)
 def test_memory_stays_flat_under_many_texts(name: str) -> None:
-    function, make = FED[name]
-    assert kept_by(lambda: [function(make(n)[:200]) for n in range(3_000)].clear()) < MAX_KEPT
+    function, make, _ = FED[name]
+    assert kept_by(lambda: [function(make(n, 200)[:200]) for n in range(3_000)].clear()) < MAX_KEPT
 
 
 def kept_by(work: Callable[[], None]) -> int:

@@ -28,6 +28,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     terminal.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl not installed: not tried")
 def test_the_recipes_do_what_they_say(terminal: Terminal) -> None:
     for block in blocks((ROOT / PAGE).read_text()):

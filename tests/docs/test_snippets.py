@@ -14,6 +14,7 @@ import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -29,6 +30,8 @@ PAGES = [
     *(ROOT / "README.md", RECIPES, ROOT / "SECURITY.md"),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+# Pages that take half a minute or more; their parts are tested elsewhere, too.
+SLOW_PAGES = ("docs/tutorials/operator.md",)
 # Commands that need another machine, a container engine or minutes. Lower it when you can.
 MAX_NOT_RUN = 6
 PROGRAMS = ("kubectl", "curl", "etcd", "openssl")
@@ -59,7 +62,15 @@ def needed_programs(expected: list[Block]) -> set[str]:
     return {name for name in PROGRAMS if re.search(rf"(?:\$ |\| |\()\b{name}\b", text)}
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if has_work(page)], ids=name_of)
+def cases() -> list[Any]:
+    return [
+        pytest.param(page, marks=pytest.mark.slow if name_of(page) in SLOW_PAGES else ())
+        for page in PAGES
+        if has_work(page)
+    ]
+
+
+@pytest.mark.parametrize("page", cases(), ids=name_of)
 def test_the_snippets_of_a_page_run_as_they_are_printed(
     page: Path, terminal: Terminal, request: pytest.FixtureRequest
 ) -> None:

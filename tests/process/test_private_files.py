@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from support.process import ServerProcess, failed_start
@@ -40,11 +41,19 @@ def refusal(directory: Path, *flags: str) -> str:
     return done.stderr
 
 
-@pytest.fixture
-def stopped(tmp_path: Path) -> ServerProcess:
-    """A server that ran before."""
-    server = ServerProcess(tmp_path).start()
+@pytest.fixture(scope="module")
+def used_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of a server that has stopped."""
+    server = ServerProcess(tmp_path_factory.mktemp("used")).start()
     assert server.stop() == 0
+    return server.data
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, used_directory: Path) -> ServerProcess:
+    """A server that ran before, on a directory of its own."""
+    server = ServerProcess(tmp_path)
+    copytree(used_directory, server.data)
     return server
 
 
