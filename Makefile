@@ -31,35 +31,36 @@ ON_COMPILED := tests/test_compilation.py tests/codec/types tests/fields tests/co
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve compile test test-all quick test-compiled coverage covered lint format console-tools console-check docs bench \
+.PHONY: help serve wheelhouse compile wheel release test test-all quick test-compiled coverage covered lint format console-tools console-check docs bench \
 	bench-table bench-quick bench-baseline parity crash chaos attack fuzz fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12 ..."; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || \
-		{ echo "$(PYTHON) cannot make $(VENV); it may need the package python3-venv"; exit 1; }
+# What installs tells how far it is, and in a line what is missing.
+INSTALL := $(PYTHON) tools/environment.py
+PYTHON_CHECK = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	{ echo "$(PYTHON) is not Python 3.11 or newer, which is needed; name one: make PYTHON=python3.12 ..."; exit 1; }
 
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-
-$(SERVING): pyproject.toml | $(VENV)/bin/python
-	@echo "Installing what serving needs into $(VENV), about half a minute, once ..."
-	@$(PIP) -e .
+$(SERVING): pyproject.toml
+	@$(PYTHON_CHECK)
+	@$(INSTALL) serving
 	@touch $@
 
-$(TESTING): pyproject.toml | $(VENV)/bin/python
-	@echo "Installing what serving and testing need into $(VENV), about a minute, once ..."
-	@$(PIP) -e '.[dev]'
+$(TESTING): pyproject.toml
+	@$(PYTHON_CHECK)
+	@$(INSTALL) testing
 	@touch $@ $(SERVING)
 
-$(DOCUMENTING): pyproject.toml | $(VENV)/bin/python
-	@echo "Installing what the documentation needs into $(VENV), once ..."
-	@$(PIP) -e '.[docs]'
+$(DOCUMENTING): pyproject.toml
+	@$(PYTHON_CHECK)
+	@$(INSTALL) documenting
 	@touch $@
+
+wheelhouse: ## collect all packages that targets install in wheelhouse/, for machines without a network
+	@$(PYTHON_CHECK)
+	@$(INSTALL) wheelhouse
 
 # A whole copy of the package with compiled modules: none of them can hide a newer source, because
 # everything that runs it makes it anew when a source has changed.
@@ -82,6 +83,12 @@ serve: $(SERVING) $(if $(wildcard $(COPIED)),$(COPIED)) ## run a server; its fla
 	@$(if $(wildcard $(COPIED)),$(RUN_COPY)) $(BIN)/fairlead serve $(ARGS)
 
 compile: $(COPIED) ## compile the hot modules, for serve and bench; about a minute
+
+wheel: $(TESTING) ## build compiled wheels for the Pythons of this machine into dist/
+	@$(BIN)/python tools/release.py --wheels
+
+release: $(TESTING) $(DOCUMENTING) ## build all files of a release into dist/ and try each
+	@$(BIN)/python tools/release.py
 
 test: $(TESTING) ## run all tests, about 9 minutes on two cores
 	@echo "Running all tests, about 9 minutes on two cores; make quick takes less than one."

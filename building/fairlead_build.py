@@ -26,7 +26,6 @@ from typing import Any
 from setuptools import Extension, build_meta
 from setuptools.build_meta import (
     get_requires_for_build_editable,
-    get_requires_for_build_sdist,
     prepare_metadata_for_build_editable,
 )
 from setuptools.command.build_ext import build_ext
@@ -39,7 +38,6 @@ __all__ = [
     "build_sdist",
     "build_wheel",
     "get_requires_for_build_editable",
-    "get_requires_for_build_sdist",
     "get_requires_for_build_wheel",
     "prepare_metadata_for_build_editable",
     "prepare_metadata_for_build_wheel",
@@ -294,4 +292,4 @@ def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: A
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
     """The compiler of Python is asked for only where it is used."""
-    return [*build_meta.get_requires_for_build_wheel(config_settings), *([COMPILER] * is_asked())]
+    return [COMPILER] * is_asked()
