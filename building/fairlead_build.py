@@ -2,8 +2,8 @@
 FAIRLEAD_COMPILE is 1. Then mypyc compiles the hot modules, and the build fails if it cannot.
 
 A wheel is built in a copy of the project, because pip builds in the checkout itself: builds at the
-same time would share files there, above all the database in which mypy caches modules, which one
-of them finds locked. Editable installations stay plain: compiled modules would go on to be used
+same time would share files there, such as the database in which mypy caches modules, which one of
+them finds locked. Editable installations stay plain: compiled modules would go on to be used
 when their sources have changed.
 """
 
@@ -78,9 +78,10 @@ COMPILER = "mypy[mypyc]>=1.13,<3"
 LIBRARY = "fairlead"  # gives its name to the library behind all compiled modules
 RECORD = "compiler.txt"  # in the package, read by fairlead/base/compiled.py
 
-# What is imported need not be installed to be compiled against, and is checked by `make lint`.
+# Other packages are not there where pip builds, and are not looked at elsewhere either: so modules
+# that are compiled here are compiled there. `make lint` checks them with those packages.
 _CHECKS = (
-    *("--config-file=", "--cache-dir=/dev/null"),
+    *("--config-file=", "--cache-dir=/dev/null", "--no-site-packages"),
     *("--follow-imports=silent", "--ignore-missing-imports"),
 )
 _BUILDING = {"bdist_wheel", "build"}

@@ -15,9 +15,9 @@ import sysconfig
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns, which
 
-UNUSED = ignore_patterns(
+UNUSED = (
     *("test", "tests", "idlelib", "tkinter", "turtledemo", "lib2to3", "ensurepip", "pydoc_data"),
-    *("config-*", "site-packages", "dist-packages", "pip", "pip-*", "_tkinter*", "_test*"),
+    *("config-*", "pip", "pip-*", "setuptools", "setuptools-*", "_tkinter*", "_test*"),
     *("*.a", "*.pyi", "*.pyx", "*.pxd", "*.c", "*.h"),
 )
 SHARED = ("/etc/ssl", "/usr/share/zoneinfo", "/usr/share/ca-certificates")
@@ -30,12 +30,12 @@ NOBODY = {
 HOME = Path("data")  # of nobody
 
 
-def add(root: Path, source: Path) -> None:
+def add(root: Path, source: Path, *unused: str) -> None:
     """Copy a file or a directory to the same place below the root."""
     target = root / source.relative_to("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
-        copytree(source, target, symlinks=True, ignore=UNUSED, dirs_exist_ok=True)
+        copytree(source, target, symlinks=True, ignore=ignore_patterns(*unused), dirs_exist_ok=True)
     elif not target.exists():
         copy(source, target)
 
@@ -54,14 +54,14 @@ def libraries(program: Path) -> set[Path]:
 def collect(root: Path, environment: Path) -> None:
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     interpreter = Path(sys.base_prefix, "bin", name).resolve()
-    add(root, environment)
+    add(root, environment, *UNUSED)
     for link in (environment / "bin").glob("python*"):
         copied = root / link.relative_to("/")
         copied.unlink()
         copied.symlink_to(interpreter)
     add(root, interpreter)
     for kind in ("stdlib", "platstdlib"):
-        add(root, Path(sysconfig.get_path(kind)))
+        add(root, Path(sysconfig.get_path(kind)), *UNUSED, "site-packages", "dist-packages")
     for path in (*SHARED, *FILES):
         if Path(path).exists():
             add(root, Path(path))
