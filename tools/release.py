@@ -140,7 +140,7 @@ def checksum(file: Path) -> str:
 
 def check_docs(archive: Path) -> None:
     with tarfile.open(archive) as tar:
-        pages = [name for name in tar.getnames() if name.endswith("/index.html")]
+        pages = [name for name in tar.getnames() if name.endswith(".html")]
     if len(pages) < 10:
         raise ReleaseFailedError(f"{archive.name} has only {len(pages)} pages")
 
