@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+from compileall import compile_dir
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns, which
 
@@ -61,13 +62,17 @@ def collect(root: Path, environment: Path) -> None:
         copied.symlink_to(interpreter)
     add(root, interpreter)
     for kind in ("stdlib", "platstdlib"):
-        add(root, Path(sysconfig.get_path(kind)), *UNUSED, "site-packages", "dist-packages")
+        library = Path(sysconfig.get_path(kind))
+        add(root, library, *UNUSED, "site-packages", "dist-packages")
+        # Nobody could write bytecode there later.
+        copied_library = str(root / library.relative_to("/"))
+        compile_dir(copied_library, quiet=2, stripdir=str(root), prependdir="/")
     for path in (*SHARED, *FILES):
         if Path(path).exists():
             add(root, Path(path))
-    for library in {item for program in programs(root) for item in libraries(program)}:
-        if not library.is_relative_to(root):
-            add(root, library)
+    for needed in {item for program in programs(root) for item in libraries(program)}:
+        if not needed.is_relative_to(root):
+            add(root, needed)
     if strip := which("strip"):
         for program in programs(root):
             os.chmod(program, 0o755)
