@@ -31,35 +31,36 @@ ON_COMPILED := tests/test_compilation.py tests/codec/types tests/fields tests/co
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve compile test test-all quick test-compiled coverage covered lint format console-tools console-check docs bench \
+.PHONY: help serve wheelhouse compile wheel release test test-all quick test-compiled coverage covered lint format console-tools console-check docs bench \
 	bench-table bench-quick bench-baseline parity crash chaos attack fuzz fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12 ..."; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || \
-		{ echo "$(PYTHON) cannot make $(VENV); it may need the package python3-venv"; exit 1; }
+# What installs tells how far it is, and in a line what is missing.
+INSTALL := $(PYTHON) tools/environment.py
+PYTHON_CHECK = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	{ echo "$(PYTHON) is not Python 3.11 or newer, which is needed; name one: make PYTHON=python3.12 ..."; exit 1; }
 
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-
-$(SERVING): pyproject.toml | $(VENV)/bin/python
-	@echo "Installing what serving needs into $(VENV), about half a minute, once ..."
-	@$(PIP) -e .
+$(SERVING): pyproject.toml
+	@$(PYTHON_CHECK)
+	@$(INSTALL) serving
 	@touch $@
 
-$(TESTING): pyproject.toml | $(VENV)/bin/python
-	@echo "Installing what serving and testing need into $(VENV), about a minute, once ..."
-	@$(PIP) -e '.[dev]'
+$(TESTING): pyproject.toml
+	@$(PYTHON_CHECK)
+	@$(INSTALL) testing
 	@touch $@ $(SERVING)
 
-$(DOCUMENTING): pyproject.toml | $(VENV)/bin/python
-	@echo "Installing what the documentation needs into $(VENV), once ..."
-	@$(PIP) -e '.[docs]'
+$(DOCUMENTING): pyproject.toml
+	@$(PYTHON_CHECK)
+	@$(INSTALL) documenting
 	@touch $@
+
+wheelhouse: ## collect all packages that targets install in wheelhouse/, for machines without a network
+	@$(PYTHON_CHECK)
+	@$(INSTALL) wheelhouse
 
 # A whole copy of the package with compiled modules: none of them can hide a newer source, because
 # everything that runs it makes it anew when a source has changed.
@@ -67,12 +68,8 @@ COPY := build/compiled
 COPIED := $(COPY)/.made
 SOURCES := setup.py $(wildcard building/*.py) $(shell find src/fairlead -type f -not -name '*.pyc')
 $(COPIED): $(SOURCES) | $(TESTING)
-	@echo "Compiling the hot modules into $(COPY), about two minutes; only what changed the next time ..."
-	@mkdir -p $(COPY)
-	@find $(COPY) -type f -not -name '*.so' -delete
-	@$(BIN)/python setup.py --quiet build --build-lib $(COPY) >build/compiling.log 2>&1 || \
-		{ cat build/compiling.log; exit 1; }
-	@grep -E '^fairlead:|: error: ' build/compiling.log || true
+	@echo "Compiling the hot modules into $(COPY), about a minute; only what changed the next time ..."
+	@FAIRLEAD_COMPILE=1 $(BIN)/python setup.py --quiet build --build-lib $(COPY)
 	@$(BIN)/python -m compileall -q $(COPY)
 	@touch $@
 RUN_COPY := PYTHONPATH="$(CURDIR)/$(COPY)"
@@ -85,7 +82,13 @@ serve: $(SERVING) $(if $(wildcard $(COPIED)),$(COPIED)) ## run a server; its fla
 	@$(COMPILE)
 	@$(if $(wildcard $(COPIED)),$(RUN_COPY)) $(BIN)/fairlead serve $(ARGS)
 
-compile: $(COPIED) ## compile the hot modules, for serve and bench; about two minutes
+compile: $(COPIED) ## compile the hot modules, for serve and bench; about a minute
+
+wheel: $(TESTING) ## build compiled wheels for the Pythons of this machine into dist/
+	@$(BIN)/python tools/release.py --wheels
+
+release: $(TESTING) $(DOCUMENTING) ## build all files of a release into dist/ and try each
+	@$(BIN)/python tools/release.py
 
 test: $(TESTING) ## run all tests, about 9 minutes on two cores
 	@echo "Running all tests, about 9 minutes on two cores; make quick takes less than one."
@@ -101,11 +104,7 @@ quick: $(TESTING) ## run a choice of tests, under a minute
 	@$(BIN)/pytest -n 3 --dist worksteal $(QUICK) $(ARGS)
 
 test-compiled: $(COPIED) ## run a choice of tests with compiled modules, about four minutes
-	@if ls $(COPY)/fairlead__mypyc* >/dev/null 2>&1; then \
-		$(RUN_COPY) $(BIN)/pytest -n 3 --dist worksteal $(ON_COMPILED) $(ARGS); \
-	else \
-		echo "SKIPPED: nothing could be compiled here, so compiled modules are not tested"; \
-	fi
+	@$(RUN_COPY) $(BIN)/pytest -n 3 --dist worksteal $(ON_COMPILED) $(ARGS)
 
 coverage: $(TESTING) ## run all tests and measure which lines they reach
 	@rm -f .coverage .coverage.*

@@ -1,41 +1,43 @@
-"""How the package is built: by setuptools, with its hot modules compiled by mypyc where that can be
-done.
+"""How the package is built: by setuptools, as plain Python unless the environment variable
+FAIRLEAD_COMPILE is 1. Then mypyc compiles the hot modules, and the build fails if it cannot.
 
-The environment variable FAIRLEAD_COMPILE says what is wanted: 0 for plain Python, 1 for compiled
-modules or no package at all. Otherwise they are compiled if there is a C compiler with the headers
-of Python, and the package is plain Python if there is none. Editable installations stay plain:
-compiled modules would go on to be used when their sources have changed.
+A wheel is built in a copy of the project, because pip builds in the checkout itself: builds at the
+same time would share files there, such as the database in which mypy caches modules, which one of
+them finds locked. Editable installations stay plain: compiled modules would go on to be used
+when their sources have changed.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from importlib.metadata import version
+from io import StringIO
 from pathlib import Path
+from shutil import copy, copytree, ignore_patterns
 from typing import Any
 
 from setuptools import Extension, build_meta
 from setuptools.build_meta import (
-    build_editable,
-    build_sdist,
-    build_wheel,
     get_requires_for_build_editable,
-    get_requires_for_build_sdist,
     prepare_metadata_for_build_editable,
-    prepare_metadata_for_build_wheel,
 )
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.dist import Distribution
+from setuptools.modified import newer_group
 
 __all__ = [
     "build_editable",
     "build_sdist",
     "build_wheel",
     "get_requires_for_build_editable",
-    "get_requires_for_build_sdist",
     "get_requires_for_build_wheel",
     "prepare_metadata_for_build_editable",
     "prepare_metadata_for_build_wheel",
@@ -74,34 +76,49 @@ controllers/workloads: owners
 """
 COMPILER = "mypy[mypyc]>=1.13,<3"
 LIBRARY = "fairlead"  # gives its name to the library behind all compiled modules
+RECORD = "compiler.txt"  # in the package, read by fairlead/base/compiled.py
 
-# What is imported need not be installed to be compiled against, and is checked by `make lint`.
-_CHECKS = ("--config-file=", "--follow-imports=silent", "--ignore-missing-imports")
+# Other packages are not there where pip builds, and are not looked at elsewhere either: so modules
+# that are compiled here are compiled there. `make lint` checks them with those packages.
+_CHECKS = (
+    *("--config-file=", "--cache-dir=/dev/null", "--no-site-packages"),
+    *("--follow-imports=silent", "--ignore-missing-imports"),
+)
 _BUILDING = {"bdist_wheel", "build"}
 # Calls from module to module go straight to their target instead of through a table that others
 # could change: a fifth of the time of a get on ARM.
 _FLAGS = ["-fvisibility=hidden"] * (os.name == "posix")
+_PLACE = Path("build")
+# What a build reads, and what else goes into an sdist.
+_PROJECT = "pyproject.toml setup.py MANIFEST.in README.md LICENSE CHANGELOG.md Containerfile"
+_PROJECT += " building src"
+
+
+def _groups() -> Iterator[list[str]]:
+    """The files of each line of MODULES, from the root of the project."""
+    for package, _, names in (line.partition(":") for line in MODULES.split("\n") if line):
+        yield [str(Path("src/fairlead", package, f"{name}.py")) for name in names.split()]
 
 
 def sources() -> list[str]:
     """The files of the modules that are compiled, from the root of the project."""
-    return [
-        str(Path("src/fairlead", package, f"{name}.py"))
-        for package, _, names in (line.partition(":") for line in MODULES.split("\n") if line)
-        for name in names.split()
-    ]
+    return [source for group in _groups() for source in group]
 
 
-def wish() -> str:
-    """What FAIRLEAD_COMPILE says: `0`, `1`, or nothing."""
-    said = os.environ.get("FAIRLEAD_COMPILE", "")
-    if said not in ("", "0", "1"):
-        raise SystemExit(f"FAIRLEAD_COMPILE must be 0 or 1, not {said!r}")
-    return said
+def is_asked() -> bool:
+    """Whether FAIRLEAD_COMPILE asks for compiled modules."""
+    value = os.environ.get("FAIRLEAD_COMPILE", "")
+    if value not in ("", "0", "1"):
+        raise SystemExit(f"FAIRLEAD_COMPILE must be 0 or 1, not {value!r}")
+    return value == "1"
 
 
-def has_compiler() -> bool:
-    """Whether a small extension can be built here: there are a compiler and the headers."""
+def _tell(text: str) -> None:
+    print(f"fairlead: {text}", file=sys.stderr, flush=True)
+
+
+def _try_compiler() -> None:
+    """Build a small extension, before minutes are spent."""
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory, "probe.c")
         source.write_text("#include <Python.h>\nint probe(void) { return PY_VERSION_HEX != 0; }\n")
@@ -110,85 +127,187 @@ def has_compiler() -> bool:
         try:
             command.ensure_finalized()
             command.run()
-        except Exception:  # whatever a compiler that is half there may raise
-            return False
-    return True
+        except Exception as error:  # whatever a compiler that is half there may raise
+            raise SystemExit(
+                f"fairlead cannot be compiled: {error}\n"
+                "It needs a C compiler and the headers of Python (gcc and python3-dev on Debian); "
+                "without FAIRLEAD_COMPILE=1 it is plain Python."
+            ) from error
 
 
 def extensions(words: list[str]) -> list[Extension]:
-    """What a command of setuptools is to compile: nothing if it builds no wheel or copy, and where
-    it is not wanted or cannot be done."""
-    if wish() == "0" or not _BUILDING.intersection(words):
+    """What a command of setuptools is to compile: nothing unless it is asked for, and nothing if
+    the command builds no wheel or copy."""
+    if not is_asked() or not _BUILDING.intersection(words):
         return []
+    _lock()
+    _try_compiler()
+    _tell(f"compiling 1 of 2: mypyc turns {len(sources())} modules into C")
+    from mypyc.build import mypycify
+
+    messages = StringIO()
     try:
-        if not has_compiler():
-            raise RuntimeError("there is no C compiler with the headers of Python")
-        from mypyc.build import mypycify
+        with redirect_stdout(messages), redirect_stderr(messages):
+            compiled: list[Any] = mypycify(
+                [*_CHECKS, *sources()],
+                group_name=LIBRARY,
+                debug_level="0",
+                opt_level="1",
+                multi_file=True,
+                target_dir=str(_PLACE),
+            )
+    except SystemExit as error:
+        lines = [line for line in messages.getvalue().splitlines() if ": warning: " not in line]
+        raise SystemExit("\n".join(["fairlead cannot be compiled by mypyc:", *lines])) from error
+    for extension in compiled:  # which share one list
+        extension.extra_compile_args = [*extension.extra_compile_args, *_FLAGS]
+    compiled[0].sources = _joined(compiled[0].sources)
+    return compiled
 
-        made: list[Any] = mypycify(
-            [*_CHECKS, *sources()],
-            group_name=LIBRARY,
-            debug_level="0",
-            opt_level="2",
-            multi_file=True,
-        )
-        for extension in made:  # which share one list
-            extension.extra_compile_args = [*extension.extra_compile_args, *_FLAGS]
-        return made
-    except (Exception, SystemExit) as error:
-        _give_up(error)
-        return []
+
+def _lock() -> None:
+    """Wait for other builds in this directory, until this process ends."""
+    _PLACE.mkdir(exist_ok=True)
+    fcntl.flock(os.open(_PLACE / "lock", os.O_CREAT | os.O_WRONLY), fcntl.LOCK_EX)
 
 
-def _give_up(error: BaseException) -> None:
-    why = "mypyc stopped, see above" if isinstance(error, SystemExit) else error
-    if wish() == "1":
-        raise SystemExit(f"fairlead cannot be compiled: {why}") from error
-    print(f"fairlead: not compiled, plain Python is used: {why}", file=sys.stderr, flush=True)
+def _joined(files: list[str]) -> list[str]:
+    """Join the C files of each line of MODULES: the compiler reads the headers once for all of
+    them, a quarter of its work. A file whose text stays the same is not written again."""
+    rest, joined = set(files), []
+    for number, group in enumerate(_groups()):
+        parts = []
+        for source in group:
+            name = source.removeprefix("src/").removesuffix(".py").removesuffix("/__init__")
+            parts.append(_PLACE / f"__native_{name.replace('/', '___')}.c")
+        rest.difference_update(map(str, parts))
+        file = _PLACE / f"__joined_{number}.c"
+        text = "".join(part.read_text() for part in parts)
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
+        joined.append(str(file))
+    return [*sorted(rest), *joined]
 
 
 class BuildExtensions(build_ext):
-    """Builds all compiled modules or none: they share one library, whose parts are compiled side by
-    side."""
+    """Builds all compiled modules: they share one library, whose files are compiled side by side.
+    Files that have not changed since the last build are left alone."""
 
     def build_extensions(self) -> None:
         compiler: Any = self.compiler
         compile_some = compiler.compile
 
         def compile_all(sources: list[str], **options: Any) -> list[str]:
+            objects = compiler.object_filenames(sources, output_dir=options["output_dir"])
+            needed = [*options["depends"], __file__]
+            stale = [
+                source
+                for source, target in zip(sources, objects, strict=True)
+                if newer_group([source, *needed], target)
+            ]
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                parts = pool.map(lambda source: compile_some([source], **options), sources)
-                return [made for part in parts for made in part]
+                parts = pool.map(lambda source: compile_some([source], **options), stale)
+                for number, _ in enumerate(parts, 1):
+                    if len(stale) > 1:
+                        _tell(f"compiling 2 of 2: {number} of {len(stale)} files")
+            return list(objects)
 
+        self._precompile_headers()
         compiler.compile = compile_all
         super().build_extensions()
 
+    def _precompile_headers(self) -> None:
+        """Precompile Python.h for the small files that load the library, one a module: reading it
+        is most of their work. Compilers other than gcc read it as ever."""
+        compiler: Any = self.compiler
+        header = Path(self.build_temp, "headers", "Python.h")
+        header.parent.mkdir(parents=True, exist_ok=True)
+        header.write_text("#include_next <Python.h>\n")
+        _, *loaders = self.extensions
+        flags = [flag for flag in loaders[0].extra_compile_args if flag != "-Werror"]
+        includes = [f"-I{place}" for place in (*loaders[0].include_dirs, *self.include_dirs)]
+        command = [*compiler.compiler_so, *includes, "-x", "c-header", str(header)]
+        command += ["-o", f"{header}.gch", *flags]
+        done = subprocess.run(command, capture_output=True, check=False)
+        for loader in loaders if done.returncode == 0 else ():
+            loader.include_dirs = [str(header.parent), *loader.include_dirs]
+
     def run(self) -> None:
-        try:
-            super().run()
-        except Exception as error:
-            for file in self.get_outputs():
-                Path(file).unlink(missing_ok=True)
-            self.extensions = self.distribution.ext_modules = []
-            _give_up(error)
+        super().run()
+        if self.extensions:
+            compiler: Any = self.compiler
+            command = [compiler.compiler_so[0], "--version"]
+            answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            text = f"mypyc {version('mypy')}, {answer.splitlines()[0]}\n"
+            Path(self.build_lib, "fairlead", RECORD).write_text(text)
 
 
 class BuildModules(build_py):
-    """Copies the sources; compiled modules that an earlier build left there would hide them."""
+    """Copies the sources and records that nothing is compiled, until something is. Files that an
+    earlier build left there are removed: compiled modules would hide their sources."""
 
     def run(self) -> None:
-        made: set[Path] = set()
+        kept: set[Path] = set()
         if self.distribution.ext_modules:
             compiling = self.get_finalized_command("build_ext")
             assert isinstance(compiling, build_ext)
-            made = {Path(file) for file in compiling.get_outputs()}
-        for file in Path(self.build_lib).rglob("*.so"):
-            if file not in made:
+            kept = {Path(file) for file in compiling.get_outputs()}
+        for file in Path(self.build_lib).rglob("*"):
+            if file.is_file() and file not in kept:
                 file.unlink()
         super().run()
+        if not self.editable_mode:
+            Path(self.build_lib, "fairlead", RECORD).write_text("none\n")
+
+
+@contextmanager
+def _own_copy() -> Iterator[None]:
+    """Work in a copy of the project."""
+    unwanted = ignore_patterns("__pycache__", "*.egg-info", "*.so")
+    with tempfile.TemporaryDirectory(prefix="fairlead-build-") as directory:
+        for path in map(Path, _PROJECT.split()):
+            if path.is_dir():
+                copytree(path, Path(directory, path), ignore=unwanted)
+            elif path.exists():
+                copy(path, directory)
+        with chdir(directory):
+            yield
+
+
+def _quiet(config_settings: Any) -> dict[str, Any]:
+    """Let setuptools not tell every file, under which errors would be lost."""
+    return {"--global-option": "--quiet", **(config_settings or {})}
+
+
+def build_wheel(
+    wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None
+) -> str:
+    target = os.path.abspath(wheel_directory)
+    metadata = metadata_directory and os.path.abspath(metadata_directory)
+    with _own_copy():
+        return build_meta.build_wheel(target, _quiet(config_settings), metadata)
+
+
+def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
+    target = os.path.abspath(sdist_directory)
+    with _own_copy():
+        return build_meta.build_sdist(target, _quiet(config_settings))
+
+
+def build_editable(
+    wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None
+) -> str:
+    if is_asked():
+        raise SystemExit("an editable installation cannot be compiled; `make compile` makes a copy")
+    return build_meta.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
+    target = os.path.abspath(metadata_directory)
+    with _own_copy():
+        return build_meta.prepare_metadata_for_build_wheel(target, _quiet(config_settings))
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
-    """The compiler of Python is asked for only where a compiler of C can follow it."""
-    wanted = wish() == "1" or (wish() != "0" and has_compiler())
-    return [*build_meta.get_requires_for_build_wheel(config_settings), *([COMPILER] * wanted)]
+    """The compiler of Python is asked for only where it is used."""
+    return [COMPILER] * is_asked()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from fairlead.base.compiled import is_compiled
 from fairlead.base.dialect import CLUSTER, KUBERNETES
-from fairlead.process.banner import banner, process_age
+from fairlead.process.banner import banner, compile_command, process_age
 
 ADDRESS = "https://127.0.0.1:6443"
 
@@ -55,3 +58,31 @@ def test_it_says_where_the_console_is_if_there_is_one() -> None:
 def test_it_says_that_pods_need_nodes_if_there_are_none() -> None:
     assert "--simulate-nodes 3" in banner(ADDRESS, CLUSTER, Path("data"), 1)
     assert "--simulate-nodes" not in banner(ADDRESS, CLUSTER, Path("data"), 1, nodes=3)
+
+
+def test_a_plain_server_names_the_command_that_compiles_it() -> None:
+    text = banner(ADDRESS, CLUSTER, Path("data"), 1)
+    assert ("(compiled)" in text) == is_compiled()
+    assert ("  plain Python  for a faster server: " in text.splitlines()[-1]) != is_compiled()
+
+
+def test_a_checkout_is_compiled_by_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "building").mkdir()
+    package = tmp_path / "src" / "fairlead"
+    assert compile_command(package) == f"make -C {tmp_path} compile"
+    monkeypatch.chdir(tmp_path)
+    assert compile_command(package) == "make compile"
+
+
+def test_an_installed_package_is_compiled_by_pip_from_where_it_came(tmp_path: Path) -> None:
+    pip = f"FAIRLEAD_COMPILE=1 {sys.executable} -m pip install --force-reinstall --no-deps "
+    package = tmp_path / "site-packages" / "fairlead"
+    package.mkdir(parents=True)
+    from_index = compile_command(package)
+    assert from_index == f"{pip}--no-cache-dir --no-binary fairlead fairlead"
+    record = package.parent / "fairlead-1.0.dist-info" / "direct_url.json"
+    record.parent.mkdir()
+    record.write_text(json.dumps({"dir_info": {}, "url": "file:///my%20source"}))
+    assert compile_command(package) == f"{pip}'/my source'"
+    record.write_text(json.dumps({"archive_info": {}, "url": "file:///a.whl"}))
+    assert compile_command(package) == from_index

@@ -1,9 +1,11 @@
-"""Support for mypyc (see building/): annotations, and whether the package is compiled."""
+"""Support for mypyc (see building/): annotations, whether the package is compiled, and by
+which compilers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,3 +25,11 @@ def is_compiled() -> bool:
     """Find the module's file, without importing it."""
     spec = find_spec(_ONE)
     return spec is not None and not str(spec.origin).endswith(".py")
+
+
+def compiler() -> str:
+    """Return the names and versions of the compilers, as the build recorded them; `none` if the
+    package is plain Python."""
+    if not is_compiled():
+        return "none"
+    return Path(__file__).parents[1].joinpath("compiler.txt").read_text().strip()

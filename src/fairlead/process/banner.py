@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -9,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from fairlead.base.compiled import is_compiled
 from fairlead.base.dialect import CLUSTER, Dialect
@@ -17,6 +19,8 @@ from fairlead.base.terminal import OWN, guarded
 
 if TYPE_CHECKING:
     from fairlead.storage.store import Store
+
+_PACKAGE = Path(__file__).parents[1]
 
 
 def process_age() -> float:
@@ -70,6 +74,8 @@ def banner(
         lines.append("  pods          stay Pending without nodes; --simulate-nodes 3 adds three")
     if console:
         lines.append(f"  console       {address}/console/ ({_own_command()} console signs in)")
+    if not is_compiled():
+        lines.append(f"  plain Python  for a faster server: {compile_command(_PACKAGE)}")
     return "\n".join(lines)
 
 
@@ -111,6 +117,22 @@ def _own_command() -> str:
         os.access(Path(directory, "fairlead"), os.X_OK) for directory in os.get_exec_path()
     )
     return "fairlead" if is_known else f"{_quoted(Path(sys.executable))} -m fairlead"
+
+
+def compile_command(package: Path) -> str:
+    """Return the command that makes a compiled package of the plain one in this directory: `make`
+    in a checkout, else an installation by pip, from the directory it installed before."""
+    checkout = package.parents[1]
+    if (checkout / "building").is_dir():
+        elsewhere = "" if checkout == Path.cwd() else f"-C {_quoted(checkout)} "
+        return f"make {elsewhere}compile"
+    source = "--no-cache-dir --no-binary fairlead fairlead"
+    for file in package.parent.glob("fairlead-*.dist-info/direct_url.json"):
+        origin = json.loads(file.read_text())
+        if "dir_info" in origin:
+            source = _quoted(Path(unquote(urlsplit(origin["url"]).path)))
+    pip = f"{_quoted(Path(sys.executable))} -m pip"
+    return f"FAIRLEAD_COMPILE=1 {pip} install --force-reinstall --no-deps {source}"
 
 
 def _quoted(path: Path) -> str:

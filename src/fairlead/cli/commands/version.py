@@ -1,11 +1,12 @@
-"""`version`: shows the versions of the client and of the server."""
+"""`version`: shows the versions of the client and of the server, and whether the client is
+compiled."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fairlead import __version__
-from fairlead.base.compiled import is_compiled
+from fairlead.base.compiled import compiler, is_compiled
 from fairlead.base.terminal import printable
 from fairlead.cli import runner
 from fairlead.cli.arguments import ArgumentReader
@@ -29,16 +30,17 @@ async def run(invocation: Invocation) -> int:
         raise CommandFailed("error: -o takes json or yaml")
     asks = not options.client and _has_configuration(invocation)
     if not options.output:
-        invocation.screen.print(
-            f"fairlead {__version__}" + (" (compiled)" if is_compiled() else "")
-        )
+        kind = "compiled" if is_compiled() else "plain"
+        invocation.screen.print(f"fairlead {__version__} ({kind})")
         invocation.screen.flush()
         if asks:
             server = await _server(invocation)
             version = printable(str(server["serverVersion"].get("gitVersion")))
             invocation.screen.print(f"Server Version: {version} (dialect {server['dialect']})")
         return 0
-    document: dict[str, Any] = {"clientVersion": {"gitVersion": f"v{__version__}"}}
+    document: dict[str, Any] = {
+        "clientVersion": {"gitVersion": f"v{__version__}", "compiler": compiler()}
+    }
     failure: Exception | None = None
     if asks:
         try:

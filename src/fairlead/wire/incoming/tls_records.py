@@ -204,11 +204,12 @@ class NativeRecords(Records):
 
 
 _lib: Any = None
+_ffi: Any = None
 _allocate: Any = None
 try:
-    from OpenSSL._util import ffi as _ffi
-    from OpenSSL._util import lib as _lib
+    from OpenSSL import _util
 
+    _lib, _ffi = _util.lib, _util.ffi
     _allocate = _ffi.new_allocator(should_clear_after_alloc=False)
     _NEEDED = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
     _SAMPLE: Any = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD), None)
