@@ -12,6 +12,7 @@ import pytest
 from support.commands import Commands
 
 from fairlead.cli import main
+from fairlead.cli.completion import candidates
 
 
 class Typing:
@@ -34,6 +35,7 @@ def typing(
     fairlead: Commands, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Typing:
     monkeypatch.setenv("KUBECONFIG", str(fairlead.config))
+    monkeypatch.setattr(candidates, "_TIMEOUT", 60.0)  # a busy machine may take longer than a shell
     return Typing(fairlead, capsys)
 
 
