@@ -10,7 +10,11 @@ import yaml
 from support.commands import Commands
 
 from fairlead import __version__
+from fairlead.base.compiled import is_compiled
 from fairlead.cli import main
+
+
+KIND = "compiled" if is_compiled() else "plain"
 
 
 def test_resources_with_their_names(fairlead: Commands) -> None:
@@ -66,7 +70,7 @@ def test_versions_of_groups(fairlead: Commands) -> None:
 @pytest.mark.both_dialects
 def test_both_versions_and_the_dialect(fairlead: Commands) -> None:
     first, second = fairlead("version").splitlines()
-    assert first == f"fairlead {__version__}"
+    assert first == f"fairlead {__version__} ({KIND})"
     assert second.startswith("Server Version: v1.25.")
     assert second.endswith(f"(dialect {fairlead.space.dialect.name})")
     numbers = json.loads(fairlead("version", "-o", "json"))
@@ -76,7 +80,7 @@ def test_both_versions_and_the_dialect(fairlead: Commands) -> None:
 
 
 def test_the_version_without_a_server(fairlead_kubernetes: Commands) -> None:
-    assert fairlead_kubernetes("version", "--client") == f"fairlead {__version__}\n"
+    assert fairlead_kubernetes("version", "--client") == f"fairlead {__version__} ({KIND})\n"
 
 
 def test_the_version_where_nothing_is_configured(
@@ -85,7 +89,7 @@ def test_the_version_where_nothing_is_configured(
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert main(["version"]) == 0
-    assert capsys.readouterr() == (f"fairlead {__version__}\n", "")
+    assert capsys.readouterr() == (f"fairlead {__version__} ({KIND})\n", "")
 
 
 def test_any_request_can_be_sent(fairlead: Commands, tmp_path: Path) -> None:

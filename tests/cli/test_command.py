@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from fairlead import __version__
+from fairlead.base.compiled import is_compiled
 from fairlead.cli.parser import Parser
 from fairlead.process.flags.checks import planned_flags
 from fairlead.process.flags.serve import add_serve_flags
 
+KIND = "compiled" if is_compiled() else "plain"
 SPECIFIED = """
     --livez-grace-period --runtime-config --shutdown-delay-duration --anonymous-auth
     --authentication-token-webhook-cache-ttl --authentication-token-webhook-config-file
@@ -97,7 +99,7 @@ def test_every_switch_of_a_server_takes_a_value() -> None:
 
 
 def test_version_is_a_command() -> None:
-    assert fairlead("version", "--client").stdout == f"fairlead {__version__}\n"
+    assert fairlead("version", "--client").stdout == f"fairlead {__version__} ({KIND})\n"
 
 
 @pytest.mark.parametrize(
