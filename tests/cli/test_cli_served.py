@@ -13,7 +13,6 @@ from fairlead import __version__
 from fairlead.base.compiled import is_compiled
 from fairlead.cli import main
 
-
 KIND = "compiled" if is_compiled() else "plain"
 
 
