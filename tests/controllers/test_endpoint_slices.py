@@ -132,7 +132,8 @@ def test_a_pod_waits_for_its_node(backend: Backend) -> None:
     backend.nodes.create(node)
     (endpoint_slice,) = backend.has_slices("10.1.0.1")
     assert "zone" not in endpoint_slice["endpoints"][0]
-    backend.nodes.label(node, **{"topology.kubernetes.io/zone": "z2"})
+    zone = {"topology.kubernetes.io/zone": "z2"}
+    backend.nodes.patch(node, {"metadata": {"labels": zone}})  # a controller writes the node, too
     eventually(
         lambda: backend.in_slices()["10.1.0.1"].get("zone") == "z2", "the zone is that of the node"
     )
