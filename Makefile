@@ -38,7 +38,7 @@ help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# What installs tells how far it is, and in a line what is missing.
+# Shows progress; a failure is one line.
 INSTALL := $(PYTHON) tools/environment.py
 PYTHON_CHECK = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	{ echo "$(PYTHON) is not Python 3.11 or newer, which is needed; name one: make PYTHON=python3.12 ..."; exit 1; }

@@ -2,9 +2,8 @@
 FAIRLEAD_COMPILE is 1. Then mypyc compiles the hot modules, and the build fails if it cannot.
 
 A wheel is built in a copy of the project, because pip builds in the checkout itself: builds at the
-same time would share files there, such as the database in which mypy caches modules, which one of
-them finds locked. Editable installations stay plain: compiled modules would go on to be used
-when their sources have changed.
+same time would share files there, such as mypy's cache, whose database only one of them can lock.
+Editable installations stay plain: compiled modules would hide later changes of their sources.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ __all__ = [
     "prepare_metadata_for_build_wheel",
 ]
 
-# Those that pay; docs/performance.md has what each group of them gives.
+# The modules worth compiling; docs/performance.md has the gain of each group.
 MODULES = """
 base: backlog meter metrics
 codec: bodies protobuf_wire
@@ -78,8 +77,8 @@ COMPILER = "mypy[mypyc]>=1.13,<3"
 LIBRARY = "fairlead"  # gives its name to the library behind all compiled modules
 RECORD = "compiler.txt"  # in the package, read by fairlead/base/compiled.py
 
-# Other packages are not there where pip builds, and are not looked at elsewhere either: so modules
-# that are compiled here are compiled there. `make lint` checks them with those packages.
+# pip builds without the other packages, so mypyc ignores them everywhere and its result does not
+# depend on where it runs. `make lint` checks types with them.
 _CHECKS = (
     *("--config-file=", "--cache-dir=/dev/null", "--no-site-packages"),
     *("--follow-imports=silent", "--ignore-missing-imports"),
@@ -105,15 +104,15 @@ def sources() -> list[str]:
     return [source for group in _groups() for source in group]
 
 
-def is_asked() -> bool:
-    """Whether FAIRLEAD_COMPILE asks for compiled modules."""
+def wants_compilation() -> bool:
+    """Read FAIRLEAD_COMPILE."""
     value = os.environ.get("FAIRLEAD_COMPILE", "")
     if value not in ("", "0", "1"):
         raise SystemExit(f"FAIRLEAD_COMPILE must be 0 or 1, not {value!r}")
     return value == "1"
 
 
-def _tell(text: str) -> None:
+def _print_progress(text: str) -> None:
     print(f"fairlead: {text}", file=sys.stderr, flush=True)
 
 
@@ -127,7 +126,7 @@ def _try_compiler() -> None:
         try:
             command.ensure_finalized()
             command.run()
-        except Exception as error:  # whatever a compiler that is half there may raise
+        except Exception as error:  # an incomplete compiler raises many kinds
             raise SystemExit(
                 f"fairlead cannot be compiled: {error}\n"
                 "It needs a C compiler and the headers of Python (gcc and python3-dev on Debian); "
@@ -136,13 +135,13 @@ def _try_compiler() -> None:
 
 
 def extensions(words: list[str]) -> list[Extension]:
-    """What a command of setuptools is to compile: nothing unless it is asked for, and nothing if
-    the command builds no wheel or copy."""
-    if not is_asked() or not _BUILDING.intersection(words):
+    """Return the extensions that a command of setuptools builds: none if compilation is not wanted
+    or the command builds no wheel or copy."""
+    if not wants_compilation() or not _BUILDING.intersection(words):
         return []
     _lock()
     _try_compiler()
-    _tell(f"compiling 1 of 2: mypyc turns {len(sources())} modules into C")
+    _print_progress(f"compiling 1 of 2: mypyc turns {len(sources())} modules into C")
     from mypyc.build import mypycify
 
     messages = StringIO()
@@ -166,7 +165,7 @@ def extensions(words: list[str]) -> list[Extension]:
 
 
 def _lock() -> None:
-    """Wait for other builds in this directory, until this process ends."""
+    """Lock the build directory until this process ends; waits for other builds."""
     _PLACE.mkdir(exist_ok=True)
     fcntl.flock(os.open(_PLACE / "lock", os.O_CREAT | os.O_WRONLY), fcntl.LOCK_EX)
 
@@ -209,7 +208,7 @@ class BuildExtensions(build_ext):
                 parts = pool.map(lambda source: compile_some([source], **options), stale)
                 for number, _ in enumerate(parts, 1):
                     if len(stale) > 1:
-                        _tell(f"compiling 2 of 2: {number} of {len(stale)} files")
+                        _print_progress(f"compiling 2 of 2: {number} of {len(stale)} files")
             return list(objects)
 
         self._precompile_headers()
@@ -275,7 +274,7 @@ def _own_copy() -> Iterator[None]:
 
 
 def _quiet(config_settings: Any) -> dict[str, Any]:
-    """Let setuptools not tell every file, under which errors would be lost."""
+    """Stop setuptools from listing every file, which would bury errors."""
     return {"--global-option": "--quiet", **(config_settings or {})}
 
 
@@ -297,7 +296,7 @@ def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
 def build_editable(
     wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None
 ) -> str:
-    if is_asked():
+    if wants_compilation():
         raise SystemExit("an editable installation cannot be compiled; `make compile` makes a copy")
     return build_meta.build_editable(wheel_directory, config_settings, metadata_directory)
 
@@ -309,5 +308,5 @@ def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: A
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
-    """The compiler of Python is asked for only where it is used."""
-    return [COMPILER] * is_asked()
+    """Require mypyc only for a compiled build."""
+    return [COMPILER] * wants_compilation()

@@ -1,4 +1,4 @@
-"""`make` installs with this what a target needs, into `.venv`, and shows how far it is:
+"""Installs the packages of a make target into `.venv` and shows progress:
 
     python tools/environment.py serving|testing|documenting|wheelhouse
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 LOG = VENV / "install.log"
 EXTRAS = {"serving": "", "testing": "[dev]", "documenting": "[docs]"}
-# Of a name with requirements, or of a file.
+# The name in pip's line about a requirement or a wheel file.
 PACKAGE = r"\s*(?:Collecting |Processing \S*/)([A-Za-z][\w.]*(?:-[A-Za-z]\w*)*)"
 INDEX_FAILURES = (
     *("NewConnectionError", "NameResolutionError", "ConnectTimeout", "ProxyError", "Max retries"),

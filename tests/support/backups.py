@@ -17,7 +17,7 @@ from fairlead.storage.sqlite.backend import SqliteBackend
 from support.client import Client, Object
 from support.process import ServerProcess
 
-# Until the end, when those who measure the tests write down what they saw.
+# Limits the size of files to 64 KiB. Lifted at exit, so that coverage can write its data.
 SMALL_FILES = (
     "import atexit, resource as r; r.setrlimit(r.RLIMIT_FSIZE, (65536, r.RLIM_INFINITY));"
     " atexit.register(r.setrlimit, r.RLIMIT_FSIZE, (r.RLIM_INFINITY, r.RLIM_INFINITY))"

@@ -81,8 +81,8 @@ def etcd_source(
     *,
     records_release: bool = False,
 ) -> Source:
-    """Return the etcd cluster that the options describe. `around` may wrap its codec. The store
-    shows the release of a server that uses it, with `records_release`."""
+    """Return the etcd cluster that the options describe. `around` may wrap its codec. With
+    `records_release`, opening writes this server's release into the store."""
     codec = around(_sealed(options, resources))
     return build_etcd_source(
         options,

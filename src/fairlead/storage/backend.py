@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from fairlead import __version__
+
 
 class Fault(Enum):
     """How far a failure puts the stored data in doubt."""
@@ -25,6 +27,15 @@ class StorageError(Exception):
     def __init__(self, message: str, fault: Fault = Fault.DOUBTFUL) -> None:
         super().__init__(message)
         self.fault = fault
+
+
+def newer_format(version: int, readable: int, release: str) -> str:
+    """Say why a store is refused that `release`, "" if unknown, wrote in a newer format."""
+    newer = f"a newer release, {release}" if release else "a newer release"
+    return (
+        f"has format {version}, written by {newer}; this one, {__version__}, reads formats up to"
+        f" {readable}: start the newer one"
+    )
 
 
 class Unanswered(StorageError):

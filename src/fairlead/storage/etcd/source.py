@@ -13,7 +13,15 @@ import orjson
 from fairlead import __version__
 from fairlead.base.metrics import REGISTRY
 from fairlead.base.terminal import printable
-from fairlead.storage.backend import Compacted, Fault, Slice, Step, StorageError, Write
+from fairlead.storage.backend import (
+    Compacted,
+    Fault,
+    Slice,
+    Step,
+    StorageError,
+    Write,
+    newer_format,
+)
 from fairlead.storage.etcd.client import USUAL, Client, Timing
 from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.feed import Feed
@@ -71,8 +79,8 @@ class EtcdSource:
     Writes to resources for which `weighs` returns True move the epoch. Companions of another write
     do not: requests that depend on them use preconditions.
 
-    A store of a newer format is refused. With `records_release`, the store shows that this release
-    serves it.
+    A store of a newer format is refused. With `records_release`, opening writes this server's
+    release into the store.
     """
 
     def __init__(
@@ -267,7 +275,7 @@ class EtcdSource:
         return size
 
 
-# The release that serves the store, and the format of its keys and values.
+# The version record: the format of keys and values, and the release of the newest server.
 
 FORMAT = 1
 _VERSION_KEY = b"/fairlead/version"
@@ -292,11 +300,9 @@ class StoreVersion:
         recorded = self._recorded()
         version, release = recorded.get("format"), printable(str(recorded.get("release", ""))[:64])
         if isinstance(version, int) and version > FORMAT:
-            newer = f"a newer release, {release}" if release else "a newer release"
             raise StorageError(
-                f"the store in etcd below {self._prefix.decode()} has format {version}, written by"
-                f" {newer}; this one, {__version__}, reads formats up to {FORMAT}: start the newer"
-                " one, or restore a backup into another etcd"
+                f"the store in etcd below {self._prefix.decode()}"
+                f" {newer_format(version, FORMAT, release)}, or restore a backup into another etcd"
             )
 
     def _recorded(self) -> dict[str, object]:
@@ -324,8 +330,8 @@ class StoreVersion:
 
 
 async def put_if_version(client: Client, key: bytes, value: bytes, version: int) -> TxnResponse:
-    """Put a key that was put `version` times since it exists; otherwise the outcome has the entry.
-    Raises CallFailed."""
+    """Put a key if its version, which etcd counts up at each put, is still `version` (0: it does
+    not exist). Otherwise the answer holds the current entry. Raises CallFailed."""
     request = encode(
         TxnRequest,
         compare=encode(Compare, result=EQUAL, target=VERSION, key=key, version=version),

@@ -31,9 +31,12 @@ from fairlead.storage.sqlite.format import (
     COLUMNS,
     Names,
     OldNames,
+    check_pages,
     checked_row,
     connect,
     fault_of,
+    lost_writes,
+    newest_revision,
 )
 from fairlead.storage.sqlite.history import SqliteHistory
 
@@ -56,8 +59,8 @@ class SqliteBackend:
     """The store in a directory, which one process uses at a time.
 
     A directory written in another `dialect` is refused. With `accept_lost_writes`, a store that
-    lost acknowledged writes is opened as it is. With `records_release`, the file shows that this
-    release wrote it.
+    lost acknowledged writes is opened as it is. With `records_release`, opening writes this
+    server's release into the file.
     """
 
     def __init__(
@@ -104,7 +107,7 @@ class SqliteBackend:
             if not self._directory.holds_database():
                 self._create()
             self._directory.make_private()
-            with suppress(OSError):  # left over from a process that was killed
+            with suppress(OSError):  # a killed migration left its unfinished copy
                 self._directory.drop_unfinished()
             self._connection = connect(self.path)
             self._prepare()
@@ -185,9 +188,8 @@ class SqliteBackend:
             return
         if not self._accept_lost_writes:
             raise StorageError(
-                f"{self.path} lost writes that were acknowledged: it ends at revision"
-                f" {self.revision}, but {acknowledged} was reached; restore the missing files,"
-                " or continue without those writes with --accept-lost-writes"
+                f"{lost_writes(self.path, self.revision, acknowledged)}; restore the missing"
+                " files, or continue without those writes with --accept-lost-writes"
             )
         logger.warning("continuing without revisions %d to %d", self.revision + 1, acknowledged)
         self._db.execute("UPDATE state SET value = ? WHERE name = 'highest'", (acknowledged,))
@@ -321,11 +323,7 @@ class SqliteBackend:
         self._db.execute("PRAGMA synchronous = FULL")
         self.check()
         with self._guarded("trust"):
-            newest = self._db.execute(
-                "SELECT max((SELECT ifnull(max(revision), 0) FROM log), value) FROM state"
-                " WHERE name = 'highest'"
-            ).fetchone()
-            if newest is None or newest[0] < self.revision:
+            if newest_revision(self._db) < self.revision:
                 raise StorageError(f"{self.path} lost writes that were acknowledged", Fault.FATAL)
             self._db.execute("BEGIN")
             # Rows that a failed commit left behind were refused to their writers, so they are
@@ -341,14 +339,12 @@ class SqliteBackend:
         try:
             if self._is_ending:
                 raise StorageError(f"{self.path} is being closed", Fault.PASSING)
-            result = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            check_pages(db, self.path)
         except sqlite3.Error as error:
             raise StorageError(f"cannot check {self.path}: {error}", fault_of(error)) from None
         finally:
             self._checked_by = None
             db.close()
-        if result != "ok":
-            raise StorageError(f"{self.path} is damaged: {' '.join(result.split())}", Fault.FATAL)
 
     def stop_check(self) -> None:
         self._is_ending = True

@@ -100,7 +100,7 @@ class Directory:
         _sync(self.path)
 
     def finish_copy(self, path: Path) -> None:
-        """Rename the new database to a name beside the database in use."""
+        """Sync the unfinished database and rename it to `path`, another name in this directory."""
         _sync(self.unfinished)
         os.replace(self.unfinished, path)
         _sync(self.path)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from zlib import crc32
 
 from fairlead import __version__
-from fairlead.storage.backend import Fault, Row, StorageError
+from fairlead.storage.backend import Fault, Row, StorageError, newer_format
 
 FORMAT = 2
 APPLICATION_ID = 0x0FA1_41EA
@@ -138,12 +138,10 @@ def check_kind(db: sqlite3.Connection, path: Path) -> int:
         raise StorageError(f"{path} is not a Fairlead store")
     version = _pragma(db, "user_version")
     if version > FORMAT:
-        release = recorded_release(db)
-        newer = f"a newer release, {release}" if release else "a newer release"
+        directory = shlex.quote(str(path.parent))
         raise StorageError(
-            f"{path} has format {version}, written by {newer}; this one, {__version__}, reads"
-            f" formats up to {FORMAT}: start the newer one, or go back with its command"
-            f" `fairlead migrate --data-dir {shlex.quote(str(path.parent))} --to-format {FORMAT}`"
+            f"{path} {newer_format(version, FORMAT, recorded_release(db))}, or go back with its"
+            f" command `fairlead migrate --data-dir {directory} --to-format {FORMAT}`"
         )
     return version
 
@@ -196,6 +194,27 @@ def connect(path: Path) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
         cached_statements=512,
+    )
+
+
+def check_pages(db: sqlite3.Connection, path: Path) -> None:
+    """Raise StorageError if SQLite finds a damaged page."""
+    result = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+    if result != "ok":
+        raise StorageError(f"{path} is damaged: {' '.join(result.split())}", Fault.FATAL)
+
+
+def newest_revision(db: sqlite3.Connection) -> int:
+    """Return the highest revision ever used, also if its row was deleted by compaction."""
+    query = "SELECT max(ifnull((SELECT max(revision) FROM log), 0), value) FROM state"
+    row = db.execute(f"{query} WHERE name = 'highest'").fetchone()
+    return int(row[0]) if row is not None else 0
+
+
+def lost_writes(path: Path, newest: int, acknowledged: int) -> str:
+    return (
+        f"{path} lost writes that were acknowledged: it ends at revision {newest}, but"
+        f" {acknowledged} was reached"
     )
 
 

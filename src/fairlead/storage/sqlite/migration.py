@@ -20,10 +20,13 @@ from fairlead.storage.sqlite.format import (
     Names,
     OldNames,
     check_kind,
+    check_pages,
     checked_row,
     connect,
     create_tables,
     fault_of,
+    lost_writes,
+    newest_revision,
     recorded_release,
 )
 
@@ -61,7 +64,8 @@ def old_dialect(db: sqlite3.Connection, names: OldNames) -> str:
     return ""
 
 
-# Format 1 had one text `PREFIX:KEY` in place of resource, key and apiVersion, and no dialect.
+# Format 1 stored `PREFIX:KEY` in one column instead of resource, key and apiVersion, and did not
+# record the dialect.
 
 _FORMAT_1 = """
 CREATE TABLE log (
@@ -69,7 +73,7 @@ CREATE TABLE log (
 );
 CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
-# Deletes what compaction has not reached yet: format 1 does not know how far it has come.
+# Finishes the compaction: format 1 does not record how far the deletion of old rows has come.
 _SWEEP = (
     "DELETE FROM log WHERE revision IN (SELECT previous FROM log WHERE revision <= ?)",
     "DELETE FROM log WHERE revision <= ? AND value IS NULL",
@@ -174,8 +178,8 @@ class Migrated:
 def migrate_directory(
     directory: Path, target: int, dialect: str, names_for: Callable[[str], OldNames]
 ) -> Migrated:
-    """Convert the store of a directory that no server uses. `dialect` is needed only where the file
-    does not show its own. Raises StorageError, and leaves the directory as it was."""
+    """Convert the store of a stopped server. `dialect` may be empty if the file shows its dialect.
+    Raises StorageError; the directory is unchanged then."""
     files = Directory(directory)
     if not files.database.is_file():
         raise StorageError(f"{directory} holds no store")
@@ -220,28 +224,18 @@ def _migrate(
 
 def _check_whole(db: sqlite3.Connection, path: Path) -> None:
     """Raise StorageError if the file is damaged or acknowledged writes are missing."""
-    result = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if result != "ok":
-        raise StorageError(f"{path} is damaged: {' '.join(str(result).split())}")
-    newest = _newest(db)
+    check_pages(db, path)
+    newest = newest_revision(db)
     acknowledged = Acknowledged(path.parent).read()
     if newest < acknowledged:
-        raise StorageError(
-            f"{path} lost writes that were acknowledged: it ends at revision {newest}, but"
-            f" {acknowledged} was reached"
-        )
-
-
-def _newest(db: sqlite3.Connection) -> int:
-    query = "SELECT max(ifnull((SELECT max(revision) FROM log), 0), value) FROM state"
-    return int(db.execute(f"{query} WHERE name = 'highest'").fetchone()[0])
+        raise StorageError(lost_writes(path, newest, acknowledged))
 
 
 def _dialect_of(
     db: sqlite3.Connection, path: Path, version: int, dialect: str, names: OldNames
 ) -> str:
-    """Return the dialect of the objects in a file; raises StorageError if it is not the given one,
-    or unknown."""
+    """Return the dialect of a file, or `dialect` if the file does not show it; raises StorageError
+    if the two differ or both are empty."""
     if version == OLDEST:
         recorded = old_dialect(db, names)
     else:
@@ -256,7 +250,7 @@ def _dialect_of(
 def _copy(db: sqlite3.Connection, files: Directory, version: int) -> Path:
     """Copy the database beside itself. The copy appears under its name when it is complete."""
     path = files.database
-    path = path.with_name(f"{path.name}.format-{version}.revision-{_newest(db)}")
+    path = path.with_name(f"{path.name}.format-{version}.revision-{newest_revision(db)}")
     try:
         copy = connect(files.start_database())
         try:
