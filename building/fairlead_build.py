@@ -52,7 +52,7 @@ fields: check conflicts entries field_sets merge_patch ownership prune shapes
 fields: stored_entries typed_values unchanged values walk
 storage: audience backend body_metadata collection delivery state version writes
 wire/incoming: batches exchange parser protocol tls tls_records
-resources: catalogue context gates go_values metadata registry rules
+resources: behaviour catalogue context gates go_values metadata registry rules
 resources/columns: cell_text model
 resources/core: config_maps
 resources/core/pods: annotations behaviour changes columns container_lists containers defaults
@@ -61,6 +61,7 @@ resources/core/pods: security spec warnings windows
 resources/core/volumes: __init__ paths projections references sources
 auth/authentication: tokens
 auth/authorization: node_graph pod_references requests
+admission: chain
 admission/plugins: base default_toleration_seconds namespace_lifecycle priority runtime_class
 operations: api configurations managed_fields operation options patch steps views
 operations: write_pipeline

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from support.admission import PODS, USER, World, both_dialects, pod
+from support.admission import PODS, USER, World, both_dialects, pod, run_step
 
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.pod_security import existing_pods
@@ -34,7 +34,7 @@ def _notes(world: World, plugin: PodSecurity, key: str, value: Any) -> dict[str,
     content = world.decode(key, value)
     attributes = Attributes(CREATE, resource, "ns", "a", content, None, USER, context)
     with suppress(StatusError):
-        asyncio.run(plugin.validate(attributes))
+        run_step(plugin.validate, attributes)
     prefix = world.dialect.label("pod-security.@/")
     assert all(name.startswith(prefix) for name in context.annotations)
     return {name.removeprefix(prefix): text for name, text in context.annotations.items()}

@@ -95,7 +95,9 @@ def test_default_account_that_is_still_being_made_is_awaited() -> None:
     )
 
     async def run() -> None:
-        waiting = asyncio.create_task(plugin.admit(attributes))
+        step = plugin.admit(attributes)
+        assert step is not None
+        waiting = asyncio.ensure_future(step)
         await asyncio.sleep(0.05)
         world.put(ACCOUNTS, {"metadata": {"name": "default"}})
         await waiting

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.admission import NAMESPACE, USER, World, refused
+from support.admission import NAMESPACE, USER, World, refused, run_step
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import UPDATE, Attributes
@@ -136,11 +135,8 @@ class Admission:
         resource = self.world.resources.named(CONFIG_MAPS)
         attributes = Attributes(UPDATE, resource, NAMESPACE, "a", value, {**value}, USER, context)
 
-        async def run() -> None:
-            await self.chain.admit(attributes)
-            await self.chain.validate(attributes)
-
-        asyncio.run(run())
+        run_step(self.chain.admit, attributes)
+        run_step(self.chain.validate, attributes)
         return attributes
 
 
@@ -259,5 +255,5 @@ def test_a_write_that_was_settled_is_not_asked_about_again() -> None:
     admission.configure(ValidatingAdmissionWebhook, admission.webhook("w.w"))
     attributes = admission.update()
     attributes.is_settled = True
-    asyncio.run(admission.chain.validate(attributes))
+    run_step(admission.chain.validate, attributes)
     assert admission.webhooks["w.w"].calls == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from typing import Any
 
@@ -139,15 +140,19 @@ class World:
         attributes = Attributes(
             operation, resource, namespace, name, value, old, user, self.context(dry_run=dry_run)
         )
-
-        async def run() -> None:
-            for step in (plugin.admit, plugin.validate):
-                waiting = step(attributes)
-                if waiting is not None:
-                    await waiting
-
-        asyncio.run(run())
+        run_step(plugin.admit, attributes)
+        run_step(plugin.validate, attributes)
         return value or {}
+
+
+def run_step(step: Callable[[Attributes], Awaitable[None] | None], attributes: Attributes) -> None:
+    """Run a step of a plugin or of a chain, to its end if it waits."""
+
+    async def run() -> None:
+        if (waiting := step(attributes)) is not None:
+            await waiting
+
+    asyncio.run(run())
 
 
 def _decoded(resource: Resource, value: Object, context: Context) -> Object:

@@ -1,4 +1,4 @@
-"""The admission plugin interface, and a write as plugins see it."""
+"""The admission plugin interface, a write as plugins see it, and steps that wait."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from fairlead.auth.authentication.user import User
+from fairlead.base.errors import StatusError
 from fairlead.resources.context import Context
 from fairlead.resources.registry import Resource
 
@@ -90,6 +91,25 @@ class PluginBase:
 
     async def close(self) -> None:
         pass
+
+
+class Run(Protocol):
+    """Steps of plugins for one write, see `chain.Chain`."""
+
+    def advance(self) -> Awaitable[None] | None: ...
+
+    def refused(self) -> None: ...
+
+
+async def finish(run: Run, waiting: Awaitable[None] | None) -> None:
+    """Wait for a step, and run those after it."""
+    while waiting is not None:
+        try:
+            await waiting
+        except StatusError:
+            run.refused()
+            raise
+        waiting = run.advance()
 
 
 class LazyPlugin:

@@ -148,6 +148,15 @@ class Request:
         self._body = body
         self.is_body_read = True
 
+    def take_arrived_body(self) -> bool:
+        """Set the body if it was read, or has arrived and is small. Otherwise it has to be
+        awaited."""
+        if not self.is_body_read:
+            body = self.exchange.arrived_body()
+            if body is not None:
+                self.take_body(body)
+        return self.is_body_read
+
     def start_again(self) -> None:
         """Reset what the chain has set, except for the body."""
         self.impersonator = self.impersonation = self.operation = None

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from fairlead.api.answers import Answer, Outcome
-from fairlead.api.flow_control.turns import take_seat
+from fairlead.api.flow_control.turns import wait_for_turn
 from fairlead.api.parameters import limit
 from fairlead.api.request import Request
 from fairlead.auth.authentication.user import tenant_of
@@ -162,21 +162,25 @@ async def _handle(
         request.is_admitted = True
     if is_optimistic and app.has_pod_token(request):
         raise Outdated  # whether the pod exists must be current
-    if request.exchange.head.has_body and app.handler.reads_whole(request):
+    has_body = request.exchange.head.has_body and app.handler.reads_whole(request)
+    if has_body and not request.take_arrived_body():
         await _read_body(request)
     weight = app.count_in(request)
     seat: Seat | None = None
     try:
         if request.flow is not None and app.gate is not None:
-            seat = await take_seat(app.gate, request)
+            seat, request.seat = request.seat or app.gate.enter(request), None
+            if seat is None or seat.work.large:
+                seat = await wait_for_turn(app.gate, request, seat)
         budget.begin(tenant_of(request.impersonator or request.user))
         if outcome is None:
             outcome = app.handler.answer(request)
-        answer = outcome if isinstance(outcome, Answer) else await finished(outcome)
-        if seat is not None and request.target.verb == "watch" and answer.code == 200:
+        while not isinstance(outcome, Answer):  # as `finished`, without a coroutine of its own
+            outcome = await outcome
+        if seat is not None and request.target.verb == "watch" and outcome.code == 200:
             seat.keep()
             request.seat, seat = seat, None
-        return answer
+        return outcome
     except budget.OverBudget as over:
         raise over_budget(over) from None
     finally:
@@ -193,11 +197,8 @@ async def finished(outcome: Outcome) -> Answer:
 
 
 async def _read_body(request: Request) -> None:
-    """Read the whole body, once. Raises ClientGone if the connection ends early, and StatusError if
-    too many large bodies are in memory. A body over the limit is dropped; `Request.body` reports
-    it."""
-    if request.is_body_read:
-        return
+    """Read the whole body. Raises ClientGone if the connection ends early, and StatusError if too
+    many large bodies are in memory. A body over the limit is dropped; `Request.body` reports it."""
     try:
         request.take_body(await read_body(request.exchange))
     except BodyTooLarge:

@@ -17,12 +17,15 @@ from time import thread_time
 from typing import Generic, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
+from fairlead.base.meter import LIGHT as LIGHT
 from fairlead.base.meter import (
     LOOP_SECONDS,
     NOT_DONE,
+    NOT_TRIED,
     Meter,
     current_budget,
     set_meter,
+    try_light,
     try_on_loop,
 )
 from fairlead.base.meter import MAX_ALLOCATED as MAX_ALLOCATED
@@ -41,7 +44,6 @@ from fairlead.base.meter import spend as spend
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LIGHT = 32 * 1024  # bytes; work on larger input always runs in a thread
 _THREADS = 4
 
 _threads: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock]
@@ -53,15 +55,15 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     """Run work on an object or a body of `size` bytes: on the loop if it is short, else in a
     thread. The work may be restarted, so it must be repeatable. It may read shared state but must
     not write any."""
-    budget = current_budget()
-    if size <= LIGHT:
-        if budget.loop_seconds <= 0:
-            await asyncio.sleep(0)
-            budget.loop_seconds = LOOP_SECONDS
+    result = try_light(size, work, args, kwargs)
+    if result is NOT_TRIED:
+        await asyncio.sleep(0)
+        budget = current_budget()
+        budget.loop_seconds = LOOP_SECONDS
         result = try_on_loop(budget, work, args, kwargs)
-        if result is not NOT_DONE:
-            return result  # type: ignore[no-any-return]
-    return await _run_in_thread(budget, partial(work, *args, **kwargs))
+    if result is NOT_DONE:
+        return await _run_in_thread(current_budget(), partial(work, *args, **kwargs))
+    return result  # type: ignore[no-any-return]
 
 
 async def _run_in_thread(budget: Budget, call: Callable[[], T]) -> T:

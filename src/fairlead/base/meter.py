@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
+LIGHT: Final = 32 * 1024  # bytes; work on larger input always runs in a thread
 LOOP_SECONDS = 0.02
 THREAD_SECONDS = 20.0  # of CPU; the most expensive validation rules need 10 on slow machines
 MAX_ALLOCATED = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts 1.5 MiB
-_STEPS_PER_CLOCK_READ = 200  # between two reads of the clock
-_MAX_STEPS_ON_LOOP = 20_000  # in one call of `spend`; more raises LoopBudgetExceeded
+_STEPS_PER_CLOCK_READ: Final = 200  # between two reads of the clock
+_MAX_STEPS_ON_LOOP: Final = 20_000  # in one call of `spend`; more raises LoopBudgetExceeded
 
 
 class LoopBudgetExceeded(Exception):
@@ -78,8 +79,8 @@ class Meter:
             raise SizeLimitExceeded("the object becomes too large")
 
 
-_budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
-_meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
+_budget: Final[ContextVar[Budget | None]] = ContextVar("budget", default=None)
+_meter: Final[ContextVar[Meter | None]] = ContextVar("meter", default=None)
 
 
 def begin(owner: str) -> None:
@@ -115,7 +116,8 @@ def is_on_loop() -> bool:
     return meter is not None and meter.on_loop
 
 
-NOT_DONE: Any = object()
+NOT_DONE: Final[Any] = object()
+NOT_TRIED: Final[Any] = object()
 
 
 def current_budget() -> Budget:
@@ -124,6 +126,17 @@ def current_budget() -> Budget:
 
 def set_meter(meter: Meter) -> None:
     _meter.set(meter)
+
+
+def try_light(size: int, work: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Run work on an input of `size` bytes as `try_on_loop` does. NOT_DONE if the input is too
+    large for that, NOT_TRIED if no loop time is left."""
+    if size > LIGHT:
+        return NOT_DONE
+    budget = current_budget()
+    if budget.loop_seconds <= 0:
+        return NOT_TRIED
+    return try_on_loop(budget, work, args, kwargs)
 
 
 def try_on_loop(budget: Budget, work: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -69,12 +69,14 @@ async def _admit(
     context = api.context(operation, options.dry_run)
     name = metadata.get("name", "")
     attributes = write_pipeline.attributes(operation, CREATE, value, None, context, name, options)
-    await api.admission.admit(attributes)
+    if (waiting := api.admission.admit(attributes)) is not None:
+        await waiting
     causes = Causes()
     check(value, causes)
     if causes:
         raise invalid(ResourceRef(operation.resource.group, ""), causes)
-    await api.admission.validate(attributes)
+    if (waiting := api.admission.validate(attributes)) is not None:
+        await waiting
 
 
 def _named_user(spec: Object, user: User) -> User:

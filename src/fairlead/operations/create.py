@@ -104,7 +104,8 @@ async def _admit(
     """Run a new object through admission and validation. Returns whether its name was generated;
     that happens after mutating admission, so that plugins and webhooks see the missing name."""
     behaviour, context = api.behaviour(operation.resource), attributes.context
-    await api.admission.admit(attributes)
+    if (waiting := api.admission.admit(attributes)) is not None:
+        await waiting
     is_generated = steps.finish_new(api, operation, value, entries, attributes)
     value = write_pipeline.ordered(value)
     await budget.run(
@@ -113,7 +114,8 @@ async def _admit(
     attributes.value = value
     if operation.verb != "create":  # an update that became a create: validation errors come first
         await _authorize(api, operation)
-    await api.admission.validate(attributes)
+    if (waiting := api.admission.validate(attributes)) is not None:
+        await waiting
     behaviour.warnings(value, None, context)
     await budget.run(operation.size, behaviour.normalize, value, operation.applies)
     attributes.is_settled = True
@@ -169,8 +171,10 @@ async def _put_new(
             if is_claimed(failed):
                 raise
             context.reset_admission()
-            await api.admission.admit(attributes)
-            await api.admission.validate(attributes)
+            if (waiting := api.admission.admit(attributes)) is not None:
+                await waiting
+            if (waiting := api.admission.validate(attributes)) is not None:
+                await waiting
         await asyncio.sleep(0)
     raise modified(resource.ref(value["metadata"]["name"]))
 

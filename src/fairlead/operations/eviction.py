@@ -55,12 +55,14 @@ async def evict(api: Api, operation: Operation, eviction: Object, write: WriteOp
     attributes = write_pipeline.attributes(
         operation, CREATE, eviction, None, context, options=write
     )
-    await api.admission.admit(attributes)
+    if (waiting := api.admission.admit(attributes)) is not None:
+        await waiting
     if attributes.round:  # mutating admission may have changed it
         options = _delete_options(eviction, write.dry_run)
     if eviction["metadata"].get("name", "") != operation.name:
         raise bad_request("name in URL does not match name in Eviction object")
-    await api.admission.validate(attributes)
+    if (waiting := api.admission.validate(attributes)) is not None:
+        await waiting
     pod = _pod(api, api.resources.named(PODS), operation)
     _check_delete_options(api, eviction)
     await _evict(api, operation, pod, options)

@@ -188,11 +188,13 @@ async def _prepared(
         size, steps.fill_changed, api, operation, changed, old, options, context
     )
     attributes = steps.change_attributes(operation, changed.value, entries, old, context, options)
-    await api.admission.admit(attributes)
+    if (waiting := api.admission.admit(attributes)) is not None:
+        await waiting
     new = steps.finish_change(api, operation, changed.value, old, entries, attributes)
     await budget.run(size, write_pipeline.check_changed, api, operation.resource, new, old, context)
     attributes.value = new
-    await api.admission.validate(attributes)
+    if (waiting := api.admission.validate(attributes)) is not None:
+        await waiting
     behaviour.warnings(new, old, context)
     await budget.run(size, behaviour.normalize, new, operation.applies)
     return new

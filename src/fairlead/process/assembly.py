@@ -350,7 +350,8 @@ class Assembly:
 
     async def close(self) -> None:
         await self.leave()
-        await self.api.admission.close()
+        for plugin in self.api.admission.built_plugins():
+            await plugin.close()
         await self.api.authentication.close()
         await self.authorization.close()
         await self.api.reach.close()

@@ -6,6 +6,9 @@ apiVersion. Hooks change `value` in place; `old` is never changed.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import ResourceRef
 from fairlead.codec.types.decode import zero
 from fairlead.codec.types.model import Object as Object
@@ -13,25 +16,30 @@ from fairlead.codec.types.model import Presence
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.metadata import NameRule, check_metadata, check_metadata_update
+from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.registry import Resource
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Behaviour:
     """The behaviour of one kind.
 
-    `name_rule` is the syntax of names. `error_group` is the group in error messages if it differs
-    from the served group. `qualified_finalizers`: finalizers need a domain. `claims_values`: the
-    server allocates values to objects that must be unique, such as addresses and ports.
+    `name_rule` returns the faults of a name. `error_group` is the group in error messages if it
+    differs from the served group. `qualified_finalizers`: finalizers need a domain.
+    `claims_values`: the server allocates values to objects that must be unique, such as addresses
+    and ports.
     """
 
-    name_rule: NameRule = staticmethod(dns_subdomain)
-    error_group: str | None = None
-    qualified_finalizers = True
-    claims_values = False
+    error_group: ClassVar[str | None] = None
+    qualified_finalizers: ClassVar[bool] = True
+    claims_values: ClassVar[bool] = False
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
+
+    @staticmethod
+    def name_rule(text: str) -> list[str]:
+        return dns_subdomain(text)
 
     def error_ref(self, name: str) -> ResourceRef:
         """The reference to an object in the error that refuses a write."""

@@ -12,7 +12,7 @@ from orjson import dumps
 from fairlead.api.flow_control.configuration import Configuration
 from fairlead.api.flow_control.gate import ONE, Estimator, Gate
 from fairlead.api.flow_control.queue_set import Work
-from fairlead.api.flow_control.turns import take_seat
+from fairlead.api.flow_control.turns import wait_for_turn
 from fairlead.api.request import Request
 from fairlead.api.routing import Target
 from fairlead.auth.authentication.user import AUTHENTICATED, User
@@ -98,7 +98,7 @@ class Door:
         self, request: Request, work: Callable[[Request], Awaitable[None]]
     ) -> None:
         self.gate.classify(request)
-        seat = await take_seat(self.gate, request)
+        seat = await wait_for_turn(self.gate, request, self.gate.enter(request))
         try:
             await work(request)
         finally:

@@ -3,7 +3,7 @@ checks pods and claims against their bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
@@ -19,6 +19,8 @@ from fairlead.admission.plugins.version_facts import MAX_CACHED, FindCollection,
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
 
+# Finds the violations of a range by a spec.
+Find = Callable[[Range, Object], Awaitable[list[str]]]
 CLAIMS, RANGES = "core/v1/persistentvolumeclaims", "core/v1/limitranges"
 _CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 _NAMES_PER_STEP = 8  # lookups per microsecond
@@ -43,9 +45,14 @@ class LimitRanger(PluginBase):
         self._annotation = dialect.label("@/limit-ranger")
         self._usual = (_USUAL,) if dialect.limit_ranger_default_cpu else ()
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         if attributes.resource.key != PODS or attributes.operation != CREATE:
-            return
+            return None
+        if not len(self._ranges) and not self._usual:
+            return None
+        return self._fill_defaults(attributes)
+
+    async def _fill_defaults(self, attributes: Attributes) -> None:
         assert attributes.value is not None
         ranges = await self._of(attributes.namespace)
         if not ranges and attributes.namespace == "default":
@@ -62,17 +69,23 @@ class LimitRanger(PluginBase):
                 )
                 pod["metadata"]["annotations"] = annotations
 
-    async def validate(self, attributes: Attributes) -> None:
-        key, value = attributes.resource.key, attributes.value
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        key = attributes.resource.key
         if key == PODS and attributes.operation == CREATE:
             find = pod_violations
         elif key == CLAIMS and attributes.operation in (CREATE, UPDATE):
             find = claim_violations
         else:
-            return
-        assert value is not None
+            return None
+        if not len(self._ranges):
+            return None
         if attributes.old is not None and attributes.old["metadata"].get("deletionTimestamp"):
-            return
+            return None
+        return self._check(attributes, find)
+
+    async def _check(self, attributes: Attributes, find: Find) -> None:
+        value = attributes.value
+        assert value is not None
         for limit_range in await self._of(attributes.namespace):
             violations = await find(limit_range, value["spec"])
             if violations:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error
@@ -62,18 +64,26 @@ class ServiceAccount(PluginBase):
         automount = value.get("automountServiceAccountToken") is not False
         return _Account(automount, pull_secrets, mountable)
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         if attributes.resource.key != PODS or attributes.operation != CREATE:
-            return
+            return None
         assert attributes.value is not None
         pod = attributes.value
         if self._is_mirror(pod):
             self._check_mirror(attributes, pod)
-            return
+            return None
         spec = pod["spec"]
         name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
         spec["serviceAccountName"] = spec["serviceAccount"] = name
-        account = self._find_account(attributes, name) or await self._account(attributes, name)
+        account = self._find_account(attributes, name)
+        if account is None:
+            return self._await_account(attributes, name, self._use_account)
+        self._use_account(attributes, account)
+        return None
+
+    def _use_account(self, attributes: Attributes, account: _Account) -> None:
+        assert attributes.value is not None
+        spec = attributes.value["spec"]
         automount = spec.get("automountServiceAccountToken")
         if account.automount if automount is None else automount:
             self._token_volume.mount(spec)
@@ -81,25 +91,34 @@ class ServiceAccount(PluginBase):
             spec["imagePullSecrets"] = [{"name": secret} for secret in account.pull_secrets]
         _check_secrets(attributes, account, pod_error)
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         key, operation = attributes.resource.key, attributes.operation
         if key == PODS and operation == CREATE:
             error: SecretsError = pod_error
         elif key == EPHEMERAL and operation == UPDATE:
             error = ephemeral_error
         else:
-            return
+            return None
         assert attributes.value is not None
         pod = attributes.value
         if error is pod_error and self._is_mirror(pod):
             self._check_mirror(attributes, pod)
-            return
+            return None
         name = pod["spec"].get("serviceAccountName")
         if not name:
             pod_name = f"{attributes.namespace}/{attributes.name}"
             raise mutation_error(attributes, f"no service account specified for pod {pod_name}")
-        account = self._find_account(attributes, name) or await self._account(attributes, name)
+        account = self._find_account(attributes, name)
+        if account is None:
+            check = partial(_check_secrets, error=error)
+            return self._await_account(attributes, name, check)
         _check_secrets(attributes, account, error)
+        return None
+
+    async def _await_account(
+        self, attributes: Attributes, name: str, use: Callable[[Attributes, _Account], None]
+    ) -> None:
+        use(attributes, await self._account(attributes, name))
 
     def _is_mirror(self, pod: Object) -> bool:
         annotations = pod["metadata"].get("annotations")

@@ -1,4 +1,4 @@
-"""Gives requests their seats and queues those that must wait. `turns.take_seat` does the
+"""Gives requests their seats and queues those that must wait. `turns.wait_for_turn` does the
 waiting."""
 
 from __future__ import annotations

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from fairlead.api.flow_control.gate import Gate, Seat
 
 
-async def take_seat(gate: Gate, request: Request) -> Seat:
-    """Take the seats of a request, wait for them in a queue if need be, and before a large piece of
-    work for a turn on the event loop."""
-    seat, request.seat = request.seat or gate.enter(request), None
+async def wait_for_turn(gate: Gate, request: Request, seat: Seat | None) -> Seat:
+    """Wait for the seats of a request in a queue if it has none, and before a large piece of work
+    for a turn on the event loop."""
     if seat is None:
         seat = await _wait_for_seats(gate, request)
     if seat.work.large:

@@ -52,7 +52,7 @@ USAGES = (
 )
 
 
-def any_name(name: str) -> list[str]:
+def any_name(text: str) -> list[str]:
     return []
 
 

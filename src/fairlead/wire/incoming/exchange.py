@@ -166,6 +166,15 @@ class Exchange:
         self.received_bytes = 0
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def arrived_body(self) -> bytes | None:
+        """Return the whole body if it has arrived and is small: it needs no reserved memory."""
+        connection, head = self.connection, self.head
+        if connection is None or not self.body_complete or self.too_large or head.chunked:
+            return None
+        if head.length > connection.limits.small_body_bytes:
+            return None
+        return self.take_received()
+
     def forget_body(self) -> None:
         """Release the memory reserved for the body."""
         reserved, self.reserved = self.reserved, None

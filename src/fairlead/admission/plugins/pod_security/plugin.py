@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -83,16 +84,17 @@ class PodSecurity(PluginBase):
         policy = self._labels.policy(entry.labels, causes)
         return _namespace_policy(policy, _joined(causes))
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         key = attributes.resource.key
         if key not in _JUDGED or attributes.operation not in (CREATE, UPDATE):
-            return
+            return None
         if key == NAMESPACES:
-            await self._check_namespace(attributes)
-        elif key in _POD_WRITES:
+            return self._check_namespace(attributes)
+        if key in _POD_WRITES:
             self._check_pod(attributes)
         else:
             self._check_template(attributes, _TEMPLATES[key])
+        return None
 
     def _check_pod(self, attributes: Attributes) -> None:
         if self._is_exempt(attributes):

@@ -7,6 +7,8 @@ concurrent writes cannot exceed a quota together.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from fairlead.admission.configuration import Section
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, PluginBase, refusal
@@ -52,15 +54,20 @@ class ResourceQuota(PluginBase):
         self._quotas = Quotas()
         self._limited = read_limited(configured)
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         if not len(self._collection) and not self._limited:
-            return
+            return None
         measure = self._measure(attributes)
         if measure is None:
-            return
+            return None
         versions = self._of(attributes.namespace)
         if not versions and not self._limited:
-            return
+            return None
+        return self._validate(attributes, measure, versions)
+
+    async def _validate(
+        self, attributes: Attributes, measure: Measure, versions: list[Version]
+    ) -> None:
         added = await budget.run(0, _added, attributes, measure)
         if added:
             await self._check_and_charge(attributes, measure, versions, added)
