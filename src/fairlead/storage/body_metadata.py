@@ -58,19 +58,17 @@ def without_managed_fields(body: bytes) -> tuple[bytes, int]:
 
 def without_field_sets(body: bytes) -> tuple[bytes, list[bytes]]:
     """Return a body with null in place of the set of each entry of managedFields, and the sets.
-    There are none if managedFields are short. The caller must check that the parsed entries have as
-    many nulls: a name in a set may look like the text around it."""
-    position = body.find(_MANAGED)
-    if position < 0 or body.find(b"]", position) - position < MIN_CUT_BYTES:
+    There are none if managedFields are short. The caller must check that the entries of the parsed
+    metadata have as many nulls: a template may have managedFields, too, and a name in a set may
+    look like the text around it."""
+    start = body.find(_MANAGED) + len(_MANAGED)
+    end = _end_after(body, start) - 2  # before the end of the list and of the metadata
+    if start < len(_MANAGED) or end - start < MIN_CUT_BYTES:
         return body, []
-    managed, end = _bounds(body)
-    if managed == end:
-        return body, []
-    end -= 2  # before the end of the list and of the metadata
     parts: list[bytes] = []
     sets: list[bytes] = []
     copied = 0
-    position = body.find(_SET, managed, end)
+    position = body.find(_SET, start, end)
     while position >= 0:
         start = position + len(_SET)
         position = body.find(_SET, start, end)
@@ -112,17 +110,24 @@ def _bounds(body: bytes) -> tuple[int, int]:
     end_of_match = beginning.end()
     if not body.endswith(_MANAGED, 0, end_of_match):
         return end_of_match, end_of_match
-    managed, end = end_of_match - len(_MANAGED), body.find(b"]", end_of_match) + 2
+    end = _end_after(body, end_of_match)
+    return end_of_match - len(_MANAGED), end if end > 0 else _end_by_parsing(body)
+
+
+def _end_after(body: bytes, start: int) -> int:
+    """Return the end of the metadata, given the offset of the content of managedFields, its last
+    list; 0 if that needs parsing."""
+    end = body.find(b"]", start) + 2
     # The first "]" ends the list unless the list contains lists, or the "]" is inside a string. In
     # a string, the next quote would close it, and no key could follow.
     ends = body.startswith(b',"', end) and body[end + 2] not in _AFTER_STRING
     if (
         (ends or end + 1 == len(body))
         and body[end - 1] == _BRACE
-        and b"[" not in body[end_of_match:end]
+        and b"[" not in body[start:end]
     ):
-        return managed, end
-    return managed, _end_by_parsing(body)
+        return end
+    return 0
 
 
 def _end_by_parsing(body: bytes) -> int:

@@ -169,7 +169,7 @@ class Version:
         parsed: dict[str, Any] = orjson.loads(b"{" + body)
         if not sets:
             return parsed
-        entries = parsed["metadata"]["managedFields"]
+        entries = parsed["metadata"].get("managedFields") or ()
         holes = [entry for entry in entries if entry.get("fieldsV1", entry) is None]
         if not len(holes) == len(entries) == len(sets):
             return self.object()
