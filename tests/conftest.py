@@ -45,9 +45,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
-    left_out = [item for item in items if _is_for_all_only(item)]
+    chosen: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (left_out if _is_for_all_only(item) else chosen).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not _is_for_all_only(item)]
+    items[:] = chosen
 
 
 def _is_for_all_only(item: pytest.Item) -> bool:

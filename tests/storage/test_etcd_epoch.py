@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from itertools import count
 
 import pytest
@@ -17,13 +17,6 @@ from fairlead.storage.etcd.source import EtcdSource
 pytestmark = needs_etcd
 
 _spaces = count()
-
-
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
-    member = Etcd(tmp_path_factory.mktemp("etcd")).start()
-    yield member
-    member.close()
 
 
 def run(etcd: Etcd, test: Callable[[EtcdSource, EtcdSource], Awaitable[None]]) -> None:

@@ -84,13 +84,6 @@ def etcdctl(member: Etcd, *words: str, tls: Tls | None = None, user: str = "") -
 
 
 @pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
-    member = Etcd(tmp_path_factory.mktemp("etcd")).start()
-    yield member
-    member.close()
-
-
-@pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
     three = EtcdCluster(tmp_path_factory.mktemp("etcd")).start()
     yield three

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from itertools import count
 
 import pytest
@@ -21,13 +20,6 @@ pytestmark = needs_etcd
 
 CURRENT = {"format": FORMAT, "release": __version__}
 _spaces = count()
-
-
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
-    member = Etcd(tmp_path_factory.mktemp("etcd")).start()
-    yield member
-    member.close()
 
 
 @pytest.fixture

@@ -47,13 +47,6 @@ def shared_etcd(member: Etcd) -> Iterator[Connect]:
     yield lambda: EtcdSource([member.url], PlainCodec(), prefix)
 
 
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
-    member = Etcd(tmp_path_factory.mktemp("etcd")).start()
-    yield member
-    member.close()
-
-
 FACTORIES: dict[str, Factory] = {"memory": memory, "local": owner_elsewhere}
 
 

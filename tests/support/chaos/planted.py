@@ -65,9 +65,9 @@ def show_an_older_version() -> None:
     get, now = Collection.get, _seldom(20)
 
     def older(collection: Collection, key: str) -> Version | None:
-        if collection.resource == _RESOURCE and key in collection._older and next(now):
-            return collection._older[key][-1]
-        return get(collection, key)
+        superseded = collection._older.get(key, ()) if collection.resource == _RESOURCE else ()
+        objects = [version for version in superseded if version.body is not None]
+        return objects[-1] if objects and next(now) else get(collection, key)
 
     _put(Collection, "get", older)
 
