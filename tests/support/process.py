@@ -10,9 +10,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 from fairlead.base.dialect import DIALECTS, Dialect
 from support.client import ADMIN_TOKEN, Client
+from support.fork_server import ForkedProcess
 
 TOKENS = {
     ADMIN_TOKEN: ("admin", "system:masters"),
@@ -43,10 +45,13 @@ def serve_command(
     program = ("-m", "fairlead")
     if prelude:
         program = ("-c", f"{prelude}; import sys; from fairlead.cli import main; sys.exit(main())")
+    return [sys.executable, *program, *_serve_arguments(directory, dialect, flags)]
+
+
+def _serve_arguments(directory: Path, dialect: str, flags: tuple[str, ...]) -> list[str]:
     return [
-        *(sys.executable, *program, "serve", "--dialect", dialect),
-        *("--data-dir", str(directory / "data"), "--secure-port", "0"),
-        *("--token-auth-file", str(write_tokens(directory)), *flags),
+        *("serve", "--dialect", dialect, "--data-dir", str(directory / "data")),
+        *("--secure-port", "0", "--token-auth-file", str(write_tokens(directory)), *flags),
     ]
 
 
@@ -54,7 +59,13 @@ class ServerProcess:
     """A server on `directory/data`. It can be stopped, killed and started again.
 
     `prelude` is a line of Python that runs in its process first, e.g. to shorten intervals.
+    Servers with other preludes than MOVABLE_CLOCK, which may have to run before the imports of
+    fairlead, and those with environment variables of their own are new interpreters.
     """
+
+    # Whether servers may be forks of a process that has imported fairlead. Only Linux has the
+    # sockets for this.
+    forked = sys.platform == "linux"
 
     def __init__(
         self,
@@ -71,29 +82,28 @@ class ServerProcess:
         self.prelude = prelude
         self.environment: dict[str, str] = {}  # in addition to that of the tests
         self.address = ""
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._clients: list[Client] = []
 
     def start(self) -> ServerProcess:
         """Start it and wait for the line with its address."""
-        command = serve_command(self.directory, self.dialect.name, self.flags, self.prelude)
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={
-                    **os.environ,
-                    "CLOCK_STEP": str(self.directory / "clock-step"),
-                    **self.environment,
-                },
-            )
+            self.process = self._spawn(log)
         match = re.search(r"https://\S+", self._first_line())
         if match is None:
             self.kill()
             raise AssertionError(f"the server did not start: {self.log.read_text()}")
         self.address = match[0]
         return self
+
+    def _spawn(self, log: IO[bytes]) -> subprocess.Popen[bytes] | ForkedProcess:
+        clock_step = str(self.directory / "clock-step")
+        environment = {**os.environ, "CLOCK_STEP": clock_step, **self.environment}
+        options = (self.directory, self.dialect.name, self.flags)
+        if self.forked and self.prelude in ("", MOVABLE_CLOCK) and not self.environment:
+            return ForkedProcess(_serve_arguments(*options), self.prelude, log, environment)
+        command = serve_command(*options, self.prelude)
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment)
 
     def _first_line(self) -> str:
         assert self.process is not None

@@ -1,0 +1,155 @@
+"""Servers as forks of a process that has already imported fairlead: a start costs 0.15 seconds of
+CPU, where a new interpreter takes 0.5.
+
+Each test process has one fork server. It forks a keeper for each server, which forks the server
+itself, sends its pid and waits for its end to send the exit code.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+from typing import IO, Any, NoReturn
+
+_MAX_REQUEST = 1 << 20  # bytes
+_FDS = 3  # stdout, stderr and the keeper's pipe
+# Lazy modules of programs other than the server.
+_OTHERS = ("fairlead.cli", "fairlead.client", "fairlead.testing")
+
+
+class ForkedProcess:
+    """A program started by the fork server. Its methods are those of Popen."""
+
+    def __init__(
+        self, arguments: list[str], prelude: str, stderr: IO[bytes], environment: dict[str, str]
+    ) -> None:
+        request = {
+            "arguments": arguments,
+            "prelude": prelude,
+            "environment": environment,
+            "directory": os.getcwd(),
+        }
+        output, write_output = os.pipe()
+        status, write_status = os.pipe()
+        fds = [write_output, stderr.fileno(), write_status]
+        socket.send_fds(_fork_server(), [json.dumps(request).encode()], fds)
+        os.close(write_output)
+        os.close(write_status)
+        self.stdout = os.fdopen(output, "rb")
+        self._status = os.fdopen(status, "rb")
+        self.pid = int(self._status.readline())
+        self.returncode: int | None = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._status, selectors.EVENT_READ)
+                if not selector.select(timeout):
+                    raise subprocess.TimeoutExpired("fairlead", timeout or 0.0)
+            self.returncode = int(self._status.readline())
+            self._status.close()
+        return self.returncode
+
+    def poll(self) -> int | None:
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+@cache
+def _fork_server() -> socket.socket:
+    """Start the fork server of this process; it ends when the socket is closed."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        command = [sys.executable, "-P", __file__, str(theirs.fileno())]
+        process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+    process.returncode = 0  # nobody waits for it
+    return ours
+
+
+def _await_request(requests: socket.socket) -> dict[str, Any]:
+    """Fork for each request; return it in the process that becomes the server."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests, which end servers
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for keepers
+    while True:
+        message, fds, *_ = socket.recv_fds(requests, _MAX_REQUEST, _FDS)
+        if not message:
+            _end()
+        if os.fork() == 0:
+            requests.close()
+            _keep(*fds)
+            request: dict[str, Any] = json.loads(message)
+            return request
+        for fd in fds:
+            os.close(fd)
+
+
+def _keep(stdout: int, stderr: int, status: int) -> None:
+    """Fork again. The child returns with its streams in place; the keeper never does."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(stdout, 1)
+        os.dup2(stderr, 2)
+        for fd in (stdout, stderr, status):
+            os.close(fd)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return
+    os.close(stdout)
+    os.close(stderr)
+    os.write(status, f"{pid}\n".encode())
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.write(status, f"{code}\n".encode())
+    _end()
+
+
+def _end() -> NoReturn:
+    """End without a file for `coverage`, which may already be combining them: each server writes
+    the same lines."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise SystemExit
+
+
+def _become(request: dict[str, Any]) -> int:
+    """Run the program of a request; return its exit code."""
+    os.chdir(request["directory"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.argv = ["fairlead", *request["arguments"]]
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", closefd=False, buffering=1)
+    exec(request["prelude"], {})
+    return import_module("fairlead.cli").main()
+
+
+def _import_server() -> None:
+    import_module("fairlead.cli.serve")
+    for name in sorted(import_module("fairlead.base.lazy").MODULES):
+        if not name.startswith(_OTHERS):
+            assert import_module(name).__doc__  # the first attribute runs the module's body
+    gc.collect()
+    gc.freeze()  # the collector would write to all pages of every fork
+
+
+if __name__ == "__main__":
+    _import_server()
+    sys.exit(_become(_await_request(socket.socket(fileno=int(sys.argv[1])))))
