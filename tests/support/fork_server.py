@@ -1,8 +1,8 @@
-"""Servers as forks of a process that has already imported fairlead: a start costs 0.15 seconds of
-CPU, where a new interpreter takes 0.5.
+"""Commands of fairlead, mostly servers, as forks of a process that has already imported it: the
+start of a server takes 0.15 seconds of CPU, that of a new interpreter 0.5.
 
-Each test process has one fork server. It forks a keeper for each server, which forks the server
-itself, sends its pid and waits for its end to send the exit code.
+Each test process has one fork server. For each command it forks a keeper, which forks the command,
+sends its pid, waits for its end and sends the exit code. Only Linux has the sockets for this.
 """
 
 from __future__ import annotations
@@ -15,33 +15,58 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
+_TIMEOUT = 60.0
 _MAX_REQUEST = 1 << 20  # bytes
 _FDS = 3  # stdout, stderr and the keeper's pipe
 # Lazy modules of programs other than the server.
 _OTHERS = ("fairlead.cli", "fairlead.client", "fairlead.testing")
 
 
+def run_forked(*words: str, directory: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command of fairlead to its end, in a directory if one is given."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        process = ForkedProcess(words, errors, stdout=out, directory=directory)
+        process.stdout.close()
+        try:
+            code = process.wait(_TIMEOUT)
+        finally:
+            process.kill()
+        out.seek(0)
+        errors.seek(0)
+        written = out.read().decode(), errors.read().decode()
+    return subprocess.CompletedProcess(words, code, *written)
+
+
 class ForkedProcess:
-    """A program started by the fork server. Its methods are those of Popen."""
+    """A command of fairlead in a fork. Its methods are those of Popen; `stdout` is a pipe if no
+    file is given."""
 
     def __init__(
-        self, arguments: list[str], prelude: str, stderr: IO[bytes], environment: dict[str, str]
+        self,
+        words: Sequence[str],
+        stderr: IO[bytes],
+        *,
+        stdout: IO[bytes] | None = None,
+        prelude: str = "",
+        environment: Mapping[str, str] = os.environ,
+        directory: Path | None = None,
     ) -> None:
         request = {
-            "arguments": arguments,
-            "prelude": prelude,
-            "environment": environment,
-            "directory": os.getcwd(),
+            **{"words": words, "prelude": prelude, "environment": dict(environment)},
+            **{"directory": str(directory or Path.cwd()), "umask": _umask()},
         }
-        output, write_output = os.pipe()
+        output, pipe = os.pipe()
         status, write_status = os.pipe()
-        fds = [write_output, stderr.fileno(), write_status]
+        fds = [pipe if stdout is None else stdout.fileno(), stderr.fileno(), write_status]
         socket.send_fds(_fork_server(), [json.dumps(request).encode()], fds)
-        os.close(write_output)
+        os.close(pipe)
         os.close(write_status)
         self.stdout = os.fdopen(output, "rb")
         self._status = os.fdopen(status, "rb")
@@ -75,13 +100,20 @@ class ForkedProcess:
         self.send_signal(signal.SIGKILL)
 
 
+def _umask() -> int:
+    """Return the umask, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
 @cache
 def _fork_server() -> socket.socket:
     """Start the fork server of this process; it ends when the socket is closed."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         command = [sys.executable, "-P", __file__, str(theirs.fileno())]
-        process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
     process.returncode = 0  # nobody waits for it
     return ours
 
@@ -132,9 +164,10 @@ def _end() -> NoReturn:
 def _become(request: dict[str, Any]) -> int:
     """Run the program of a request; return its exit code."""
     os.chdir(request["directory"])
+    os.umask(request["umask"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.argv = ["fairlead", *request["arguments"]]
+    sys.argv = ["fairlead", *request["words"]]
     sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", closefd=False, buffering=1)
     exec(request["prelude"], {})

@@ -14,7 +14,7 @@ from typing import IO
 
 from fairlead.base.dialect import DIALECTS, Dialect
 from support.client import ADMIN_TOKEN, Client
-from support.fork_server import ForkedProcess
+from support.fork_server import ForkedProcess, run_forked
 
 TOKENS = {
     ADMIN_TOKEN: ("admin", "system:masters"),
@@ -45,10 +45,10 @@ def serve_command(
     program = ("-m", "fairlead")
     if prelude:
         program = ("-c", f"{prelude}; import sys; from fairlead.cli import main; sys.exit(main())")
-    return [sys.executable, *program, *_serve_arguments(directory, dialect, flags)]
+    return [sys.executable, *program, *_serve_words(directory, dialect, flags)]
 
 
-def _serve_arguments(directory: Path, dialect: str, flags: tuple[str, ...]) -> list[str]:
+def _serve_words(directory: Path, dialect: str, flags: tuple[str, ...]) -> list[str]:
     return [
         *("serve", "--dialect", dialect, "--data-dir", str(directory / "data")),
         *("--secure-port", "0", "--token-auth-file", str(write_tokens(directory)), *flags),
@@ -59,13 +59,12 @@ class ServerProcess:
     """A server on `directory/data`. It can be stopped, killed and started again.
 
     `prelude` is a line of Python that runs in its process first, e.g. to shorten intervals.
-    Servers with other preludes than MOVABLE_CLOCK, which may have to run before the imports of
-    fairlead, and those with environment variables of their own are new interpreters.
+    Servers are forks of a process that has imported fairlead. Those with environment variables of
+    their own are new interpreters, as are those with a prelude other than MOVABLE_CLOCK: it may
+    have to run before the imports.
     """
 
-    # Whether servers may be forks of a process that has imported fairlead. Only Linux has the
-    # sockets for this.
-    forked = sys.platform == "linux"
+    forked = sys.platform == "linux"  # or may be, as above
 
     def __init__(
         self,
@@ -101,7 +100,8 @@ class ServerProcess:
         environment = {**os.environ, "CLOCK_STEP": clock_step, **self.environment}
         options = (self.directory, self.dialect.name, self.flags)
         if self.forked and self.prelude in ("", MOVABLE_CLOCK) and not self.environment:
-            return ForkedProcess(_serve_arguments(*options), self.prelude, log, environment)
+            words = _serve_words(*options)
+            return ForkedProcess(words, log, prelude=self.prelude, environment=environment)
         command = serve_command(*options, self.prelude)
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment)
 
@@ -186,6 +186,8 @@ def failed_start(
     directory: Path, *flags: str, dialect: str = "kubernetes"
 ) -> subprocess.CompletedProcess[str]:
     """Run a server that is expected to fail at start; return the result."""
+    if ServerProcess.forked:
+        return run_forked(*_serve_words(directory, dialect, flags))
     return subprocess.run(
         serve_command(directory, dialect, flags),
         capture_output=True,
