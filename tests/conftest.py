@@ -8,6 +8,7 @@ runs everything. A test that is named on the command line (`FILE::TEST`) always 
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -40,6 +41,14 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     settings.load_profile("large" if config.getoption("--all") else "small")
+    gc.disable()  # until all tests are collected
+
+
+def pytest_collection_finish() -> None:
+    """Hide the collected tests from the garbage collector, which would go through all of them
+    again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
