@@ -4,7 +4,7 @@ the type model filled up."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 from fairlead.codec.protobuf import MAGIC
@@ -177,19 +177,20 @@ def _of_field(field: Field, number: int, levels: int) -> Any:
     return {f"k{number}": value} if isinstance(field.type, MapOf) else value
 
 
-def long_lists(root: Struct, size: int, seen: set[int]) -> Iterator[tuple[str, Object]]:
+def long_lists(
+    root: Struct, size: int, seen: set[int], only: Set[str] | None = None
+) -> Iterator[tuple[str, Object]]:
     """Yield objects of a type, each with one long list or map: of empty items, of equal items, and
     of distinct items. Each list of each struct comes once; `seen` holds the ids of visited
-    structs."""
+    structs. `only` restricts the objects by name."""
     for path, node in _collections(root, seen):
-        for name, make in _ITEMS.items():
-            held = _filled(node, make, size)
-            if held is None:
-                continue
-            value: Any = held
-            for step in reversed(path):
-                value = [value] if step == "[]" else {step: value}
-            yield f"{'.'.join(path)}: {name}", value
+        for items, make in _ITEMS.items():
+            name = f"{'.'.join(path)}: {items}"
+            if only is None or name in only:
+                value = _filled(node, make, size)
+                for step in reversed(path):
+                    value = [value] if step == "[]" else {step: value}
+                yield name, value
 
 
 def _collections(root: Struct, seen: set[int]) -> Iterator[tuple[tuple[str, ...], ListOf | MapOf]]:
