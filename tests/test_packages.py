@@ -91,11 +91,17 @@ IMPORTS_LATE = {
 }
 
 
+_INDENTED_IMPORT = re.compile(r"^[ \t]+(?:import|from)\b", re.MULTILINE)
+
+
 def _imports_in_functions(path: Path) -> list[int]:
+    text = path.read_text()
+    if not _INDENTED_IMPORT.search(text):  # parsing all modules takes seconds
+        return []
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     return [
         node.lineno
-        for function in ast.walk(ast.parse(path.read_text()))
+        for function in ast.walk(ast.parse(text))
         if isinstance(function, functions)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from support.namespaces import Space
@@ -17,15 +17,15 @@ from support.wire import Wire, fewer, plain_socket
 FreshServer = Callable[..., ServerProcess]
 
 
-@pytest.fixture
-def hasty(fresh_server: FreshServer) -> ServerProcess:
-    return fresh_server(
-        "--request-timeout", "1s",
-        prelude=fewer(
-            handshake_seconds=0.5, head_seconds=0.5, idle_seconds=1, unread_seconds=1,
-            linger_seconds=1,
-        ) + ";" + PRELUDE,
-    )  # fmt: skip
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    bounds = fewer(
+        handshake_seconds=0.5, head_seconds=0.5, idle_seconds=1, unread_seconds=1, linger_seconds=1
+    )
+    directory, flags = tmp_path_factory.mktemp("hasty"), ("--request-timeout", "1s")
+    server = ServerProcess(directory, flags=flags, prelude=f"{bounds};{PRELUDE}").start()
+    yield server
+    server.kill()
 
 
 def test_a_client_that_says_nothing_is_hung_up_on(hasty: ServerProcess) -> None:

@@ -77,7 +77,7 @@ def test_many_versions_of_a_large_object_hold_little_memory(tmp_path: Path, watc
 
 def test_a_days_worth_of_history_is_read_back_within_a_memory_bound(tmp_path: Path) -> None:
     """About a write per second to a few hundred objects: the disk has what memory dropped."""
-    writes, keys = 20_000, 300
+    writes, keys = 10_000, 300
 
     async def test(store: Store) -> None:
         things = store.collection("core/things")
