@@ -93,7 +93,7 @@ release: $(TESTING) $(DOCUMENTING) ## build all files of a release into dist/ an
 # Only the plugins that our tests use: if pytest looked for plugins by itself, it would find ours and
 # rewrite the assertions of the whole package.
 PYTEST := $(BIN)/pytest --disable-plugin-autoload -p xdist -p pytest_cov -p hypothesispytest -p fairlead
-WORKERS := -n 3 --dist worksteal
+WORKERS := -n 4 --dist worksteal
 
 test: $(TESTING) ## run all tests, about 9 minutes on two cores
 	@echo "Running all tests, about 9 minutes on two cores; make quick takes less than one."
