@@ -171,7 +171,8 @@ def _become(request: dict[str, Any]) -> int:
     sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", closefd=False, buffering=1)
     exec(request["prelude"], {})
-    return import_module("fairlead.cli").main()
+    code: int = import_module("fairlead.cli").main()
+    return code
 
 
 def _import_server() -> None:

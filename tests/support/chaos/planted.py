@@ -67,7 +67,9 @@ def show_an_older_version() -> None:
     def older(collection: Collection, key: str) -> Version | None:
         superseded = collection._older.get(key, ()) if collection.resource == _RESOURCE else ()
         objects = [version for version in superseded if version.body is not None]
-        return objects[-1] if objects and next(now) else get(collection, key)
+        if objects and next(now):
+            return objects[-1]
+        return get(collection, key)
 
     _put(Collection, "get", older)
 
