@@ -67,7 +67,7 @@ def show_an_older_version() -> None:
     def older(collection: Collection, key: str) -> Version | None:
         superseded = collection._older.get(key, ()) if collection.resource == _RESOURCE else ()
         objects = [version for version in superseded if version.body is not None]
-        if objects and next(now):
+        if len(objects) > 0 and next(now):
             return objects[-1]
         return get(collection, key)
 
