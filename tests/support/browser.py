@@ -13,7 +13,7 @@ import pytest
 from support.process import ServerProcess
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, ViewportSize
+    from playwright.sync_api import Browser, Page, Request, ViewportSize
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -53,6 +53,7 @@ class Visitor:
         self, running: Browser, server: ServerProcess, viewport: ViewportSize = DESK
     ) -> None:
         self.server = server
+        self.viewport = viewport
         self._context = running.new_context(
             ignore_https_errors=True,
             viewport=viewport,
@@ -88,6 +89,32 @@ class Visitor:
         self.go(route)
         return self.page
 
+    def begin(self, route: str, token: str | None, namespace: str = "") -> None:
+        """Load the console at a route with nothing kept from before, signed in if there is a token.
+
+        Loading it again in the same tab takes a fifth of the time of loading it in a new one.
+        """
+        if not self.page.url.startswith(f"{self.server.address}/console/"):
+            self.page.goto(f"{self.server.address}/console/")
+        self.page.evaluate(
+            """([route, namespace, token]) => {
+                localStorage.clear();
+                sessionStorage.clear();
+                sessionStorage.setItem("fairlead.namespace", namespace);
+                if (token !== null) sessionStorage.setItem("fairlead.token", token);
+                history.replaceState(null, "", route);
+            }""",
+            [route, namespace, token],
+        )
+        self.page.reload()
+        if token is not None:
+            self.page.get_by_role("navigation", name="Views").wait_for()
+
+    def leave(self) -> None:
+        """End the requests of the view, and what the test did to requests."""
+        self.page.unroute_all(behavior="ignoreErrors")
+        self.go("#/nowhere")
+
     def go(self, route: str) -> None:
         self.page.evaluate("route => { location.hash = route }", route)
 
@@ -101,6 +128,18 @@ class Visitor:
             }""",
             [route, namespace],
         )
+
+    @contextmanager
+    def requested(self) -> Iterator[list[str]]:
+        """Collect the addresses of the requests that the page makes meanwhile."""
+        urls: list[str] = []
+
+        def note(request: Request) -> None:
+            urls.append(request.url)
+
+        self.page.on("request", note)
+        yield urls
+        self.page.remove_listener("request", note)
 
     def picture(self, name: str) -> None:
         """Save a screenshot."""

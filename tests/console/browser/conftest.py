@@ -16,18 +16,34 @@ if TYPE_CHECKING:
 Visit = Callable[..., Visitor]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """Ends with its module: the event loop it brings would be in the way of other tests."""
+    """Ends with the tests of the console: the event loop that it brings would be in the way of
+    other tests."""
     with browser() as running:
         yield running
 
 
+@pytest.fixture(scope="package")
+def idle_visitors(chromium: Browser) -> Iterator[list[Visitor]]:
+    """Visitors of previous tests, whose tabs `visit` uses again."""
+    idle: list[Visitor] = []
+    yield idle
+    for visitor in idle:
+        visitor.close()
+
+
 @pytest.fixture
-def visit(chromium: Browser) -> Iterator[Visit]:
+def visit(chromium: Browser, idle_visitors: list[Visitor]) -> Iterator[Visit]:
     """`visit(server, route, token=..., namespace=..., viewport=...)` opens the console, by default
-    as an administrator. Errors of the page fail the test."""
+    as an administrator. Errors of the page fail the test.
+
+    The page is loaded again for every test, in a tab of a previous one if there is such a tab.
+    `in_new_tab` is for tests that change the tab itself, e.g. listen to its events; it is closed
+    after the test.
+    """
     visitors: list[Visitor] = []
+    closed: list[Visitor] = []
 
     def come(
         server: ServerProcess,
@@ -35,16 +51,27 @@ def visit(chromium: Browser) -> Iterator[Visit]:
         token: str | None = ADMIN_TOKEN,
         namespace: str = "",
         viewport: ViewportSize = DESK,
+        *,
+        in_new_tab: bool = False,
     ) -> Visitor:
-        visitor = Visitor(chromium, server, viewport)
-        visitors.append(visitor)
-        visitor.open(route, token, namespace)
+        idle = [one for one in idle_visitors if (one.server, one.viewport) == (server, viewport)]
+        if idle and not in_new_tab:
+            visitor = idle[0]
+            idle_visitors.remove(visitor)
+        else:
+            visitor = Visitor(chromium, server, viewport)
+        (closed if in_new_tab else visitors).append(visitor)
+        visitor.begin(route, token, namespace)
         return visitor
 
     yield come
-    for visitor in visitors:
+    for visitor in closed:
         visitor.close()
-    assert [wrong for visitor in visitors for wrong in visitor.went_wrong] == []
+    for visitor in visitors:
+        visitor.leave()
+    wrong = [message for visitor in (*visitors, *closed) for message in visitor.went_wrong]
+    assert wrong == []
+    idle_visitors += visitors  # of a test that failed none is used again
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ class Modules:
 @pytest.fixture(scope="module")
 def modules(chromium: Browser, server: ServerProcess) -> Iterator[Modules]:
     visitor = Visitor(chromium, server, DESK)
-    visitor.open(token=None)
+    visitor.open()
     yield Modules(visitor)
     visitor.close()
     assert visitor.went_wrong == []

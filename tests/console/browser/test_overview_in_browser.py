@@ -55,7 +55,7 @@ def test_what_becomes_wrong_and_right_again_shows_without_asking(
 ) -> None:
     server = fresh_server()
     space = Space(server, server.client())
-    visitor = visit(server)
+    visitor = visit(server, in_new_tab=True)
     expect(verdict(visitor)).to_have_text("nothing is wrong")
     claims = space.collection("persistentvolumeclaims")
     claims.create(
@@ -154,7 +154,7 @@ def test_whoever_may_see_nothing_is_told_so_and_not_denied_over_and_over(
     visit: Visit, fresh_server: FreshServer
 ) -> None:
     server = fresh_server()
-    visitor = visit(server, token="alice-token")
+    visitor = visit(server, token="alice-token", in_new_tab=True)
     expect(verdict(visitor)).to_have_text("you may not look at anything here")
     expect(card(visitor, "Not looked at")).to_contain_text("pods")
     expect(card(visitor, "Health")).to_contain_text("the server is ready")

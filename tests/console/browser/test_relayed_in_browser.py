@@ -45,6 +45,9 @@ HEADERS = {
 }
 
 
+DIALECTS = ["kubernetes", pytest.param("cluster", marks=pytest.mark.slow)]
+
+
 @dataclass(slots=True)
 class Trap:
     """A pod that everybody may look at through the server's proxy, and an administrator, who is
@@ -67,7 +70,9 @@ class Trap:
         self.page.goto(f"{self.url}{path}", wait_until="load")
 
 
-@pytest.fixture(scope="module", params=["kubernetes", "cluster"])
+@pytest.fixture(
+    scope="module", params=["kubernetes", pytest.param("cluster", marks=pytest.mark.slow)]
+)
 def trap(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, chromium: Browser
 ) -> Iterator[Trap]:
@@ -80,7 +85,7 @@ def trap(
     _open_to_everybody(space)
     proxy = space.collection("pods").item(f"web:{neighbour.port}", "proxy")
     visitor = Visitor(chromium, server)
-    visitor.open("#/overview", "admin-token")
+    visitor.begin("#/kinds", "admin-token")
     yield Trap(neighbour, visitor, f"{server.address}{proxy}")
     visitor.close()
     neighbour.close()

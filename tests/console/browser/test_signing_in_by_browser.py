@@ -43,36 +43,29 @@ def test_signing_out_forgets_the_token(visit: Visit, kubernetes: Space) -> None:
 def test_a_one_time_link_lets_its_user_in_once(visit: Visit, kubernetes: Space) -> None:
     answer = kubernetes.client.post("/console/link", {})
     assert answer.status in (200, 201), answer.text
-    link = f"{kubernetes.server.address}/console/#code={answer.body['code']}"
-    visitor = visit(kubernetes.server, token=None)
-    visitor.page.goto("about:blank")
-    visitor.page.goto(link)
+    link = f"#code={answer.body['code']}"
+    visitor = visit(kubernetes.server, link, token=None)
     expect(visitor.page.get_by_role("navigation", name="Views")).to_be_visible()
     expect(visitor.page.locator("#user")).to_have_text("admin")
     assert answer.body["code"] not in visitor.page.url
-    other = visit(kubernetes.server, token=None)
-    other.page.goto("about:blank")
-    other.page.goto(link)
+    other = visit(kubernetes.server, link, token=None)
     expect(other.page.get_by_role("alert")).to_be_visible()
     expect(other.page.get_by_label("Token")).to_be_visible()
 
 
 def test_a_link_does_not_replace_who_is_signed_in(visit: Visit, kubernetes: Space) -> None:
     code = kubernetes.client.post("/console/link", {}).body["code"]
-    visitor = visit(kubernetes.server, token="alice-token")
-    visitor.page.goto("about:blank")
-    visitor.page.goto(f"{kubernetes.server.address}/console/#code={code}")
+    visitor = visit(kubernetes.server, f"#code={code}", token="alice-token")
     expect(visitor.page.get_by_text("You are signed in already")).to_be_visible()
     assert visitor.page.evaluate("sessionStorage.getItem('fairlead.token')") == "alice-token"
 
 
 def test_a_session_is_renewed_before_it_ends(visit: Visit, kubernetes: Space) -> None:
     code = kubernetes.client.post("/console/link", {}).body["code"]
-    visitor = visit(kubernetes.server, token=None)
+    visitor = visit(kubernetes.server, token=None, in_new_tab=True)
     page = visitor.page
     page.clock.install()
-    page.goto("about:blank")
-    page.goto(f"{kubernetes.server.address}/console/#code={code}")
+    visitor.begin(f"#code={code}", token=None)
     expect(page.get_by_role("navigation", name="Views")).to_be_visible()
     with page.expect_response("**/console/session") as renewed:
         page.clock.fast_forward("55:00")
@@ -83,10 +76,7 @@ def test_a_session_is_renewed_before_it_ends(visit: Visit, kubernetes: Space) ->
 
 def test_signing_out_ends_a_session_for_good(visit: Visit, kubernetes: Space) -> None:
     code = kubernetes.client.post("/console/link", {}).body["code"]
-    visitor = visit(kubernetes.server, token=None)
-    page = visitor.page
-    page.goto("about:blank")
-    page.goto(f"{kubernetes.server.address}/console/#code={code}")
+    page = visit(kubernetes.server, f"#code={code}", token=None).page
     expect(page.get_by_role("navigation", name="Views")).to_be_visible()
     token = page.evaluate("sessionStorage.getItem('fairlead.token')")
     with page.expect_response("**/console/session"):
@@ -96,10 +86,9 @@ def test_signing_out_ends_a_session_for_good(visit: Visit, kubernetes: Space) ->
 
 
 def test_no_other_host_is_asked_for_anything(visit: Visit, kubernetes: Space) -> None:
-    visitor = visit(kubernetes.server, token=None)
-    requests: list[str] = []
-    visitor.page.on("request", lambda request: requests.append(request.url))
-    visitor.open("#/kinds", ADMIN_TOKEN)
-    expect(visitor.page.get_by_role("heading", name="Kinds")).to_be_visible()
+    visitor = visit(kubernetes.server, token=None, in_new_tab=True)
+    with visitor.requested() as requests:
+        visitor.open("#/kinds", ADMIN_TOKEN)
+        expect(visitor.page.get_by_role("heading", name="Kinds")).to_be_visible()
     assert requests
     assert {url for url in requests if not url.startswith(kubernetes.server.address)} == set()

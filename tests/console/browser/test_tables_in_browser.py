@@ -184,7 +184,9 @@ def test_markup_in_what_a_cluster_says_stays_text(visit: Visit, kubernetes: Spac
 
 def test_it_can_be_read_on_a_phone_and_in_the_dark(visit: Visit, kubernetes: Space) -> None:
     kubernetes.config_maps.create("small")
-    visitor = visit(kubernetes.server, CONFIG_MAPS, namespace=kubernetes.name, viewport=PHONE)
+    visitor = visit(
+        kubernetes.server, CONFIG_MAPS, namespace=kubernetes.name, viewport=PHONE, in_new_tab=True
+    )
     expect(row(visitor, "small")).to_be_visible()
     wide = "document.documentElement.scrollWidth > innerWidth"
     assert visitor.page.evaluate(wide) is False
@@ -201,7 +203,7 @@ def test_a_watch_that_ends_begins_again(
     server = fresh_server()
     space = Space(server, server.client())
     space.secrets.create("before")
-    visitor = visit(server, "#/kinds/core/secrets", namespace=space.name)
+    visitor = visit(server, "#/kinds/core/secrets", namespace=space.name, in_new_tab=True)
     expect(row(visitor, "before")).to_have_count(1)
     server.stop()
     expect(visitor.page.locator("#count")).to_contain_text("cannot be reached")

@@ -45,10 +45,9 @@ def test_what_every_object_has_is_no_page(
 @pytest.mark.parametrize("name", [".", "..", "%2e%2E"])
 def test_a_name_leads_to_no_other_path(visit: Visit, kubernetes: Space, name: str) -> None:
     visitor = visit(kubernetes.server, "#/kinds")
-    requests: list[str] = []
-    visitor.page.on("request", lambda request: requests.append(request.url))
-    visitor.go(route_of(kubernetes, name))
-    expect(visitor.page.get_by_role("alert")).to_contain_text("Name parameter invalid")
+    with visitor.requested() as requests:
+        visitor.go(route_of(kubernetes, name))
+        expect(visitor.page.get_by_role("alert")).to_contain_text("Name parameter invalid")
     assert [url for url in requests if "/api/" in url and "/configmaps/" not in url] == []
 
 
@@ -84,7 +83,7 @@ def test_a_server_that_tells_nonsense_of_its_kinds_spoils_no_others(
     visitor.page.route("**/apis/apps/v1", lambda route: route.fulfill(json={"resources": messages}))
     visitor.page.route("**/apis/batch/v1", lambda route: route.fulfill(json=[]))
     visitor.page.route("**/apis/policy/v1", lambda route: route.abort())
-    visitor.open("#/kinds", ADMIN_TOKEN)
+    visitor.begin("#/kinds", ADMIN_TOKEN)
     expect(visitor.page.get_by_role("link", name="Pod", exact=True)).to_be_visible()
     expect(visitor.page.get_by_role("heading", name="batch")).to_have_count(0)
 
@@ -202,6 +201,7 @@ def test_one_who_may_not_watch_is_told_and_asks_for_no_lists_in_vain(
     visitor.page.on("requestfinished", note_refusal)
     visitor.go("#/travel")
     expect(visitor.page.get_by_text("kinds may not be listed")).to_be_visible()
+    visitor.page.remove_listener("requestfinished", note_refusal)
     assert refused == []
 
 
