@@ -65,6 +65,8 @@ def _answer(line: bytes) -> bytes:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    # Otherwise every body waits 40 ms for a delayed ACK of the header.
+    disable_nagle_algorithm = True
     behind: ServerProcess
     refuses: bool
     watched: set[str]
@@ -75,10 +77,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         kept = ("accept", "content-type")
         headers = {name: value for name, value in self.headers.items() if name.lower() in kept}
-        connection = self._connection()
         if self.path.startswith("/apis/x"):
             self._answer_odd_group()
             return
+        connection = self._connection()
         is_watch = "watch=" in self.path
         path = f"{self.path}&timeoutSeconds=1" if is_watch else self.path
         connection.request(self.command, path, body, headers)
@@ -128,6 +130,12 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # Commands open many connections at once. One that does not fit is tried again after a second.
+    request_queue_size = 128
+
+
 @contextmanager
 def hostile_api(behind: ServerProcess, directory: Path, *, refuses: bool) -> Iterator[Path]:
     """Yield a kubeconfig whose server spoils every answer, or refuses everything."""
@@ -137,9 +145,8 @@ def hostile_api(behind: ServerProcess, directory: Path, *, refuses: bool) -> Ite
     idle: list[HTTPSConnection] = []
     value = {"behind": behind, "refuses": refuses, "watched": set(), "trust": trust, "idle": idle}
     handler = type("Handler", (_Handler,), value)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = _Server(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     odd = f"odd{HOSTILE}"
     config = {
         "current-context": odd,
