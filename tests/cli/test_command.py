@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.fork_server import run_forked
 
 from fairlead import __version__
 from fairlead.base.compiled import is_compiled
@@ -31,24 +32,14 @@ SPECIFIED = """
 """
 
 
-def fairlead(*arguments: str, at: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "fairlead", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        cwd=at,
-        check=False,
-    )
-
-
 def test_it_tells_its_version() -> None:
-    done = fairlead("--version")
+    command = [sys.executable, "-m", "fairlead", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (0, f"fairlead {__version__}\n")
 
 
 def test_help_lists_the_flags() -> None:
-    done = fairlead("serve", "--help")
+    done = run_forked("serve", "--help")
     assert done.returncode == 0
     for flag in (
         "--dialect",
@@ -67,7 +58,7 @@ def test_help_lists_the_flags() -> None:
 
 
 def test_help_comes_in_groups_and_with_defaults() -> None:
-    output = fairlead("serve", "--help").stdout
+    output = run_forked("serve", "--help").stdout
     for group in ("Serving:", "Storage:", "API:", "Admission:", "Authentication:"):
         assert f"\n{group}\n" in output
     assert "(default 6443)" in output
@@ -75,14 +66,14 @@ def test_help_comes_in_groups_and_with_defaults() -> None:
 
 
 def test_help_does_not_list_what_has_no_effect() -> None:
-    output = fairlead("serve", "--help").stdout
+    output = run_forked("serve", "--help").stdout
     for flag in ("--etcd-count-metric-poll-period", "--etcd-servers-overrides"):
         assert flag not in output
 
 
 @pytest.mark.parametrize("arguments", [(), ("help",), ("--help",), ("-h",)])
 def test_alone_or_asked_for_help_it_shows_its_commands(arguments: tuple[str, ...]) -> None:
-    done = fairlead(*arguments)
+    done = run_forked(*arguments)
     assert done.returncode == 0
     assert "run a server" in done.stdout
 
@@ -99,7 +90,7 @@ def test_every_switch_of_a_server_takes_a_value() -> None:
 
 
 def test_version_is_a_command() -> None:
-    assert fairlead("version", "--client").stdout == f"fairlead {__version__} ({KIND})\n"
+    assert run_forked("version", "--client").stdout == f"fairlead {__version__} ({KIND})\n"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +131,7 @@ def test_version_is_a_command() -> None:
 def test_what_it_does_not_understand_is_told_in_one_line(
     arguments: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
-    done = fairlead(*arguments, at=tmp_path)
+    done = run_forked(*arguments, directory=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -170,7 +161,7 @@ def test_files_that_are_not_what_a_flag_needs_are_told_in_one_line(
     path = "/no/such/file" if content is None else file(tmp_path, content)
     if flag == "--token-auth-file" and content == b"":
         pytest.skip("no tokens are as good as any")
-    done = fairlead("serve", "--secure-port=0", f"--data-dir={tmp_path / 'd'}", flag, path)
+    done = run_forked("serve", "--secure-port=0", f"--data-dir={tmp_path / 'd'}", flag, path)
     assert done.returncode == 1
     assert path in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -178,7 +169,7 @@ def test_files_that_are_not_what_a_flag_needs_are_told_in_one_line(
 
 def test_a_data_directory_that_is_a_file_is_told_in_one_line(tmp_path: Path) -> None:
     path = file(tmp_path, b"")
-    done = fairlead("serve", "--secure-port=0", "--data-dir", path)
+    done = run_forked("serve", "--secure-port=0", "--data-dir", path)
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert path in done.stderr
 
@@ -186,7 +177,7 @@ def test_a_data_directory_that_is_a_file_is_told_in_one_line(tmp_path: Path) -> 
 def test_an_address_in_use_is_told_in_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        done = fairlead("serve", f"--secure-port={port}", f"--data-dir={tmp_path / 'd'}")
+        done = run_forked("serve", f"--secure-port={port}", f"--data-dir={tmp_path / 'd'}")
     assert done.returncode == 1
     assert done.stderr == f"fairlead: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 

@@ -1,4 +1,4 @@
-"""Servers as users start them: the process itself is what these tests are about."""
+"""Servers as users start them, for tests that are about the process itself."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 from support.process import ServerProcess
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def new_interpreters() -> Iterator[None]:
+    """Servers are new interpreters, no forks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ServerProcess, "forked", False)
         yield

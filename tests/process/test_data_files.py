@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from support.namespaces import Space
@@ -13,15 +14,24 @@ from support.process import ServerProcess, failed_start
 from fairlead import __version__
 
 
-@pytest.fixture
-def stopped(fresh_server: Callable[..., ServerProcess]) -> ServerProcess:
-    """A server with some objects, not running."""
-    server = fresh_server()
+@pytest.fixture(scope="module")
+def used_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of a server with some objects that has stopped."""
+    server = ServerProcess(tmp_path_factory.mktemp("used")).start()
     space = Space(server, server.client())
     for number in range(30):
         space.config_maps.create(f"c{number}", data={"k": "x" * 500})
     assert server.stop() == 0
-    return server
+    return server.data
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, used_directory: Path) -> Iterator[ServerProcess]:
+    """A server with some objects, not running, on a directory of its own."""
+    server = ServerProcess(tmp_path)
+    copytree(used_directory, server.data)
+    yield server
+    server.kill()
 
 
 def database(server: ServerProcess) -> Path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import pytest
 from support.client import JSON, MERGE_PATCH, Client
@@ -21,7 +22,7 @@ PLAIN = "--enable-priority-and-fairness=false"
 class Pending:
     """A request that is being answered for a while."""
 
-    def __init__(self, client: Client, path: str, method: str = "POST", seconds: float = 5) -> None:
+    def __init__(self, client: Client, path: str, method: str = "POST", seconds: float = 60) -> None:
         self.connection = client.connect()
         kind = MERGE_PATCH if method == "PATCH" else JSON
         headers = {**client.head_of(), "Content-Type": kind, "X-Hold": str(seconds)}
@@ -43,19 +44,24 @@ def limited_space(server: ServerProcess) -> Space:
     return space
 
 
-@pytest.fixture
-def limited(fresh_server: Callable[..., ServerProcess]) -> Space:
+@pytest.fixture(scope="module")
+def limited_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server that takes two writes at once."""
-    return limited_space(
-        fresh_server(
-            PLAIN,
-            "--max-mutating-requests-inflight",
-            "2",
-            "--max-requests-inflight",
-            "3",
-            prelude=PRELUDE,
-        )
-    )
+    limits = ("--max-mutating-requests-inflight", "2", "--max-requests-inflight", "3")
+    directory = tmp_path_factory.mktemp("limited")
+    server = ServerProcess(directory, flags=(PLAIN, *limits), prelude=PRELUDE).start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def limited(limited_server: ServerProcess) -> Space:
+    """A namespace of that server, with no request of a previous test under way."""
+    master = limited_server.client()
+    master.request("GET", "/version", headers={"X-Release": "yes"})
+    for kind, asking in (("mutating", 0), ("readOnly", 1)):
+        eventually(partial(is_under_way, master, kind, asking), "nothing else is under way")
+    return limited_space(limited_server)
 
 
 def under_way(client: Client, kind: str) -> int:
@@ -65,8 +71,12 @@ def under_way(client: Client, kind: str) -> int:
     raise AssertionError("no such metric")
 
 
+def is_under_way(client: Client, kind: str, count: int) -> bool:
+    return under_way(client, kind) == count
+
+
 def hold(
-    space: Space, count: int, path: str = "", method: str = "POST", seconds: float = 5
+    space: Space, count: int, path: str = "", method: str = "POST", seconds: float = 60
 ) -> list[Pending]:
     """Keep this many writes under way."""
     path = path or space.secrets.path
@@ -214,6 +224,8 @@ def test_reads_over_the_limit_are_told_to_come_back(
     assert space.secrets.list().headers["Retry-After"] == "1"
     assert space.client.post(space.secrets.path, {"metadata": {"name": "b"}}).status == 201
     assert [connection.getresponse().status for connection in waiting] == [504, 504]
+    for connection in waiting:
+        connection.close()
 
 
 def test_a_client_that_is_slow_to_speak_holds_nothing_up(limited: Space) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -52,8 +52,39 @@ def served(client: Client, *paths: str) -> list[bool]:
     return [client.get(path).status == 200 for path in paths]
 
 
-def test_a_group_version_can_be_switched_off(fresh_server: FreshServer) -> None:
-    client = fresh_server("--runtime-config", "autoscaling/v1=false").client()
+def started(factory: pytest.TempPathFactory, *settings: str) -> Iterator[ServerProcess]:
+    flags = [word for setting in settings for word in ("--runtime-config", setting)]
+    server = ServerProcess(factory.mktemp("configured"), flags=tuple(flags)).start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def without_some(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server without some versions and resources."""
+    yield from started(
+        tmp_path_factory,
+        "autoscaling/v2beta2=true,api/beta=false,autoscaling/v1=false",
+        "batch/v1=false,apps/v1/daemonsets=false,v1/endpoints=false",
+    )
+
+
+@pytest.fixture(scope="module")
+def without_betas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server without beta versions, and without some versions except a resource."""
+    yield from started(
+        tmp_path_factory,
+        "api/beta=false,apps/v1=false,apps/v1/deployments=true,policy/v1=false,autoscaling/v2=false",
+    )
+
+
+@pytest.fixture(scope="module")
+def with_two_versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    yield from started(tmp_path_factory, "api/all=false,api/v1,apps/v1")
+
+
+def test_a_group_version_can_be_switched_off(without_some: ServerProcess) -> None:
+    client = without_some.client()
     assert served(
         client, "/apis/autoscaling/v1", "/apis/autoscaling/v2", "/apis/autoscaling/v2beta2"
     ) == [False, True, True]
@@ -64,32 +95,25 @@ def test_a_group_version_can_be_switched_off(fresh_server: FreshServer) -> None:
     assert "/apis/autoscaling/v1" not in client.get("/").body["paths"]
 
 
-def test_a_group_whose_last_version_is_off_is_gone(fresh_server: FreshServer) -> None:
-    client = fresh_server("--runtime-config", "batch/v1=false").client()
+def test_a_group_whose_last_version_is_off_is_gone(without_some: ServerProcess) -> None:
+    client = without_some.client()
     assert client.get("/apis/batch").text == "404 page not found\n"
     assert "batch" not in [group["name"] for group in client.get("/apis").body["groups"]]
 
 
-def test_a_bare_key_switches_on(fresh_server: FreshServer) -> None:
-    client = fresh_server("--runtime-config", "api/all=false,api/v1,apps/v1").client()
+def test_a_bare_key_switches_on(with_two_versions: ServerProcess) -> None:
+    client = with_two_versions.client()
     assert served(client, "/api/v1", "/apis/apps/v1", "/apis/batch/v1") == [True, True, False]
 
 
-def test_several_keys_and_several_flags(fresh_server: FreshServer) -> None:
-    client = fresh_server(
-        "--runtime-config", "batch/v1=false,policy/v1=false", "--runtime-config", "apps/v1=false"
-    ).client()
-    assert served(client, "/apis/batch/v1", "/apis/policy/v1", "/apis/apps/v1", "/api/v1") == [
-        False,
-        False,
-        False,
-        True,
-    ]
+def test_several_keys_and_several_flags(without_some: ServerProcess) -> None:
+    client = without_some.client()
+    paths = ("/apis/autoscaling/v1", "/apis/batch/v1", "/apis/apps/v1/daemonsets", "/api/v1")
+    assert served(client, *paths) == [False, False, False, True]
 
 
-def test_one_resource_can_be_switched_off(fresh_server: FreshServer) -> None:
-    server = fresh_server("--runtime-config", "apps/v1/daemonsets=false")
-    client = server.client()
+def test_one_resource_can_be_switched_off(without_some: ServerProcess) -> None:
+    client = without_some.client()
     names = [entry["name"] for entry in client.get("/apis/apps/v1").body["resources"]]
     assert "deployments" in names
     assert "daemonsets" not in names
@@ -99,46 +123,55 @@ def test_one_resource_can_be_switched_off(fresh_server: FreshServer) -> None:
 
 
 def test_one_resource_of_a_version_that_is_off_can_be_switched_on(
-    fresh_server: FreshServer,
+    without_betas: ServerProcess,
 ) -> None:
-    client = fresh_server("--runtime-config", "apps/v1=false,apps/v1/deployments=true").client()
-    names = {entry["name"] for entry in client.get("/apis/apps/v1").body["resources"]}
+    names = {
+        entry["name"] for entry in without_betas.client().get("/apis/apps/v1").body["resources"]
+    }
     assert names == {"deployments", "deployments/scale", "deployments/status"}
 
 
-def test_all_betas_can_be_switched_off(fresh_server: FreshServer) -> None:
-    client = fresh_server("--runtime-config", "api/beta=false").client()
+def test_all_betas_can_be_switched_off(without_betas: ServerProcess) -> None:
+    client = without_betas.client()
     for group in client.get("/apis").body["groups"]:
         assert all("beta" not in version["version"] for version in group["versions"])
-    assert served(client, "/apis/autoscaling/v2", "/apis/autoscaling/v2beta2") == [True, False]
+    assert served(client, "/apis/autoscaling/v1", "/apis/autoscaling/v2beta2") == [True, False]
 
 
-def test_the_more_special_key_wins_whatever_the_order(fresh_server: FreshServer) -> None:
-    client = fresh_server("--runtime-config", "autoscaling/v2beta2=true,api/beta=false").client()
+def test_the_more_special_key_wins_whatever_the_order(without_some: ServerProcess) -> None:
+    client = without_some.client()
     assert served(client, "/apis/autoscaling/v2beta2", "/apis/policy/v1beta1") == [True, False]
 
 
-def test_the_core_group_can_be_named_two_ways(fresh_server: FreshServer) -> None:
-    client = fresh_server("--runtime-config", "v1/endpoints=false").client()
+def test_the_core_group_can_be_named_two_ways(without_some: ServerProcess) -> None:
+    client = without_some.client()
     names = [entry["name"] for entry in client.get("/api/v1").body["resources"]]
     assert "endpoints" not in names
     assert "pods" in names
 
 
-@pytest.mark.parametrize("off", ["policy/v1", "autoscaling/v1", "authentication.k8s.io/v1"])
-def test_every_other_group_works_without_one(fresh_server: FreshServer, off: str) -> None:
+@pytest.mark.parametrize(
+    ("server_name", "off"),
+    [
+        ("without_betas", "policy/v1"),
+        ("without_some", "autoscaling/v1"),
+        ("with_two_versions", "authentication.k8s.io/v1"),
+    ],
+)
+def test_every_other_group_works_without_one(
+    request: pytest.FixtureRequest, server_name: str, off: str
+) -> None:
     """Subresources may take a body of a type whose own group is not served."""
-    client = fresh_server("--runtime-config", f"{off}=false").client()
+    client = request.getfixturevalue(server_name).client()
     assert served(client, "/api/v1", "/apis/apps/v1", f"/apis/{off}") == [True, True, False]
     core = {entry["name"]: entry for entry in client.get("/api/v1").body["resources"]}
     assert (core["pods/eviction"]["group"], core["pods/eviction"]["version"]) == ("policy", "v1")
 
 
 def test_a_resource_works_while_the_version_it_is_stored_in_is_off(
-    fresh_server: FreshServer,
+    without_betas: ServerProcess,
 ) -> None:
-    server = fresh_server("--runtime-config", "autoscaling/v2=false")
-    space = Space(server, server.client())
+    space = Space(without_betas, without_betas.client())
     scalers = space.collection("horizontalpodautoscalers", "autoscaling", "v1")
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     scaler = scalers.create("a", spec={"scaleTargetRef": target, "maxReplicas": 5})

@@ -18,7 +18,8 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from support.process import FreshServer, ServerProcess, serve_command
+from support.fork_server import run_forked
+from support.process import FreshServer, ServerProcess, failed_start, serve_command
 
 from fairlead.base.logs import JsonLines
 
@@ -222,20 +223,14 @@ def test_why_it_cannot_start_is_in_the_log_for_programs(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
         flags = ("--data-dir", str(tmp_path / "d"), "--secure-port", port, "--log-format=json")
-        done = subprocess.run(
-            [sys.executable, "-m", "fairlead", "serve", *flags],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_forked("serve", *flags)
     numbers = json.loads(done.stderr)
     assert (done.returncode, numbers["level"]) == (1, "critical")
     assert numbers["msg"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
 
 
 def test_a_directory_in_use_is_told_in_one_line(server: ServerProcess) -> None:
-    command = serve_command(server.directory, "kubernetes", ())
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = failed_start(server.directory)
     assert (done.returncode, done.stdout) == (1, "")
     where = server.data
     assert done.stderr == f"fairlead: {where} is in use by another server (it holds {where}/lock)\n"
@@ -245,9 +240,7 @@ def test_a_serving_certificate_that_is_none_is_told_as_such(tmp_path: Path) -> N
     file = tmp_path / "x"
     file.write_text("nothing")
     flags = ("--tls-cert-file", str(file), "--tls-private-key-file", str(file))
-    done = subprocess.run(
-        serve_command(tmp_path, "kubernetes", flags), capture_output=True, text=True, check=False
-    )
+    done = failed_start(tmp_path, *flags)
     assert (done.returncode, done.stderr) == (1, f"fairlead: {file} or {file} is malformed\n")
 
 

@@ -12,6 +12,7 @@ from support.waiting import eventually
 
 from fairlead.base.lazy import MODULES
 
+pytestmark = pytest.mark.usefixtures("new_interpreters")
 CEILING = 500  # modules of ours in a server that is ready
 # Lazy for the sake of the command line, or needed by the first start only.
 USED_AT_ONCE = {

@@ -25,6 +25,7 @@ from support.slow_answers import PRELUDE
 from support.waiting import eventually
 from support.workers import Workers
 
+pytestmark = pytest.mark.usefixtures("new_interpreters")
 FreshServer = Callable[..., ServerProcess]
 MAPS = "/api/v1/namespaces/default/configmaps"
 
