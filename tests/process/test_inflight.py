@@ -22,7 +22,9 @@ PLAIN = "--enable-priority-and-fairness=false"
 class Pending:
     """A request that is being answered for a while."""
 
-    def __init__(self, client: Client, path: str, method: str = "POST", seconds: float = 60) -> None:
+    def __init__(
+        self, client: Client, path: str, method: str = "POST", seconds: float = 60
+    ) -> None:
         self.connection = client.connect()
         kind = MERGE_PATCH if method == "PATCH" else JSON
         headers = {**client.head_of(), "Content-Type": kind, "X-Hold": str(seconds)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,6 @@ class Visitor:
         self, running: Browser, server: ServerProcess, viewport: ViewportSize = DESK
     ) -> None:
         self.server = server
-        self.viewport = viewport
         self._context = running.new_context(
             ignore_https_errors=True,
             viewport=viewport,
@@ -90,10 +89,8 @@ class Visitor:
         return self.page
 
     def begin(self, route: str, token: str | None, namespace: str = "") -> None:
-        """Load the console at a route with nothing kept from before, signed in if there is a token.
-
-        Loading it again in the same tab takes a fifth of the time of loading it in a new one.
-        """
+        """Load the console at a route with nothing kept from before, signed in if there is a
+        token."""
         if not self.page.url.startswith(f"{self.server.address}/console/"):
             self.page.goto(f"{self.server.address}/console/")
         self.page.evaluate(
@@ -161,3 +158,33 @@ class Visitor:
 
     def close(self) -> None:
         self._context.close()
+
+
+class Tabs:
+    """Visitors that later tests use again, because loading the console again in the same tab takes
+    a fifth of the time of loading it in a new one."""
+
+    def __init__(self, running: Browser) -> None:
+        self._running = running
+        self._idle: list[Visitor] = []
+
+    def take(self, server: ServerProcess, viewport: ViewportSize = DESK) -> Visitor:
+        """Return a visitor of a server who is not used; `begin` removes what it did before."""
+        for visitor in self._idle:
+            if visitor.server is server:
+                self._idle.remove(visitor)
+                visitor.page.set_viewport_size(viewport)
+                return visitor
+        return Visitor(self._running, server, viewport)
+
+    def give_back(self, visitors: Iterable[Visitor]) -> None:
+        """Keep visitors for later tests; fails if their pages had errors."""
+        kept = list(visitors)
+        for visitor in kept:
+            visitor.leave()
+        assert [message for visitor in kept for message in visitor.went_wrong] == []
+        self._idle += kept
+
+    def close(self) -> None:
+        for visitor in self._idle:
+            visitor.close()

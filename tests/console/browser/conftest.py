@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from support.browser import DESK, Visitor, browser
+from support.browser import DESK, Tabs, Visitor, browser
 from support.client import ADMIN_TOKEN
 from support.process import ServerProcess
 
@@ -25,25 +25,22 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def idle_visitors(chromium: Browser) -> Iterator[list[Visitor]]:
-    """Visitors of previous tests, whose tabs `visit` uses again."""
-    idle: list[Visitor] = []
-    yield idle
-    for visitor in idle:
-        visitor.close()
+def tabs(chromium: Browser) -> Iterator[Tabs]:
+    tabs = Tabs(chromium)
+    yield tabs
+    tabs.close()
 
 
 @pytest.fixture
-def visit(chromium: Browser, idle_visitors: list[Visitor]) -> Iterator[Visit]:
+def visit(chromium: Browser, tabs: Tabs) -> Iterator[Visit]:
     """`visit(server, route, token=..., namespace=..., viewport=...)` opens the console, by default
     as an administrator. Errors of the page fail the test.
 
-    The page is loaded again for every test, in a tab of a previous one if there is such a tab.
-    `in_new_tab` is for tests that change the tab itself, e.g. listen to its events; it is closed
-    after the test.
+    The page is loaded again for every test, in a tab of a previous test if there is one.
+    `in_new_tab` is for tests that change the tab itself or stop its server.
     """
     visitors: list[Visitor] = []
-    closed: list[Visitor] = []
+    new: list[Visitor] = []
 
     def come(
         server: ServerProcess,
@@ -54,28 +51,24 @@ def visit(chromium: Browser, idle_visitors: list[Visitor]) -> Iterator[Visit]:
         *,
         in_new_tab: bool = False,
     ) -> Visitor:
-        idle = [one for one in idle_visitors if (one.server, one.viewport) == (server, viewport)]
-        if idle and not in_new_tab:
-            visitor = idle[0]
-            idle_visitors.remove(visitor)
-        else:
+        if in_new_tab:
             visitor = Visitor(chromium, server, viewport)
-        (closed if in_new_tab else visitors).append(visitor)
+            new.append(visitor)
+        else:
+            visitor = tabs.take(server, viewport)
+            visitors.append(visitor)
         visitor.begin(route, token, namespace)
         return visitor
 
     yield come
-    for visitor in closed:
+    for visitor in new:
         visitor.close()
-    for visitor in visitors:
-        visitor.leave()
-    wrong = [message for visitor in (*visitors, *closed) for message in visitor.went_wrong]
-    assert wrong == []
-    idle_visitors += visitors  # of a test that failed none is used again
+    assert [message for visitor in new for message in visitor.went_wrong] == []
+    tabs.give_back(visitors)
 
 
 @pytest.fixture(scope="module")
-def returning(chromium: Browser) -> Iterator[Visit]:
+def returning(tabs: Tabs) -> Iterator[Visit]:
     """Like `visit`, for tests that leave the page unchanged: reuses the page of the previous test,
     which saves loading it again."""
     known: dict[tuple[str, str], Visitor] = {}
@@ -87,11 +80,9 @@ def returning(chromium: Browser) -> Iterator[Visit]:
         if visitor is not None:
             visitor.come_back(route, namespace)
             return visitor
-        visitor = known[server.address, token] = Visitor(chromium, server)
-        visitor.open(route, token, namespace)
+        visitor = known[server.address, token] = tabs.take(server)
+        visitor.begin(route, token, namespace)
         return visitor
 
     yield come
-    for visitor in known.values():
-        visitor.close()
-    assert [wrong for visitor in known.values() for wrong in visitor.went_wrong] == []
+    tabs.give_back(known.values())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import random
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
-from support.browser import DESK, Visitor
+from support.browser import Tabs, Visitor
 from support.client import YAML
 from support.namespaces import Space
 from support.process import ServerProcess
@@ -19,8 +19,6 @@ from fairlead.cli.ownership.managers import managers_of
 
 pytest.importorskip("playwright.sync_api")
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 APPLY = "application/apply-patch+yaml"
 ODD_TEXTS = (
@@ -47,12 +45,11 @@ class Modules:
 
 
 @pytest.fixture(scope="module")
-def modules(chromium: Browser, server: ServerProcess) -> Iterator[Modules]:
-    visitor = Visitor(chromium, server, DESK)
-    visitor.open()
+def modules(tabs: Tabs, server: ServerProcess) -> Iterator[Modules]:
+    visitor = tabs.take(server)
+    visitor.begin("#/overview", token=None)
     yield Modules(visitor)
-    visitor.close()
-    assert visitor.went_wrong == []
+    tabs.give_back([visitor])
 
 
 def random_value(luck: random.Random, depth: int = 0) -> Any:
