@@ -10,8 +10,10 @@ from collections.abc import Callable
 from support.namespaces import Space
 from support.process import ServerProcess
 from support.slow_answers import PRELUDE
+from support.waiting import eventually
 from support.wire import ADMIN, Wire
 
+PROMPT = 9.0  # seconds, on a busy machine; the default of --shutdown-grace is 10
 FreshServer = Callable[..., ServerProcess]
 
 
@@ -33,7 +35,7 @@ def test_an_answer_that_is_not_read_holds_the_end_up_for_the_grace_only(
     wire.sock.recv(10)
     code, seconds = end(server)
     assert code == 0
-    assert seconds < 5
+    assert seconds < PROMPT
 
 
 def test_an_unfinished_body_holds_the_end_up_for_the_grace_only(fresh_server: FreshServer) -> None:
@@ -42,7 +44,7 @@ def test_an_unfinished_body_holds_the_end_up_for_the_grace_only(fresh_server: Fr
     assert wire.status() == 100
     code, seconds = end(server)
     assert code == 0
-    assert 1 <= seconds < 5
+    assert 1 <= seconds < PROMPT
 
 
 def test_a_second_signal_ends_at_once(fresh_server: FreshServer) -> None:
@@ -50,17 +52,18 @@ def test_a_second_signal_ends_at_once(fresh_server: FreshServer) -> None:
     wire = Wire(server).ask("POST /api/v1/namespaces", "Content-Length: 9", "Expect: 100-continue")
     assert wire.status() == 100
     server.signal(signal.SIGTERM)
-    time.sleep(0.5)
+    eventually(lambda: "shutting down" in server.log.read_text(), "the first signal is heeded")
     code, seconds = end(server)
     assert code == 0
-    assert seconds < 5
+    assert seconds < PROMPT
 
 
 def test_a_second_signal_does_not_wait_for_load_balancers(fresh_server: FreshServer) -> None:
     server = fresh_server("--shutdown-delay-duration", "60s")
+    client = server.client()
     server.signal(signal.SIGTERM)
-    time.sleep(0.2)
-    assert end(server)[1] < 5
+    eventually(lambda: client.get("/readyz").status == 500, "the first signal is heeded")
+    assert end(server)[1] < PROMPT
 
 
 def test_a_request_that_is_being_answered_is_answered(fresh_server: FreshServer) -> None:
@@ -105,4 +108,4 @@ def test_a_watch_that_begins_again_when_others_end_does_not_hold_up_the_end(
         wire.ask("GET /api/v1/secrets?watch=true")
         started = time.monotonic()
         assert server.wait(30) == 0
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < PROMPT
