@@ -108,6 +108,7 @@ def _serve(
 ) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else the body waits for the delayed ACK of the header
 
         def do_POST(self) -> None:
             review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -130,7 +131,8 @@ def _serve(
     server.socket = _context(authority).wrap_socket(
         server.socket, server_side=True, do_handshake_on_connect=False
     )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    poll_interval = 0.05  # seconds that its end takes at most
+    threading.Thread(target=server.serve_forever, args=(poll_interval,), daemon=True).start()
     return server
 
 
