@@ -75,7 +75,7 @@ class ScriptedApi:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def _answers(self, path: str, query: dict[str, list[str]]) -> Iterator[Object]:
         if not path.endswith("/secrets"):
