@@ -44,17 +44,17 @@ class World:
 
     async def pod(self, name: str, **labels: str) -> None:
         value = {"metadata": {"name": name, "namespace": "work", "labels": labels}}
-        over = self._store.latest(self._pods, f"work/{name}")
+        over = self._pods.latest(f"work/{name}")
         await self._store.put(self._pods, f"work/{name}", value, over)
 
     async def end(self, name: str) -> None:
-        over = self._store.latest(self._pods, f"work/{name}")
+        over = self._pods.latest(f"work/{name}")
         assert over is not None
         await self._store.delete(self._pods, f"work/{name}", over)
 
     async def budget(self, name: str, selector: Object) -> None:
         value = {"metadata": {"name": name, "namespace": "work"}, "selector": selector}
-        over = self._store.latest(self._budgets, f"work/{name}")
+        over = self._budgets.latest(f"work/{name}")
         await self._store.put(self._budgets, f"work/{name}", value, over)
         await asyncio.sleep(0)
 

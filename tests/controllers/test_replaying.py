@@ -74,7 +74,7 @@ def replayed(meanwhile: Callable[[Store, Replay], Awaitable[None]]) -> Keys:
 def test_replay_delivers_changes_after_the_existing_objects() -> None:
     async def delete(store: Store, replay: Replay) -> None:
         things = store.collection("core/things")
-        current = store.latest(things, "e")
+        current = things.latest("e")
         assert current is not None
         await store.delete(things, "e", current)
         await store.put(things, "f", thing("f"), None)

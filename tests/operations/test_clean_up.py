@@ -444,7 +444,7 @@ class Changing:
     async def put(self, collection: Any, key: str, value: Object, over: Any, *more: Any) -> Any:
         if collection is self._collection and key == self._key:
             self.looks += 1
-            newest = self._api.store.latest(collection, key)
+            newest = collection.latest(key)
             assert newest is not None
             moved = newest.object()
             moved["metadata"].pop("resourceVersion")

@@ -44,7 +44,7 @@ class Restless(PluginBase):
         never = Precondition("core/secrets", "work/none", 1)
         attributes.context.requires.append(never)
         collection = self.api.collection(attributes.resource)
-        current = self.api.store.latest(collection, f"work/{attributes.name}")
+        current = collection.latest(f"work/{attributes.name}")
         if current is not None:
             value = current.object()
             value["metadata"].pop("resourceVersion")

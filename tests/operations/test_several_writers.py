@@ -146,9 +146,7 @@ def test_changes_of_two_servers_to_one_object_lose_nothing() -> None:
 
         await asyncio.gather(*(count(api) for api in (first, other) for _ in range(20)))
         await first.store.catch_up()
-        version = first.store.latest(
-            first.collection(first.resources.named("core/v1/configmaps")), "work/a"
-        )
+        version = first.collection(first.resources.named("core/v1/configmaps")).latest("work/a")
         assert version is not None
         assert version.object()["data"] == {"n": "40"}
 

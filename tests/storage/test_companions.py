@@ -69,7 +69,7 @@ def test_companions_of_many_writes_build_on_each_other_in_one_commit() -> None:
         await store.put(sums, "n", thing(0), None)
 
         async def add(number: int) -> None:
-            newest = store.latest(sums, "n")
+            newest = sums.latest("n")
             assert newest is not None
             unchanged = Precondition("core/sums", "n", newest.revision)
             more = Companion(sums, thing(number), newest)
@@ -127,7 +127,7 @@ def test_write_whose_precondition_is_a_refused_write_is_refused_too(has_companio
         stale = Write("core/things", "x", "v1", b"{}", 7)
         doomed = asyncio.create_task(store.append([stale]))
         await asyncio.sleep(0)
-        newest = store.latest(collection, "x")
+        newest = collection.latest("x")
         assert newest is not None
         condition = Precondition("core/things", "x", newest.revision)
         alongside = [Companion(sums, thing(1), total)] if has_companion else []

@@ -100,9 +100,7 @@ class Running:
         store.log.on_fatal = self.fatal_errors.append
 
     async def put(self, key: str, number: int = 0) -> None:
-        await self.store.put(
-            self.collection, key, thing(number), self.store.latest(self.collection, key)
-        )
+        await self.store.put(self.collection, key, thing(number), self.collection.latest(key))
 
     async def put_many(self, count: int) -> list[Any]:
         writes = (self.put(f"many{number}") for number in range(count))

@@ -42,7 +42,7 @@ class Side:
         return self.store.collection(THINGS)
 
     async def put(self, key: str, number: int) -> int:
-        over = self.store.latest(self.collection, key)
+        over = self.collection.latest(key)
         return (await self.store.put(self.collection, key, thing(number), over)).revision
 
     def names(self) -> list[str]:
@@ -172,7 +172,7 @@ def test_followed_log_refuses_what_builds_on_a_refused_companion() -> None:
         await comes_true(lambda: len(shared.kept.rows) == 2, "so far")
 
         async def add(key: str) -> None:
-            total = side.store.latest(side.collection, "sum")
+            total = side.collection.latest("sum")
             assert total is not None
             condition = Precondition(THINGS, "sum", total.revision)
             companion = Companion(side.collection, thing(5), total)
@@ -192,7 +192,7 @@ def test_followed_log_takes_a_precondition_on_a_pending_write() -> None:
     async def test(shared: Shared, side: Side, other: Side) -> None:
         first = asyncio.create_task(side.put("a", 0))
         await asyncio.sleep(0)
-        foreseen = side.store.latest(side.collection, "a")
+        foreseen = side.collection.latest("a")
         assert foreseen is not None
         assert foreseen.commit is not None
         condition = Precondition(THINGS, "a", foreseen.revision)

@@ -129,7 +129,7 @@ def test_a_follower_that_fails_harms_nobody_and_looks_at_everything_again(
         assert seen == [["a", "b", "bad"]]
         assert heard == ["added a@1", "added bad@2", "added b@3"]
         assert len(watcher.pending) == 3
-        result = store.latest(things, "bad")
+        result = things.latest("bad")
         await store.put(things, "bad", thing(1), result)
         await comes_true(lambda: len(seen) == 2, "it looks again after another failure")
         assert store.healthy

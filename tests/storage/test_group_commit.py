@@ -99,11 +99,11 @@ def test_a_write_builds_on_the_one_before_it_though_it_is_still_pending() -> Non
         backend.gate.clear()
         first = asyncio.create_task(store.put(things, "a", thing(1), None))
         await entered(backend)
-        pending = store.latest(things, "a")
+        pending = things.latest("a")
         assert pending is not None
         second = asyncio.create_task(store.put(things, "a", thing(2), pending))
         await asyncio.sleep(0)
-        changed = store.latest(things, "a")
+        changed = things.latest("a")
         assert changed is not None
         third = asyncio.create_task(store.delete(things, "a", changed))
         await asyncio.sleep(0)
@@ -153,8 +153,8 @@ def test_a_failed_commit_fails_everything_in_it_and_leaves_the_state_before() ->
         )
         assert all(isinstance(result, StorageError) for result in results)
         assert things.get("a") is before
-        assert store.latest(things, "a") is before
-        assert store.latest(things, "b") is None
+        assert things.latest("a") is before
+        assert things.latest("b") is None
         assert things.current("") == [before]
         assert store.revision == before.revision
         assert [record.revision for record in backend.rows] == [before.revision]
@@ -170,7 +170,7 @@ def test_what_was_queued_behind_a_failed_commit_fails_with_it() -> None:
         backend.entered.clear()
         first = asyncio.create_task(store.put(things, "a", thing(2), before))
         await entered(backend)
-        newer = store.latest(things, "a")
+        newer = things.latest("a")
         assert newer is not None
         second = asyncio.create_task(store.put(things, "a", thing(3), newer))
         other = asyncio.create_task(store.put(things, "b", thing(4), None))
@@ -179,8 +179,8 @@ def test_what_was_queued_behind_a_failed_commit_fails_with_it() -> None:
         backend.gate.set()
         results = await asyncio.gather(first, second, other, return_exceptions=True)
         assert all(isinstance(result, StorageError) for result in results)
-        assert store.latest(things, "a") is before
-        assert store.latest(things, "b") is None
+        assert things.latest("a") is before
+        assert things.latest("b") is None
         assert [row.revision for row in backend.rows] == [before.revision]
 
     run(test)
@@ -288,7 +288,7 @@ def test_writes_of_one_hot_key_share_their_commits() -> None:
         things = store.collection("core/things")
 
         async def write(number: int) -> None:
-            await store.put(things, "a", thing(number), store.latest(things, "a"))
+            await store.put(things, "a", thing(number), things.latest("a"))
 
         await asyncio.gather(*(write(number) for number in range(300)))
         assert store.revision == 300
@@ -408,7 +408,7 @@ def test_write_cancelled_during_its_commit_still_settles_for_others() -> None:
         backend.gate.clear()
         writer = asyncio.create_task(store.put(things, "a", thing(1), None))
         await entered(backend)
-        pending = store.latest(things, "a")
+        pending = things.latest("a")
         assert pending is not None
         other = asyncio.create_task(store.wait_committed(pending))
         await asyncio.sleep(0)
@@ -458,7 +458,7 @@ def test_revision_of_a_write_is_the_backends_not_the_predicted_one() -> None:
         await store.open()
         things = store.collection("core/things")
         first = asyncio.create_task(store.put(things, "a", thing(1), None))
-        second = await store.put(things, "a", thing(2), store.latest(things, "a"))
+        second = await store.put(things, "a", thing(2), things.latest("a"))
         assert ((await first).revision, second.revision) == (2, 3)
         assert second.object()["metadata"]["resourceVersion"] == "3"
         assert things.get("a") is second
@@ -479,11 +479,11 @@ def test_write_that_the_backend_refuses_is_a_conflict_and_leaves_the_state_befor
         backend.revision = 2
         first = asyncio.create_task(store.put(things, "a", thing(2), before))
         await asyncio.sleep(0)
-        second = store.put(things, "a", thing(3), store.latest(things, "a"))
+        second = store.put(things, "a", thing(3), things.latest("a"))
         other = store.put(things, "b", thing(4), None)
         results = await asyncio.gather(first, second, other, return_exceptions=True)
         assert [type(result) for result in results] == [Conflict, Conflict, Version]
-        assert store.latest(things, "a") is before
+        assert things.latest("a") is before
         assert store.healthy
 
     run(test)
@@ -548,7 +548,7 @@ def test_write_cancelled_before_its_commit_still_settles_for_others() -> None:
         backend.gate.clear()
         first = asyncio.create_task(store.put(things, "a", thing(), None))
         await asyncio.sleep(0)
-        version = store.latest(things, "a")
+        version = things.latest("a")
         assert version is not None
         other = asyncio.create_task(store.wait_committed(version))
         await asyncio.sleep(0)

@@ -61,7 +61,7 @@ def test_many_versions_of_a_large_object_hold_little_memory(tmp_path: Path, watc
             store.watch(things, Watcher("", EVERYTHING, 0))
         tracemalloc.start()
         for number in range(300):
-            await store.put(things, "a", large(number, 900_000), store.latest(things, "a"))
+            await store.put(things, "a", large(number, 900_000), things.latest("a"))
             for watcher in things.audience:
                 for kind, change in watcher.take():
                     assert change.after is not None
@@ -84,9 +84,7 @@ def test_a_days_worth_of_history_is_read_back_within_a_memory_bound(tmp_path: Pa
         tracemalloc.start()
         for start in range(0, writes, keys):
             batch = (
-                store.put(
-                    things, f"ns/k{n}", large(start + n, 500), store.latest(things, f"ns/k{n}")
-                )
+                store.put(things, f"ns/k{n}", large(start + n, 500), things.latest(f"ns/k{n}"))
                 for n in range(min(keys, writes - start))
             )
             await asyncio.gather(*batch)
@@ -123,7 +121,7 @@ def test_history_on_disk_is_bounded_by_bytes(
         things = store.collection("core/things")
         keeping = asyncio.create_task(store.keep_compacting())
         for number in range(200):
-            await store.put(things, "a", large(number, 100_000), store.latest(things, "a"))
+            await store.put(things, "a", large(number, 100_000), things.latest("a"))
         await comes_true(lambda: store.floor > 180, "the history is cut")
         file = backend.path  # beside it lies what was not moved into it yet, however much
         await comes_true(lambda: file.stat().st_size < 10 * MEGABYTE, "the room is given back")
@@ -143,7 +141,7 @@ def test_a_replay_sees_every_event_though_compaction_passes_under_it() -> None:
         for number in range(600):
             await store.put(things, f"k{number}", thing(number), None)
         for number in range(600):
-            version = store.latest(things, f"k{number}")
+            version = things.latest(f"k{number}")
             assert version is not None
             await store.delete(things, version.key, version)
         past = store.watch(things, Watcher("", EVERYTHING, 0))
@@ -181,7 +179,7 @@ def test_history_pages_go_on_from_disk_after_memory_forgot_their_revision(tmp_pa
         first = await store.page(things, "", EVERYTHING, at, 4)
         for number in range(200):
             key = f"k{number % 9}"
-            await store.put(things, key, thing(number), store.latest(things, key))
+            await store.put(things, key, thing(number), things.latest(key))
         assert things.floor > at
         second = await store.page(things, "", EVERYTHING, at, 4, first.last_key)
         third = await store.page(things, "", EVERYTHING, at, 4, second.last_key)
@@ -197,7 +195,7 @@ def test_history_older_than_the_floor_is_refused() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         for number in range(5):
-            await store.put(things, "a", thing(number), store.latest(things, "a"))
+            await store.put(things, "a", thing(number), things.latest("a"))
         await store.compact(3)
         for revision in (1, 2):
             with pytest.raises(Compacted):
@@ -228,12 +226,12 @@ def test_history_of_a_hot_key_is_freed_from_memory() -> None:
         things = store.collection("core/things")
         under_way: deque[asyncio.Task[Version]] = deque()
         for number in range(100):
-            put = store.put(things, "a", thing(number), store.latest(things, "a"))
+            put = store.put(things, "a", thing(number), things.latest("a"))
             under_way.append(asyncio.create_task(put))
             await asyncio.sleep(0)
             if len(under_way) > 4:
                 await under_way.popleft()
-        newest = store.latest(things, "a")
+        newest = things.latest("a")
         assert newest is not None
         assert newest.commit is not None
         assert depth(newest.commit.write) <= 10
@@ -246,7 +244,7 @@ def test_forgetting_a_long_history_yields_to_the_event_loop() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         for number in range(3 * state._CHANGES_PER_STEP):
-            await store.put(things, "a", large(number, 10), store.latest(things, "a"))
+            await store.put(things, "a", large(number, 10), things.latest("a"))
         forgetting = asyncio.create_task(store.compact(store.revision))
         lengths: set[int] = set()  # of the history, as others saw it
         while not forgetting.done():

@@ -264,12 +264,12 @@ async def _play(
 ) -> None:
     match operation:
         case "put", key, labels, phase:
-            current = store.latest(collection, key)
+            current = collection.latest(key)
             version = await store.put(collection, key, value_of(key, labels, phase), current)
             model.change(key, (labels, phase))
             revisions.append(version.revision)
         case "delete", key if key in model.now:
-            current = store.latest(collection, key)
+            current = collection.latest(key)
             assert current is not None
             version = await store.delete(collection, key, current)
             model.change(key, None)

@@ -48,7 +48,7 @@ Run = Callable[[Callable[[Family], Awaitable[None]]], None]
 
 async def put(store: Store, key: str, number: object = 0) -> int:
     things = store.collection(THINGS)
-    version = await store.put(things, key, thing(number), store.latest(things, key))
+    version = await store.put(things, key, thing(number), things.latest(key))
     return version.revision
 
 
@@ -147,7 +147,7 @@ def test_workers_writes_to_one_key_are_taken_one_after_the_other(run: Run) -> No
             done = 0
             while done < 20:
                 await store.catch_up()
-                over = store.latest(store.collection(THINGS), "hot")
+                over = store.collection(THINGS).latest("hot")
                 assert over is not None
                 number = int(over.object()["data"]["n"]) + 1
                 try:

@@ -100,7 +100,7 @@ class EventExpiry:
         return written + self._seconds
 
     def _version(self, key: str) -> Version | None:
-        return self._api.store.latest(self._collection, key)
+        return self._collection.latest(key)
 
     async def _delete(self, key: str) -> None:
         revision, written = self._written.pop(key)

@@ -137,13 +137,13 @@ class Api:
         """The newest version, which may still be uncommitted."""
         self.consultations += 1
         resource = self.resources.named(key)
-        return self.store.latest(self.collection(resource), resource.storage_key(namespace, name))
+        return self.collection(resource).latest(resource.storage_key(namespace, name))
 
     def namespace(self, name: str) -> Version | None:
         """The newest version of a namespace. Not counted in `consultations`, so it is only for a
         write's own namespace: cached applies are compared with that namespace's revision (see
         `known_applies`)."""
-        return self.store.latest(self._namespaces, name)
+        return self._namespaces.latest(name)
 
     def context(self, operation: Operation, dry_run: bool = False) -> Context:
         resource = operation.resource

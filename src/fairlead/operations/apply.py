@@ -51,7 +51,7 @@ async def _apply(
         if kind:
             raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")
         raise bad_request(f"the configuration does not say its kind, expected {view.kind}")
-    if api.store.latest(api.collection(operation.resource), operation.key) is None:
+    if api.collection(operation.resource).latest(operation.key) is None:
         try:
             return Outcome(await _create(api, operation, config, options), created=True)
         except StatusError as error:

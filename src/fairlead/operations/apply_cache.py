@@ -65,7 +65,7 @@ class KnownApplies:
         """The version that answers a cached apply, or None."""
         if not api.admission.updates_are_cacheable(operation.resource):
             return None
-        current = api.store.latest(api.collection(operation.resource), operation.key)
+        current = api.collection(operation.resource).latest(operation.key)
         if current is None or self._versions.get(_object(operation)) != current.revision:
             return None
         custom = operation.resource.main.custom
@@ -81,7 +81,7 @@ class KnownApplies:
 
     def before(self, api: Api, operation: Operation) -> PriorState:
         """The state that `keep` needs from before the apply."""
-        version = api.store.latest(api.collection(operation.resource), operation.key)
+        version = api.collection(operation.resource).latest(operation.key)
         return PriorState(version, api.consultations, _namespace(api, operation))
 
     def keep(

@@ -37,7 +37,7 @@ async def write_over(
     object or a precondition of the write changed meanwhile. An error is raised only after the
     version that caused it is committed. Raises Conflict after MAX_ATTEMPTS."""
     for _ in range(MAX_ATTEMPTS):
-        current = api.store.latest(collection, key)
+        current = collection.latest(key)
         try:
             if current is None:
                 raise absent(ref)

@@ -39,7 +39,7 @@ def create(
 ) -> Coroutine[Any, Any, Version]:
     """Run a new object, in the stored version, through defaulting, admission and validation, and
     store it. `entries` are its managedFields if the caller has computed them already."""
-    if api.store.is_sole_writer or not api.behaviour(operation.resource).claims_values:
+    if not api.behaviour(operation.resource).claims_values or api.store.is_sole_writer:
         return _create(api, operation, value, options, entries)
     return _create_claiming(api, operation, value, options, entries)
 
@@ -147,7 +147,7 @@ async def _stored(
                 return await _put_new(api, operation, attributes, collection, key)
         except Conflict:
             pass
-        existing = api.store.latest(collection, key)
+        existing = collection.latest(key)
         if existing is None and context.dry_run:
             return write_pipeline.unstored_version(collection, key, value, claimed, resource)
     raise _exists(resource, metadata["name"], existing, bool(metadata.get("generateName")))

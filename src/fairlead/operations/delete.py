@@ -218,7 +218,7 @@ async def _delete_listed(
     api: Api, operation: Operation, version: Version, options: DeleteOptions
 ) -> None:
     part = operation.part(operation.verb, operation.resource, version.namespace, version.name)
-    newest = api.store.latest(api.collection(part.resource), part.key)
+    newest = api.collection(part.resource).latest(part.key)
     if newest is not None and _is_recreated(newest, version):
         return  # the listed object is gone
     try:

@@ -108,7 +108,7 @@ async def _evict(api: Api, operation: Operation, pod: Object, options: DeleteOpt
 
 
 def _pod(api: Api, pods: Resource, operation: Operation) -> Object:
-    version = api.store.latest(api.collection(pods), operation.key)
+    version = api.collection(pods).latest(operation.key)
     if version is None:
         raise absent(pods.ref(operation.name))
     return version.object()
@@ -188,7 +188,7 @@ async def _take_disruption(
     resource = api.resources.named(BUDGETS)
     collection = api.collection(resource)
     for _ in range(MAX_TRIES):
-        current = api.store.latest(collection, version.key)
+        current = collection.latest(version.key)
         if current is None:
             raise not_found(resource.ref(version.name))
         budget = current.object()

@@ -65,7 +65,7 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
     value: Object | None = document()
     assert value is not None
     collection, key = api.collection(operation.resource), operation.key
-    if api.store.latest(collection, key) is None and await wait_committed(collection, key):
+    if collection.latest(key) is None and await wait_committed(collection, key):
         stored = value if operation.resource.is_scale else view.write({}, value)
         try:
             return await _create_instead(api, operation, stored, options)
@@ -89,7 +89,7 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
 async def check_exists(api: Api, operation: Operation) -> None:
     """Raise NotFound before the body of a patch is parsed."""
     collection, key = api.collection(operation.resource), operation.key
-    if api.store.latest(collection, key) is None and await wait_committed(collection, key):
+    if collection.latest(key) is None and await wait_committed(collection, key):
         raise absent(operation.ref)
 
 

@@ -121,11 +121,7 @@ def _end_after(body: bytes, start: int) -> int:
     # The first "]" ends the list unless the list contains lists, or the "]" is inside a string. In
     # a string, the next quote would close it, and no key could follow.
     ends = body.startswith(b',"', end) and body[end + 2] not in _AFTER_STRING
-    if (
-        (ends or end + 1 == len(body))
-        and body[end - 1] == _BRACE
-        and b"[" not in body[start:end]
-    ):
+    if (ends or end + 1 == len(body)) and body[end - 1] == _BRACE and b"[" not in body[start:end]:
         return end
     return 0
 

@@ -118,10 +118,6 @@ class Store:
         Waits only if there are other writers."""
         await self.log.catch_up()
 
-    def latest(self, collection: Collection, key: str) -> Version | None:
-        """Return the newest live version of a key, committed or pending."""
-        return collection.latest(key)
-
     def put(
         self,
         collection: Collection,
@@ -173,7 +169,7 @@ class Store:
         return [pending.version for pending in prepared]
 
     async def wait_committed(self, version: Version) -> None:
-        """Wait until a version returned by `latest` is committed; raises StorageError if that
+        """Wait until a version of `Collection.latest` is committed; raises StorageError if that
         fails. Required before a client is sent that version."""
         if version.commit is not None:
             await version.commit.outcome()

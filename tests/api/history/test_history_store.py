@@ -38,7 +38,7 @@ def run(test: Test) -> None:
 
 async def put(store: Store, resource: str, key: str, number: int = 0) -> int:
     collection = store.collection(resource)
-    over = store.latest(collection, key)
+    over = collection.latest(key)
     return (await store.put(collection, key, thing(number), over)).revision
 
 

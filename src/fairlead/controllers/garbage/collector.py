@@ -90,7 +90,7 @@ class Owners:
         if resource.namespaced and not namespace:
             return State.MISPLACED
         key = resource.storage_key(namespace, reference.name)
-        owner = self._api.store.latest(self._api.collection(resource), key)
+        owner = self._api.collection(resource).latest(key)
         if owner is None or owner.uid != reference.uid:
             return State.DANGLING
         return State.WAITING if FOREGROUND in collector_finalizers(owner) else State.SOLID
@@ -248,7 +248,7 @@ class GarbageCollector:
         resource, _ = self._followed.get(name, (None, None))
         if resource is None:
             return None
-        version = self._api.store.latest(self._api.collection(resource), path)
+        version = self._api.collection(resource).latest(path)
         return (resource, version) if version is not None else None
 
     async def _judge(self, key: str, resource: Resource, metadata: Object) -> None:

@@ -322,7 +322,7 @@ class Claims:
             Companion(
                 self._collection,
                 {"metadata": {"name": name}},
-                self._store.latest(self._collection, name),
+                self._collection.latest(name),
                 name,
             )
             for name in names
