@@ -136,26 +136,33 @@ def cut_off(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:16384])
 
 
-def change_a_value(path: Path) -> None:
-    db = sqlite3.connect(path)
-    db.execute("UPDATE log SET value = x'7b7d' WHERE revision = 9")
-    db.commit()
-    db.close()
+def executing(statement: str) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        db = sqlite3.connect(path)
+        db.execute(statement)
+        db.commit()
+        db.close()
 
-
-def lose_the_newest(path: Path) -> None:
-    db = sqlite3.connect(path)
-    db.execute("DELETE FROM log WHERE revision = (SELECT max(revision) FROM log)")
-    db.commit()
-    db.close()
+    return damage
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (cut_off, "damaged"),
-        (change_a_value, "is damaged at revision 9"),
-        (lose_the_newest, "lost writes that were acknowledged"),
+        (
+            executing("UPDATE log SET value = x'7b7d' WHERE revision = 9"),
+            "is damaged at revision 9",
+        ),
+        (
+            executing("DELETE FROM log WHERE revision = (SELECT max(revision) FROM log)"),
+            "lost writes that were acknowledged",
+        ),
+        (executing("DELETE FROM state WHERE name = 'dialect'"), "`state` is not whole"),
+        (executing("UPDATE state SET value = 'x' WHERE name = 'highest'"), "`state` is not whole"),
+        (executing("UPDATE state SET value = 'odd' WHERE name = 'dialect'"), 'dialect, "odd"'),
+        (executing("DROP TABLE state"), "no such table"),
+        (executing("PRAGMA user_version = -3"), "it has format -3"),
     ],
 )
 def test_a_damaged_file_is_left_alone(

@@ -36,7 +36,8 @@ from fairlead.storage.sqlite.format import (
     connect,
     fault_of,
     lost_writes,
-    newest_revision,
+    read_state,
+    recorded_release,
 )
 from fairlead.storage.sqlite.history import SqliteHistory
 
@@ -158,19 +159,11 @@ class SqliteBackend:
             )
 
     def _read_state(self) -> None:
-        state = dict(self._db.execute("SELECT name, value FROM state"))
-        highest = self._db.execute("SELECT max(revision) FROM log").fetchone()[0] or 0
-        try:
-            self._check_dialect(str(state["dialect"]))
-            self.dialect = str(state["dialect"])
-            self.floor = int(state["compacted"])
-            self._swept = int(state["swept"])
-            self.revision = max(int(highest), int(state["highest"]))
-        except (KeyError, ValueError, TypeError):
-            raise StorageError(f"{self.path} is damaged: its table `state` is not whole") from None
+        self.dialect, self.floor, self._swept, self.revision = read_state(self._db, self.path)
+        self._check_dialect(self.dialect)
         self._names = Names(self._db.execute("SELECT id, name FROM names"))
         self._check_complete()
-        if self._records_release and state.get("release") != __version__:
+        if self._records_release and recorded_release(self._db) != __version__:
             self._record_release()
 
     def _record_release(self) -> None:
@@ -323,7 +316,7 @@ class SqliteBackend:
         self._db.execute("PRAGMA synchronous = FULL")
         self.check()
         with self._guarded("trust"):
-            if newest_revision(self._db) < self.revision:
+            if read_state(self._db, self.path).highest < self.revision:
                 raise StorageError(f"{self.path} lost writes that were acknowledged", Fault.FATAL)
             self._db.execute("BEGIN")
             # Rows that a failed commit left behind were refused to their writers, so they are

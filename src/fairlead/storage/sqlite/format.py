@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 from zlib import crc32
 
@@ -137,6 +138,8 @@ def check_kind(db: sqlite3.Connection, path: Path) -> int:
     if _pragma(db, "application_id") != APPLICATION_ID:
         raise StorageError(f"{path} is not a Fairlead store")
     version = _pragma(db, "user_version")
+    if version < 1:
+        raise StorageError(f"{path} is damaged: it has format {version}")
     if version > FORMAT:
         directory = shlex.quote(str(path.parent))
         raise StorageError(
@@ -204,11 +207,31 @@ def check_pages(db: sqlite3.Connection, path: Path) -> None:
         raise StorageError(f"{path} is damaged: {' '.join(result.split())}", Fault.FATAL)
 
 
-def newest_revision(db: sqlite3.Connection) -> int:
-    """Return the highest revision ever used, also if its row was deleted by compaction."""
-    query = "SELECT max(ifnull((SELECT max(revision) FROM log), 0), value) FROM state"
-    row = db.execute(f"{query} WHERE name = 'highest'").fetchone()
-    return int(row[0]) if row is not None else 0
+class State(NamedTuple):
+    """The state of a store. `highest` is the highest revision ever used, also if its row was
+    deleted by compaction. Format 1 has no dialect and does not record how far compaction swept."""
+
+    dialect: str
+    compacted: int
+    swept: int
+    highest: int
+
+
+def read_state(db: sqlite3.Connection, path: Path) -> State:
+    """Read the state of a file of any format; raises StorageError if values are missing or of
+    another type."""
+    rows = dict(db.execute("SELECT name, value FROM state"))
+    newest = db.execute("SELECT ifnull(max(revision), 0) FROM log").fetchone()[0]
+    if _pragma(db, "user_version") == 1:
+        rows |= {"dialect": "", "swept": 0}
+    try:
+        highest = max(newest, rows["highest"])
+        state = State(rows["dialect"], rows["compacted"], rows["swept"], highest)
+    except (KeyError, TypeError):
+        state = None
+    if state is None or [type(value) for value in state] != [str, int, int, int]:
+        raise StorageError(f"{path} is damaged: its table `state` is not whole", Fault.FATAL)
+    return state
 
 
 def lost_writes(path: Path, newest: int, acknowledged: int) -> str:

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
+from fairlead.base.quotes import quote
 from fairlead.storage.backend import Row, StorageError
 from fairlead.storage.sqlite.directory import Acknowledged, Directory
 from fairlead.storage.sqlite.format import (
     COLUMNS,
     Names,
     OldNames,
+    State,
     check_kind,
     check_pages,
     checked_row,
@@ -26,7 +28,7 @@ from fairlead.storage.sqlite.format import (
     create_tables,
     fault_of,
     lost_writes,
-    newest_revision,
+    read_state,
     recorded_release,
 )
 
@@ -81,11 +83,11 @@ _SWEEP = (
 
 
 def _from_1_to_2(db: sqlite3.Connection, path: Path, dialect: str, old: OldNames) -> None:
-    state = dict(db.execute("SELECT name, value FROM state"))
+    state = read_state(db, path)
     db.execute("ALTER TABLE log RENAME TO old_log")
     db.execute("DROP TABLE state")
-    compacted = int(state["compacted"])
-    create_tables(db, dialect, compacted=compacted, highest=int(state["highest"]), swept=compacted)
+    compacted = state.compacted
+    create_tables(db, dialect, compacted=compacted, highest=state.highest, swept=compacted)
     names = Names(iter(()))
     insert = "INSERT INTO log VALUES (?,?,?,?,?,?,?)"
     for row in _old_rows(db, path, old):
@@ -118,11 +120,11 @@ def _old_checksum(old_key: str, value: bytes | None) -> int:
 
 def _from_2_to_1(db: sqlite3.Connection, path: Path, old: OldNames) -> None:
     """Convert a file in which all objects are of resources and versions of format 1."""
-    state = dict(db.execute("SELECT name, value FROM state"))
+    state = read_state(db, path)
     names = Names(db.execute("SELECT id, name FROM names"))
     prefixes = {resource: (prefix, version) for prefix, (resource, version) in old.prefixes.items()}
     for statement in _SWEEP:
-        db.execute(statement, (int(state["compacted"]),))
+        db.execute(statement, (state.compacted,))
     db.execute("ALTER TABLE log RENAME TO new_log")
     db.execute("DROP TABLE state")
     for statement in _FORMAT_1.split(";")[:-1]:
@@ -133,7 +135,7 @@ def _from_2_to_1(db: sqlite3.Connection, path: Path, old: OldNames) -> None:
         checksum = _old_checksum(old_key, row.value)
         values = (row.revision, old_key, row.value, checksum)
         db.execute("INSERT INTO log VALUES (?,?,?,?)", values)
-    numbers = [(name, int(state[name])) for name in ("compacted", "highest")]
+    numbers = [("compacted", state.compacted), ("highest", state.highest)]
     db.executemany("INSERT INTO state VALUES (?, ?)", numbers)
     db.execute("DROP TABLE new_log")
     db.execute("DROP TABLE names")
@@ -211,9 +213,11 @@ def _migrate(
     if before == target:
         return Migrated(path, before, target, release, None)
     db.execute("PRAGMA synchronous = FULL")
-    _check_whole(db, path)
-    dialect = _dialect_of(db, path, before, dialect, names_for(dialect))
-    copy = _copy(db, files, before)
+    state = _check_whole(db, path)
+    names = names_for(dialect)
+    recorded = old_dialect(db, names) if before == OLDEST else state.dialect
+    dialect = _chosen_dialect(path, recorded, dialect, names)
+    copy = _copy(db, files, f"format-{before}.revision-{state.highest}")
     try:
         convert(db, path, target, dialect, names_for(dialect))
     except BaseException:
@@ -222,24 +226,22 @@ def _migrate(
     return Migrated(path, before, target, release, copy)
 
 
-def _check_whole(db: sqlite3.Connection, path: Path) -> None:
-    """Raise StorageError if the file is damaged or acknowledged writes are missing."""
+def _check_whole(db: sqlite3.Connection, path: Path) -> State:
+    """Return the state of a file; raises StorageError if the file is damaged or acknowledged writes
+    are missing."""
     check_pages(db, path)
-    newest = newest_revision(db)
+    state = read_state(db, path)
     acknowledged = Acknowledged(path.parent).read()
-    if newest < acknowledged:
-        raise StorageError(lost_writes(path, newest, acknowledged))
+    if state.highest < acknowledged:
+        raise StorageError(lost_writes(path, state.highest, acknowledged))
+    return state
 
 
-def _dialect_of(
-    db: sqlite3.Connection, path: Path, version: int, dialect: str, names: OldNames
-) -> str:
+def _chosen_dialect(path: Path, recorded: str, dialect: str, names: OldNames) -> str:
     """Return the dialect of a file, or `dialect` if the file does not show it; raises StorageError
     if the two differ or both are empty."""
-    if version == OLDEST:
-        recorded = old_dialect(db, names)
-    else:
-        recorded = str(db.execute("SELECT value FROM state WHERE name = 'dialect'").fetchone()[0])
+    if recorded and recorded not in names.system_namespaces:
+        raise StorageError(f"{path} is of an unknown dialect, {quote(recorded)}")
     if dialect and recorded and dialect != recorded:
         raise StorageError(f"{path} holds objects of the {recorded} dialect")
     if not recorded and not dialect:
@@ -247,10 +249,10 @@ def _dialect_of(
     return recorded or dialect
 
 
-def _copy(db: sqlite3.Connection, files: Directory, version: int) -> Path:
+def _copy(db: sqlite3.Connection, files: Directory, suffix: str) -> Path:
     """Copy the database beside itself. The copy appears under its name when it is complete."""
     path = files.database
-    path = path.with_name(f"{path.name}.format-{version}.revision-{newest_revision(db)}")
+    path = path.with_name(f"{path.name}.{suffix}")
     try:
         copy = connect(files.start_database())
         try:
