@@ -54,9 +54,10 @@ class ConversionServer:
                 pass
 
         self._server = ThreadingHTTPServer((address, 0), Handler)
+        self._server.daemon_threads = True
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def answer(self, review: Object) -> Any:
         self.reviews.append(review)

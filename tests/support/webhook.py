@@ -101,7 +101,7 @@ class WebhookServer:
             self._server.socket, server_side=True, do_handshake_on_connect=False
         )
         self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def renew(self, directory: Path) -> None:
         """Switch to a certificate of another CA."""
