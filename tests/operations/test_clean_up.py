@@ -37,6 +37,7 @@ from fairlead.operations.update import update
 from fairlead.operations.write_pipeline import set_fence
 from fairlead.resources.core.services.allocation import ServiceAllocators
 from fairlead.storage.backend import Fault, Outcome, StorageError, Write
+from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.version import Change
@@ -481,7 +482,7 @@ def test_a_pod_that_became_ready_meanwhile_is_not_evicted_as_an_unready_one(
         await _pod(api)
         pods, budgets = (api.collection(api.resources.named(key)) for key in (PODS, BUDGETS))
         await api.store.put(budgets, "work/b", _budget(0, 1, 1), None)
-        latest = api.store.latest
+        latest = Collection.latest
         unready = latest(pods, "work/p")
         assert unready is not None
         ready = unready.object()
@@ -490,14 +491,14 @@ def test_a_pod_that_became_ready_meanwhile_is_not_evicted_as_an_unready_one(
         await api.store.put(pods, "work/p", ready, unready)
         looks: list[object] = []
 
-        def late(collection: Any, key: str) -> Any:
+        def late(collection: Collection, key: str) -> Any:
             if collection is pods:
                 looks.append(key)
                 if len(looks) == 1:
                     return unready
             return latest(collection, key)
 
-        monkeypatch.setattr(api.store, "latest", late)
+        monkeypatch.setattr(Collection, "latest", late)
         eviction = {"metadata": {"name": "p"}}
         status_error = await refused(evict(api, _part(api, "eviction"), eviction, OPTIONS))
         assert (status_error.code, status_error.reason) == (429, "TooManyRequests")

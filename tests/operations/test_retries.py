@@ -24,6 +24,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, WriteOptions
 from fairlead.operations.update import Outcome, update
 from fairlead.storage.backend import Precondition
+from fairlead.storage.collection import Collection
 
 ATTEMPTS = 7
 
@@ -116,18 +117,17 @@ def test_a_binding_that_always_comes_too_late_is_a_conflict_and_lets_others_run(
                 turns += 1
                 await asyncio.sleep(0)
 
-        latest = api.store.latest
-        version = latest(api.collection(pods), "work/p")
+        version = api.collection(pods).latest("work/p")
         assert version is not None
         stale = version.with_revision(version.revision - 1)
-        monkeypatch.setattr(api.store, "latest", lambda *place: stale)
+        monkeypatch.setattr(Collection, "latest", lambda *place: stale)
         running = asyncio.create_task(others())
         with pytest.raises(StatusError) as refused:
             await bind(api, tried, binding, OPTIONS)
         running.cancel()
         assert (refused.value.code, refused.value.reason) == (409, "Conflict")
         assert turns >= commits.MAX_ATTEMPTS
-        monkeypatch.setattr(api.store, "latest", latest)
+        monkeypatch.undo()
         await bind(api, tried, binding, OPTIONS)
 
     on_api(tmp_path, work)

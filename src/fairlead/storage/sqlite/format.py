@@ -208,13 +208,14 @@ def check_pages(db: sqlite3.Connection, path: Path) -> None:
 
 
 class State(NamedTuple):
-    """The state of a store. `highest` is the highest revision ever used, also if its row was
-    deleted by compaction. Format 1 has no dialect and does not record how far compaction swept."""
+    """The state of a store. `highest` is the revision that compaction recorded: later ones are in
+    the log. Format 1 has no dialect and does not record how far compaction swept."""
 
     dialect: str
     compacted: int
     swept: int
     highest: int
+    newest: int  # the highest revision ever used
 
 
 def read_state(db: sqlite3.Connection, path: Path) -> State:
@@ -225,11 +226,12 @@ def read_state(db: sqlite3.Connection, path: Path) -> State:
     if _pragma(db, "user_version") == 1:
         rows |= {"dialect": "", "swept": 0}
     try:
-        highest = max(newest, rows["highest"])
-        state = State(rows["dialect"], rows["compacted"], rows["swept"], highest)
+        newest = max(newest, rows["highest"])
+        numbers = rows["compacted"], rows["swept"], rows["highest"]
+        state = State(rows["dialect"], *numbers, newest)
     except (KeyError, TypeError):
         state = None
-    if state is None or [type(value) for value in state] != [str, int, int, int]:
+    if state is None or [type(value) for value in state] != [str, int, int, int, int]:
         raise StorageError(f"{path} is damaged: its table `state` is not whole", Fault.FATAL)
     return state
 

@@ -217,7 +217,7 @@ def _migrate(
     names = names_for(dialect)
     recorded = old_dialect(db, names) if before == OLDEST else state.dialect
     dialect = _chosen_dialect(path, recorded, dialect, names)
-    copy = _copy(db, files, f"format-{before}.revision-{state.highest}")
+    copy = _copy(db, files, f"format-{before}.revision-{state.newest}")
     try:
         convert(db, path, target, dialect, names_for(dialect))
     except BaseException:
@@ -232,8 +232,8 @@ def _check_whole(db: sqlite3.Connection, path: Path) -> State:
     check_pages(db, path)
     state = read_state(db, path)
     acknowledged = Acknowledged(path.parent).read()
-    if state.highest < acknowledged:
-        raise StorageError(lost_writes(path, state.highest, acknowledged))
+    if state.newest < acknowledged:
+        raise StorageError(lost_writes(path, state.newest, acknowledged))
     return state
 
 

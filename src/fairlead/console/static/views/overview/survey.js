@@ -21,6 +21,7 @@ import { keyOf, stateOf } from "../../core/states.js";
  * @property {string} problem why it could not be looked at
  * @property {number} due when to look again
  * @property {number} earliest when looking again is not too often
+ * @property {number} nextEnd when the next grace period of a deletion ends
  */
 
 // Whose objects are read whole, in the order in which they are looked at.
@@ -153,7 +154,7 @@ export class Survey extends EventTarget {
     const isFed = this.isFed && (kind.namespaced || !this.namespace);
     const period = isFed ? PERIODS.fed : isWhole ? PERIODS.whole : PERIODS.metadata;
     look.earliest = now + Math.max(SOONEST, SHARE * (now - began));
-    look.due = Math.max(look.earliest, Math.min(before.due, now + period));
+    look.due = Math.max(look.earliest, Math.min(before.due, now + period, look.nextEnd + 1));
     this.looks.set(kind, look);
   }
 
@@ -179,8 +180,9 @@ export class Survey extends EventTarget {
     const finding = { kind, named: { namespace, name }, state };
     if (deletionTimestamp) {
       // What ends in good time is no news.
-      const isHeld = finalizers?.length || this.#endOf(object.metadata) < Date.now();
-      if (isHeld) look.ending.push(finding);
+      const end = this.#endOf(object.metadata);
+      if (finalizers?.length || end < Date.now()) look.ending.push(finding);
+      else look.nextEnd = Math.min(look.nextEnd, end);
     } else if (state.tone === "bad" || state.tone === "warn") {
       if (!(PARTS.includes(key) && ownerReferences?.length)) look.wrong.push(finding);
     }
@@ -189,5 +191,6 @@ export class Survey extends EventTarget {
 
 /** @returns {Look} */
 function notYet() {
-  return { count: 0, unseen: 0, wrong: [], ending: [], problem: "", due: 0, earliest: 0 };
+  const times = { due: 0, earliest: 0, nextEnd: Infinity };
+  return { count: 0, unseen: 0, wrong: [], ending: [], problem: "", ...times };
 }
