@@ -395,34 +395,47 @@ class TestCertificates:
 
 
 class TestOthers:
-    def test_oidc(self, fresh_server: FreshServer, tmp_path: Path) -> None:
+    @pytest.fixture
+    def provider(self, tmp_path: Path) -> Iterator[OidcProvider]:
         directory = tmp_path / "provider"
         directory.mkdir()
         provider = OidcProvider(directory).start()
-        try:
-            key = rsa_key()
-            provider.publish("RS256", "PS256", one=key)
-            server = fresh_server(
-                *("--oidc-issuer-url", provider.issuer, "--oidc-client-id", "client"),
-                *("--oidc-ca-file", str(provider.ca_file), "--oidc-groups-claim", "groups"),
-                *("--oidc-required-claim", "hd=example.com"),
-            )
-            token = provider.token("one", hd="example.com", groups=["dev"])
-            user = server.client(token)
-            assert who_is(user) == f"{provider.issuer}#jane"
-            assert refused(server.client(provider.token("one")).get("/healthz"))
-            unasked = provider.token("one", "PS256", hd="example.com")
-            assert refused(server.client(unasked).get("/healthz"))  # RS256 alone unless told so
-            provider.publish("RS256", two=rsa_key())
-            time.sleep(1.1)
-            rotated = server.client(provider.token("two", hd="example.com"))
-            assert rotated.get("/healthz").status == 200
-            brief = server.client(provider.token("two", hd="example.com", exp=time.time() + 1))
-            assert brief.get("/healthz").status == 200
-            time.sleep(1.1)
-            assert refused(brief.get("/healthz"))
-        finally:
-            provider.stop()
+        provider.publish("RS256", "PS256", one=rsa_key())
+        yield provider
+        provider.stop()
+
+    def test_oidc(self, fresh_server: FreshServer, provider: OidcProvider) -> None:
+        server = fresh_server(
+            *("--oidc-issuer-url", provider.issuer, "--oidc-client-id", "client"),
+            *("--oidc-ca-file", str(provider.ca_file), "--oidc-groups-claim", "groups"),
+            *("--oidc-required-claim", "hd=example.com"),
+        )
+        token = provider.token("one", hd="example.com", groups=["dev"])
+        user = server.client(token)
+        assert who_is(user) == f"{provider.issuer}#jane"
+        assert refused(server.client(provider.token("one")).get("/healthz"))
+        unasked = provider.token("one", "PS256", hd="example.com")
+        assert refused(server.client(unasked).get("/healthz"))  # RS256 alone unless told so
+        provider.publish("RS256", two=rsa_key())
+        time.sleep(1.1)
+        rotated = server.client(provider.token("two", hd="example.com"))
+        assert rotated.get("/healthz").status == 200
+        brief = server.client(provider.token("two", hd="example.com", exp=time.time() + 1))
+        assert brief.get("/healthz").status == 200
+        time.sleep(1.1)
+        assert refused(brief.get("/healthz"))
+
+    @pytest.mark.parametrize(("dialect", "is_taken"), [("kubernetes", True), ("cluster", False)])
+    def test_oidc_groups_in_one_text_are_taken_in_one_dialect(
+        self, fresh_server: FreshServer, provider: OidcProvider, dialect: str, is_taken: bool
+    ) -> None:
+        server = fresh_server(
+            *("--oidc-issuer-url", provider.issuer, "--oidc-client-id", "client"),
+            *("--oidc-ca-file", str(provider.ca_file), "--oidc-groups-claim", "groups"),
+            dialect=dialect,
+        )
+        client = server.client(provider.token("one", groups="dev"))
+        assert refused(client.get("/healthz")) is not is_taken
 
     def test_oidc_provider_that_is_down(self, fresh_server: FreshServer, tmp_path: Path) -> None:
         ca = make_ca(tmp_path)
