@@ -104,8 +104,8 @@ $(COLLECTED): | $(TESTING)
 	@for part in '[a-b]*' 'c*/' '[d-z]*'; do $(PYTEST) --collect-only -qq tests/$$part >/dev/null & done; wait
 	@touch $@
 
-test: $(TESTING) $(COLLECTED) ## run all tests, about 9 minutes on two cores
-	@echo "Running all tests, about 9 minutes on two cores; make quick takes less than one."
+test: $(TESTING) $(COLLECTED) ## run all tests, about 10 minutes on two cores
+	@echo "Running all tests, about 10 minutes on two cores; make quick takes less than one."
 	@$(COMPILE)
 	@$(PYTEST) $(WORKERS) $(ARGS)
 
