@@ -193,8 +193,9 @@ def metrics() -> str:
 
 
 def served() -> str:
+    from fairlead.base.release import RELEASES
     from fairlead.controllers.catalogue import _NAMES, _OFF_BY_DEFAULT, _WITHOUT_EFFECT
-    from fairlead.resources.gates import DEFAULTS
+    from fairlead.resources.gates import states
 
     lines = [
         "Names are those of the dialect `kubernetes`; in the dialect `cluster` the groups that end",
@@ -219,8 +220,16 @@ def served() -> str:
     ):
         lines += [f"- {title}: {', '.join(sorted(some))}"]
     lines += ["", "## Feature gates with an effect", ""]
-    for title, wanted in (("on by default", True), ("off by default", False)):
-        lines += [f"- {title}: {', '.join(name for name, on in DEFAULTS.items() if on is wanted)}"]
+    for release in RELEASES.values():
+        lines += [f"Release {release.name}:", ""]
+        for title, state in (
+            ("on by default", "on"),
+            ("off by default", "off"),
+            ("always on", "locked"),
+        ):
+            names = [name for name, known in states(release).items() if known == state]
+            lines += [f"- {title}: {', '.join(names)}"] if names else []
+        lines += [""]
     return page("What is served", *lines)
 
 

@@ -15,6 +15,7 @@ class _Types:
     """Types that are added while serving, and the types that they use."""
 
     def __init__(self, api: Api, fields: dict[str, Field]) -> None:
+        self.release = api.types.release
         metadata = api.types.struct("meta/v1.ObjectMeta")
         self._struct = Struct(
             "Widget",

@@ -15,12 +15,12 @@ from typing import Any, Protocol
 
 import fairlead
 from fairlead import __version__
+from fairlead.base.release import Release
 from fairlead.codec.protobuf import to_message
 from fairlead.codec.types.model import Field, ListOf, Presence, Scalar, Struct
 from fairlead.codec.types.times import format_time
 from fairlead.resources.registry import GroupVersion, Resource, Resources
 
-ADVERTISED = f"v1.25.9+fairlead.{__version__}"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 
 
@@ -122,16 +122,24 @@ def api_versions(resources: Resources, address: str) -> dict[str, Any]:
     }
 
 
-def version(advertised: str = ADVERTISED) -> dict[str, str]:
+# Fields of the version document that not all releases have.
+EMULATION = ("emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor")
+
+
+def version(release: Release, advertised: str) -> dict[str, str]:
     """The version document: the API release, with ours as its build. Clients expect a commit in
     hexadecimal, so the commit is a digest of our version. The build date is the modification time
     of the package."""
     major, minor, *_ = advertised.removeprefix("v").split(".")
     machine = platform.machine().lower()
     modified = Path(fairlead.__file__ or "").stat().st_mtime
+    emulated = dict(
+        zip(EMULATION, ("1", str(release.minor), "1", str(release.minor - 1)), strict=True)
+    )
     return {
         "major": major,
         "minor": re.match(r"\d+", minor)[0],  # type: ignore[index]
+        **(emulated if release.minor >= 33 else {}),
         "gitVersion": advertised,
         "gitCommit": sha1(f"fairlead {__version__}".encode(), usedforsecurity=False).hexdigest(),
         "gitTreeState": "clean",

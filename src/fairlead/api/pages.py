@@ -18,13 +18,14 @@ _INDEX = ("/", "/index.html")
 
 
 class Pages:
-    """Serves the pages. `address` is where clients reach this server, `advertised` the release in
+    """Serves the pages. `address` is where clients reach this server, `advertised` the version in
     /version."""
 
     def __init__(self, handler: Handler, metrics: Metrics, address: str, advertised: str) -> None:
         self._handler = handler
         self._metrics = metrics
         self._address = address
+        self._release = handler.api.resources.release
         self._advertised = advertised
         self._documents = handler.api.authentication.documents
 
@@ -54,7 +55,7 @@ class Pages:
         return Answer(200, await asyncio.to_thread(format_text, families), CONTENT_TYPE)
 
     async def _version(self, request: Request) -> Answer:
-        return self._handler.document(request, discovery.version(self._advertised))
+        return self._handler.document(request, discovery.version(self._release, self._advertised))
 
     async def _issuer_configuration(self, request: Request) -> Answer:
         document = self._documents.configuration(self._address)

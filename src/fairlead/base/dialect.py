@@ -58,6 +58,7 @@ class Dialect:
     signer_client_node: Annotated[str, "the signer of the client certificates of nodes"]
     signer_node_serving: Annotated[str, "the signer of the serving certificates of nodes"]
     signer_legacy: Annotated[str, "the signer of older clients"]
+    default_release: Annotated[str, "the release of the API unless `--release` is given"]
     pvc_protection: Annotated[str, "the finalizer of claims in use"] = (
         "kubernetes.io/pvc-protection"
     )
@@ -337,6 +338,7 @@ CLUSTER = Dialect(
     signer_client_node="cluster.io/api-server-client-node-agent",
     signer_node_serving="cluster.io/node-agent-serving",
     signer_legacy="cluster.io/legacy-unknown",
+    default_release="1.25",
 )
 
 KUBERNETES = Dialect(
@@ -353,6 +355,7 @@ KUBERNETES = Dialect(
     signer_client_node="kubernetes.io/kube-apiserver-client-kubelet",
     signer_node_serving="kubernetes.io/kubelet-serving",
     signer_legacy="kubernetes.io/legacy-unknown",
+    default_release="1.25",
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (CLUSTER, KUBERNETES)}

@@ -27,7 +27,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
-from fairlead.api import discovery
+from fairlead.base.dialect import KUBERNETES
+from fairlead.base.release import RELEASES
 from fairlead.cli import main as run_command
 from fairlead.cli.parser import complain
 from fairlead.process.flags import serve
@@ -133,7 +134,7 @@ def _run_server(arguments: Sequence[str]) -> int:
     if "--help" in arguments or "-h" in arguments:
         return run_command(["serve", "--help"])
     if "--version" in arguments:
-        print(f"Kubernetes {discovery.ADVERTISED}")
+        print(f"Kubernetes {RELEASES[KUBERNETES.default_release].advertised}")
         return 0
     try:
         flags, ignored = server_flags(arguments, os.environ)

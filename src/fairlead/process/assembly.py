@@ -133,7 +133,7 @@ class Assembly:
 
     def _api(self, store: Store, resources: Resources) -> Api:
         try:
-            gates = parse_gates(",".join(self.options.feature_gates))
+            gates = parse_gates(",".join(self.options.feature_gates), resources.release)
             apply_runtime_config(resources, self.options.runtime_config)
         except GateError as error:
             raise StartError(f"--feature-gates: {error}") from None

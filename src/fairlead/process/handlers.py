@@ -45,8 +45,9 @@ def build_application(
     if powers is not None:
         powers.under_way = metrics.under_way
     _add_health(handler, options, assembly, progress, is_stopping, worker)
-    Pages(handler, metrics, address, options.advertised_version).add()
-    openapi = OpenApi(api.resources, options.advertised_version)
+    advertised = options.advertised_version or api.resources.release.advertised
+    Pages(handler, metrics, address, advertised).add()
+    openapi = OpenApi(api.resources, advertised)
     openapi.find_others = lambda: assembly.aggregation.descriptions.others
     handler.prefixes["/openapi"] = openapi.answer
     add_backup_page(handler)

@@ -35,7 +35,7 @@ from fairlead.process.certificates.authority import Pki
 from fairlead.process.certificates.renewal import Renewal
 from fairlead.process.certificates.serving import ClientTrust, ServingCertificates
 from fairlead.process.data_directory import FileError, keep_private, prepare_directory
-from fairlead.process.flags.checks import planned_flags
+from fairlead.process.flags.checks import planned_flags, release_of
 from fairlead.process.handlers import build_application
 from fairlead.process.listeners import Acceptor, listen, shown_address
 from fairlead.process.stores import check_dialect, embedded_log, etcd_log
@@ -77,6 +77,7 @@ class Server:
         self.options = options
         self._worker = worker
         self.dialect: Dialect = DIALECTS[options.dialect]
+        self.release = release_of(options)
         self.stopping = asyncio.Event()
         self.ready = False
         self._hurry = asyncio.Event()
@@ -98,7 +99,7 @@ class Server:
         listener = listen(options) if self._worker is None else self._worker.worker_slot.listener
         self.address = shown_address(options, listener)
         port: int = listener.getsockname()[1]
-        resources = Resources(self.dialect, BuiltinTypes(self.dialect))
+        resources = Resources(self.dialect, BuiltinTypes(self.dialect, self.release))
         self.store = await self._open_store(options.data_dir, resources)
         self._progress.done(STORE)
         try:

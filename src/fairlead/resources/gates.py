@@ -1,84 +1,54 @@
-"""Feature gates of release v1.25: their defaults, and the parser of `--feature-gates`."""
+"""Feature gates: their states in each release, and the parser of `--feature-gates`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
-# The gates that our code reads, with their defaults.
-DEFAULTS: dict[str, bool] = {
-    "APIListChunking": True,
-    "APIServerIdentity": False,
-    "AnyVolumeDataSource": True,
-    "CSIInlineVolume": True,
-    "CSINodeExpandSecret": False,
-    "CronJobTimeZone": True,
-    "DownwardAPIHugePages": True,
-    "DynamicResourceAllocation": False,
-    "EphemeralContainers": True,
-    "ExpandedDNSConfig": False,
-    "GRPCContainerProbe": True,
-    "HPAContainerMetrics": False,
-    "HPAScaleToZero": False,
-    "IdentifyPodOS": True,
-    "JobMutableNodeSchedulingDirectives": True,
-    "JobPodFailurePolicy": False,
-    "JobReadyPods": True,
-    "JobTrackingWithFinalizers": True,
-    "LegacyServiceAccountTokenNoAutoGeneration": True,
-    "LocalStorageCapacityIsolation": True,
-    "MatchLabelKeysInPodTopologySpread": False,
-    "MaxUnavailableStatefulSet": False,
-    "MinDomainsInPodTopologySpread": False,
-    "MixedProtocolLBService": True,
-    "NetworkPolicyEndPort": True,
-    "NetworkPolicyStatus": False,
-    "NodeInclusionPolicyInPodTopologySpread": False,
-    "NodeOutOfServiceVolumeDetach": False,
-    "PodDeletionCost": True,
-    "PodDisruptionConditions": False,
-    "PodHasNetworkCondition": False,
-    "PodSecurity": True,
-    "ProbeTerminationGracePeriod": True,
-    "ProcMountType": False,
-    "ReadWriteOncePod": False,
-    "RecoverVolumeExpansionFailure": False,
-    "RunAsGroup": True,
-    "SELinuxMountReadWriteOncePod": False,
-    "SeccompDefault": True,
-    "ServerSideApply": True,
-    "ServerSideFieldValidation": True,
-    "ServiceIPStaticSubrange": True,
-    "ServiceInternalTrafficPolicy": True,
-    "StatefulSetAutoDeletePVC": False,
-    "StatefulSetMinReadySeconds": True,
-    "TopologyAwareHints": True,
-    "UserNamespacesStatelessPodsSupport": False,
-    "WatchBookmark": True,
-}
+from fairlead.base.files import text_beside
+from fairlead.base.release import RELEASES, V1_25, Release
 
-_STAGES = {"AllAlpha": False, "AllBeta": True}
+_ON = frozenset({"on", "locked", "fixed"})
+_KNOWN = frozenset({"off", "on", "locked"})
+_STAGES = {"AllAlpha": "off", "AllBeta": "on"}  # the state of the gates that each sets
 
 
 class GateError(ValueError):
     """A feature gate that does not exist or a value that is not a boolean."""
 
 
-class Gates:
-    """The state of all feature gates."""
+@cache
+def states(release: Release) -> Mapping[str, str]:
+    """The state of every gate in `gates.table`."""
+    lines = release.select(text_beside(__file__, "gates.table")).splitlines()
+    rows = (line.split() for line in lines if line and line[0] != "#")
+    return {words[0]: words[-1] for words in rows}
 
-    def __init__(self, settings: Mapping[str, bool] | None = None) -> None:
-        self._on = {**DEFAULTS, **(settings or {})}
+
+class Gates:
+    """Whether each feature gate of a release is on."""
+
+    def __init__(
+        self, settings: Mapping[str, bool] | None = None, release: Release = V1_25
+    ) -> None:
+        self.release = release
+        self._on = {name: state in _ON for name, state in states(release).items()}
+        self._on.update(settings or {})
 
     def __getitem__(self, name: str) -> bool:
         return self._on[name]
 
 
 def is_gate(name: str) -> bool:
-    return name in DEFAULTS or name in _STAGES
+    """Whether `--feature-gates` knows a gate in any release."""
+    return name in _STAGES or any(
+        states(release).get(name) in _KNOWN for release in RELEASES.values()
+    )
 
 
-def parse_gates(text: str) -> Gates:
+def parse_gates(text: str, release: Release = V1_25) -> Gates:
     """Read `Name=true,Other=false`; raises GateError."""
+    known = states(release)
     settings: dict[str, bool] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, equals, value = part.partition("=")
@@ -88,14 +58,16 @@ def parse_gates(text: str) -> Gates:
         if on is None:
             raise GateError(f"invalid value of {name}={value}: must be true or false")
         if name in _STAGES:
-            for gate, default in DEFAULTS.items():
-                if default is _STAGES[name]:
+            for gate, state in known.items():
+                if state == _STAGES[name]:
                     settings.setdefault(gate, on)
-        elif name not in DEFAULTS:
+        elif known.get(name) not in _KNOWN:
             raise GateError(f"unrecognized feature gate: {name}")
+        elif known[name] == "locked" and not on:
+            raise GateError(f"cannot set feature gate {name} to false, feature is locked to true")
         else:
             settings[name] = on
-    return Gates(settings)
+    return Gates(settings, release)
 
 
 # Booleans in flags and in some annotations

@@ -12,7 +12,7 @@ creates), `conditional` (PUT must carry a resourceVersion), `generation` (counts
 spec), `select=` (field selectors), `templated` (many objects share a spec), `plentiful` (there are
 many objects, and neither discovery, authorization nor admission depends on them), `path=` (storage
 prefix), `stored=` (storage version), `deprecated=since[:until[:replacement]]` (a warning on every
-use).
+use). `base.release` describes the marks of releases.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class Resource:
     ) -> None:
         self._types = types
         self.dialect = dialect
+        self.release = types.release
         self.make_behaviour = behaviour
         self.group_version = group_version
         self.group = group_version.group
@@ -207,11 +208,12 @@ def _default_verbs(parent: Resource | None) -> tuple[str, ...]:
 
 
 class Resources:
-    """All resources of a dialect, by group, version and name."""
+    """All resources of a dialect and release, by group, version and name."""
 
     def __init__(self, dialect: Dialect, types: BuiltinTypes) -> None:
         self.dialect = dialect
         self.types = types
+        self.release = types.release
         self.groups: dict[str, dict[str, GroupVersion]] = {}
         self._by_key: dict[str, Resource] = {}
         self._api_versions: dict[str, str] = {}
@@ -224,7 +226,7 @@ class Resources:
     def read(self, text: str) -> None:
         """Add the resources of a table."""
         current: GroupVersion | None = None
-        for line in text.splitlines():
+        for line in self.release.select(text).splitlines():
             words = line.split()
             if not words or words[0] == "#":
                 continue

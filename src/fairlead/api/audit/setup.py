@@ -67,7 +67,8 @@ def build_auditor(
     if not backends:
         return None
     subjects = Subjects(policy, Names(dialect.group_domain))
-    bodies = Bodies(resources, parse_gates(",".join(options.feature_gates)))
+    gates = parse_gates(",".join(options.feature_gates), resources.release)
+    bodies = Bodies(resources, gates)
     if len(backends) > 1:
         return Auditor(SeveralBackends(backends), subjects, bodies)
     reads = Reads(subjects, *at_once) if at_once is not None else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fairlead.api.discovery import ADVERTISED
 from fairlead.api.openapi import overview
 from fairlead.api.openapi.knowledge import FindCustom
 from fairlead.api.openapi.names import Names
@@ -27,10 +26,11 @@ class Builder:
         resources: Resources,
         builtin: tuple[tuple[str, str], ...],
         find_custom: FindCustom,
-        release: str = ADVERTISED,
+        advertised: str = "",
     ) -> None:
-        """`builtin` lists group and version of the built-in resources."""
-        self._release = release
+        """`builtin` lists group and version of the built-in resources, `advertised` is the version
+        in the documents."""
+        self._advertised = advertised or resources.release.advertised
         self._resources = resources
         self._builtin = builtin
         self._find_custom = find_custom
@@ -51,7 +51,7 @@ class Builder:
         return schemas, Operations(self._names, schemas, served, self._find_custom)
 
     def head(self) -> dict[str, Any]:
-        return {"info": {"title": self._names.title, "version": self._release}}
+        return {"info": {"title": self._names.title, "version": self._advertised}}
 
     def version(self, group_version: GroupVersion) -> dict[str, Any]:
         """The OpenAPI 3 document of a group-version."""

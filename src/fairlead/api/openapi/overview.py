@@ -30,11 +30,11 @@ def of_groups(names: Names, schemas: Schemas) -> Path:
 
 def of_release(names: Names, schemas: Schemas) -> Path:
     full = names.shared("Info")
-    fields = sorted(discovery.version())
+    fields = sorted(discovery.version(schemas.release, schemas.release.advertised))
     schemas.by_name[full] = {
         "type": "object",
         "properties": {name: {"type": "string"} for name in fields},
-        "required": fields,
+        "required": [name for name in fields if name not in discovery.EMULATION],
     }
     return _path("/version/", "getCodeVersion", "version", schemas.link(full))
 

@@ -81,6 +81,7 @@ class Schemas:
         """`served` maps table names to group-versions; `groups` lists group and version of the
         built-in ones."""
         self.names = names
+        self.release = types.release
         self.flavour = flavour
         self.by_name: dict[str, Schema] = {}
         self._types = types

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from fairlead.api.answers import Answer, no_such_page
-from fairlead.api.discovery import ADVERTISED
 from fairlead.api.negotiation import clauses as clauses
 from fairlead.api.openapi import documents as openapi_documents
 from fairlead.api.openapi import identity
@@ -43,11 +42,11 @@ class OpenApi:
     of aggregated servers.
     """
 
-    def __init__(self, resources: Resources, release: str = ADVERTISED) -> None:
+    def __init__(self, resources: Resources, advertised: str = "") -> None:
         self.find_custom: FindCustom = lambda resource: resource.custom
         self.find_others: Callable[[], Others] = lambda: NO_OTHERS
         self._resources = resources
-        self._release = release
+        self._advertised = advertised or resources.release.advertised
         self._builtin = tuple(
             (group_version.group, group_version.version)
             for group_version in resources.group_versions()
@@ -63,7 +62,7 @@ class OpenApi:
             self._resources,
             self._builtin,
             lambda resource: self.find_custom(resource),
-            self._release,
+            self._advertised,
         )
 
     async def answer(self, request: Request) -> Answer:
@@ -81,7 +80,7 @@ class OpenApi:
 
     def _read(self) -> None:
         """Read files in advance, in a thread, so that the event loop does not block on them."""
-        identity.sources(self._resources.dialect, self._release)
+        identity.sources(self._resources.dialect, self._advertised)
         self._builder.read_texts()
         self._has_read = True
 
@@ -160,7 +159,7 @@ class OpenApi:
         return tags
 
     def _find_tags(self) -> dict[str, str]:
-        base = identity.sources(self._resources.dialect, self._release)
+        base = identity.sources(self._resources.dialect, self._advertised)
         tags = {name: identity.of_name(base, name) for name in ("api", "apis", "version")}
         for group, versions in self._resources.groups.items():
             if group and versions:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from fairlead.base.release import Release
+
 Object = dict[str, Any]  # a JSON object, and so every API object
 
 
@@ -105,6 +107,9 @@ Type = Scalar | ListOf | MapOf | Struct
 class TypeProvider(Protocol):
     """Source of resource types: the built-in tables, or schemas added at run time. Names are of the
     form `core/v1.Pod`."""
+
+    @property
+    def release(self) -> Release: ...
 
     def struct(self, name: str) -> Struct: ...
 

@@ -12,7 +12,8 @@ the reference writes them in JSON, which is not always the order of their number
 Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`,
 `replace`, `enum=A|B`, `default=VALUE`, `message=TYPE` if protobuf has another type, with one field
 for each type that the value may have. A line that ends in `if=SWITCH` is included only if that
-switch of the dialect is on (`BuiltinTypes` evaluates it). `like group/version` on a line of its own
+switch of the dialect is on, one with marks of a release (`base.release`) only in that release
+(`BuiltinTypes` evaluates both). `like group/version` on a line of its own
 includes all types of another file that this file does not define.
 """
 

@@ -47,8 +47,9 @@ def build_simulation(dependencies: Dependencies, running: frozenset[str]) -> Seq
         api, scheduler_user(dependencies.dialect, privileged=dependencies.privileged)
     )
     recorder = Recorder(dependencies.events, scheduler, SCHEDULER)
+    version = options.advertised_version or api.resources.release.advertised
     return (
-        NodeKeeper(simulated_nodes, dependencies.dialect, options.advertised_version, greet),
+        NodeKeeper(simulated_nodes, dependencies.dialect, version, greet),
         agents,
         Scheduler(api, simulated_nodes, scheduler, recorder),
     )

@@ -8,11 +8,13 @@ from fairlead.admission.catalogue import PluginNameError, enabled_plugins
 from fairlead.api.audit.flags import AuditFlagError, check_audit_flags
 from fairlead.auth.authorization.modes import ModeError, check_files, parse_modes
 from fairlead.base.dialect import DIALECTS
+from fairlead.base.release import RELEASES, Release
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.controllers.catalogue import parse_controllers
 from fairlead.controllers.certificates.flags import SigningFlagError, check_signing_flags
 from fairlead.controllers.servers.flags import ServersFlagError, check_servers_flags
 from fairlead.process.flags.serve import MAX_WORKERS
+from fairlead.resources.gates import GateError, parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.resources.runtime_config import RuntimeConfigError, apply_runtime_config
 from fairlead.storage.etcd.flags import EtcdFlagError, check_etcd_flags, etcd_flags_without_effect
@@ -23,6 +25,11 @@ _CHECKS = (check_signing_flags, check_etcd_flags, check_servers_flags, check_aud
 
 class FlagError(ValueError):
     """Flags that cannot be combined; the message names them."""
+
+
+def release_of(options: argparse.Namespace) -> Release:
+    """Return the release that the options choose, by default that of their dialect."""
+    return RELEASES[options.release or DIALECTS[options.dialect].default_release]
 
 
 def check_flags(options: argparse.Namespace) -> None:
@@ -41,6 +48,10 @@ def check_flags(options: argparse.Namespace) -> None:
         )
     except PluginNameError as error:
         raise FlagError(str(error)) from None
+    try:
+        parse_gates(",".join(options.feature_gates), release_of(options))
+    except GateError as error:
+        raise FlagError(f"--feature-gates: {error}") from None
     try:
         check_files(
             parse_modes(options.authorization_mode),
@@ -64,8 +75,9 @@ def check_flags(options: argparse.Namespace) -> None:
 
 def _check_runtime_config(options: argparse.Namespace) -> None:
     dialect = DIALECTS[options.dialect]
+    resources = Resources(dialect, BuiltinTypes(dialect, release_of(options)))
     try:
-        apply_runtime_config(Resources(dialect, BuiltinTypes(dialect)), options.runtime_config)
+        apply_runtime_config(resources, options.runtime_config)
     except RuntimeConfigError as error:
         raise FlagError(f"--runtime-config: {error}") from None
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from fairlead.admission.configuration import FLAG as CONFIGURATION_FLAG
 from fairlead.api.audit.flags import add_audit_flags
-from fairlead.api.discovery import ADVERTISED
 from fairlead.auth.authentication.flags import add_authentication_flags, switch
 from fairlead.auth.authorization.modes import DEFAULT_MODES, MODES, parse_modes
 from fairlead.base.dialect import DIALECTS
 from fairlead.base.logs import JSON, TEXT
+from fairlead.base.release import RELEASES
 from fairlead.controllers.catalogue import DEFAULT_CONTROLLERS, parse_controllers
 from fairlead.controllers.certificates.flags import add_signing_flags
 from fairlead.controllers.servers.flags import add_servers_flags
@@ -34,7 +34,6 @@ from fairlead.resources.core.services.allocation import (
     parse_networks,
     parse_ports,
 )
-from fairlead.resources.gates import parse_gates
 from fairlead.storage.etcd.flags import add_etcd_flags
 from fairlead.wire.incoming.limits import MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDRESS
 from fairlead.wire.outgoing.flags import add_reaching_flags
@@ -116,6 +115,11 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         help="names of groups, labels and namespaces; kubectl and other stock"
         " clients need kubernetes",
     )
+    flag(
+        "--release",
+        choices=sorted(RELEASES),
+        help="release of the API to serve; by default 1.25",
+    )
     flag("--bind-address", type=address, default="127.0.0.1", help="address to listen on")
     flag("--secure-port", type=port, default=6443, help="port to listen on; 0 takes a free one")
     flag(
@@ -187,7 +191,6 @@ def _add_api_flags(parser: argparse.ArgumentParser) -> None:
     )
     flag(
         "--feature-gates",
-        type=checked(parse_gates),
         action="append",
         default=[],
         metavar="NAME=BOOL",
@@ -217,9 +220,8 @@ def _add_api_flags(parser: argparse.ArgumentParser) -> None:
     flag(
         "--advertised-version",
         type=release,
-        default=ADVERTISED,
         metavar="VERSION",
-        help="release that /version reports",
+        help="version that /version reports; by default that of --release",
     )
 
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from fairlead.base.dialect import Dialect
+from fairlead.base.release import Release
 from fairlead.resources.columns.cell_text import (
     NONE,
     UNKNOWN,
@@ -167,7 +168,7 @@ SCALE = table(
 )
 
 
-def printers(dialect: Dialect) -> dict[str, Printer]:
+def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
     """The printers of every version; v1 keeps most metrics in annotations."""
     later = _printer(_targets)
     return {

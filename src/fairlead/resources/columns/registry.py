@@ -6,13 +6,14 @@ from functools import cache
 from importlib import import_module
 
 from fairlead.base.dialect import CLUSTER, Dialect
+from fairlead.base.release import V1_25, Release
 from fairlead.resources.autoscaling.columns import SCALE
 from fairlead.resources.columns.cell_text import field
 from fairlead.resources.columns.model import NAME, Column, Field, Object, Printer, table
 from fairlead.resources.custom import columns
 from fairlead.resources.registry import Resource
 
-# Each module has PRINTERS, or `printers(dialect)` if the dialects differ.
+# Each module has PRINTERS, or `printers(dialect, release)` if dialects or releases differ.
 _MODULES = (
     "fairlead.resources.admissionregistration.webhook_configurations",
     "fairlead.resources.apiregistration.api_services",
@@ -55,11 +56,11 @@ DEFAULT = table(
 
 
 @cache
-def _printers(dialect: Dialect) -> dict[str, Printer]:
+def _printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
     printers: dict[str, Printer] = {}
     for module in map(import_module, _MODULES):
-        of_dialect = getattr(module, "printers", None)
-        printers.update(module.PRINTERS if of_dialect is None else of_dialect(dialect))
+        build = getattr(module, "printers", None)
+        printers.update(module.PRINTERS if build is None else build(dialect, release))
     return printers
 
 
@@ -67,13 +68,13 @@ def printer_of(resource: Resource) -> Printer:
     """The printer of a resource: from its definition if it is custom, else from the tables."""
     custom = resource.main.custom
     if custom is None or resource.is_scale:
-        return printer_for(resource.key, resource.dialect)
+        return printer_for(resource.key, resource.dialect, resource.release)
     if custom.printer is None:
         custom.printer = columns.custom_printer(custom, resource.dialect)
     return custom.printer
 
 
-def printer_for(resource_key: str, dialect: Dialect = CLUSTER) -> Printer:
+def printer_for(resource_key: str, dialect: Dialect = CLUSTER, release: Release = V1_25) -> Printer:
     """The printer of `group/version/resource`, with the short name of the group.
 
     A subresource that returns its object has the columns of that object, `…/scale` those of a
@@ -85,4 +86,4 @@ def printer_for(resource_key: str, dialect: Dialect = CLUSTER) -> Printer:
         return SCALE
     if subresource and subresource not in _SAME_OBJECT:
         return DEFAULT
-    return _printers(dialect).get(f"{group}/{version}/{resource}", DEFAULT)
+    return _printers(dialect, release).get(f"{group}/{version}/{resource}", DEFAULT)

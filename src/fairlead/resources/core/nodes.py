@@ -7,6 +7,7 @@ from typing import Any, Final
 import orjson
 
 from fairlead.base.dialect import Dialect
+from fairlead.base.release import Release
 from fairlead.codec.json_syntax import describe_json_error
 from fairlead.codec.types.mismatch import json_kind
 from fairlead.codec.types.names import dns_label, dns_subdomain, label_value, qualified_name
@@ -337,7 +338,7 @@ def _roles(dialect: Dialect) -> Value:
     return cell
 
 
-def printers(dialect: Dialect) -> dict[str, Printer]:
+def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
     """The printer of nodes; the labels of roles depend on the dialect."""
 
     def info_column(name: str, key: str, description: str) -> Field:

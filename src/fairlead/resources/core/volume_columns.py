@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.base.dialect import Dialect
+from fairlead.base.release import Release
 from fairlead.resources.columns.cell_text import UNSET, field, items, mapping
 from fairlead.resources.columns.model import AGE, NAME, Object, Printer, Value, table, text
 
@@ -58,7 +59,7 @@ def _storage_class(dialect: Dialect) -> Value:
     return cell
 
 
-def printers(dialect: Dialect) -> dict[str, Printer]:
+def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
     """The printers of volumes and claims; the class annotation depends on the dialect."""
     storage_class = text("StorageClass", _storage_class(dialect), "Storage class it belongs to")
     mode = text(

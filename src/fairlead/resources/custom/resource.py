@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fairlead.base.dialect import Dialect
-from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Struct
 from fairlead.resources.custom.behaviour import CustomBehaviour
 from fairlead.resources.custom.definition import CustomKind
@@ -17,19 +14,6 @@ VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update
 # The verbs in discovery while the definition is being deleted.
 LAST_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 _SCALE = "autoscaling/v1.Scale"
-
-
-class _Types:
-    """The type provider of a custom resource: looks up built-in types."""
-
-    def __init__(self, builtin: BuiltinTypes) -> None:
-        self._builtin = builtin
-
-    def struct(self, name: str) -> Struct:
-        return self._builtin.struct(name)
-
-    def group_version(self, name: str) -> Mapping[str, Struct]:
-        return self._builtin.group_version(name)
 
 
 class CustomResource(Resource):
@@ -44,7 +28,7 @@ class CustomResource(Resource):
         marks = dict.fromkeys(("conditional", "plentiful", scope), "")
         super().__init__(
             dialect,
-            _Types(definition.types),
+            definition.types,
             group_version,
             definition.plural,
             definition.kind,

@@ -7,6 +7,7 @@ from functools import cache
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.files import text_beside
+from fairlead.base.release import V1_25, Release
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.notation import Structs
 
@@ -14,10 +15,11 @@ _CONDITION = re.compile(r"^(?P<line>.*) if=(?P<switch>\w+)$", re.MULTILINE)
 
 
 class BuiltinTypes:
-    """The types of one dialect. Names are of the form `core/v1.Pod`, `rbac/v1.Role`."""
+    """The types of one dialect and release. Names are of the form `core/v1.Pod`, `rbac/v1.Role`."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, release: Release = V1_25) -> None:
         self.dialect = dialect
+        self.release = release
         self._loaded: dict[str, Structs] = {}
 
     def group_version(self, name: str) -> Structs:
@@ -25,6 +27,7 @@ class BuiltinTypes:
         loaded = self._loaded.get(name)
         if loaded is None:
             text = text_beside(__file__, name.replace("/", "-") + ".types")
+            text = self.release.select(text)
             text = text.replace("x-@-", f"x-{self.dialect.marker}-")
             text = text.replace(".@", "." + self.dialect.group_domain)
             text = _CONDITION.sub(self._kept_line, text)

@@ -1,0 +1,64 @@
+"""The releases of the API that a server can serve, and the marks by which tables follow them.
+
+Tables hold all releases. A line with `since=1.28` exists from that release on, one with
+`until=1.28` only before it (a line may have both); an unmarked line exists in all. The indented
+lines of a section exist only with the line that opens it. Within a line, `1.28+MARK` stands for
+MARK from that release on and `1.28-MARK` for MARK before it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from fairlead import __version__
+
+_BOUND = re.compile(r"[ \t]+(since|until)=1\.(\d+)(?=[ \t]|$)", re.MULTILINE)
+_INNER = re.compile(r"([ \t]+)1\.(\d+)([+-])(\S+)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity, like a dialect
+class Release:
+    """A release of the API, chosen at start. `patch` is the release of the reference whose
+    behaviour it follows."""
+
+    minor: int
+    patch: str
+
+    @property
+    def name(self) -> str:
+        """The release as `--release` takes it."""
+        return f"1.{self.minor}"
+
+    @property
+    def advertised(self) -> str:
+        """The version that /version reports: the release, with ours as its build."""
+        return f"{self.patch}+fairlead.{__version__}"
+
+    def select(self, table: str) -> str:
+        """Return the text of a table as this release has it, without the marks of releases."""
+        if _BOUND.search(table) is None and _INNER.search(table) is None:
+            return table
+        lines = []
+        has_section = True
+        for line in table.split("\n"):
+            has_line = self._has(line)
+            if line[:1] != " ":
+                has_section = has_line
+            if has_section and has_line:
+                lines.append(_INNER.sub(self._inner_mark, _BOUND.sub("", line)))
+        return "\n".join(lines)
+
+    def _has(self, line: str) -> bool:
+        bounds = _BOUND.findall(line)
+        return all((self.minor >= int(minor)) is (bound == "since") for bound, minor in bounds)
+
+    def _inner_mark(self, match: re.Match[str]) -> str:
+        blank, minor, sign, mark = match.groups()
+        return blank + mark if (self.minor >= int(minor)) is (sign == "+") else ""
+
+
+V1_25 = Release(25, "v1.25.9")
+V1_36 = Release(36, "v1.36.4")
+
+RELEASES = {release.name: release for release in (V1_25, V1_36)}
