@@ -1,9 +1,9 @@
-"""Replays the recorded scenarios in each dialect and checks the committed floor.
+"""Replays the recorded scenarios in each dialect and release and checks the committed floors.
 
-`tools/parity.floor` has a line per dialect: its name and the number of answers that must be equal.
-A floor only rises; half a percent of slack is left for timing. Every scenario file runs against a
-fresh server, several at a time: most of the time is spent in timeouts. The scenarios are in
-../shared/parity, or in the directory that FAIRLEAD_PARITY names.
+`tools/parity.floor` has a line for each: dialect, release and the number of answers that must be
+equal. A floor only rises; half a percent of slack is left for timing. Every scenario file runs
+against a fresh server, several at a time: most of the time is spent in timeouts. The scenarios are
+in ../shared/parity, or in the directory that FAIRLEAD_PARITY names.
 """
 
 from __future__ import annotations
@@ -86,12 +86,29 @@ def token_file(directory: Path) -> Path:
     return path
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A dialect and a release to check."""
+
+    dialect: str
+    release: str
+
+    def __str__(self) -> str:
+        return f"{self.dialect} {self.release}"
+
+    @property
+    def scenarios(self) -> Path:
+        """The directory of the release's recordings."""
+        return PLACE / ("scenarios" if self.release == "1.25" else f"scenarios-{self.release}")
+
+
 @contextmanager
-def server(dialect: str) -> Iterator[str]:
+def server(target: Target) -> Iterator[str]:
     """Run a fresh server; yields its address."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        command = [sys.executable, "-m", "fairlead", "serve", "--dialect", dialect]
+        command = [sys.executable, "-m", "fairlead", "serve"]
+        command += ["--dialect", target.dialect, "--release", target.release]
         command += ["--data-dir", str(directory / "data"), "--secure-port", "0"]
         command += ["--token-auth-file", str(token_file(directory)), *SERVER_FLAGS]
         with (directory / "log").open("wb") as log:
@@ -112,11 +129,11 @@ def server(dialect: str) -> Iterator[str]:
             process.stdout.close()
 
 
-def check(dialect: str, file: Path, words: str) -> tuple[Figures, str]:
+def check(target: Target, file: Path, words: str) -> tuple[Figures, str]:
     """Run one scenario file; return its figures and the printed differences."""
-    with server(dialect) as address:
+    with server(target) as address:
         command = [sys.executable, str(RUNNER), "check", "--base", address, "--token", ADMIN]
-        command += ["--dialect", dialect, "-k", words, "-j", str(SIDE_BY_SIDE)]
+        command += ["--dialect", target.dialect, "-k", words, "-j", str(SIDE_BY_SIDE)]
         for name in USERS:
             command += ["--user", f"{name}=parity-{name}"]
         done = subprocess.run([*command, str(file)], capture_output=True, text=True, check=False)
@@ -126,29 +143,28 @@ def check(dialect: str, file: Path, words: str) -> tuple[Figures, str]:
     return Figures(*map(int, match.groups())), done.stdout[: match.start()]
 
 
-def check_all(dialect: str, files: list[Path], words: str, verbose: bool) -> Figures:
+def check_all(target: Target, files: list[Path], words: str, verbose: bool) -> Figures:
     """Run all files, several at a time, and print a line for each."""
     total, started = Figures(), monotonic()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        running = [(file, pool.submit(check, dialect, file, words)) for file in files]
+        running = [(file, pool.submit(check, target, file, words)) for file in files]
         for file, future in running:
             figures, differences = future.result()
             if verbose:
                 print(differences, end="")
-            print(f"  {dialect} {file.stem}: {figures}", flush=True)
+            print(f"  {target} {file.stem}: {figures}", flush=True)
             total += figures
-    print(f"{dialect}: {total} ({monotonic() - started:.0f} s)", flush=True)
+    print(f"{target}: {total} ({monotonic() - started:.0f} s)", flush=True)
     return total
 
 
-def floors() -> dict[str, int]:
+def floors() -> dict[Target, int]:
     rows = (line.split() for line in FLOOR.read_text().splitlines())
-    return {name: int(count) for name, count in rows}
+    return {Target(dialect, release): int(count) for dialect, release, count in rows}
 
 
-def chosen_files(names: list[str]) -> list[Path]:
+def chosen_files(scenarios: Path, names: list[str]) -> list[Path]:
     """Return the scenario files, the longest first; raises ParityError if one is missing."""
-    scenarios = PLACE / "scenarios"
     files = [scenarios / f"{name}.yaml" for name in names] or list(scenarios.glob("*.yaml"))
     missing = [str(path) for path in (RUNNER, *files) if not path.is_file()]
     if missing or not files:
@@ -159,20 +175,23 @@ def chosen_files(names: list[str]) -> list[Path]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dialect", choices=("kubernetes", "cluster"), help="only this one")
+    parser.add_argument("--release", choices=("1.25", "1.36"), help="only this one")
     parser.add_argument("-k", default="", help="only scenarios whose name contains this")
     parser.add_argument("-v", action="store_true", help="print every difference")
     parser.add_argument("names", nargs="*", help="only these scenario files, e.g. crud")
     options = parser.parse_args()
     failed = False
     try:
-        files = chosen_files(options.names)
-        for dialect, floor in floors().items():
-            if options.dialect not in (None, dialect):
+        for target, floor in floors().items():
+            if options.dialect not in (None, target.dialect):
                 continue
-            total = check_all(dialect, files, options.k, options.v)
+            if options.release not in (None, target.release):
+                continue
+            files = chosen_files(target.scenarios, options.names)
+            total = check_all(target, files, options.k, options.v)
             partial = bool(options.names or options.k)
             if not partial and total.equal < floor * (1 - SLACK):
-                print(f"parity: {dialect} has {total.equal} equal answers, the floor is {floor}")
+                print(f"parity: {target} has {total.equal} equal answers, the floor is {floor}")
                 failed = True
     except ParityError as error:
         print(f"parity: {error}", file=sys.stderr)

@@ -85,6 +85,7 @@ class Field:
     retain_keys: bool = False
     replace: bool = False
     granular: bool = False  # overrides `atomic` of the struct it refers to
+    gate: str = ""  # the feature gate without which the field is dropped
     message: Struct | None = None  # the protobuf type of the field or its entries, if it differs
 
     @property

@@ -10,11 +10,12 @@ from zero, none omitted if zero (structs are always present), `!` always present
 zero and null if not given. NUMBER is the protobuf field number. Fields are in the order in which
 the reference writes them in JSON, which is not always the order of their numbers.
 Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`,
-`replace`, `enum=A|B`, `default=VALUE`, `message=TYPE` if protobuf has another type, with one field
+`replace`, `enum=A|B`, `default=VALUE`, `gate=GATE` if the field is dropped while that feature gate
+is off and no stored object uses it, `message=TYPE` if protobuf has another type, with one field
 for each type that the value may have. A line that ends in `if=SWITCH` is included only if that
 switch of the dialect is on, one with marks of a release (`base.release`) only in that release
-(`BuiltinTypes` evaluates both). `like group/version` on a line of its own
-includes all types of another file that this file does not define.
+(`BuiltinTypes` evaluates both). `like group/version` on a line of its own includes all types of
+another file that this file does not define.
 """
 
 from __future__ import annotations
@@ -228,6 +229,10 @@ def _enum_mark(field: Field, value: str) -> None:
     field.enum = tuple(value.split("|"))
 
 
+def _gate_mark(field: Field, value: str) -> None:
+    field.gate = value
+
+
 def _retain_mark(field: Field, _: str) -> None:
     field.retain_keys = True
 
@@ -242,6 +247,7 @@ _MARKS: dict[str, Callable[[Field, str], None]] = {
     "merge": _merge_mark,
     "default": _default_mark,
     "enum": _enum_mark,
+    "gate": _gate_mark,
     "retainKeys": _retain_mark,
     "replace": _replace_mark,
 }
