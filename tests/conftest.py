@@ -88,6 +88,15 @@ def cluster_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerP
     yield from _shared(tmp_path_factory, "cluster")
 
 
+@pytest.fixture(scope="session")
+def server_1_36(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server of release 1.36 in the kubernetes dialect, shared by all tests of a worker."""
+    directory = tmp_path_factory.mktemp("kubernetes-1.36")
+    running = ServerProcess(directory, "kubernetes", ("--release", "1.36")).start()
+    yield running
+    running.stop()
+
+
 @pytest.fixture(params=["kubernetes", "cluster"])
 def any_server(request: pytest.FixtureRequest) -> ServerProcess:
     """Each of the two, one after the other."""
@@ -118,6 +127,16 @@ def kubernetes(server: ServerProcess) -> Iterator[Space]:
     kubernetes = Space(server, client)
     yield kubernetes
     kubernetes.leave()
+    client.close()
+
+
+@pytest.fixture
+def space_1_36(server_1_36: ServerProcess) -> Iterator[Space]:
+    """A fresh namespace in release 1.36, in the kubernetes dialect."""
+    client = server_1_36.client()
+    space = Space(server_1_36, client)
+    yield space
+    space.leave()
     client.close()
 
 

@@ -50,7 +50,8 @@ def serve_command(
 
 def _serve_words(directory: Path, dialect: str, flags: tuple[str, ...]) -> list[str]:
     return [
-        *("serve", "--dialect", dialect, "--data-dir", str(directory / "data")),
+        *("serve", "--dialect", dialect, "--release", "1.25"),  # `flags` may choose another
+        *("--data-dir", str(directory / "data")),
         *("--secure-port", "0", "--token-auth-file", str(write_tokens(directory)), *flags),
     ]
 
