@@ -60,9 +60,10 @@ class _Run:
             self.refused()
             raise
         self._record_all()
-        if not attributes.wants_round or self._is_second:
+        wants_round, attributes.wants_round = attributes.wants_round, False
+        if not wants_round or self._is_second:
             return None
-        attributes.round, attributes.wants_round = 1, False
+        attributes.round = 1
         self._is_second = True
         self._next, self._begun = 0, self._last
         return self.advance()
