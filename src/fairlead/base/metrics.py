@@ -175,13 +175,15 @@ class Histogram:
         self.rows: dict[Labels, list[float]] = {}
 
     def observe(self, value: float, of: Labels = ()) -> None:
-        row = self.row(of)
+        self.observe_in(self.row(of), value)
+
+    def observe_in(self, row: list[float], value: float) -> None:
+        """Count an observation in a row that a hot path got from `row` once."""
         row[bisect_left(self.bounds, value)] += 1
         row[-1] += value
 
     def row(self, of: Labels) -> list[float]:
-        """Return the counts for a set of label values (the buckets, then the sum), for hot paths
-        that update them directly."""
+        """Return the counts for a set of label values: the buckets, then the sum."""
         row = self.rows.get(of)
         if row is None:
             row = self.rows[of] = [0.0] * (len(self.bounds) + 2)

@@ -4,7 +4,6 @@ waiting."""
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 from math import ceil
@@ -32,8 +31,6 @@ from fairlead.resources.registry import Resource
 _TOO_MANY = "the server has received too many requests and has asked us to try again later"
 _LONGEST_START = 1.0  # seconds that a watch with a slow client may hold its seat
 SEATED = ""
-_BOUNDS = EXECUTION.bounds
-_SEAT_BOUNDS = SEATS.bounds
 
 
 class Waiter:
@@ -82,9 +79,7 @@ class Seat:
         if self._is_watch:
             EXECUTION.observe(now - self._started, (*flow.counts.labels, "watch"))
         else:
-            row = flow.counts.execution
-            row[bisect_left(_BOUNDS, now - self._started)] += 1
-            row[-1] += now - self._started
+            EXECUTION.observe_in(flow.counts.execution, now - self._started)
         flow.counts.executing -= 1
         if work.seconds and flow.level.queues is not None:
             free = partial(gate.free, flow, work, self._ticket)
@@ -155,8 +150,7 @@ class Gate:
         counts.dispatched += 1
         counts.executing += 1
         counts.in_use += work.seats
-        counts.seats[bisect_left(_SEAT_BOUNDS, work.seats)] += 1
-        counts.seats[-1] += work.seats
+        SEATS.observe_in(counts.seats, work.seats)
         return Seat(self, flow, work, ticket)
 
     # Waiting
