@@ -149,8 +149,8 @@ class Request:
         self.is_body_read = True
 
     def take_arrived_body(self) -> bool:
-        """Set the body if it was read, or has arrived and is small. Otherwise it has to be
-        awaited."""
+        """Take a small body that has arrived whole. Returns whether the request has its body now;
+        otherwise the caller awaits it."""
         if not self.is_body_read:
             body = self.exchange.arrived_body()
             if body is not None:

@@ -175,12 +175,11 @@ async def _handle(
         budget.begin(tenant_of(request.impersonator or request.user))
         if outcome is None:
             outcome = app.handler.answer(request)
-        while not isinstance(outcome, Answer):  # as `finished`, without a coroutine of its own
-            outcome = await outcome
-        if seat is not None and request.target.verb == "watch" and outcome.code == 200:
+        answer = await finished(outcome)
+        if seat is not None and request.target.verb == "watch" and answer.code == 200:
             seat.keep()
             request.seat, seat = seat, None
-        return outcome
+        return answer
     except budget.OverBudget as over:
         raise over_budget(over) from None
     finally:
@@ -190,7 +189,7 @@ async def _handle(
 
 
 async def finished(outcome: Outcome) -> Answer:
-    """The answer of a handler."""
+    """Return the answer of a handler, which may be an awaitable of an awaitable."""
     while not isinstance(outcome, Answer):
         outcome = await outcome
     return outcome
