@@ -14,7 +14,7 @@ from fairlead.api.flow_control.turns import wait_for_turn
 from fairlead.api.parameters import limit
 from fairlead.api.request import Request
 from fairlead.auth.authentication.user import tenant_of
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.base.errors import (
     StatusError,
     over_budget,
@@ -172,7 +172,7 @@ async def _handle(
             seat, request.seat = request.seat or app.gate.enter(request), None
             if seat is None or seat.work.large:
                 seat = await wait_for_turn(app.gate, request, seat)
-        budget.begin(tenant_of(request.impersonator or request.user))
+        meter.begin(tenant_of(request.impersonator or request.user))
         if outcome is None:
             outcome = app.handler.answer(request)
         answer = await finished(outcome)
@@ -180,7 +180,7 @@ async def _handle(
             seat.keep()
             request.seat, seat = seat, None
         return answer
-    except budget.OverBudget as over:
+    except meter.OverBudget as over:
         raise over_budget(over) from None
     finally:
         if seat is not None:

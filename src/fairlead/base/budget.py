@@ -2,8 +2,8 @@
 
 Work on the event loop blocks all other requests, so it gets a few milliseconds. Work that exceeds
 them is restarted in a thread, where it may take seconds; `run` does both. Functions whose cost is
-not bounded by the size of the request draw from its budget as they go: `spend` for steps,
-`allocate` for bytes.
+not bounded by the size of the request draw from its budget as they go: `meter.spend` for steps,
+`meter.allocate` for bytes.
 """
 
 from __future__ import annotations
@@ -17,29 +17,17 @@ from time import thread_time
 from typing import Generic, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
-from fairlead.base.meter import LIGHT as LIGHT
 from fairlead.base.meter import (
     LOOP_SECONDS,
     NOT_DONE,
     NOT_TRIED,
+    Budget,
     Meter,
     current_budget,
     set_meter,
     try_light,
     try_on_loop,
 )
-from fairlead.base.meter import MAX_ALLOCATED as MAX_ALLOCATED
-from fairlead.base.meter import THREAD_SECONDS as THREAD_SECONDS
-from fairlead.base.meter import Budget as Budget
-from fairlead.base.meter import LoopBudgetExceeded as LoopBudgetExceeded
-from fairlead.base.meter import OverBudget as OverBudget
-from fairlead.base.meter import SizeLimitExceeded as SizeLimitExceeded
-from fairlead.base.meter import TimeLimitExceeded as TimeLimitExceeded
-from fairlead.base.meter import allocate as allocate
-from fairlead.base.meter import allocated as allocated
-from fairlead.base.meter import begin as begin
-from fairlead.base.meter import is_on_loop as is_on_loop
-from fairlead.base.meter import spend as spend
 
 P = ParamSpec("P")
 T = TypeVar("T")

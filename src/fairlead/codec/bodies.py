@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import orjson
 
-from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.compiled import mypyc_attr
+from fairlead.base.meter import SizeLimitExceeded
 from fairlead.codec import json_syntax, yaml_reader
 from fairlead.codec.types.decode import joined_path
 from fairlead.codec.types.mismatch import Number, json_kind

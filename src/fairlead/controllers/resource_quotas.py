@@ -31,7 +31,7 @@ from fairlead.admission.plugins.resource_quota.usage import (
     Usage,
     deletion_deadline,
 )
-from fairlead.base import budget, clock
+from fairlead.base import budget, clock, meter
 from fairlead.base.errors import ResourceRef, StatusError, modified
 from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.quantity import Amount
@@ -205,10 +205,7 @@ class ResourceQuotas:
         keys = [entry.key for entry in self._quotas.current(change.namespace)]
         if not keys or change.after is None or type(measure) is Counting:
             return keys if change.after is None else ()
-        if (
-            max(len(version.body or b"") for version in (change.before, change.after))
-            > budget.LIGHT
-        ):
+        if max(len(version.body or b"") for version in (change.before, change.after)) > meter.LIGHT:
             return keys  # comparing usage of large objects is slow; recount instead
         fact = self._facts.get((resource.key, change.namespace), {}).get(change.key)
         if fact is not None and fact.usage is not None and fact.version is change.before:
@@ -296,7 +293,7 @@ class ResourceQuotas:
         sum had to restart."""
         for sum_ in sums:
             left = sum_.changed()
-            if _weight(left) > budget.LIGHT:
+            if _weight(left) > meter.LIGHT:
                 return False
             for key, version in left:
                 read = _read(sum_.resource, sum_.measure, version) if version is not None else None

@@ -16,7 +16,7 @@ from fairlead.admission.plugins.limit_checks import (
     range_of,
 )
 from fairlead.admission.plugins.version_facts import MAX_CACHED, FindCollection, PerObjectCache
-from fairlead.base import budget
+from fairlead.base import budget, meter
 from fairlead.base.dialect import Dialect
 
 # Finds the violations of a range by a spec.
@@ -128,14 +128,14 @@ def _compute_defaults(ranges: Sequence[Range], spec: Object) -> _Defaults:
                 ("request", limit_range.requests),
                 ("limit", limit_range.limits),
             ):
-                budget.spend(1 + len(defaults) // _NAMES_PER_STEP)
+                meter.spend(1 + len(defaults) // _NAMES_PER_STEP)
                 field = f"{kind}s"
                 key = id(resources), field
                 _, _, present = amounts.get(key) or (None, "", resources.get(field) or {})
                 missing = {name: text for name, text in defaults if name not in present}
                 if missing:
                     names = ", ".join(missing)
-                    budget.allocate(2 * len(names) + _BYTES_PER_AMOUNT * len(missing))
+                    meter.allocate(2 * len(names) + _BYTES_PER_AMOUNT * len(missing))
                     amounts[key] = resources, field, {**present, **missing}
                     notes.append(f"{names} {kind} for {word} {container['name']}")
         annotation = "; ".join(notes) or annotation

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairlead.base.budget import allocate
+from fairlead.base.meter import allocate
 from fairlead.codec.bodies import MAX_DEPTH, TooDeep
 from fairlead.codec.messages.layout import (
     BOOL,

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
+from fairlead.base.meter import SizeLimitExceeded
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Object, Struct
 from fairlead.codec.types.names import path_segment

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from fairlead.api.openapi.answers import TEXT, Document, pack
-from fairlead.base.budget import SizeLimitExceeded
+from fairlead.base.meter import SizeLimitExceeded
 from fairlead.codec.bodies import check_values
 from fairlead.controllers.aggregation.calls import DESCRIBER, ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.codec.types.json_numbers import is_integer
 from fairlead.codec.types.mismatch import quoted
 from fairlead.resources.custom.schema import junctors
@@ -191,7 +191,7 @@ def _type_check(types: tuple[str, ...], value_class: type, nullable: bool) -> Ch
 def _items(table: Table) -> Check:
     def check(value: list[Any]) -> list[Problem] | None:
         result: list[Problem] = []
-        budget.spend(len(value))
+        meter.spend(len(value))
         for index, item in enumerate(value):
             item_check = table.get(item.__class__)
             if item_check is not None and (problems := item_check(item)):
@@ -263,7 +263,7 @@ def _forbidden(key: str) -> Problem:
 def _values(table: Table, names: Any) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
         result: list[Problem] = []
-        budget.spend(len(value))
+        meter.spend(len(value))
         for key, item in value.items():
             item_check = table.get(item.__class__)
             if item_check is not None and key not in names and (problems := item_check(item)):
@@ -281,7 +281,7 @@ def _properties(tables: dict[str, Table]) -> Check:
 
     def check(value: dict[str, Any]) -> list[Problem] | None:
         result: list[Problem] | None = None
-        budget.spend(len(value))
+        meter.spend(len(value))
         for key, item in value.items():
             item_check = get(key, none).get(item.__class__)
             if item_check is not None and (problems := item_check(item)):
