@@ -19,13 +19,12 @@ from weakref import WeakValueDictionary
 
 from fairlead.base.meter import (
     LOOP_SECONDS,
-    NOT_DONE,
-    NOT_TRIED,
+    NEEDS_THREAD,
+    NEEDS_YIELD,
     Budget,
     Meter,
     current_budget,
     set_meter,
-    try_light,
     try_on_loop,
 )
 
@@ -43,13 +42,12 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     """Run work on an object or a body of `size` bytes: on the loop if it is short, else in a
     thread. The work may be restarted, so it must be repeatable. It may read shared state but must
     not write any."""
-    result = try_light(size, work, args, kwargs)
-    if result is NOT_TRIED:
+    result = try_on_loop(size, work, args, kwargs)
+    if result is NEEDS_YIELD:
         await asyncio.sleep(0)
-        budget = current_budget()
-        budget.loop_seconds = LOOP_SECONDS
-        result = try_on_loop(budget, work, args, kwargs)
-    if result is NOT_DONE:
+        current_budget().loop_seconds = LOOP_SECONDS
+        result = try_on_loop(size, work, args, kwargs)
+    if result is NEEDS_THREAD:
         return await _run_in_thread(current_budget(), partial(work, *args, **kwargs))
     return result  # type: ignore[no-any-return]
 
