@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from fairlead.base import budget, meter
-from fairlead.base.meter import LIGHT, SizeLimitExceeded, TimeLimitExceeded
+from fairlead.base.meter import MAX_BYTES_ON_LOOP, SizeLimitExceeded, TimeLimitExceeded
 
 
 def _thread_of_work() -> int:
@@ -35,11 +35,11 @@ async def _begun(owner: str, size: int, work: Callable[[], object]) -> object:
 
 
 def test_work_on_little_is_done_on_the_loop() -> None:
-    assert asyncio.run(budget.run(LIGHT, _thread_of_work)) == threading.get_ident()
+    assert asyncio.run(budget.run(MAX_BYTES_ON_LOOP, _thread_of_work)) == threading.get_ident()
 
 
 def test_work_on_much_is_done_in_a_thread() -> None:
-    assert asyncio.run(budget.run(LIGHT + 1, _thread_of_work)) != threading.get_ident()
+    assert asyncio.run(budget.run(MAX_BYTES_ON_LOOP + 1, _thread_of_work)) != threading.get_ident()
 
 
 def test_work_that_uses_up_the_time_of_the_loop_starts_again_in_a_thread() -> None:
@@ -87,11 +87,11 @@ def test_the_time_of_a_request_is_shared_by_all_its_work(monkeypatch: pytest.Mon
     async def twice() -> None:
         meter.begin("a")
         with pytest.raises(TimeLimitExceeded):
-            await budget.run(LIGHT + 1, _endless)
+            await budget.run(MAX_BYTES_ON_LOOP + 1, _endless)
         with pytest.raises(TimeLimitExceeded):
-            await budget.run(LIGHT + 1, meter.spend, 1000)
+            await budget.run(MAX_BYTES_ON_LOOP + 1, meter.spend, 1000)
         meter.begin("a")
-        await budget.run(LIGHT + 1, meter.spend, 1000)
+        await budget.run(MAX_BYTES_ON_LOOP + 1, meter.spend, 1000)
 
     asyncio.run(twice())
 
@@ -131,7 +131,7 @@ def test_a_request_that_is_given_up_stops_its_thread() -> None:
 
     async def give_up() -> None:
         async with asyncio.timeout(0.05):
-            await _begun("a", LIGHT + 1, work)
+            await _begun("a", MAX_BYTES_ON_LOOP + 1, work)
 
     with pytest.raises(TimeoutError):
         asyncio.run(give_up())
@@ -147,10 +147,10 @@ def test_one_owner_has_one_thread_at_a_time_and_others_have_the_rest() -> None:
         return "held"
 
     async def both() -> list[object]:
-        first = asyncio.create_task(_begun("greedy", LIGHT + 1, hold))
-        second = asyncio.create_task(_begun("greedy", LIGHT + 1, hold))
+        first = asyncio.create_task(_begun("greedy", MAX_BYTES_ON_LOOP + 1, hold))
+        second = asyncio.create_task(_begun("greedy", MAX_BYTES_ON_LOOP + 1, hold))
         await asyncio.to_thread(held.wait, 10)
-        assert await _begun("other", LIGHT + 1, lambda: "served") == "served"
+        assert await _begun("other", MAX_BYTES_ON_LOOP + 1, lambda: "served") == "served"
         held.clear()
         assert not await asyncio.to_thread(held.wait, 0.05)  # the second one has not begun
         release.set()

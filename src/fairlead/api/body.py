@@ -235,7 +235,7 @@ def decode_body(
     if metadata:
         name_and_uid = metadata.get("name", ""), metadata.get("uid", "")
         operation.identity = (*name_and_uid, metadata.get("resourceVersion", ""))
-    if len(raw) > meter.LIGHT:
+    if len(raw) > meter.MAX_BYTES_ON_LOOP:
         check_decoded(value)
     return value
 

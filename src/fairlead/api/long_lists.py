@@ -229,7 +229,7 @@ async def _text(
     while True:
         async with step_lock():
             if in_thread:
-                has_more = await budget.run(meter.LIGHT + 1, add, piece, prefix)
+                has_more = await budget.run(meter.MAX_BYTES_ON_LOOP + 1, add, piece, prefix)
             else:
                 has_more = add(piece, prefix)
         if not has_more:

@@ -106,7 +106,7 @@ def item_answer(
         answer = Answer(code, main.head + version.body)
         return answer if len(version.body) <= _LARGE else after_step(answer)
     size = len(version.body or b"")
-    if size <= meter.LIGHT and is_binary(main, form):
+    if size <= meter.MAX_BYTES_ON_LOOP and is_binary(main, form):
         content = operation.content_of(version)
         return Answer(code, enveloped_message(main, form, version, content), form.media_type)
     if form.transform and can_write(main, form):

@@ -54,7 +54,7 @@ class StreamedAnswer(Answer):
 async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     compressor = zlib.compressobj(1, wbits=_GZIP)
     async for piece in pieces:
-        yield await budget.run(meter.LIGHT + 1, compressor.compress, piece)
+        yield await budget.run(meter.MAX_BYTES_ON_LOOP + 1, compressor.compress, piece)
     yield compressor.flush()
 
 

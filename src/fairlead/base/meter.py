@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, Final
 
-LIGHT: Final = 32 * 1024  # bytes; work on larger input always runs in a thread
+MAX_BYTES_ON_LOOP: Final = 32 * 1024  # bytes; work on larger input always runs in a thread
 LOOP_SECONDS = 0.02
 THREAD_SECONDS = 20.0  # of CPU; the most expensive validation rules need 10 on slow machines
 MAX_ALLOCATED = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts 1.5 MiB
@@ -133,7 +133,7 @@ def try_on_loop(size: int, work: Callable[..., Any], args: Any, kwargs: Any) -> 
     """Run work on an input of `size` bytes within the loop time that is left, and return its
     result. NEEDS_THREAD if the input is too large or the time does not suffice, NEEDS_YIELD if no
     time is left."""
-    if size > LIGHT:
+    if size > MAX_BYTES_ON_LOOP:
         return NEEDS_THREAD
     budget = current_budget()
     if budget.loop_seconds <= 0:

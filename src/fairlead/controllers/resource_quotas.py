@@ -205,7 +205,10 @@ class ResourceQuotas:
         keys = [entry.key for entry in self._quotas.current(change.namespace)]
         if not keys or change.after is None or type(measure) is Counting:
             return keys if change.after is None else ()
-        if max(len(version.body or b"") for version in (change.before, change.after)) > meter.LIGHT:
+        if (
+            max(len(version.body or b"") for version in (change.before, change.after))
+            > meter.MAX_BYTES_ON_LOOP
+        ):
             return keys  # comparing usage of large objects is slow; recount instead
         fact = self._facts.get((resource.key, change.namespace), {}).get(change.key)
         if fact is not None and fact.usage is not None and fact.version is change.before:
@@ -293,7 +296,7 @@ class ResourceQuotas:
         sum had to restart."""
         for sum_ in sums:
             left = sum_.changed()
-            if _weight(left) > meter.LIGHT:
+            if _weight(left) > meter.MAX_BYTES_ON_LOOP:
                 return False
             for key, version in left:
                 read = _read(sum_.resource, sum_.measure, version) if version is not None else None

@@ -22,14 +22,14 @@ NO_IDENTITY: Identity = ("", "", "")
 _SURCHARGE = 16  # bytes per item
 _ALL_BUT_ITEMS = bytes(set(range(256)) - set(b"{[\0"))
 # An item has two bytes or more, so smaller objects are light whatever they contain.
-_SURELY_LIGHT = meter.LIGHT // (1 + _SURCHARGE // 2)
+_SURELY_ON_LOOP = meter.MAX_BYTES_ON_LOOP // (1 + _SURCHARGE // 2)
 
 
 def weight(encoded: bytes) -> int:
     """The size of an encoded object, with a surcharge for dense content: an empty item has 3 bytes
     of JSON or 2 of protobuf and takes as long to check as one of 20."""
     size = len(encoded)
-    if not _SURELY_LIGHT < size <= meter.LIGHT:
+    if not _SURELY_ON_LOOP < size <= meter.MAX_BYTES_ON_LOOP:
         return size
     return size + _SURCHARGE * len(encoded.translate(None, _ALL_BUT_ITEMS))
 

@@ -99,9 +99,11 @@ class Quotas:
 
     def __init__(self) -> None:
         self._cache: BoundedCache[str, tuple[Version, Quota]]
-        self._cache = BoundedCache(MAX_CACHED, longest=meter.LIGHT, name="quotas")
+        self._cache = BoundedCache(MAX_CACHED, longest=meter.MAX_BYTES_ON_LOOP, name="quotas")
         self._charges: BoundedCache[str, tuple[Companion, Quota]]
-        self._charges = BoundedCache(MAX_CACHED, longest=meter.LIGHT, name="charged quotas")
+        self._charges = BoundedCache(
+            MAX_CACHED, longest=meter.MAX_BYTES_ON_LOOP, name="charged quotas"
+        )
 
     async def of(self, version: Version) -> Quota:
         cached = self._cache.get(version.key)
