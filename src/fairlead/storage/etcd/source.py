@@ -79,8 +79,8 @@ class EtcdSource:
     Writes to resources for which `weighs` returns True move the epoch. Companions of another write
     do not: requests that depend on them use preconditions.
 
-    A store of a newer format is refused. With `records_release`, opening writes this server's
-    release into the store.
+    A store of a newer format is refused. With `records_release`, opening the store records the
+    release of this server in it.
     """
 
     def __init__(

@@ -60,8 +60,8 @@ class SqliteBackend:
     """The store in a directory, which one process uses at a time.
 
     A directory written in another `dialect` is refused. With `accept_lost_writes`, a store that
-    lost acknowledged writes is opened as it is. With `records_release`, opening writes this
-    server's release into the file.
+    lost acknowledged writes is opened as it is. With `records_release`, opening the store records
+    the release of this server in it.
     """
 
     def __init__(
