@@ -113,10 +113,10 @@ class Request:
     def impersonates(self) -> bool:
         """Whether the request has impersonation headers. Cached per connection for requests with
         the same headers."""
-        found: bool | None = self.facts.get("impersonates")
-        if found is None:
-            found = self.facts["impersonates"] = asks_to_impersonate(self.raw_headers)
-        return found
+        impersonates: bool | None = self.facts.get("impersonates")
+        if impersonates is None:
+            impersonates = self.facts["impersonates"] = asks_to_impersonate(self.raw_headers)
+        return impersonates
 
     def parameter(self, name: str) -> str:
         values = self.query.get(name)

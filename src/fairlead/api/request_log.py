@@ -21,8 +21,8 @@ def log_request(request: Request, code: int, seconds: float) -> None:
         _log_operation(operation, code, seconds, fields)
         return
     text = "%s %s: %d in %.1f ms"
-    told = with_fields(**fields, code=code, duration_ms=_milliseconds(seconds))
-    logger.info(text, request.method, quoted(request.path), code, seconds * 1000, extra=told)
+    extra = with_fields(**fields, code=code, duration_ms=_milliseconds(seconds))
+    logger.info(text, request.method, quoted(request.path), code, seconds * 1000, extra=extra)
 
 
 def log_operation(operation: Operation, code: int, seconds: float) -> None:

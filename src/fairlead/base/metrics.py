@@ -50,20 +50,20 @@ class Family:
 def merged(processes: Iterable[Iterable[Family]]) -> list[Family]:
     """Merge the metrics of all processes of a server: common metrics are taken from the first
     process that has them, all others are added up."""
-    found: dict[str, Family] = {}
+    families_by_name: dict[str, Family] = {}
     for families in processes:
         for family in families:
-            before = found.get(family.name)
+            before = families_by_name.get(family.name)
             if before is None:
-                found[family.name] = family
+                families_by_name[family.name] = family
             elif not family.common:
-                found[family.name] = _sum(before, family)
-    return list(found.values())
+                families_by_name[family.name] = _sum(before, family)
+    return list(families_by_name.values())
 
 
-def _sum(one: Family, other: Family) -> Family:
-    rows = dict(one.rows)
-    for labels, row in other.rows.items():
+def _sum(first: Family, second: Family) -> Family:
+    rows = dict(first.rows)
+    for labels, row in second.rows.items():
         before = rows.get(labels)
         if before is None:
             rows[labels] = row
@@ -71,7 +71,9 @@ def _sum(one: Family, other: Family) -> Family:
             rows[labels] = before + row
         elif isinstance(row, Sequence) and isinstance(before, Sequence):
             rows[labels] = [a + b for a, b in zip(before, row, strict=True)]
-    return Family(one.name, one.kind, one.text, one.labels, one.bounds, rows, one.common)
+    return Family(
+        first.name, first.kind, first.text, first.labels, first.bounds, rows, first.common
+    )
 
 
 def format_text(families: Iterable[Family]) -> bytes:

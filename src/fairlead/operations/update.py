@@ -164,10 +164,10 @@ async def _store_over(
             return _Written(
                 await put(api, operation, collection, current.key, stored, current, context)
             )
-        made = write_pipeline.unstored_version(
+        version = write_pipeline.unstored_version(
             collection, current.key, new, current.revision, resource
         )
-        return _Written(made, is_stored=False)
+        return _Written(version, is_stored=False)
     except BaseException:  # includes cancellation by the request timeout
         context.roll_back()
         raise

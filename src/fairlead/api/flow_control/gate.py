@@ -255,14 +255,14 @@ class Estimator:
         return ONE
 
     def _listed(self, request: Request, resource: Resource) -> int:
-        found = self._stored(request, resource)
+        stored = self._stored(request, resource)
         query = request.query
-        if found <= _LARGE or "labelSelector" in query or "fieldSelector" in query:
-            return found  # selectors examine all objects
+        if stored <= _LARGE or "labelSelector" in query or "fieldSelector" in query:
+            return stored  # selectors examine all objects
         limit = request.parameter("limit") if query else ""
         if limit.isascii() and limit.isdigit() and len(limit) < 10:
-            return min(found, int(limit) or found)
-        return found
+            return min(stored, int(limit) or stored)
+        return stored
 
     def _first_events(self, request: Request, resource: Resource) -> int:
         """The number of initial events. A watch that resumes from a version has few."""

@@ -50,8 +50,8 @@ def _value(column: CustomColumn) -> Value:
         return lambda obj: None
 
     def shown(obj: Object) -> Any:
-        found = find(obj)
-        return make(found[0]) if found else None
+        values = find(obj)
+        return make(values[0]) if values else None
 
     return shown
 
