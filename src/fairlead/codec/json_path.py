@@ -52,28 +52,28 @@ class Evaluation:
     __slots__ = ("left", "lenient", "strict")
 
     def __init__(
-        self, strict: bool = False, lenient: bool = False, most: int = sys.maxsize
+        self, strict: bool = False, lenient: bool = False, maximum: int = sys.maxsize
     ) -> None:
         self.strict = strict
         self.lenient = lenient
-        self.left = most
+        self.left = maximum
 
     def take(self, groups: Iterable[Iterable[Any]], cost: int = 1) -> Values:
         """Return as many of the values in the groups as the limit allows."""
-        most = self.left // cost
+        maximum = self.left // cost
         taken: Values = []
         for group in groups:
             taken += group
-            if len(taken) >= most:
-                del taken[most:]
+            if len(taken) >= maximum:
+                del taken[maximum:]
                 break
         self.left -= cost * len(taken)
         return taken
 
 
-def compile_path(text: str, most: int) -> Callable[[Any], Values]:
+def compile_path(text: str, maximum: int) -> Callable[[Any], Values]:
     """Return a function that finds the values at a path, an empty list if there are none. It skips
-    values that do not fit and visits about `most` values. Raises JsonPathError."""
+    values that do not fit and visits at most about `maximum` values. Raises JsonPathError."""
     if len(text) > _LONGEST:
         raise JsonPathError("the path is too long")
     steps = _parsed(text)
@@ -84,7 +84,7 @@ def compile_path(text: str, most: int) -> Callable[[Any], Values]:
     walks = [step.walk for step in steps]
 
     def find(value: Any) -> Values:
-        evaluation = Evaluation(False, True, most)
+        evaluation = Evaluation(False, True, maximum)
         values = [value]
         for walk in walks:
             values = walk(values, evaluation)
@@ -155,14 +155,14 @@ class Descent:
     def walk(self, values: Values, evaluation: Evaluation) -> Values:
         matching: Values = []
         waiting = values[::-1]
-        most, visited = evaluation.left // _DESCENT_COST, 0
-        while waiting and visited < most:
+        maximum, visited = evaluation.left // _DESCENT_COST, 0
+        while waiting and visited < maximum:
             value = waiting.pop()
             visited += 1
             children = _children(value)
             if children:
                 matching.append(value)
-                waiting += reversed(children[: most - visited])
+                waiting += reversed(children[: maximum - visited])
         evaluation.left -= _DESCENT_COST * visited
         return matching
 

@@ -101,11 +101,13 @@ def _request_ref(api: Api, name: str) -> ResourceRef:
     return ResourceRef(api.dialect.group_name("authentication.@"), "TokenRequest", name)
 
 
-def _limit_lifetime(operation: Operation, spec: Object, most: int) -> None:
+def _limit_lifetime(operation: Operation, spec: Object, maximum: int) -> None:
     requested = spec["expirationSeconds"]
-    if 0 < most < requested:
-        operation.warn(f"requested expiration of {requested} seconds shortened to {most} seconds")
-        spec["expirationSeconds"] = most
+    if 0 < maximum < requested:
+        operation.warn(
+            f"requested expiration of {requested} seconds shortened to {maximum} seconds"
+        )
+        spec["expirationSeconds"] = maximum
 
 
 def _bound_object(

@@ -164,7 +164,7 @@ class _Duration(NamedTuple):
     """A duration in the configuration: its unit in seconds, its maximum and its default."""
 
     unit: float
-    most: float
+    maximum: float
     usual: float
 
     def seconds(self, section: Section, name: str) -> float:
@@ -173,8 +173,8 @@ class _Duration(NamedTuple):
             return self.usual
         if value == -1:
             return 0.0
-        if not 0 < value * self.unit <= self.most:
-            problem = f"{value} is neither -1 nor between 1 and {self.most / self.unit:.0f}"
+        if not 0 < value * self.unit <= self.maximum:
+            problem = f"{value} is neither -1 nor between 1 and {self.maximum / self.unit:.0f}"
             raise section.error(f"imagePolicy.{name}", problem)
         return value * self.unit
 

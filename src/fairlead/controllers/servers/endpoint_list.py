@@ -89,9 +89,9 @@ class MasterCount(NoListing):
     """Lists the servers already in the Endpoints and this one, up to a maximum. Drops servers
     beyond it, alive or not."""
 
-    def __init__(self, own: Server, most: int) -> None:
+    def __init__(self, own: Server, maximum: int) -> None:
         self._own = own
-        self._most = most
+        self._maximum = maximum
         self._left = False
 
     def servers(self, endpoints: Object | None) -> Sequence[Server]:
@@ -101,7 +101,7 @@ class MasterCount(NoListing):
             return sorted(servers - {own})
         listed = sorted(servers | {own})
         position = listed.index(own)
-        while len(listed) > self._most:
+        while len(listed) > self._maximum:
             gone = (position + 1) % len(listed)  # first the servers after our own
             position -= gone < position
             del listed[gone]

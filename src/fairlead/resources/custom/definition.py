@@ -76,7 +76,7 @@ class CustomKind:
         self.scale = ScalePaths.of(subresources.get("scale"))
         self.columns = tuple(map(_column, version.get("additionalPrinterColumns") or ()))
         self.converted_bodies: BoundedCache[tuple[str, int], bytes] = BoundedCache(
-            most_bytes=_MAX_CACHE_BYTES, longest=_MAX_ENTRY_BYTES, per_byte=1
+            max_bytes=_MAX_CACHE_BYTES, longest=_MAX_ENTRY_BYTES, per_byte=1
         )
         self.printer: Printer | None = None  # made for the first Table
         self._index = index

@@ -353,7 +353,7 @@ class _Lease(NamedTuple):
 
 
 class Leases:
-    """Shared leases: each is assigned to new keys for `reuse` seconds and to at most `most`
+    """Shared leases: each is assigned to new keys for `reuse` seconds and to at most `maximum`
     keys."""
 
     def __init__(self, client: Client, reuse: int = 60, max_keys: int = 1000) -> None:

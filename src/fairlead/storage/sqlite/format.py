@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 from zlib import crc32
 
@@ -225,7 +225,7 @@ def read_state(db: sqlite3.Connection, path: Path) -> State:
     if _pragma(db, "user_version") == 1:
         rows |= {"dialect": "", "swept": 0}
     dialect = rows.get("dialect")
-    numbers = [rows.get(name) for name in ("compacted", "swept", "highest")]
+    numbers: list[Any] = [rows.get(name) for name in ("compacted", "swept", "highest")]
     if not isinstance(dialect, str) or not all(isinstance(number, int) for number in numbers):
         raise StorageError(f"{path} is damaged: its table `state` is not whole", Fault.FATAL)
     compacted, swept, highest = numbers

@@ -93,10 +93,10 @@ class DocumentFetcher:
             converted_document = pack(sha256(text).hexdigest().upper(), text, TEXT)
         return document.part_of(description, group, version, self._kind_mark), converted_document
 
-    async def _fetch(self, extension: Extension, path: str, tag: str, most: int) -> Response:
+    async def _fetch(self, extension: Extension, path: str, tag: str, maximum: int) -> Response:
         headers = (("accept", "application/json"), *((("if-none-match", tag),) if tag else ()))
         reply = await self._calls.fetch(
-            extension, path, user=DESCRIBER, headers=headers, timeout=SECONDS, most=most
+            extension, path, user=DESCRIBER, headers=headers, timeout=SECONDS, maximum=maximum
         )
         if reply.status not in (200, 304, 404) or (reply.status == 304 and not tag):
             raise Unreadable(f"{path} was answered with {reply.status}")

@@ -320,9 +320,9 @@ def _room(pending: PendingPod, node: NodeSummary) -> float:
     """Score for free capacity and balance of CPU and memory with the pod on the node."""
     cpu = _share(node.cpu + pending.facts.cpu, node.allocatable.get("cpu", 0))
     memory = _share(node.memory + pending.facts.memory, node.allocatable.get("memory", 0))
-    least = (2.0 - cpu - memory) / 2
+    minimum = (2.0 - cpu - memory) / 2
     balanced = 1.0 - abs(cpu - memory) / 2
-    return _FULL * (least + balanced)
+    return _FULL * (minimum + balanced)
 
 
 def _share(used: int, offered: int) -> float:
@@ -349,9 +349,9 @@ def _scores(
 
 
 def _crowd(node: NodeSummary, crowds: Sequence[tuple[str, dict[str, int]]]) -> int:
-    most = sum(max(counts.values(), default=0) + 1 for _, counts in crowds)
+    maximum = sum(max(counts.values(), default=0) + 1 for _, counts in crowds)
     if not all(key in node.labels for key, _ in crowds):
-        return most  # nodes without the label rank last
+        return maximum  # nodes without the label rank last
     return sum(counts.get(node.labels[key], 0) for key, counts in crowds)
 
 

@@ -163,10 +163,10 @@ def weighable(pending: PendingPod, cluster: Cluster) -> Filter | None:
     return lambda node: refusal
 
 
-def _leaves(value: object, most: int) -> int:
-    """The number of scalar values in a structure, counted up to `most`."""
+def _leaves(value: object, maximum: int) -> int:
+    """The number of scalar values in a structure, counted up to `maximum`."""
     count, rest = 0, [value]
-    while rest and count < most:
+    while rest and count < maximum:
         item = rest.pop()
         if isinstance(item, dict):
             rest.extend(item.values())

@@ -55,9 +55,11 @@ def missing_indexes(state: JobState, count: int) -> list[int]:
     return state.completed.joined(active).first_missing(count, state.completions or 0)
 
 
-def pods_to_make(state: JobState, resource: Resource, names: JobNames, most: int) -> list[Object]:
-    """The missing pods, at most `most`."""
-    count = min(desired(state) - len(state.active), most)
+def pods_to_make(
+    state: JobState, resource: Resource, names: JobNames, maximum: int
+) -> list[Object]:
+    """The missing pods, at most `maximum`."""
+    count = min(desired(state) - len(state.active), maximum)
     if count <= 0:
         return []
     pod = pod_from(state.spec["template"], resource, state.job)

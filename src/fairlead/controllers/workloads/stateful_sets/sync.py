@@ -126,7 +126,7 @@ class SetSync:
         if not self._several:
             await self._replace_next(descending)
             return
-        room = self._most_unavailable() - sum(not pod.healthy for pod in self._desired.values())
+        room = self._max_unavailable() - sum(not pod.healthy for pod in self._desired.values())
         outdated = [pod for ordinal, pod in descending if self._is_outdated(ordinal, pod)]
         await self._remove(outdated[: max(0, room)])
 
@@ -143,7 +143,7 @@ class SetSync:
             return False
         return pod.labels.get(REVISION_LABEL) != self._revisions.updated
 
-    def _most_unavailable(self) -> int:
+    def _max_unavailable(self) -> int:
         limit = (self._steps or {}).get("maxUnavailable")
         return max(1, resolved(1 if limit is None else limit, self._replicas, up=True))
 
