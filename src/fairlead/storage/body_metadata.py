@@ -39,6 +39,7 @@ _AFTER_STRING, _BRACE = b",:]}", b"}"[0]
 # Around the set of an entry of managedFields, which is always encoded in the same order of fields.
 _SET = b',"fieldsType":"FieldsV1","fieldsV1":'
 _NEXT, _SUBRESOURCE = b'},{"manager":"', b',"subresource":"'
+_NEXT_ENTRY = b'},{"'  # not in a set, which has no lists, except at the end of a name
 _NULL = b"null"
 MIN_CUT_BYTES = 1024  # bytes of managedFields; parsing fewer is faster than cutting them
 
@@ -75,7 +76,7 @@ def without_field_sets(body: bytes) -> tuple[bytes, list[bytes]]:
         stop = body.rfind(_NEXT, start, position) if position >= 0 else end - 1
         if stop >= 0 and body[stop - 1] != _BRACE:
             stop = body.rfind(_SUBRESOURCE, start, stop)
-        if stop < 0:
+        if stop < 0 or body.find(_NEXT_ENTRY, start, stop) >= 0:  # an entry without a set
             return body, []
         parts += (body[copied:start], _NULL)
         sets.append(body[start:stop])
