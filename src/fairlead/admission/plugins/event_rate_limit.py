@@ -14,7 +14,7 @@ from fairlead.base.errors import MAX_FIELD_LENGTH, StatusError, clipped
 
 # The same objects are served in two groups; the limit must cover both.
 EVENTS = ("core/v1/events", "events/v1/events")
-_USUAL_NUMBER = 4096
+_DEFAULT_CACHE_SIZE = 4096
 _OBJECT_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion")
 
 Clock = Callable[[], float]
@@ -90,7 +90,7 @@ def _limits(section: Section, clock: Clock) -> Iterator[tuple[str, _Buckets]]:
         raise section.error("limits", "must not be empty")
     for index, limit in enumerate(entries):
         _check(section, limit, f"limits[{index}]")
-        maximum = limit.get("cacheSize") or _USUAL_NUMBER
+        maximum = limit.get("cacheSize") or _DEFAULT_CACHE_SIZE
         yield limit["type"], _Buckets(limit["qps"], limit["burst"], maximum, clock)
 
 

@@ -165,12 +165,12 @@ class _Duration(NamedTuple):
 
     unit: float
     maximum: float
-    usual: float
+    default: float
 
     def seconds(self, section: Section, name: str) -> float:
         value: int = section.value["imagePolicy"].get(name, 0)
         if value == 0:
-            return self.usual
+            return self.default
         if value == -1:
             return 0.0
         if not 0 < value * self.unit <= self.maximum:

@@ -61,7 +61,7 @@ class PodTolerationRestriction(PluginBase):
         self._allowed = _settings(section, "whitelist")
         self._decode = decoder(types.struct("core/v1.Toleration"))
         self._refuses_conflicts = dialect.toleration_conflicts_refused
-        self._usual = default_tolerations(dialect)
+        self._default_tolerations = default_tolerations(dialect)
         self._memory_pressure = {
             "key": dialect.label(_MEMORY_PRESSURE),
             "operator": "Exists",
@@ -69,7 +69,7 @@ class PodTolerationRestriction(PluginBase):
         }
         self._unjudged: Tolerations = []
         if dialect.usual_tolerations_allowed:  # tolerations that the server adds
-            self._unjudged = [*self._usual, self._memory_pressure]
+            self._unjudged = [*self._default_tolerations, self._memory_pressure]
         defaults, allowed = dialect.label(_DEFAULTS), dialect.label(_ALLOWED)
         self._wishes = NamespaceFacts(
             find,
@@ -126,7 +126,9 @@ class PodTolerationRestriction(PluginBase):
     def _conflict(self, defaults: Tolerations, requested: Tolerations) -> bool:
         """Whether the pod and the defaults have different tolerations for the same taint. The
         tolerations that DefaultTolerationSeconds adds do not count."""
-        wishes = [toleration for toleration in requested if toleration not in self._usual]
+        wishes = [
+            toleration for toleration in requested if toleration not in self._default_tolerations
+        ]
         taints, same = set(map(taint_of, wishes)), set(map(identity, wishes))
         return any(
             taint_of(toleration) in taints and identity(toleration) not in same

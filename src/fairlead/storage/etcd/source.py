@@ -22,7 +22,7 @@ from fairlead.storage.backend import (
     Write,
     newer_format,
 )
-from fairlead.storage.etcd.client import USUAL, Client, Timing
+from fairlead.storage.etcd.client import DEFAULT_TIMING, Client, Timing
 from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.feed import Feed
 from fairlead.storage.etcd.history import History
@@ -94,7 +94,7 @@ class EtcdSource:
         weighs: Weighs | None = None,
         lease_reuse: int = 60,
         keys_of_a_lease: int = 1000,
-        timing: Timing = USUAL,
+        timing: Timing = DEFAULT_TIMING,
         may_write: bool = True,
         records_release: bool = False,
     ) -> None:

@@ -79,8 +79,8 @@ class FilterChain:
         return refusal or self._beside_nominated(pending, node)
 
     def _beside_nominated(self, pending: PendingPod, node: NodeSummary) -> Refusal | None:
-        """Check with the pods nominated to the node in place, if their priority is at least as
-        high."""
+        """Check the node as if the pods that are nominated to it ran there, except those of lower
+        priority."""
         facts = pending.facts
         others = self._cluster.nominated_on(node.name, facts.priority, facts.key)
         if not others:
