@@ -32,9 +32,9 @@ def log_operation(operation: Operation, code: int, seconds: float) -> None:
 
 def _log_operation(operation: Operation, code: int, seconds: float, more: dict[str, str]) -> None:
     impersonator = operation.impersonator.name if operation.impersonator is not None else ""
-    who = quoted(operation.user.name)
+    user_text = quoted(operation.user.name)
     if impersonator:
-        who = f"{quoted(impersonator)} as {who}"
+        user_text = f"{quoted(impersonator)} as {user_text}"
     sent = len(operation.sent) if isinstance(operation.sent, bytes) else 0
     fields: dict[str, Field] = {
         "verb": operation.verb,
@@ -52,7 +52,7 @@ def _log_operation(operation: Operation, code: int, seconds: float, more: dict[s
         operation.verb,
         operation.resource.key,
         quoted("/".join(filter(None, (operation.namespace, operation.name)))),
-        who,
+        user_text,
         f" {sent} bytes" if sent else "",
         code,
         seconds * 1000,

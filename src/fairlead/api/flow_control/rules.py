@@ -27,7 +27,7 @@ def matcher(rules: Iterable[Spec]) -> Matches:
 
     def matches(user: User, target: Target) -> bool:
         for subjects, resources, paths in compiled:
-            if any(is_meant(user) for is_meant in subjects):
+            if any(matches_user(user) for matches_user in subjects):
                 rules_of_kind: list[Any] = resources if target.is_resource else paths
                 if any(item.matches(target) for item in rules_of_kind):
                     return True
@@ -55,11 +55,11 @@ def _group(name: str) -> Callable[[User], bool]:
 
 
 def _account(namespace: str, name: str) -> Callable[[User], bool]:
-    def is_meant(user: User) -> bool:
+    def matches_user(user: User) -> bool:
         account = split_account_name(user.name)
         return account is not None and account[0] == namespace and name in (_ALL, account[1])
 
-    return is_meant
+    return matches_user
 
 
 class _Names:

@@ -162,21 +162,21 @@ class LeaseBased:
 
     async def _renew(self) -> None:
         moment = format_micro_time(clock.now())
-        lives = {
+        lease_spec = {
             "holderIdentity": str(self._own),
             "leaseDurationSeconds": _LIFE,
             "renewTime": moment,
         }
         if self._find() is None:
             metadata = {"name": self._name, "namespace": self._namespace}
-            spec = {**lives, "acquireTime": moment}
+            spec = {**lease_spec, "acquireTime": moment}
             await self._client.create(LEASES, {"metadata": metadata, "spec": spec})
         else:
             await self._client.change(
                 LEASES,
                 self._namespace,
                 self._name,
-                lambda old: {**old, "spec": {**(old.get("spec") or {}), **lives}},
+                lambda old: {**old, "spec": {**(old.get("spec") or {}), **lease_spec}},
             )
 
     async def _check_lease(self, record: Object) -> float:

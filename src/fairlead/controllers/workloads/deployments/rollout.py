@@ -139,12 +139,12 @@ class Rollout:
                 self._replace(
                     replica_set, await self._writer.resize(self.deployment, replica_set, size)
                 )
-        if self.deployment["spec"].get("paused") and not self._shall_go_back:
+        if self.deployment["spec"].get("paused") and not self._wants_rollback:
             await self._clean_up()
         self.report_counts()
 
     @property
-    def _shall_go_back(self) -> bool:
+    def _wants_rollback(self) -> bool:
         return self._writer.annotations.rollback_of(self.deployment) is not None
 
     def _is_saturated(self, replicas: int) -> bool:

@@ -63,10 +63,10 @@ def without_unhealthy(old: Sequence[Object], maximum: int) -> list[int]:
     sizes = []
     for replica_set in old:
         size = sets.desired_size(replica_set)
-        sick = max(0, size - sets.count("availableReplicas", [replica_set]))
-        gone = min(maximum, sick)
-        maximum -= gone
-        sizes.append(size - gone)
+        unhealthy = max(0, size - sets.count("availableReplicas", [replica_set]))
+        removed = min(maximum, unhealthy)
+        maximum -= removed
+        sizes.append(size - removed)
     return sizes
 
 
@@ -74,9 +74,9 @@ def scaled_down(sizes: Sequence[int], maximum: int) -> list[int]:
     """Sizes after removing `maximum` pods, from the first ones first."""
     left = []
     for size in sizes:
-        gone = max(0, min(maximum, size))
-        maximum -= gone
-        left.append(size - gone)
+        removed = max(0, min(maximum, size))
+        maximum -= removed
+        left.append(size - removed)
     return left
 
 

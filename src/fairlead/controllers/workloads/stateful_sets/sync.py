@@ -115,8 +115,8 @@ class SetSync:
         if not going:
             return True
         last = going[0]
-        sick = [pod for pod in going if not pod.healthy]
-        if not last.deleting and (self._is_settled(last) or sick[-1:] == [last]):
+        unhealthy = [pod for pod in going if not pod.healthy]
+        if not last.deleting and (self._is_settled(last) or unhealthy[-1:] == [last]):
             await self._members.remove(self._owner, last)
         return False
 
