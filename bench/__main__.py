@@ -79,7 +79,7 @@ def main() -> int:
         "connections": options.connections,
         "command": command,
     }
-    settings |= {"storage": options.storage, "load": load, "turn": bench.pace.least * 1e9}
+    settings |= {"storage": options.storage, "load": load, "turn": bench.pace.minimum * 1e9}
     write(options.json, rows, settings)
     print(table(rows, previous))
     return 1 if any(row.error for row in rows) else 0

@@ -205,12 +205,14 @@ def drive(
     sent = events = 0
     now = clock()
     deadline = now + seconds if seconds else float("inf")
-    most = count or sys.maxsize
+    maximum = count or sys.maxsize
     backlog = len(connections) * len(watchers) or 1
 
     def send() -> None:
         nonlocal sent
-        while idle and now < deadline and sent < most and sent * len(watchers) - events < backlog:
+        while (
+            idle and now < deadline and sent < maximum and sent * len(watchers) - events < backlog
+        ):
             request = make()
             if watchers and (name := NAME.search(request)):
                 sent_at[name[1]] = now

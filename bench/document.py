@@ -60,9 +60,9 @@ def _cells(row: dict[str, Any], target: Target, pace: float) -> list[str]:
     limit = row["limit"] or target.limit
     shown_limit = number(limit, unit)
     slow = False
-    if target.least_rate is not None:
-        shown_limit, limit = f"{number(target.least_rate)}/s", None
-        slow = row["rate"] < target.least_rate
+    if target.min_rate is not None:
+        shown_limit, limit = f"{number(target.min_rate)}/s", None
+        slow = row["rate"] < target.min_rate
     compared = ours if paced is None else paced
     ratio = f"{compared / target.reference:.3f}" if target.reference else ""
     # A limit that was measured in the same run is scaled like the figure.

@@ -34,7 +34,7 @@ class Row:
     others: float | None = None  # share used by neither the load generator nor the server
     store: float | None = None  # CPU µs per request of the etcd under the server
     limit: float | None = None
-    least_rate: float | None = None
+    min_rate: float | None = None
     error: str = ""
 
     @property

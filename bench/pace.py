@@ -27,12 +27,12 @@ class Pace:
     """Compares the current time of the loop with the least seen, in seconds per iteration."""
 
     def __init__(self) -> None:
-        self.least = min(turn_seconds() for _ in range(_FIRST_LOOKS))
+        self.minimum = min(turn_seconds() for _ in range(_FIRST_LOOKS))
 
     def is_quick(self) -> bool:
         now = turn_seconds()
-        self.least = min(self.least, now)
-        return now <= _SLOW * self.least
+        self.minimum = min(self.minimum, now)
+        return now <= _SLOW * self.minimum
 
     def wait(self, patience: float) -> None:
         """Wait until the machine is fast, at most `patience` seconds."""

@@ -28,7 +28,7 @@ from bench.setting_up import collection
 from bench.watches import watch_request
 
 BASELINE = Path(__file__).with_name("baseline.json")
-MOST = 1.5
+MAX_RATIO = 1.5
 WARM = 30
 WATCHERS = 20
 
@@ -86,7 +86,7 @@ def table(costs: dict[str, float], baseline: dict[str, float]) -> tuple[str, lis
     lines, failed = [f"{'case':<22}{'now':>14}{'baseline':>14}{'times':>8}"], []
     for name, cost in costs.items():
         known = baseline.get(name)
-        if known is None or cost > known * MOST:
+        if known is None or cost > known * MAX_RATIO:
             failed.append(name)
         beside = f"{known:>14,.0f}{cost / known:>8.2f}" if known else f"{'none':>14}"
         lines.append(f"{name:<22}{cost:>14,.0f}{beside}")
@@ -120,7 +120,7 @@ def main() -> int:
     text, failed = table(costs, kept.get(key, {}).get("a request", {}))
     print(f"{key}\n{text}")
     if failed:
-        print(f"quick: over {MOST} times the baseline, or not in it: {', '.join(failed)}")
+        print(f"quick: over {MAX_RATIO} times the baseline, or not in it: {', '.join(failed)}")
         print("quick: where that is right, `make bench-baseline` and say why in the commit")
     return 1 if failed else 0
 

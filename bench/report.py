@@ -26,13 +26,13 @@ def _wanted(row: Row, target: Target) -> tuple[str, str]:
     """Return the limit as text, and whether the row is within it."""
     texts: list[str] = []
     verdict = "ok"
-    limit, least = row.limit or target.limit, row.least_rate or target.least_rate
+    limit, minimum = row.limit or target.limit, row.min_rate or target.min_rate
     if limit and row.figure is not None:
         texts.append(f"≤ {number(limit, row.unit)}")
         verdict = verdict if row.ours <= limit else "OVER"
-    if least and row.rate is not None:
-        texts.append(f"≥ {number(least)}/s")
-        verdict = verdict if row.rate >= least else "UNDER"
+    if minimum and row.rate is not None:
+        texts.append(f"≥ {number(minimum)}/s")
+        verdict = verdict if row.rate >= minimum else "UNDER"
     return ", ".join(texts), verdict if texts else ""
 
 

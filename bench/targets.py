@@ -12,7 +12,7 @@ class Target:
     title: str
     limit: float | None = None
     reference: float | None = None
-    least_rate: float | None = None
+    min_rate: float | None = None
     bounds: str = ""
 
 
@@ -60,7 +60,7 @@ TARGETS: dict[str, Target] = {
     "patch": Target("merge-patch ConfigMaps", 250, 2300, bounds=_COMMIT),
     "patch-pod": Target("merge-patch Pods", bounds=_RULES),
     "patch-hot": Target(
-        "merge-patch one hot ConfigMap", None, 15_000, least_rate=1500, bounds=_COMMIT
+        "merge-patch one hot ConfigMap", None, 15_000, min_rate=1500, bounds=_COMMIT
     ),
     "apply-label": Target("apply that changes one label of a Pod", 500, 7200, bounds=_RULES),
     "apply-pod": Target("apply an unchanged Pod (1 connection)", 150, 7500, bounds=_HTTP),

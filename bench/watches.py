@@ -48,10 +48,10 @@ def watch(name: str, number: int, creators: int = 0) -> Work:
 
 def idle(bench: Bench) -> list[Row]:
     """Memory of 10,000 idle watches, above that of a server with none."""
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if most < IDLE + 100:
-        raise WorkFailedError(f"{IDLE} connections need more than {most} open files (ulimit -n)")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the server inherits it
+    maximum = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if maximum < IDLE + 100:
+        raise WorkFailedError(f"{IDLE} connections need more than {maximum} open files (ulimit -n)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))  # the server inherits it
     watchers: list[Watcher] = []
     flags = ("--max-connections=0", "--max-connections-per-address=0")
     with closing(bench.start(None, *flags)) as server:

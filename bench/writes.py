@@ -25,7 +25,7 @@ def create(name: str, resource: str) -> Work:
         rows[1].limit = rows[0].ours * BY_PROTOBUF
         alone = bench.etcd_alone() if name == "create-configmap" else None
         if alone is not None:
-            rows[0].least_rate = (alone.rate or 0.0) * OF_ETCD_ALONE
+            rows[0].min_rate = (alone.rate or 0.0) * OF_ETCD_ALONE
             rows.append(alone)
         return rows
 

@@ -6,7 +6,7 @@ import json
 
 from bench.document import BEGIN, END, PAGE, PUBLISHED, missing, rendered
 from bench.objects import message, new, with_number
-from bench.quick import BASELINE, MOST, table
+from bench.quick import BASELINE, MAX_RATIO, table
 from bench.quick_cases import CASES
 from bench.targets import TARGETS
 
@@ -28,7 +28,7 @@ def test_every_quick_case_has_a_baseline() -> None:
 
 def test_a_case_fails_over_its_bound_and_without_a_baseline() -> None:
     known = {"dear": 100.0, "same": 100.0}
-    costs = {"dear": 100.0 * MOST + 1, "same": 100.0 * MOST, "new": 1.0}
+    costs = {"dear": 100.0 * MAX_RATIO + 1, "same": 100.0 * MAX_RATIO, "new": 1.0}
     assert table(costs, known)[1] == ["dear", "new"]
 
 

@@ -179,6 +179,27 @@ def test_every_question_and_every_patch_is_told(dialect: Dialect, domain: str) -
     }
 
 
+def test_the_chain_validates_once_where_the_second_round_changes_the_object() -> None:
+    admission = Admission()
+    values = iter("abcd")
+    admission.configure(
+        MutatingAdmissionWebhook,
+        admission.webhook(
+            "first.w",
+            lambda request: _setting(next(values))(request),
+            reinvocationPolicy="IfNeeded",
+        ),
+        admission.webhook("second.w", lambda request: _setting(next(values))(request)),
+    )
+    admission.configure(ValidatingAdmissionWebhook, admission.webhook("last.w"))
+    assert admission.update().value == {
+        "metadata": {"name": "a", "namespace": NAMESPACE},
+        "data": {"k": "c"},
+    }
+    calls = {name: webhook.calls for name, webhook in admission.webhooks.items()}
+    assert calls == {"first.w": 2, "second.w": 1, "last.w": 1}
+
+
 def test_a_failure_that_is_ignored_is_told() -> None:
     admission = Admission()
     for kind in (MutatingAdmissionWebhook, ValidatingAdmissionWebhook):

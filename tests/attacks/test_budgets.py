@@ -93,10 +93,10 @@ def test_a_role_has_so_many_rules_at_most(target: Target) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "values", "message", "most"), [(101, 1, 101, 100), (2, 1_001, 2_002, 2_000)]
+    ("rules", "values", "message", "maximum"), [(101, 1, 101, 100), (2, 1_001, 2_002, 2_000)]
 )
 def test_a_selector_of_an_object_has_so_many_terms_at_most(
-    target: Target, rules: int, values: int, message: int, most: int
+    target: Target, rules: int, values: int, message: int, maximum: int
 ) -> None:
     rule = {"key": "k", "operator": "NotIn", "values": [f"v{i}" for i in range(values)]}
     body = {
@@ -106,7 +106,7 @@ def test_a_selector_of_an_object_has_so_many_terms_at_most(
     path = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
     [(field, _, text)] = target.tenant.post(path, body).causes
     assert field == "spec.selector.matchExpressions"
-    assert text == f"Too many: {message}: must have at most {most} items"
+    assert text == f"Too many: {message}: must have at most {maximum} items"
 
 
 def test_rules_beyond_some_thousands_are_not_listed_and_that_is_said(target: Target) -> None:

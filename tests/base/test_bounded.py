@@ -45,7 +45,7 @@ MANY = 1_500  # more than a cache keeps
 
 
 def test_the_oldest_is_dropped_when_there_are_too_many() -> None:
-    cache: BoundedCache[str, int] = BoundedCache(most=2)
+    cache: BoundedCache[str, int] = BoundedCache(maximum=2)
     for number, key in enumerate("abc"):
         cache.keep(key, number, 1)
     assert [cache.get(key) for key in "abc"] == [None, 1, 2]
@@ -62,7 +62,7 @@ def test_a_key_that_is_kept_again_is_counted_once() -> None:
 
 
 def test_bytes_are_bounded() -> None:
-    cache: BoundedCache[int, str] = BoundedCache(most_bytes=10_000, longest=1000, per_byte=1)
+    cache: BoundedCache[int, str] = BoundedCache(max_bytes=10_000, longest=1000, per_byte=1)
     for number in range(1000):
         cache.keep(number, "x" * 900, 900)
     assert cache.bytes <= 10_000
@@ -262,11 +262,11 @@ def test_shapes_are_remembered_within_bounds() -> None:
 
 def test_what_caches_hold_is_told_by_name() -> None:
     cache: BoundedCache[str, int] = BoundedCache(name="things of a test")
-    other: BoundedCache[str, int] = BoundedCache(most_bytes=1000, name="things of a test")
+    other: BoundedCache[str, int] = BoundedCache(max_bytes=1000, name="things of a test")
     cache.keep("a", 1, 1)
     other.keep("b", 1, 1)
     reported = cache_sizes()["things of a test"]
-    assert reported == (2, cache.bytes + other.bytes, cache.most_bytes + 1000)
+    assert reported == (2, cache.bytes + other.bytes, cache.max_bytes + 1000)
     del other
     assert cache_sizes()["things of a test"].entries == 1
 

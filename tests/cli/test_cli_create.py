@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from support import http_server
 from support.commands import Commands
 from support.kubectl import Kubectl, compared
 from support.manifests import config_map, text
@@ -30,22 +29,17 @@ def test_objects_of_files_and_folders(fairlead: Commands, tmp_path: Path) -> Non
 
 
 def test_objects_of_an_address(fairlead: Commands) -> None:
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(http_server.Handler):
         def do_GET(self) -> None:
             result = self.path == "/here.yaml"
-            self.send_response(200 if result else 404)
-            self.end_headers()
-            self.wfile.write(text(config_map("far")).encode() if result else b"")
+            body = text(config_map("far")).encode() if result else b""
+            self.reply(200 if result else 404, body)
 
-        def log_message(self, *words: Any) -> None:
-            pass
-
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
-        assert fairlead("create", "-f", f"{address}/here.yaml") == "configmap/far created\n"
-        ran = fairlead.run("create", "-f", f"{address}/nowhere.yaml")
-        server.shutdown()
+    server = http_server.HttpServer(Handler)
+    address = f"http://127.0.0.1:{server.server_port}"
+    assert fairlead("create", "-f", f"{address}/here.yaml") == "configmap/far created\n"
+    ran = fairlead.run("create", "-f", f"{address}/nowhere.yaml")
+    server.stop()
     assert ran.code == 1
     assert ran.errors == (f'error: "{address}/nowhere.yaml" cannot be read: 404 Not Found\n')
 

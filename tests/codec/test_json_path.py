@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.codec.json_path import JsonPathError, compile_path
 
-MOST = 1000  # values that a path may visit
+MAX_VALUES = 1000  # values that a path may visit
 
 POD = {
     "spec": {
@@ -53,7 +53,7 @@ POD = {
     ],
 )
 def test_a_path_leads_to(path: str, expected: list[Any]) -> None:
-    assert compile_path(path, MOST)(POD) == expected
+    assert compile_path(path, MAX_VALUES)(POD) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_path_leads_to(path: str, expected: list[Any]) -> None:
 )
 def test_nonsense_is_no_path(path: str) -> None:
     with pytest.raises(JsonPathError):
-        compile_path(path, MOST)
+        compile_path(path, MAX_VALUES)
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_a_hostile_path_leads_to_no_more_values_than_it_may(path: str) -> None:
     deep: Any = {"b": {}}
     for _ in range(200):
         deep = {"a": deep, "b": {"b": deep}} if len(str(deep)) < 50_000 else {"a": deep}
-    assert len(compile_path(path, MOST)(deep)) <= MOST
+    assert len(compile_path(path, MAX_VALUES)(deep)) <= MAX_VALUES
 
 
 @pytest.mark.parametrize(
     ("path", "visited"), [("[*]", 1000), ("..a", 200), ("[?(@.a)].a", 100), ("[0:1000].a", 1000)]
 )
 def test_a_path_visits_fewer_values_where_each_costs_more(path: str, visited: int) -> None:
-    items = [{"a": number} for number in range(2 * MOST)]
-    result = compile_path(path, MOST)(items)
+    items = [{"a": number} for number in range(2 * MAX_VALUES)]
+    result = compile_path(path, MAX_VALUES)(items)
     assert visited // 2 <= len(result) <= visited

@@ -28,8 +28,8 @@ def a_slice(name: str, *numbers: int) -> Object:
     return {"metadata": metadata, "endpoints": [endpoint(number) for number in numbers]}
 
 
-def planned(existing: list[Object], *numbers: int, most: int = 3) -> Plan:
-    return pack(existing, wanted(*numbers), LABELS, lambda: {"endpoints": None}, most)
+def planned(existing: list[Object], *numbers: int, maximum: int = 3) -> Plan:
+    return pack(existing, wanted(*numbers), LABELS, lambda: {"endpoints": None}, maximum)
 
 
 def sizes(slices: list[Object]) -> list[int]:

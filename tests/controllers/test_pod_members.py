@@ -78,12 +78,12 @@ def _in_world(work: Callable[[World], Awaitable[None]]) -> None:
 A = {"matchLabels": {"app": "a"}}
 
 
-@pytest.mark.parametrize("most", [100_000, 2])
+@pytest.mark.parametrize("maximum", [100_000, 2])
 def test_selected_pods_follow_labels_and_selectors(
-    monkeypatch: pytest.MonkeyPatch, most: int
+    monkeypatch: pytest.MonkeyPatch, maximum: int
 ) -> None:
     """Those that there is no room for are looked for when they are asked for."""
-    monkeypatch.setattr(pod_members, "_MAX_MEMBERS", most)
+    monkeypatch.setattr(pod_members, "_MAX_MEMBERS", maximum)
 
     async def work(world: World) -> None:
         for name in "abc":

@@ -98,8 +98,8 @@ def test_a_long_list_takes_time_in_proportion(resource: Resource, names: set[str
         for name, value in long_lists(resource.stored_struct, SIZE, set(), names):
             seconds, causes = best_of_three(resource, orjson.dumps(value))
             of_schemas = resource.group_version.short == "apiextensions"
-            most = MAX_SECONDS_OF_SCHEMAS if of_schemas else MAX_SECONDS
-            assert in_time(seconds, most), name
+            maximum = MAX_SECONDS_OF_SCHEMAS if of_schemas else MAX_SECONDS
+            assert in_time(seconds, maximum), name
             assert len(causes) <= MAX_CAUSES
             if causes:
                 answer = json.dumps(invalid(resource.ref("a"), causes).status())

@@ -299,8 +299,8 @@ def test_a_claim_may_shrink_again_where_that_is_on() -> None:
     old["status"] = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
     less = spec_changed(CLAIM, {"resources.requests.storage": "1536Mi"})
     assert kind.update(old, less)[1] == []
-    least = spec_changed(CLAIM, {"resources.requests.storage": "1Gi"})
-    assert kind.update(old, least)[1] == [
+    minimum = spec_changed(CLAIM, {"resources.requests.storage": "1Gi"})
+    assert kind.update(old, minimum)[1] == [
         forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
     ]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.pace import in_time
 
-from fairlead.base import budget
+from fairlead.base import budget, meter
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.base.errors import TooManyCauses
 from fairlead.resources.apiextensions.schemas import check_schema
@@ -419,6 +419,6 @@ def test_patterns_that_take_too_long_to_read_are_given_up(
     fields = {f"f{at}": {**STRING, "pattern": pattern} for at, pattern in enumerate(patterns)}
     started = process_time()
     schema = {"type": "object", "properties": fields}
-    result = asyncio.run(budget.run(budget.LIGHT + 1, errors_of, schema))
+    result = asyncio.run(budget.run(meter.MAX_BYTES_ON_LOOP + 1, errors_of, schema))
     assert any("takes too long to check" in text for _, text in result)
     assert in_time(process_time() - started, 3)

@@ -126,6 +126,25 @@ def test_owners_are_read_from_metadata_of_another_form() -> None:
     assert Version("n/a", 7, "v1", stored).owner_references() == [{"name": "b"}]
 
 
+@pytest.mark.parametrize("without", [0, 1, 2])
+def test_an_entry_without_a_set_is_not_cut_out_with_the_set_before_it(without: int) -> None:
+    entries = [
+        {
+            "manager": manager,
+            "operation": "Update",
+            "apiVersion": "v1",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:data": {f"f:{number}": {} for number in range(100)}},
+        }
+        for manager in ("a", "b", "c")
+    ]
+    del entries[without]["fieldsV1"]
+    entries[without]["subresource"] = "status"
+    stored = body({"name": "a", "managedFields": entries}, {"data": {}})
+    version = Version("a", 7, "v1", stored)
+    assert version.object_to_write()["metadata"]["managedFields"] == entries
+
+
 def test_managed_fields_of_a_template_stay_in_the_body() -> None:
     template = {"metadata": {"managedFields": [{"manager": "other"}]}, "spec": {}}
     stored = body({"name": "a", "uid": "u"}, {"spec": {"template": template}})

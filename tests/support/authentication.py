@@ -7,13 +7,11 @@ import json
 import ssl
 import subprocess
 import sys
-import threading
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +31,7 @@ from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.keys import public_key
 from fairlead.auth.authentication.user import User
 from fairlead.wire.incoming.exchange import Peer
+from support import http_server
 
 Result = TypeVar("Result")
 CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
@@ -293,38 +292,25 @@ class JsonServer:
         self.answer = answer
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(http_server.Handler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                length = int(self.headers["content-length"])
-                body = json.loads(self.rfile.read(length))
+                body = json.loads(self.read_body())
                 outer.requests.append(body)
                 code, value = outer.answer(body)
-                content = json.dumps(value).encode()
-                self.send_response(code)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
+                self.reply(code, json.dumps(value).encode())
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*serving.files)
         if client_ca is not None:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(client_ca.files[0])
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self.url = f"https://127.0.0.1:{self._server.server_address[1]}/review"
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        self._server = http_server.HttpServer(Handler, context)
+        self.url = f"https://127.0.0.1:{self._server.server_port}/review"
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
     def client_config(self, directory: Path, user: Certificate | None = None) -> Path:
         """The file with which the server finds this service."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import ssl
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from fairlead.process.certificates.authority import ensure_pki
+from support import http_server
 
 Object = dict[str, Any]
 
@@ -41,23 +40,13 @@ class ConversionServer:
         context.load_cert_chain(pki.serving.certificate, pki.serving.key)
         self.bundle = base64.b64encode(pki.ca.certificate.read_bytes()).decode()
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(http_server.Handler):
             def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                content = json.dumps(outer.answer(json.loads(self.rfile.read(length)))).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                answer = outer.answer(json.loads(self.read_body()))
+                self.reply(200, json.dumps(answer).encode())
 
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer((address, 0), Handler)
-        self._server.daemon_threads = True
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        self._server = http_server.HttpServer(Handler, context, address)
+        self.port = self._server.server_port
 
     def answer(self, review: Object) -> Any:
         self.reviews.append(review)
@@ -84,5 +73,4 @@ class ConversionServer:
         return {"strategy": "Webhook", "webhook": webhook}
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()

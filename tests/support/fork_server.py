@@ -26,8 +26,8 @@ from typing import IO, Any, NoReturn
 _TIMEOUT = 60.0
 _MAX_REQUEST = 1 << 20  # bytes
 _FDS = 3  # stdout, stderr and the keeper's pipe
-# Lazy modules of programs other than the server.
-_OTHERS = ("fairlead.cli", "fairlead.client", "fairlead.testing")
+# Prefixes of the lazy modules that no server uses.
+_OTHER_PROGRAMS = ("fairlead.cli", "fairlead.client", "fairlead.testing")
 
 
 def run_forked(*words: str, directory: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -92,7 +92,7 @@ class ForkedProcess:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            with suppress(ProcessLookupError):  # it has ended, and the keeper has not said so yet
+            with suppress(ProcessLookupError):  # it has ended; the keeper has yet to report it
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:
@@ -116,14 +116,14 @@ def _fork_server() -> socket.socket:
     with theirs:
         command = [sys.executable, "-P", __file__, str(theirs.fileno())]
         process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-    process.returncode = 0  # nobody waits for it
+    process.returncode = 0  # it is never waited for; Popen would warn
     return ours
 
 
 def _await_request(requests: socket.socket) -> dict[str, Any]:
     """Fork for each request; return it in the process that becomes the server."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests, which end servers
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for keepers
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # reaps keepers
     while True:
         message, fds, *_ = socket.recv_fds(requests, _MAX_REQUEST, _FDS)
         if not message:
@@ -138,7 +138,7 @@ def _await_request(requests: socket.socket) -> dict[str, Any]:
 
 
 def _keep(stdout: int, stderr: int, status: int) -> None:
-    """Fork again. The child returns with its streams in place; the keeper never does."""
+    """Fork again. Returns in the child, with its streams in place; the keeper ends here."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
     if pid == 0:
@@ -180,7 +180,7 @@ def _become(request: dict[str, Any]) -> int:
 def _import_server() -> None:
     import_module("fairlead.cli.serve")
     for name in sorted(import_module("fairlead.base.lazy").MODULES):
-        if not name.startswith(_OTHERS):
+        if not name.startswith(_OTHER_PROGRAMS):
             assert import_module(name).__doc__  # the first attribute runs the module's body
     gc.collect()
     gc.freeze()  # the collector would write to all pages of every fork

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPSConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from support import http_server
 from support.process import ServerProcess
 
 # Clears the screen, blinks, sets the title, also by C1 controls; overwrites; rings; reverses text.
@@ -64,9 +63,7 @@ def _answer(line: bytes) -> bytes:
     return json.dumps(spoiled(value), ensure_ascii=False).encode() + b"\n"
 
 
-class _Handler(BaseHTTPRequestHandler):
-    # Otherwise every body waits 40 ms for a delayed ACK of the header.
-    disable_nagle_algorithm = True
+class _Handler(http_server.Handler):
     behind: ServerProcess
     refuses: bool
     watched: set[str]
@@ -74,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
     idle: list[HTTPSConnection]
 
     def _pass_on(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.read_body()
         kept = ("accept", "content-type")
         headers = {name: value for name, value in self.headers.items() if name.lower() in kept}
         if self.path.startswith("/apis/x"):
@@ -126,15 +123,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _pass_on
 
-    def log_message(self, *arguments: Any) -> None:
-        pass
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    # Commands open many connections at once. One that does not fit is tried again after a second.
-    request_queue_size = 128
-
 
 @contextmanager
 def hostile_api(behind: ServerProcess, directory: Path, *, refuses: bool) -> Iterator[Path]:
@@ -145,15 +133,14 @@ def hostile_api(behind: ServerProcess, directory: Path, *, refuses: bool) -> Ite
     idle: list[HTTPSConnection] = []
     value = {"behind": behind, "refuses": refuses, "watched": set(), "trust": trust, "idle": idle}
     handler = type("Handler", (_Handler,), value)
-    server = _Server(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    server = http_server.HttpServer(handler)
     odd = f"odd{HOSTILE}"
     config = {
         "current-context": odd,
         "clusters": [
             {
                 "name": odd,
-                "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"},
+                "cluster": {"server": f"http://127.0.0.1:{server.server_port}"},
             }
         ],
         "users": [{"name": odd, "user": {}}],
@@ -165,7 +152,6 @@ def hostile_api(behind: ServerProcess, directory: Path, *, refuses: bool) -> Ite
     path = directory / "hostile.kubeconfig"
     path.write_text(json.dumps(config))
     yield path
-    server.shutdown()
-    server.server_close()
+    server.stop()
     for connection in idle:
         connection.close()

@@ -6,9 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import ssl
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -17,6 +15,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from fairlead.process.certificates.authority import ensure_pki
+from support import http_server
 
 CLIENT, SECRET = "fair lead", "s:ecret"
 _KEY = rsa.generate_private_key(65537, 2048)
@@ -37,44 +36,23 @@ class IdentityProvider:
         self.forms: list[dict[str, str]] = []
         self.lifetime = 3600.0
         self._server = self._listening(pki.serving.certificate, pki.serving.key)
-        self.issuer = f"https://127.0.0.1:{self._server.server_address[1]}/realm"
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        self.issuer = f"https://127.0.0.1:{self._server.server_port}/realm"
 
-    def _listening(self, certificate: Path, key: Path) -> ThreadingHTTPServer:
+    def _listening(self, certificate: Path, key: Path) -> http_server.HttpServer:
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(http_server.Handler):
             def do_GET(self) -> None:
                 self.reply(*outer.document(self.path))
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                form = {name: values[0] for name, values in parse_qs(body).items()}
+                body = parse_qs(self.read_body().decode())
+                form = {name: values[0] for name, values in body.items()}
                 self.reply(*outer.tokens(form, self.headers.get("Authorization", "")))
 
-            def reply(self, code: int, content: bytes) -> None:
-                self.send_response(code)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, *arguments: Any) -> None:
-                pass  # clients that reject the certificate
-
-        server = Server(("127.0.0.1", 0), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
-        server.socket = context.wrap_socket(
-            server.socket, server_side=True, do_handshake_on_connect=False
-        )
-        return server
+        return http_server.HttpServer(Handler, context)
 
     def document(self, path: str) -> tuple[int, bytes]:
         if path == "/realm/.well-known/openid-configuration":
@@ -138,8 +116,7 @@ class IdentityProvider:
         return {"auth-provider": {"name": "oidc", "config": given}}
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
 
 def _text(content: bytes) -> str:

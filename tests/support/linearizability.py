@@ -78,14 +78,14 @@ class Known:
 def check(
     histories: Iterable[Operation],
     seen: Mapping[str, float] | None = None,
-    most_steps: int = MAX_STEPS,
+    max_steps: int = MAX_STEPS,
 ) -> list[Violation]:
     """Return the violations in a history of many keys. `seen` has the times at which others, such
     as watchers, saw values: they had been written by then. Raises Undecided, see `MAX_STEPS`."""
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in histories:
         by_key[operation.key].append(operation)
-    results = [check_key(key, history, seen or {}, most_steps) for key, history in by_key.items()]
+    results = [check_key(key, history, seen or {}, max_steps) for key, history in by_key.items()]
     return [violation for violation in results if violation is not None]
 
 
@@ -93,14 +93,14 @@ def check_key(
     key: str,
     history: Sequence[Operation],
     seen: Mapping[str, float],
-    most_steps: int = MAX_STEPS,
+    max_steps: int = MAX_STEPS,
 ) -> Violation | None:
     """Return the shortest violation of linearizability in one key's history, if any."""
     history = [operation for operation in history if tells_something(operation)]
     known = Known(history)
     if known.problems:
         return Violation(key, "; ".join(known.problems))
-    if Search(known, settle(history, seen), most_steps).succeeds():
+    if Search(known, settle(history, seen), max_steps).succeeds():
         return None
     window = shortest_window(known, history, seen)
     return Violation(key, "no order explains these answers", window)
@@ -178,9 +178,9 @@ def shortest_window(
 class Search:
     """Searches for an order of one key's operations, depth first, without recursion."""
 
-    def __init__(self, known: Known, settled: Settled, most_steps: int = MAX_STEPS) -> None:
+    def __init__(self, known: Known, settled: Settled, max_steps: int = MAX_STEPS) -> None:
         self._known = known
-        self._most_steps = most_steps
+        self._max_steps = max_steps
         self._sure = sorted(settled.sure, key=lambda item: item.called)
         self._classes = self._alike(settled.unsure)
         self._all = (1 << len(self._sure)) - 1
@@ -211,7 +211,7 @@ class Search:
                 tried.add(config)
                 stack.append(self._following(*config))
                 steps += 1
-                if steps > self._most_steps:
+                if steps > self._max_steps:
                     raise Undecided(f"{len(self._sure)} operations, {steps} steps")
         return False
 

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+
+from support import http_server
 
 
 @dataclass(slots=True)
@@ -51,14 +51,11 @@ class Neighbour:
         self.answer: Callable[[ReceivedRequest], Reply] = lambda item: Reply(body=b"hello")
         self.disconnected = threading.Event()  # a client disconnected during an answer
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(http_server.Handler):
             protocol_version = "HTTP/1.1"
 
             def _serve(self) -> None:
-                size = int(self.headers.get("Content-Length") or 0)
-                request = ReceivedRequest(
-                    self.command, self.path, self.headers, self.rfile.read(size)
-                )
+                request = ReceivedRequest(self.command, self.path, self.headers, self.read_body())
                 outer.requests.append(request)
                 response = outer.answer(request)
                 self.send_response(response.status)
@@ -94,19 +91,8 @@ class Neighbour:
 
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _serve
 
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer((address, 0), Handler)
-        if context is not None:
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self.port: int = self._server.server_address[1]
-        # Polls for the shutdown every 20 ms.
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        )
-        self._thread.start()
+        self._server = http_server.HttpServer(Handler, context, address)
+        self.port = self._server.server_port
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()

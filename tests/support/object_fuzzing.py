@@ -207,8 +207,8 @@ class Fuzzer:
     def _pruned(self, node: Type, levels: int) -> Any:
         if isinstance(node, Struct):
             names = sorted(node.fields)
-            most = self._random.randint(0, min(5, len(names))) if levels > 0 else 0
-            chosen = self._random.sample(names, most)
+            maximum = self._random.randint(0, min(5, len(names))) if levels > 0 else 0
+            chosen = self._random.sample(names, maximum)
             return {name: self._pruned(node.fields[name].type, levels - 1) for name in chosen}
         if isinstance(node, ListOf):
             return [

@@ -24,11 +24,11 @@ def _sample() -> float:
     return process_time() - started
 
 
-def in_time(spent: float, most: float) -> bool:
-    """Return whether work that took so many seconds would have taken less than `most` on an idle
+def in_time(spent: float, maximum: float) -> bool:
+    """Return whether work that took so many seconds would have taken less than `maximum` on an idle
     machine. Call it right after the work, while the machine is equally slow."""
-    if spent < most:
+    if spent < maximum:
         return True
     slowness = max(1.0, sorted(_sample() for _ in range(5))[2] / _USUAL_SECONDS)
     traced = _WHILE_TRACED if sys.gettrace() is not None else 1.0
-    return spent < most * slowness * traced
+    return spent < maximum * slowness * traced

@@ -65,7 +65,7 @@ class ServerProcess:
     have to run before the imports.
     """
 
-    forked = sys.platform == "linux"  # or may be, as above
+    forked = sys.platform == "linux"  # tests set it to False for new interpreters only
 
     def __init__(
         self,

@@ -6,12 +6,13 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
+
+from support import http_server
 
 Object = dict[str, Any]
 
@@ -58,7 +59,7 @@ class ScriptedApi:
         self._done = threading.Event()
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(http_server.Handler):
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)
                 query = parse_qs(parts.query)
@@ -69,13 +70,8 @@ class ScriptedApi:
                     self.wfile.write(json.dumps(value).encode() + b"\n")
                     self.wfile.flush()
 
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        self._server = http_server.HttpServer(Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
 
     def _answers(self, path: str, query: dict[str, list[str]]) -> Iterator[Object]:
         if not path.endswith("/secrets"):
@@ -104,8 +100,7 @@ class ScriptedApi:
 
     def close(self) -> None:
         self._done.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
 
 @contextmanager

@@ -8,11 +8,11 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from fairlead.process.certificates.authority import ensure_pki
+from support import http_server
 from support.client import Object
 from support.namespaces import Space
 from support.waiting import eventually
@@ -56,7 +56,7 @@ class WebhookServer:
         pki = ensure_pki(directory, ["127.0.0.1", *hosts])
         self.pem = pki.ca.certificate.read_bytes()
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(http_server.Handler):
             protocol_version = "HTTP/1.1"
             wbufsize = -1  # send an answer in one piece
 
@@ -70,38 +70,15 @@ class WebhookServer:
                 super().finish()
 
             def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                body = self.rfile.read(length)
                 path = self.path.partition("?")[0]
                 head = {name.lower(): value for name, value in self.headers.items()}
-                raw = outer.answer(path, {**head, ":path": self.path}, body)
-                code, content, *more = raw
-                self.send_response(code)
-                for name, value in more:
-                    self.send_header(name, value)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                self.reply(*outer.answer(path, {**head, ":path": self.path}, self.read_body()))
                 self.close_connection = outer.closes
-
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, *arguments: Any) -> None:
-                pass  # clients that reject the certificate
 
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(pki.serving.certificate, pki.serving.key)
-        self._server = Server(("0.0.0.0", 0), Handler)
-        self._server.socket = self._context.wrap_socket(
-            self._server.socket, server_side=True, do_handshake_on_connect=False
-        )
-        self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        self._server = http_server.HttpServer(Handler, self._context, "0.0.0.0")
+        self.port = self._server.server_port
 
     def renew(self, directory: Path) -> None:
         """Switch to a certificate of another CA."""
@@ -148,8 +125,7 @@ class WebhookServer:
         return f"https://127.0.0.1:{self.port}{path}"
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
 
 class Hooked:

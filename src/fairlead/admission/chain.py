@@ -1,40 +1,40 @@
 """The admission chain: runs the mutating steps of all plugins, then the validating steps.
 
-Most steps never wait, so `admit` and `validate` run them at once. They return an awaitable for the
-rest if a step has to wait (`plugin.finish`).
+Most steps never wait. `admit` and `validate` run the steps at once up to the first that has to
+wait; the coroutine that they return runs the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from time import perf_counter
+from typing import Any
 
-from fairlead.admission.metrics import CONTROLLERS, PROMPT, REFUSALS, STEPS
+from fairlead.admission.metrics import CONTROLLERS, FIRST_BOUND, REFUSALS, STEPS
 from fairlead.admission.plugin import Attributes, LazyPlugin, Plugin, PluginBase, finish
 from fairlead.base.errors import StatusError
 from fairlead.resources.registry import Resource
 
-ADMIT, VALIDATE = "admit", "validate"
+ADMIT, VALIDATE = "admit", "validate"  # the methods of plugins, and values of the metrics' labels
 
 Step = Callable[[Attributes], Awaitable[None] | None]
 
 
 class _Steps:
-    """The steps of one type (admit or validate) for one operation on a resource: the plugin's name,
-    its step, and the histogram rows for writes that are not rejected."""
+    """The steps of one phase (admit or validate) for one operation on a resource: the plugin's
+    name, its step, and the histogram rows for writes that are not rejected."""
 
-    def __init__(self, kind: str, operation: str, steps: Iterable[tuple[str, Step]]) -> None:
-        self.kind = kind
+    def __init__(self, phase: str, operation: str, steps: Iterable[tuple[str, Step]]) -> None:
+        self.phase = phase
         self.operation = operation
-        self.row = STEPS.row((kind, operation, "false"))
+        self.row = STEPS.row((phase, operation, "false"))
         self.steps = [
-            (name, step, CONTROLLERS.row((name, kind, operation, "false"))) for name, step in steps
+            (name, step, CONTROLLERS.row((name, phase, operation, "false"))) for name, step in steps
         ]
 
 
 class _Run:
-    """One run of the steps for a write. Records the duration of each step and of all. The first
-    histogram bucket, which nearly every step falls into, is incremented inline without a call."""
+    """One run of the steps for a write. Records the duration of each step and of each round."""
 
     def __init__(self, steps: _Steps, attributes: Attributes) -> None:
         self._steps = steps
@@ -44,7 +44,8 @@ class _Run:
         self._begun = self._last = perf_counter()
 
     def advance(self) -> Awaitable[None] | None:
-        """Run steps until one has to wait; returns what it waits for, None at the end."""
+        """Run the steps up to the first that has to wait, and return its awaitable. The caller
+        awaits that and calls `advance` again, until it returns None."""
         steps, attributes = self._steps.steps, self._attributes
         if self._next:
             self._record_step()
@@ -59,85 +60,75 @@ class _Run:
         except StatusError:
             self.refused()
             raise
-        self._record_all()
-        if not attributes.wants_round or self._is_second:
+        STEPS.observe_in(self._steps.row, self._last - self._begun)
+        wants_round, attributes.wants_round = attributes.wants_round, False
+        if not wants_round or self._is_second:
             return None
-        attributes.round, attributes.wants_round = 1, False
+        attributes.round = 1
         self._is_second = True
         self._next, self._begun = 0, self._last
         return self.advance()
 
     def _record_step(self) -> None:
-        name, _, row = self._steps.steps[self._next - 1]
-        now = perf_counter()
+        row, now = self._steps.steps[self._next - 1][2], perf_counter()
         took = now - self._last
         self._last = now
-        if took <= PROMPT:
+        if took <= FIRST_BOUND:  # nearly always: count it without a call
             row[0] += 1
             row[-1] += took
         else:
-            CONTROLLERS.observe(took, (name, self._steps.kind, self._steps.operation, "false"))
-
-    def _record_all(self) -> None:
-        steps, took = self._steps, self._last - self._begun
-        if took <= PROMPT:
-            steps.row[0] += 1
-            steps.row[-1] += took
-        else:
-            STEPS.observe(took, (steps.kind, steps.operation, "false"))
+            CONTROLLERS.observe_in(row, took)
 
     def refused(self) -> None:
-        """The current step has rejected the write."""
+        """Record that the current step has rejected the write."""
         steps, now = self._steps, perf_counter()
-        kind, operation, name = steps.kind, steps.operation, steps.steps[self._next - 1][0]
-        CONTROLLERS.observe(now - self._last, (name, kind, operation, "true"))
-        STEPS.observe(now - self._begun, (kind, operation, "true"))
+        phase, operation, name = steps.phase, steps.operation, steps.steps[self._next - 1][0]
+        CONTROLLERS.observe(now - self._last, (name, phase, operation, "true"))
+        STEPS.observe(now - self._begun, (phase, operation, "true"))
         REFUSALS.add(of=(name, operation))
 
 
 class Chain:
-    """All plugins in order. The steps are cached by resource and operation: only overridden steps
-    of plugins that handle the resource run."""
+    """All plugins in order. The steps are cached by phase, resource and operation: only overridden
+    steps of plugins that handle the resource run."""
 
     def __init__(self, plugins: Sequence[Plugin | LazyPlugin]) -> None:
         self.plugins = tuple(plugins)
-        self._admit: dict[tuple[str, str], _Steps] = {}
-        self._validate: dict[tuple[str, str], _Steps] = {}
-        self._alone: dict[str, bool] = {}
+        self._steps: dict[tuple[str, str, str], _Steps] = {}
+        self._cacheable: dict[str, bool] = {}
 
     def forget(self) -> None:
         """Drop the cached steps, because the resources of a plugin changed."""
-        self._admit.clear()
-        self._validate.clear()
-        self._alone.clear()
+        self._steps.clear()
+        self._cacheable.clear()
 
     def updates_are_cacheable(self, resource: Resource) -> bool:
         """Whether the decision on an update depends only on the update and its user."""
         key = resource.main.key
-        alone = self._alone.get(key)
-        if alone is None:
-            by_more = [plugin.depends_on_other_state for plugin in self._concerned(key)]
-            alone = self._alone[key] = not any(key in keys or "*" in keys for keys in by_more)
-        return alone
+        cacheable = self._cacheable.get(key)
+        if cacheable is None:
+            dependent = [plugin.depends_on_other_state for plugin in self._concerned(key)]
+            cacheable = not any(key in keys or "*" in keys for keys in dependent)
+            self._cacheable[key] = cacheable
+        return cacheable
 
-    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
-        key = attributes.resource.main.key, attributes.operation
-        steps = self._admit.get(key)
-        if steps is None:
-            taking = [p for p in self._concerned(key[0]) if type(p).admit is not PluginBase.admit]
-            steps = _Steps(ADMIT, key[1], [(plugin.name, plugin.admit) for plugin in taking])
-            self._admit[key] = steps
-        return _run(steps, attributes)
+    def admit(self, attributes: Attributes) -> Coroutine[Any, Any, None]:
+        return self._run(ADMIT, attributes)
 
-    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
-        key = attributes.resource.main.key, attributes.operation
-        steps = self._validate.get(key)
+    def validate(self, attributes: Attributes) -> Coroutine[Any, Any, None]:
+        return self._run(VALIDATE, attributes)
+
+    def _run(self, phase: str, attributes: Attributes) -> Coroutine[Any, Any, None]:
+        key = phase, attributes.resource.main.key, attributes.operation
+        steps = self._steps.get(key)
         if steps is None:
-            plugins = self._concerned(key[0])
-            taking = [p for p in plugins if type(p).validate is not PluginBase.validate]
-            steps = _Steps(VALIDATE, key[1], [(plugin.name, plugin.validate) for plugin in taking])
-            self._validate[key] = steps
-        return _run(steps, attributes)
+            plugins = self._concerned(key[1])
+            base = getattr(PluginBase, phase)
+            taking = [p for p in plugins if getattr(type(p), phase) is not base]
+            steps = _Steps(phase, key[2], [(p.name, getattr(p, phase)) for p in taking])
+            self._steps[key] = steps
+        run = _Run(steps, attributes)
+        return finish(run, run.advance() if steps.steps else None)
 
     def _concerned(self, key: str) -> list[Plugin]:
         plugins = [p for p in self.plugins if p.concerns is None or key in p.concerns]
@@ -147,11 +138,3 @@ class Chain:
         """Return the plugins that exist, without building lazy ones."""
         lazy = [p.plugin for p in self.plugins if isinstance(p, LazyPlugin) and p.is_built]
         return [*(p for p in self.plugins if not isinstance(p, LazyPlugin)), *lazy]
-
-
-def _run(steps: _Steps, attributes: Attributes) -> Awaitable[None] | None:
-    if not steps.steps:
-        return None
-    run = _Run(steps, attributes)
-    waiting = run.advance()
-    return None if waiting is None else finish(run, waiting)

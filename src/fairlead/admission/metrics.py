@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.base.metrics import REGISTRY
 
 _BOUNDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
-PROMPT = _BOUNDS[0]  # seconds; nearly every step takes less
+FIRST_BOUND = _BOUNDS[0]  # seconds
 
 REFUSALS = REGISTRY.counter(
     "fairlead_admission_refusals",

@@ -1,4 +1,4 @@
-"""The admission plugin interface, a write as plugins see it, and steps that wait."""
+"""The admission plugin interface, a write as plugins see it, and the coroutine of the chain."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class PluginBase:
 
 
 class Run(Protocol):
-    """Steps of plugins for one write, see `chain.Chain`."""
+    """One run of the steps of plugins for a write; `chain` implements it."""
 
     def advance(self) -> Awaitable[None] | None: ...
 
@@ -102,7 +102,8 @@ class Run(Protocol):
 
 
 async def finish(run: Run, waiting: Awaitable[None] | None) -> None:
-    """Wait for a step, and run those after it."""
+    """Await a step, if one waits, and run the steps after it. It is here because `chain` is
+    compiled, and a compiled module has no coroutine."""
     while waiting is not None:
         try:
             await waiting

@@ -135,7 +135,7 @@ def error_answer(
 def warning_headers(warnings: list[str]) -> list[Header]:
     """A `299 - "text"` header for each warning. If all exceed 4 KiB together, long texts are cut
     and those beyond the limit are dropped."""
-    found: list[Header] = []
+    headers: list[Header] = []
     left = _MAX_WARNING_BYTES
     cut = sum(map(len, warnings)) > left
     for text in warnings:
@@ -144,8 +144,8 @@ def warning_headers(warnings: list[str]) -> list[Header]:
         left -= len(text)
         if left < 0:
             break
-        found.append((b"warning", _warning(text)))
-    return found
+        headers.append((b"warning", _warning(text)))
+    return headers
 
 
 def _warning(text: str) -> bytes:

@@ -61,8 +61,8 @@ class Application:
         self,
         handler: Handler,
         metrics: Metrics,
-        most_reading: int,
-        most_writing: int,
+        max_reading: int,
+        max_writing: int,
         log_request: OnEnd | None = None,
         auditor: Auditor | None = None,
         slot: Slot | None = None,
@@ -76,7 +76,7 @@ class Application:
         self.observer = Observer(metrics, auditor, log_request, on_end)
         self.under_way = metrics.under_way
         self.store = handler.api.store
-        self._most = (most_reading, most_writing)
+        self._maximum = (max_reading, max_writing)
         self._taken: list[int] | memoryview = [0, 0] if slot is None else slot.counts
         self._page = slot.page if slot is not None else None
         self._shares_store = not self.store.log.predicts_revisions
@@ -164,9 +164,9 @@ class Application:
         weight = 1 if self.gate is None and _is_limited(request) else 0
         self._taken[kind] += weight
         self.under_way[kind] += 1
-        if weight and self._most[kind]:
+        if weight and self._maximum[kind]:
             total = self._taken[kind] if self._page is None else self._page.total(kind)
-            if total > self._most[kind]:
+            if total > self._maximum[kind]:
                 self.count_out(request, weight)
                 raise too_many_requests(_TOO_MANY)
         return weight

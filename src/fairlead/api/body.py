@@ -7,7 +7,7 @@ import orjson
 from fairlead.api.dialect_hint import with_hint
 from fairlead.api.negotiation import JSON, YAML, declared_type, media_types
 from fairlead.api.request import Request
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.base.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.codec import strict_decoding
 from fairlead.codec.bodies import (
@@ -235,7 +235,7 @@ def decode_body(
     if metadata:
         name_and_uid = metadata.get("name", ""), metadata.get("uid", "")
         operation.identity = (*name_and_uid, metadata.get("resourceVersion", ""))
-    if len(raw) > budget.LIGHT:
+    if len(raw) > meter.MAX_BYTES_ON_LOOP:
         check_decoded(value)
     return value
 

@@ -105,8 +105,8 @@ class Handler:
         self.classify: Callable[[Request], None] | None = None  # for priority and fairness
         self._address = address
         self._messages = DiscoveryMessages(api.resources)
-        self._made: dict[tuple[tuple[str, ...], Representation], Answer] = {}
-        self._made_at: tuple[Hashable, ...] = ()
+        self._documents: dict[tuple[tuple[str, ...], Representation], Answer] = {}
+        self._documents_of: tuple[Hashable, ...] = ()
 
     def route(self, request: Request) -> None:
         """Set the target of a request from its method, path and query."""
@@ -197,10 +197,10 @@ class Handler:
     def verb(self, request: Request, resource: Resource) -> Verb:
         """The handler for a verb that is allowed and that the resource supports."""
         verb = request.target.verb
-        found = self.handlers.get((resource.key, verb)) or VERBS.get(verb)
-        if found is None:
+        handler = self.handlers.get((resource.key, verb)) or VERBS.get(verb)
+        if handler is None:
             raise StatusError(501, "NotImplemented", f"{verb} is not served yet")
-        return found
+        return handler
 
     def _refine(self, request: Request, target: Target) -> None:
         """Turn a list with the `watch` parameter into a watch; also a get, in dialects that support
@@ -222,14 +222,14 @@ class Handler:
         partial = LIST if verb == "list" else ITEM
         streams, tables = verb in ("list", "watch"), resource.verbs != ("create",)
         binary, routed = not resource.lacks_protobuf, resource.main.custom is None
-        facts, asked = request.facts, (partial, streams, tables, binary, routed)
+        facts, key = request.facts, (partial, streams, tables, binary, routed)
         values = request.query.get("pretty")
         if values is None:
-            known = facts.get(asked)
+            known = facts.get(key)
             if known is not None:
                 request.representation = known
                 return
-        shown = negotiate(
+        representation = negotiate(
             self.api.dialect,
             request.header(b"accept"),
             values[0] if values else None,
@@ -241,10 +241,10 @@ class Handler:
             routed=routed,
         )
         if verb != "watch":  # a watch has an item or list only with its first event
-            check_partial(resource, shown, partial)
-        request.representation = shown
+            check_partial(resource, representation, partial)
+        request.representation = representation
         if values is None:
-            facts[asked] = shown
+            facts[key] = representation
 
     def _unknown(self, request: Request) -> Answer:
         target, resources = request.target, self.api.resources
@@ -254,12 +254,12 @@ class Handler:
             return self._no_group(target.group)
         if not resources.is_custom(target.group):
             raise errors.no_such_path()
-        found = resources.find(target.group, target.version, target.resource_name)
+        resource = resources.find(target.group, target.version, target.resource_name)
         named = target.name or target.subresource
-        if found is not None and named and scope_fits(found, target):
-            if found.deprecation:
-                request.warn(found.deprecation)
-            raise errors.not_found(found.ref(target.name))
+        if resource is not None and named and scope_fits(resource, target):
+            if resource.deprecation:
+                request.warn(resource.deprecation)
+            raise errors.not_found(resource.ref(target.name))
         return no_such_page()
 
     def _no_group(self, group: str) -> Answer:
@@ -316,21 +316,21 @@ class Handler:
     ) -> Answer:
         """A discovery document, cached until the served resources change. Accepts any method."""
         values = request.query.get("pretty")
-        shown = request.representation = negotiate(
+        representation = request.representation = negotiate(
             self.api.dialect,
             request.header(b"accept"),
             values[0] if values else None,
             request.user_agent,
             NOTHING,
         )
-        made_at = self.api.resources.generation, self.groups.generation
-        if self._made_at != made_at:
-            self._made_at = made_at
-            self._made.clear()
-        found = self._made.get((name, shown))
-        if found is None:
-            found = self._made[name, shown] = self._described(request, make())
-        return found
+        generations = self.api.resources.generation, self.groups.generation
+        if self._documents_of != generations:
+            self._documents_of = generations
+            self._documents.clear()
+        answer = self._documents.get((name, representation))
+        if answer is None:
+            answer = self._documents[name, representation] = self._described(request, make())
+        return answer
 
     def _described(self, request: Request, value: dict[str, Any]) -> Answer:
         if request.representation.media_type == self.api.dialect.protobuf_media_type:

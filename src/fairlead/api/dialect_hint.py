@@ -26,15 +26,15 @@ def _is_of(other: Dialect, text: str) -> bool:
 
 def with_hint(dialect: Dialect, text: str, error: StatusError) -> StatusError:
     """The error, with a hint in its message if the request uses the other dialect."""
-    found = hint(dialect, text)
-    if found:
-        error.message = f"{error.message}; {found}"
+    added = hint(dialect, text)
+    if added:
+        error.message = f"{error.message}; {added}"
     return error
 
 
 def unknown_group(dialect: Dialect, group: str) -> StatusError | None:
     """The 404 error for a group of the other dialect; None for any other group."""
-    found = hint(dialect, group)
-    if not found:
+    added = hint(dialect, group)
+    if not added:
         return None
-    return StatusError(404, "NotFound", f'there is no API group "{group}"; {found}', details={})
+    return StatusError(404, "NotFound", f'there is no API group "{group}"; {added}', details={})

@@ -26,16 +26,16 @@ _MAX_AT_ONCE = PIECE_BYTES  # bytes; longer lists are streamed
 async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
-    found = await find(api, operation, options, selection_of(request, resource))
+    page = await find(api, operation, options, selection_of(request, resource))
     turn = request.exchange.turn
-    if turn is not None and len(found.versions) > _MANY:
+    if turn is not None and len(page.versions) > _MANY:
         await turn(_MANY)  # finding them took a full turn on the event loop
     if request.representation.is_plain and resource.sends_stored_bytes:
-        return plain_answer(resource, found.metadata(), found.versions)
+        return plain_answer(resource, page.metadata(), page.versions)
     include = _included(request)
     form = request.representation
     encoded = long_lists.encoded_versions(
-        api.resources, resource, found.versions, found.metadata(), form, include, turn
+        api.resources, resource, page.versions, page.metadata(), form, include, turn
     )
     return await _answer(encoded, form.media_type)
 
@@ -67,14 +67,14 @@ def _included(request: Request) -> str:
 
 async def _answer(encoded: Encoded, media_type: str) -> Answer:
     """A complete answer if the list is short, else one that streams the remaining pieces."""
-    made: list[bytes] = []
+    pieces: list[bytes] = []
     size = 0
     async for piece in encoded:
-        made.append(piece)
+        pieces.append(piece)
         size += len(piece)
         if max(size, encoded.size or 0) > _MAX_AT_ONCE:
-            return StreamedAnswer(_followed_by(made, encoded.pieces), encoded.size, media_type)
-    return Answer(200, made, media_type)
+            return StreamedAnswer(_followed_by(pieces, encoded.pieces), encoded.size, media_type)
+    return Answer(200, pieces, media_type)
 
 
 async def _followed_by(made: list[bytes], pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

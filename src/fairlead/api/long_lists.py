@@ -18,7 +18,7 @@ from fairlead.api.protobuf_cache import is_binary, message_fields
 from fairlead.api.representation import metadata_only, read, table, untyped
 from fairlead.api.stored_tables import Part, can_write, item_writer, row_adder
 from fairlead.api.streamed_answers import PIECE_BYTES, STEP_SECONDS, Encoded, pause, step_lock
-from fairlead.base import budget
+from fairlead.base import budget, meter
 from fairlead.codec import yaml_writer
 from fairlead.codec.messages.writer import writer
 from fairlead.codec.protobuf import CONTENT, envelope_around
@@ -229,7 +229,7 @@ async def _text(
     while True:
         async with step_lock():
             if in_thread:
-                has_more = await budget.run(budget.LIGHT + 1, add, piece, prefix)
+                has_more = await budget.run(meter.MAX_BYTES_ON_LOOP + 1, add, piece, prefix)
             else:
                 has_more = add(piece, prefix)
         if not has_more:

@@ -141,7 +141,7 @@ def _of_caches() -> Iterator[Family]:
     texts = {
         "entries": "Entries of a cache.",
         "bytes": "Bytes of a cache, as estimated by the cache.",
-        "most_bytes": "Maximum bytes of a cache; above it the oldest entries are dropped.",
+        "max_bytes": "Maximum bytes of a cache; above it the oldest entries are dropped.",
     }
     for part, text in texts.items():
         rows: Rows = {(name,): getattr(size, part) for name, size in sizes.items()}

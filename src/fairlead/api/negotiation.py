@@ -52,7 +52,7 @@ _MAX_CLAUSES = 64  # of an Accept header; the rest is ignored
 
 
 def clauses(accept: str) -> tuple[_Clause, ...]:
-    found = []
+    parsed = []
     for part in accept.split(",", _MAX_CLAUSES)[:_MAX_CLAUSES]:
         media_type, *rest = (piece.strip() for piece in part.split(";"))
         parameters = {p.partition("=")[0].strip(): p.partition("=")[2].strip() for p in rest}
@@ -61,8 +61,8 @@ def clauses(accept: str) -> tuple[_Clause, ...]:
         except ValueError:
             quality = 1.0
         if media_type:
-            found.append(_Clause(media_type, parameters, quality))
-    return tuple(sorted(found, key=lambda clause: -clause.quality))
+            parsed.append(_Clause(media_type, parameters, quality))
+    return tuple(sorted(parsed, key=lambda clause: -clause.quality))
 
 
 def media_types(dialect: Dialect) -> tuple[str, ...]:
@@ -179,15 +179,15 @@ def negotiate(
     kind that the path supports; with it, `tables` says whether the path supports Tables, too.
     `streams`: the path supports watches. `binary`: objects have a protobuf form. `routed`: media
     types are checked before the handler, as for built-in kinds."""
-    found = PLAIN_JSON
+    representation = PLAIN_JSON
     if accept and accept not in (JSON, "*/*"):
         offer = _Offer(partial, streams, tables, binary, routed)
-        found = _negotiate(dialect, accept, offer)
+        representation = _negotiate(dialect, accept, offer)
     if pretty is None and user_agent[:4] not in ("curl", "Wget", "Mozi"):
-        return found
+        return representation
     if pretty is None or pretty not in ("0", "false"):
-        return PRETTY_JSON if found is PLAIN_JSON else replace(found, pretty=True)
-    return found
+        return PRETTY_JSON if representation is PLAIN_JSON else replace(representation, pretty=True)
+    return representation
 
 
 def for_errors(dialect: Dialect, accept: str, pretty: str | None, agent: str) -> Representation:
@@ -206,8 +206,8 @@ def check_partial(resource: Resource, shown: Representation, partial: str) -> No
     kind = f"{resource.body_version.partition('/')[0]}.{resource.kind}"
     if resource.main.custom is not None:
         kind = "unstructured.Unstructured"
-    found = f"is a list (*{kind}List)" if partial == LIST else f"is not a list (*{kind})"
-    why = f"you requested {shown.transform}, but the requested object {found}"
+    shape = f"is a list (*{kind}List)" if partial == LIST else f"is not a list (*{kind})"
+    why = f"you requested {shown.transform}, but the requested object {shape}"
     raise StatusError(406, "NotAcceptable", why)
 
 

@@ -10,7 +10,7 @@ from fairlead.api.protobuf_cache import enveloped_message, is_binary
 from fairlead.api.request import Request
 from fairlead.api.stored_tables import can_write, item_writer, table_of
 from fairlead.api.streamed_answers import after_step
-from fairlead.base import budget, clock
+from fairlead.base import budget, clock, meter
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import bad_request
 from fairlead.operations.api import Api, Object
@@ -106,7 +106,7 @@ def item_answer(
         answer = Answer(code, main.head + version.body)
         return answer if len(version.body) <= _LARGE else after_step(answer)
     size = len(version.body or b"")
-    if size <= budget.LIGHT and is_binary(main, form):
+    if size <= meter.MAX_BYTES_ON_LOOP and is_binary(main, form):
         content = operation.content_of(version)
         return Answer(code, enveloped_message(main, form, version, content), form.media_type)
     if form.transform and can_write(main, form):

@@ -113,10 +113,10 @@ class Request:
     def impersonates(self) -> bool:
         """Whether the request has impersonation headers. Cached per connection for requests with
         the same headers."""
-        found: bool | None = self.facts.get("impersonates")
-        if found is None:
-            found = self.facts["impersonates"] = asks_to_impersonate(self.raw_headers)
-        return found
+        impersonates: bool | None = self.facts.get("impersonates")
+        if impersonates is None:
+            impersonates = self.facts["impersonates"] = asks_to_impersonate(self.raw_headers)
+        return impersonates
 
     def parameter(self, name: str) -> str:
         values = self.query.get(name)
@@ -149,8 +149,8 @@ class Request:
         self.is_body_read = True
 
     def take_arrived_body(self) -> bool:
-        """Set the body if it was read, or has arrived and is small. Otherwise it has to be
-        awaited."""
+        """Take a small body that has arrived whole. Returns whether the request has its body now;
+        otherwise the caller awaits it."""
         if not self.is_body_read:
             body = self.exchange.arrived_body()
             if body is not None:

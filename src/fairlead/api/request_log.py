@@ -21,8 +21,8 @@ def log_request(request: Request, code: int, seconds: float) -> None:
         _log_operation(operation, code, seconds, fields)
         return
     text = "%s %s: %d in %.1f ms"
-    told = with_fields(**fields, code=code, duration_ms=_milliseconds(seconds))
-    logger.info(text, request.method, quoted(request.path), code, seconds * 1000, extra=told)
+    extra = with_fields(**fields, code=code, duration_ms=_milliseconds(seconds))
+    logger.info(text, request.method, quoted(request.path), code, seconds * 1000, extra=extra)
 
 
 def log_operation(operation: Operation, code: int, seconds: float) -> None:
@@ -32,9 +32,9 @@ def log_operation(operation: Operation, code: int, seconds: float) -> None:
 
 def _log_operation(operation: Operation, code: int, seconds: float, more: dict[str, str]) -> None:
     impersonator = operation.impersonator.name if operation.impersonator is not None else ""
-    who = quoted(operation.user.name)
+    user_text = quoted(operation.user.name)
     if impersonator:
-        who = f"{quoted(impersonator)} as {who}"
+        user_text = f"{quoted(impersonator)} as {user_text}"
     sent = len(operation.sent) if isinstance(operation.sent, bytes) else 0
     fields: dict[str, Field] = {
         "verb": operation.verb,
@@ -52,7 +52,7 @@ def _log_operation(operation: Operation, code: int, seconds: float, more: dict[s
         operation.verb,
         operation.resource.key,
         quoted("/".join(filter(None, (operation.namespace, operation.name)))),
-        who,
+        user_text,
         f" {sent} bytes" if sent else "",
         code,
         seconds * 1000,

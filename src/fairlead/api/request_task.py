@@ -14,7 +14,7 @@ from fairlead.api.flow_control.turns import wait_for_turn
 from fairlead.api.parameters import limit
 from fairlead.api.request import Request
 from fairlead.auth.authentication.user import tenant_of
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.base.errors import (
     StatusError,
     over_budget,
@@ -172,16 +172,15 @@ async def _handle(
             seat, request.seat = request.seat or app.gate.enter(request), None
             if seat is None or seat.work.large:
                 seat = await wait_for_turn(app.gate, request, seat)
-        budget.begin(tenant_of(request.impersonator or request.user))
+        meter.begin(tenant_of(request.impersonator or request.user))
         if outcome is None:
             outcome = app.handler.answer(request)
-        while not isinstance(outcome, Answer):  # as `finished`, without a coroutine of its own
-            outcome = await outcome
-        if seat is not None and request.target.verb == "watch" and outcome.code == 200:
+        answer = await finished(outcome)
+        if seat is not None and request.target.verb == "watch" and answer.code == 200:
             seat.keep()
             request.seat, seat = seat, None
-        return outcome
-    except budget.OverBudget as over:
+        return answer
+    except meter.OverBudget as over:
         raise over_budget(over) from None
     finally:
         if seat is not None:
@@ -190,7 +189,7 @@ async def _handle(
 
 
 async def finished(outcome: Outcome) -> Answer:
-    """The answer of a handler."""
+    """Return the answer of a handler, which may be an awaitable of an awaitable."""
     while not isinstance(outcome, Answer):
         outcome = await outcome
     return outcome

@@ -125,11 +125,11 @@ def _read_rest(resources: Resources, target: Target, parts: list[str]) -> None:
         target.rest = "/".join(parts[3:])
     if not target.name:
         target.verb = _COLLECTION_VERBS.get(target.verb, target.verb)
-    found = resources.find(target.group, target.version, target.resource_name)
-    if found is not None and target.subresource:
-        found = found.subresources.get(target.subresource)
-    if found is not None and scope_fits(found, target):
-        target.resource = found
+    resource = resources.find(target.group, target.version, target.resource_name)
+    if resource is not None and target.subresource:
+        resource = resource.subresources.get(target.subresource)
+    if resource is not None and scope_fits(resource, target):
+        target.resource = resource
 
 
 def scope_fits(resource: Resource, target: Target) -> bool:

@@ -68,7 +68,7 @@ class StallMonitor:
             if self._stopped.is_set():
                 return
         seconds = time.monotonic() - began
-        self._loop.call_soon_threadsafe(self._tell, culprit, seconds, self._cpu - cpu)
+        self._loop.call_soon_threadsafe(self._report, culprit, seconds, self._cpu - cpu)
 
     def _sign(self) -> None:
         self._cpu = time.thread_time()
@@ -81,11 +81,11 @@ class StallMonitor:
         request = self._requests.of(task)
         if request is not None:
             user = getattr(request, "user", None)
-            who = f" by {quoted(user.name)}" if user is not None else ""
-            return f"{request.method} {quoted(request.path)}{who}"
+            user_text = f" by {quoted(user.name)}" if user is not None else ""
+            return f"{request.method} {quoted(request.path)}{user_text}"
         return f"the task {task.get_name()}" if isinstance(task, asyncio.Task) else "a task"
 
-    def _tell(self, culprit: str, seconds: float, cpu_seconds: float) -> None:
+    def _report(self, culprit: str, seconds: float, cpu_seconds: float) -> None:
         STALLS.add()
         STALL_SECONDS.add(seconds)
         logger.warning(

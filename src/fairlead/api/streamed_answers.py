@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from fairlead.api.answers import COMPRESSED, Answer, accepts_gzip
 from fairlead.api.request import Request
-from fairlead.base import budget
+from fairlead.base import budget, meter
 from fairlead.wire.incoming.exchange import Turn
 from fairlead.wire.incoming.transfer import send
 
@@ -54,7 +54,7 @@ class StreamedAnswer(Answer):
 async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     compressor = zlib.compressobj(1, wbits=_GZIP)
     async for piece in pieces:
-        yield await budget.run(budget.LIGHT + 1, compressor.compress, piece)
+        yield await budget.run(meter.MAX_BYTES_ON_LOOP + 1, compressor.compress, piece)
     yield compressor.flush()
 
 

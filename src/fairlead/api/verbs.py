@@ -123,13 +123,13 @@ async def answer_delete_collection(api: Api, request: Request, operation: Operat
     options = delete_options(api.dialect, api.types, request, raw)
     listing = list_options(api.dialect, request, api.gates["APIListChunking"])
     selection = selection_of(request, resource)
-    found = await delete_collection(api, operation, options, listing, selection)
+    deleted = await delete_collection(api, operation, options, listing, selection)
     if api.dialect.deletecollection_status:
         details = resource.ref().details()
         done = {**STATUS_HEAD, "status": "Success", "details": details}
         return value_answer(request, 200, done, api.resources)
-    values = (read(resource, version) for version in found.versions)
-    return await objects_answer(api, request, resource, values, found.metadata())
+    values = (read(resource, version) for version in deleted.versions)
+    return await objects_answer(api, request, resource, values, deleted.metadata())
 
 
 # PATCH of an item.

@@ -48,7 +48,7 @@ class Backlog:
         if self._waiting or not self._do(steps):
             self._waiting.append(steps)
             if len(self._waiting) == 1:
-                asyncio.get_running_loop().call_soon(self._go_on)
+                asyncio.get_running_loop().call_soon(self._continue)
 
     def _do(self, steps: Iterator[object]) -> bool:
         """Returns whether the iterator is exhausted."""
@@ -59,11 +59,11 @@ class Backlog:
                 return False
         return True
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         while self._waiting and self._do(self._waiting[0]):
             self._waiting.popleft()
         if self._waiting:
-            asyncio.get_running_loop().call_soon(self._go_on)
+            asyncio.get_running_loop().call_soon(self._continue)
 
     def clear(self) -> None:
         self._waiting.clear()

@@ -2,8 +2,8 @@
 
 Work on the event loop blocks all other requests, so it gets a few milliseconds. Work that exceeds
 them is restarted in a thread, where it may take seconds; `run` does both. Functions whose cost is
-not bounded by the size of the request draw from its budget as they go: `spend` for steps,
-`allocate` for bytes.
+not bounded by the size of the request draw from its budget as they go: `meter.spend` for steps,
+`meter.allocate` for bytes.
 """
 
 from __future__ import annotations
@@ -17,29 +17,16 @@ from time import thread_time
 from typing import Generic, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
-from fairlead.base.meter import LIGHT as LIGHT
 from fairlead.base.meter import (
     LOOP_SECONDS,
-    NOT_DONE,
-    NOT_TRIED,
+    NEEDS_THREAD,
+    NEEDS_YIELD,
+    Budget,
     Meter,
     current_budget,
     set_meter,
-    try_light,
     try_on_loop,
 )
-from fairlead.base.meter import MAX_ALLOCATED as MAX_ALLOCATED
-from fairlead.base.meter import THREAD_SECONDS as THREAD_SECONDS
-from fairlead.base.meter import Budget as Budget
-from fairlead.base.meter import LoopBudgetExceeded as LoopBudgetExceeded
-from fairlead.base.meter import OverBudget as OverBudget
-from fairlead.base.meter import SizeLimitExceeded as SizeLimitExceeded
-from fairlead.base.meter import TimeLimitExceeded as TimeLimitExceeded
-from fairlead.base.meter import allocate as allocate
-from fairlead.base.meter import allocated as allocated
-from fairlead.base.meter import begin as begin
-from fairlead.base.meter import is_on_loop as is_on_loop
-from fairlead.base.meter import spend as spend
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,13 +42,12 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     """Run work on an object or a body of `size` bytes: on the loop if it is short, else in a
     thread. The work may be restarted, so it must be repeatable. It may read shared state but must
     not write any."""
-    result = try_light(size, work, args, kwargs)
-    if result is NOT_TRIED:
+    result = try_on_loop(size, work, args, kwargs)
+    if result is NEEDS_YIELD:
         await asyncio.sleep(0)
-        budget = current_budget()
-        budget.loop_seconds = LOOP_SECONDS
-        result = try_on_loop(budget, work, args, kwargs)
-    if result is NOT_DONE:
+        current_budget().loop_seconds = LOOP_SECONDS
+        result = try_on_loop(size, work, args, kwargs)
+    if result is NEEDS_THREAD:
         return await _run_in_thread(current_budget(), partial(work, *args, **kwargs))
     return result  # type: ignore[no-any-return]
 

@@ -30,8 +30,8 @@ class BoundedCache(Generic[K, V]):
 
     def __init__(
         self,
-        most: int = 1024,
-        most_bytes: int = MAX_BYTES,
+        maximum: int = 1024,
+        max_bytes: int = MAX_BYTES,
         longest: int = MAX_KEY_BYTES,
         per_byte: int = 4,
         *,
@@ -40,7 +40,7 @@ class BoundedCache(Generic[K, V]):
         self.name = name
         self._values: OrderedDict[K, V] = OrderedDict()
         self._sizes: dict[K, int] = {}
-        self._most, self.most_bytes = most, most_bytes
+        self._maximum, self.max_bytes = maximum, max_bytes
         self._longest, self._per_byte = longest, per_byte
         self._lock = Lock()  # long bodies are decoded in threads
         self.bytes = 0
@@ -66,7 +66,7 @@ class BoundedCache(Generic[K, V]):
                 self._gone(key, values.pop(key))
             values[key], sizes[key] = value, size
             self.bytes += size
-            while len(values) > self._most or self.bytes > self.most_bytes:
+            while len(values) > self._maximum or self.bytes > self.max_bytes:
                 oldest, gone = values.popitem(last=False)
                 self.bytes -= sizes.pop(oldest)
                 self._gone(oldest, gone)
@@ -92,14 +92,14 @@ class BoundedCache(Generic[K, V]):
 
 
 def memoized(
-    most: int = 1024, *, longest: int = MAX_KEY_BYTES, per_byte: int = 4
+    maximum: int = 1024, *, longest: int = MAX_KEY_BYTES, per_byte: int = 4
 ) -> Callable[[Callable[[Text], V]], Callable[[Text], V]]:
     """Cache the results of a function of one text. Exceptions are not cached."""
 
     def decorate(function: Callable[[Text], V]) -> Callable[[Text], V]:
         name = function.__name__.lstrip("_").replace("_", " ")
         cache: BoundedCache[Text, V] = BoundedCache(
-            most, longest=longest, per_byte=per_byte, name=name
+            maximum, longest=longest, per_byte=per_byte, name=name
         )
         get = cache.get
 
@@ -157,7 +157,7 @@ class CacheSize(NamedTuple):
 
     entries: int = 0
     bytes: int = 0
-    most_bytes: int = 0
+    max_bytes: int = 0
 
 
 def cache_sizes() -> dict[str, CacheSize]:
@@ -166,9 +166,9 @@ def cache_sizes() -> dict[str, CacheSize]:
         caches = list(_caches)
         sizes = {"shapes of objects": CacheSize(_held.number, _held.bytes, MAX_SHAPE_BYTES)}
     for cache in caches:
-        entries, size, most = sizes.get(cache.name, CacheSize())
+        entries, size, maximum = sizes.get(cache.name, CacheSize())
         sizes[cache.name] = CacheSize(
-            entries + len(cache), size + cache.bytes, most + cache.most_bytes
+            entries + len(cache), size + cache.bytes, maximum + cache.max_bytes
         )
     return sizes
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mypy_extensions import mypyc_attr as mypyc_attr
 else:
 
-    def mypyc_attr(**_said: bool) -> Callable[[type], type]:
+    def mypyc_attr(**_options: bool) -> Callable[[type], type]:
         return lambda defined: defined
 
 

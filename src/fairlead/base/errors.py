@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from fairlead.base.budget import OverBudget, SizeLimitExceeded
+from fairlead.base.meter import OverBudget, SizeLimitExceeded
 from fairlead.base.quotes import MAX_QUOTED_LENGTH, quote
 
 # Limits of an error's size. The reference has none, but the size of an error must not grow with the

@@ -135,7 +135,7 @@ class Tally:
     ) -> None:
         self._logger = logger
         self._level = level
-        self._what = source
+        self._source = source
         self._clock = clock
         self._more: dict[str, int] = {}
         self._until: dict[str, float] = {}
@@ -152,7 +152,7 @@ class Tally:
         self._until[kind] = now + WINDOW
         self._more[kind] = 0
         shown = f"{kind}: {detail}" if detail else kind
-        self._logger.log(self._level, "%s: %s", self._what, shown)
+        self._logger.log(self._level, "%s: %s", self._source, shown)
         self._summarise_later(kind)
 
     def _summarise_later(self, kind: str) -> None:
@@ -180,5 +180,5 @@ class Tally:
         more = self._more.get(kind)
         if more:
             self._logger.log(
-                self._level, "%s: %s: %d more in %d seconds", self._what, kind, more, WINDOW
+                self._level, "%s: %s: %d more in %d seconds", self._source, kind, more, WINDOW
             )

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, Final
 
-LIGHT: Final = 32 * 1024  # bytes; work on larger input always runs in a thread
+MAX_BYTES_ON_LOOP: Final = 32 * 1024  # bytes; work on larger input always runs in a thread
 LOOP_SECONDS = 0.02
 THREAD_SECONDS = 20.0  # of CPU; the most expensive validation rules need 10 on slow machines
 MAX_ALLOCATED = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts 1.5 MiB
@@ -116,8 +116,9 @@ def is_on_loop() -> bool:
     return meter is not None and meter.on_loop
 
 
-NOT_DONE: Final[Any] = object()
-NOT_TRIED: Final[Any] = object()
+# Results of `try_on_loop` in place of that of the work.
+NEEDS_THREAD: Final[Any] = object()
+NEEDS_YIELD: Final[Any] = object()
 
 
 def current_budget() -> Budget:
@@ -128,26 +129,22 @@ def set_meter(meter: Meter) -> None:
     _meter.set(meter)
 
 
-def try_light(size: int, work: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Run work on an input of `size` bytes as `try_on_loop` does. NOT_DONE if the input is too
-    large for that, NOT_TRIED if no loop time is left."""
-    if size > LIGHT:
-        return NOT_DONE
+def try_on_loop(size: int, work: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Run work on an input of `size` bytes within the loop time that is left, and return its
+    result. NEEDS_THREAD if the input is too large or the time does not suffice, NEEDS_YIELD if no
+    time is left."""
+    if size > MAX_BYTES_ON_LOOP:
+        return NEEDS_THREAD
     budget = current_budget()
     if budget.loop_seconds <= 0:
-        return NOT_TRIED
-    return try_on_loop(budget, work, args, kwargs)
-
-
-def try_on_loop(budget: Budget, work: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Run work within the loop time that is left; NOT_DONE if that does not suffice."""
+        return NEEDS_YIELD
     meter = Meter(perf_counter, budget.loop_seconds)
     token = _meter.set(meter)
     try:
         return work(*args, **kwargs)
     except LoopBudgetExceeded:
         meter.allocated = 0
-        return NOT_DONE
+        return NEEDS_THREAD
     finally:
         _meter.reset(token)
         budget.loop_seconds = meter.left

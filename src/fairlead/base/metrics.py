@@ -50,20 +50,20 @@ class Family:
 def merged(processes: Iterable[Iterable[Family]]) -> list[Family]:
     """Merge the metrics of all processes of a server: common metrics are taken from the first
     process that has them, all others are added up."""
-    found: dict[str, Family] = {}
+    families_by_name: dict[str, Family] = {}
     for families in processes:
         for family in families:
-            before = found.get(family.name)
+            before = families_by_name.get(family.name)
             if before is None:
-                found[family.name] = family
+                families_by_name[family.name] = family
             elif not family.common:
-                found[family.name] = _sum(before, family)
-    return list(found.values())
+                families_by_name[family.name] = _sum(before, family)
+    return list(families_by_name.values())
 
 
-def _sum(one: Family, other: Family) -> Family:
-    rows = dict(one.rows)
-    for labels, row in other.rows.items():
+def _sum(first: Family, second: Family) -> Family:
+    rows = dict(first.rows)
+    for labels, row in second.rows.items():
         before = rows.get(labels)
         if before is None:
             rows[labels] = row
@@ -71,7 +71,9 @@ def _sum(one: Family, other: Family) -> Family:
             rows[labels] = before + row
         elif isinstance(row, Sequence) and isinstance(before, Sequence):
             rows[labels] = [a + b for a, b in zip(before, row, strict=True)]
-    return Family(one.name, one.kind, one.text, one.labels, one.bounds, rows, one.common)
+    return Family(
+        first.name, first.kind, first.text, first.labels, first.bounds, rows, first.common
+    )
 
 
 def format_text(families: Iterable[Family]) -> bytes:
@@ -175,13 +177,15 @@ class Histogram:
         self.rows: dict[Labels, list[float]] = {}
 
     def observe(self, value: float, of: Labels = ()) -> None:
-        row = self.row(of)
+        self.observe_in(self.row(of), value)
+
+    def observe_in(self, row: list[float], value: float) -> None:
+        """Count an observation in a row that a hot path got from `row` once."""
         row[bisect_left(self.bounds, value)] += 1
         row[-1] += value
 
     def row(self, of: Labels) -> list[float]:
-        """Return the counts for a set of label values (the buckets, then the sum), for hot paths
-        that update them directly."""
+        """Return the counts for a set of label values: the buckets, then the sum."""
         row = self.rows.get(of)
         if row is None:
             row = self.rows[of] = [0.0] * (len(self.bounds) + 2)

@@ -118,9 +118,9 @@ def require_name(resolved: ResolvedObject, doing: str = "") -> str:
 # The order in which objects of files are applied.
 
 
-def order_manifests(manifests: Sequence[Manifest], usual: str) -> list[Manifest]:
+def order_manifests(manifests: Sequence[Manifest], default_namespace: str) -> list[Manifest]:
     """Keep the order of the files, but move objects to the end if their definition or namespace
-    comes later in the files. `usual` is the namespace of objects that name none."""
+    comes later in the files. `default_namespace` is that of objects that name none."""
     kinds = set[tuple[str, str]]().union(*(defined_kinds(manifest.value) for manifest in manifests))
     namespaces = {_name(manifest) for manifest in manifests if _is_namespace(manifest)}
     early: list[Manifest] = []
@@ -133,7 +133,7 @@ def order_manifests(manifests: Sequence[Manifest], usual: str) -> list[Manifest]
             kinds -= defined_kinds(manifest.value)
             early.append(manifest)
         else:
-            namespace = (manifest.value.get("metadata") or {}).get("namespace") or usual
+            namespace = (manifest.value.get("metadata") or {}).get("namespace") or default_namespace
             (late if _kind(manifest) in kinds or namespace in namespaces else early).append(
                 manifest
             )

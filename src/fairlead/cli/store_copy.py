@@ -135,8 +135,8 @@ def _convert(options: argparse.Namespace) -> None:
 _COMMANDS = {"backup": _back_up, "restore": _restore, "migrate": _migrate}
 
 
-def _raising(options: argparse.Namespace, usual: int) -> RevisionGap:
-    gap = usual if options.revision_gap is None else options.revision_gap
+def _raising(options: argparse.Namespace, default: int) -> RevisionGap:
+    gap = default if options.revision_gap is None else options.revision_gap
     return RevisionGap(gap, bool(options.accept_older_revisions))
 
 

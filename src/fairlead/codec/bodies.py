@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import orjson
 
-from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.compiled import mypyc_attr
+from fairlead.base.meter import SizeLimitExceeded
 from fairlead.codec import json_syntax, yaml_reader
 from fairlead.codec.types.decode import joined_path
 from fairlead.codec.types.mismatch import Number, json_kind
@@ -261,21 +261,21 @@ def bounded_json(value: Any, depth: int = MAX_DEPTH) -> bytes:
         raise
 
 
-def check_values(raw: bytes, most: int = MAX_VALUES) -> None:
+def check_values(raw: bytes, maximum: int = MAX_VALUES) -> None:
     """Raise OverSize for JSON with so many lists and objects that parsing it would take hundreds of
     megabytes. Strings are excluded only if there are too many brackets including them, because
     excluding them takes longer."""
-    if len(raw) <= 2 * most or brackets(raw) <= most:
+    if len(raw) <= 2 * maximum or brackets(raw) <= maximum:
         return
-    if brackets(_STRING.sub(b"", raw)) > most:
-        raise SizeLimitExceeded(f"more than {most} lists and objects")
+    if brackets(_STRING.sub(b"", raw)) > maximum:
+        raise SizeLimitExceeded(f"more than {maximum} lists and objects")
 
 
 def brackets(raw: bytes) -> int:
     return raw.count(b"{") + raw.count(b"[")
 
 
-def check_size(value: Any, most: int) -> None:
-    """Raise TooDeep, or TooLarge for a value of more than `most` bytes."""
-    if len(bounded_json(value)) > most:
+def check_size(value: Any, maximum: int) -> None:
+    """Raise TooDeep, or TooLarge for a value of more than `maximum` bytes."""
+    if len(bounded_json(value)) > maximum:
         raise TooLarge

@@ -52,28 +52,28 @@ class Evaluation:
     __slots__ = ("left", "lenient", "strict")
 
     def __init__(
-        self, strict: bool = False, lenient: bool = False, most: int = sys.maxsize
+        self, strict: bool = False, lenient: bool = False, maximum: int = sys.maxsize
     ) -> None:
         self.strict = strict
         self.lenient = lenient
-        self.left = most
+        self.left = maximum
 
     def take(self, groups: Iterable[Iterable[Any]], cost: int = 1) -> Values:
         """Return as many of the values in the groups as the limit allows."""
-        most = self.left // cost
+        maximum = self.left // cost
         taken: Values = []
         for group in groups:
             taken += group
-            if len(taken) >= most:
-                del taken[most:]
+            if len(taken) >= maximum:
+                del taken[maximum:]
                 break
         self.left -= cost * len(taken)
         return taken
 
 
-def compile_path(text: str, most: int) -> Callable[[Any], Values]:
+def compile_path(text: str, maximum: int) -> Callable[[Any], Values]:
     """Return a function that finds the values at a path, an empty list if there are none. It skips
-    values that do not fit and visits about `most` values. Raises JsonPathError."""
+    values that do not fit and visits at most about `maximum` values. Raises JsonPathError."""
     if len(text) > _LONGEST:
         raise JsonPathError("the path is too long")
     steps = _parsed(text)
@@ -84,7 +84,7 @@ def compile_path(text: str, most: int) -> Callable[[Any], Values]:
     walks = [step.walk for step in steps]
 
     def find(value: Any) -> Values:
-        evaluation = Evaluation(False, True, most)
+        evaluation = Evaluation(False, True, maximum)
         values = [value]
         for walk in walks:
             values = walk(values, evaluation)
@@ -136,10 +136,10 @@ class Field:
 
     def walk(self, values: Values, evaluation: Evaluation) -> Values:
         name = self.name
-        found = [value[name] for value in values if isinstance(value, dict) and name in value]
-        if evaluation.strict and not found:
+        matching = [value[name] for value in values if isinstance(value, dict) and name in value]
+        if evaluation.strict and not matching:
             raise MissingField(f"{name} is not found")
-        return found
+        return matching
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +153,18 @@ class Descent:
     """`..`: all non-empty objects and lists at any depth."""
 
     def walk(self, values: Values, evaluation: Evaluation) -> Values:
-        found: Values = []
+        matching: Values = []
         waiting = values[::-1]
-        most, visited = evaluation.left // _DESCENT_COST, 0
-        while waiting and visited < most:
+        maximum, visited = evaluation.left // _DESCENT_COST, 0
+        while waiting and visited < maximum:
             value = waiting.pop()
             visited += 1
             children = _children(value)
             if children:
-                found.append(value)
-                waiting += reversed(children[: most - visited])
+                matching.append(value)
+                waiting += reversed(children[: maximum - visited])
         evaluation.left -= _DESCENT_COST * visited
-        return found
+        return matching
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,11 +334,11 @@ class _Reader:
 
     def steps(self) -> Steps:
         """Raises JsonPathError."""
-        found: list[Step] = []
+        steps: list[Step] = []
         while not self.text.startswith("}", self.at):
-            found += self._next(found)
+            steps += self._next(steps)
         self.at += 1
-        return tuple(found)
+        return tuple(steps)
 
     def _next(self, before: Sequence[Step]) -> Sequence[Step]:
         sign = self.text[self.at : self.at + 1]
@@ -364,11 +364,11 @@ class _Reader:
         name = f" '{sign}'" if sign.isprintable() else ""
         raise JsonPathError(f"unrecognized character in action: U+{ord(sign):04X}{name}")
 
-    def _taken(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self.text, self.at)
-        assert found is not None  # each pattern also matches the empty string
-        self.at = found.end()
-        return found[0]
+    def _match(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self.text, self.at)
+        assert match is not None  # each pattern also matches the empty string
+        self.at = match.end()
+        return match[0]
 
     def _descent(self, before: Sequence[Step]) -> Sequence[Step]:
         if before and isinstance(before[-1], Descent):
@@ -379,15 +379,15 @@ class _Reader:
         return [Descent(), self._field()] if named else [Descent()]
 
     def _field(self) -> Step:
-        name = self._taken(_FIELD)
+        name = self._match(_FIELD)
         return Wildcard() if name == "*" else Field(name.replace("\\", ""))
 
     def _word(self) -> Step:
-        name = self._taken(_WORD)
+        name = self._match(_WORD)
         return Constant(name == "true") if name in ("true", "false") else Word(name)
 
     def _number(self) -> Step:
-        text = self._taken(_NUMBER)
+        text = self._match(_NUMBER)
         try:
             return Constant(int(text) if len(text) <= _LONGEST_NUMBER else float(text))
         except ValueError:
@@ -446,14 +446,14 @@ class _Reader:
 
 
 def _slice(text: str) -> Slice:
-    found = _SLICE.fullmatch(":" if text == "*" else text)
-    if found is None or any(len(part or "") > _LONGEST_NUMBER for part in found.groups()):
+    match = _SLICE.fullmatch(":" if text == "*" else text)
+    if match is None or any(len(part or "") > _LONGEST_NUMBER for part in match.groups()):
         raise JsonPathError(f"invalid array index {text}")
     try:
-        first, end, step = (_bound(part) for part in found.groups())
+        first, end, step = (_bound(part) for part in match.groups())
     except ValueError:
         raise JsonPathError("array index - is not a number") from None
-    return Slice(first, end, step, is_index=found[2] is None)
+    return Slice(first, end, step, is_index=match[2] is None)
 
 
 def _bound(part: str | None) -> int | None:
@@ -462,8 +462,8 @@ def _bound(part: str | None) -> int | None:
 
 
 def _unquoted(text: str, quote: str) -> str:
-    def meant(found: re.Match[str]) -> str:
-        *codes, octal, sign = found.groups()
+    def unescaped(match: re.Match[str]) -> str:
+        *codes, octal, sign = match.groups()
         for code in codes:
             if code:
                 return chr(int(code, 16)) if int(code, 16) <= 0x10FFFF else "\ufffd"
@@ -473,4 +473,4 @@ def _unquoted(text: str, quote: str) -> str:
             raise JsonPathError(f"unquote string {quote}{text}{quote} error invalid syntax")
         return _ESCAPED[sign]
 
-    return _ESCAPE.sub(meant, text)
+    return _ESCAPE.sub(unescaped, text)

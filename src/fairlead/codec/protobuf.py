@@ -83,8 +83,8 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
         )
     if len(raw) == len(MAGIC):
         raise ProtobufError("empty body")
-    if usual := fast_envelope(raw):
-        return usual
+    if envelope := fast_envelope(raw):
+        return envelope
     api_version = kind = ""
     content = b""
     try:

@@ -86,17 +86,17 @@ class OwnService:
         return (self._key,) if change.key.startswith(self._listing.prefix) else ()
 
     async def sync(self, key: str = "") -> float | None:
-        again_in = await self._listing.keep()
+        delay = await self._listing.keep()
         servers = self._listing.servers(self._find(ENDPOINTS))
         await self._put(SERVICES, self._service, partial(self._with_ports, servers))
         if not servers:
-            return again_in
+            return delay
         endpoints, endpoint_slice = self._desired_endpoints(servers), self._desired_slice(servers)
         await asyncio.gather(
             self._put(ENDPOINTS, endpoints, lambda old: _over(old, endpoints)),
             self._put_slice(endpoint_slice),
         )
-        return again_in
+        return delay
 
     async def leave(self) -> None:
         """Remove this server from the Endpoints at shutdown. The last server leaves them

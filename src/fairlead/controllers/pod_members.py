@@ -48,7 +48,7 @@ class SelectedPods(Generic[Facts]):
         self._sizes: Counter[str] = Counter()  # members kept per namespace
         self._searches: set[str] = set()  # keys of objects whose pods are being scanned
         self._facts: dict[str, tuple[Version, Facts]] = {}
-        self._pods_told = False
+        self._knows_pods = False
         self._last: tuple[Change | None, list[str]] = (None, [])
         self._selecting: list[str] = []
 
@@ -66,7 +66,7 @@ class SelectedPods(Generic[Facts]):
         labels = [(namespace, *item) for item in (selector.get("matchLabels") or {}).items()]
         rarest = min(labels, key=self._count, default=(namespace, "", ""))
         self._by_label.setdefault(rarest, set()).add(key)
-        self._members[key] = None if self._pods_told else {}
+        self._members[key] = None if self._knows_pods else {}
 
     def _count(self, label: _Label) -> int:
         return len(self._by_label.get(label, ()))
@@ -128,7 +128,7 @@ class SelectedPods(Generic[Facts]):
         return self._selecting
 
     def _concerned(self, change: Change) -> Iterator[str | None]:
-        self._pods_told = True
+        self._knows_pods = True
         self._selecting = selecting = []
         before, after = change.before, change.after
         is_same = before is not None and after is not None and before.labels == after.labels

@@ -31,7 +31,7 @@ from fairlead.admission.plugins.resource_quota.usage import (
     Usage,
     deletion_deadline,
 )
-from fairlead.base import budget, clock
+from fairlead.base import budget, clock, meter
 from fairlead.base.errors import ResourceRef, StatusError, modified
 from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.quantity import Amount
@@ -207,7 +207,7 @@ class ResourceQuotas:
             return keys if change.after is None else ()
         if (
             max(len(version.body or b"") for version in (change.before, change.after))
-            > budget.LIGHT
+            > meter.MAX_BYTES_ON_LOOP
         ):
             return keys  # comparing usage of large objects is slow; recount instead
         fact = self._facts.get((resource.key, change.namespace), {}).get(change.key)
@@ -296,7 +296,7 @@ class ResourceQuotas:
         sum had to restart."""
         for sum_ in sums:
             left = sum_.changed()
-            if _weight(left) > budget.LIGHT:
+            if _weight(left) > meter.MAX_BYTES_ON_LOOP:
                 return False
             for key, version in left:
                 read = _read(sum_.resource, sum_.measure, version) if version is not None else None

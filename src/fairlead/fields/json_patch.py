@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.codec.bodies import TooDeep, bounded_json
 from fairlead.codec.types.mismatch import json_kind, quoted
 from fairlead.fields.errors import MalformedPatch, OperationFailed, TooManyOperations
@@ -75,7 +75,7 @@ def apply_json_patch(
 def _applied(result: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
     copied_bytes = 0
     for operation in patch:
-        budget.spend()
+        meter.spend()
         kind = operation.get("op")
         if kind == "add":
             _add(result, _text(operation, "path", "add"), copied(operation.get("value")))
@@ -160,7 +160,7 @@ def _insert(container: Any, member: str, value: Any, failed: str) -> None:
             index = _index(member, len(container) + 1)
         except OperationFailed as error:
             raise OperationFailed(f"{failed}: {error}") from None
-        budget.spend(len(container) // _ITEMS_A_STEP)
+        meter.spend(len(container) // _ITEMS_A_STEP)
         container.insert(index, value)
 
 
@@ -246,8 +246,8 @@ def _copy(document: Any, operation: Operation, copied_bytes: int) -> int:
             "Unable to complete the copy, the accumulated size increase of copy is"
             f" {copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
         )
-    budget.allocate(size)
-    budget.spend(size // _BYTES_A_STEP)
+    meter.allocate(size)
+    meter.spend(size // _BYTES_A_STEP)
     _insert(container, member, copied(value), "error while adding value during copy")
     return copied_bytes
 

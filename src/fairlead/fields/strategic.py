@@ -26,7 +26,7 @@ SET_ORDER = "$setElementOrder/"
 DELETE_VALUES = "$deleteFromPrimitiveList/"
 _SET_ORDER, _DELETE_VALUES = SET_ORDER.rstrip("/"), DELETE_VALUES.rstrip("/")  # with any suffix
 _INTEGERS = ("int32", "int64", "IntOrString")
-_MOST = 2.0**63
+_INT64_END = 2.0**63
 _FORMATS = {_SET_ORDER: "setElementOrder list", _DELETE_VALUES: "primitive list"}
 
 
@@ -70,7 +70,9 @@ def _with_integers(kind: Type | None, value: Any) -> Any:
     patches, the value of a number counts and not its notation."""
     if isinstance(value, float):
         is_integer = isinstance(kind, Scalar) and kind.name in _INTEGERS
-        return int(value) if is_integer and value.is_integer() and abs(value) < _MOST else value
+        return (
+            int(value) if is_integer and value.is_integer() and abs(value) < _INT64_END else value
+        )
     if isinstance(value, list) and isinstance(kind, ListOf):
         return [_with_integers(kind.element, item) for item in value]
     if not isinstance(value, dict):

@@ -69,14 +69,12 @@ async def _admit(
     context = api.context(operation, options.dry_run)
     name = metadata.get("name", "")
     attributes = write_pipeline.attributes(operation, CREATE, value, None, context, name, options)
-    if (waiting := api.admission.admit(attributes)) is not None:
-        await waiting
+    await api.admission.admit(attributes)
     causes = Causes()
     check(value, causes)
     if causes:
         raise invalid(ResourceRef(operation.resource.group, ""), causes)
-    if (waiting := api.admission.validate(attributes)) is not None:
-        await waiting
+    await api.admission.validate(attributes)
 
 
 def _named_user(spec: Object, user: User) -> User:

@@ -21,14 +21,12 @@ async def bind(api: Api, operation: Operation, binding: Object, options: WriteOp
     context = api.context(operation, options.dry_run)
     name = binding["metadata"].get("name", "")
     attributes = write_pipeline.attributes(operation, CREATE, binding, None, context, name, options)
-    if (waiting := api.admission.admit(attributes)) is not None:
-        await waiting
+    await api.admission.admit(attributes)
     name = binding["metadata"].get("name", "")
     if operation.name and name != operation.name:
         raise bad_request("name in URL does not match name in Binding object")
     _check(operation.resource, binding)
-    if (waiting := api.admission.validate(attributes)) is not None:
-        await waiting
+    await api.admission.validate(attributes)
     await _bind(api, operation, binding, options.dry_run)
 
 

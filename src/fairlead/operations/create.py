@@ -104,8 +104,7 @@ async def _admit(
     """Run a new object through admission and validation. Returns whether its name was generated;
     that happens after mutating admission, so that plugins and webhooks see the missing name."""
     behaviour, context = api.behaviour(operation.resource), attributes.context
-    if (waiting := api.admission.admit(attributes)) is not None:
-        await waiting
+    await api.admission.admit(attributes)
     is_generated = steps.finish_new(api, operation, value, entries, attributes)
     value = write_pipeline.ordered(value)
     await budget.run(
@@ -114,8 +113,7 @@ async def _admit(
     attributes.value = value
     if operation.verb != "create":  # an update that became a create: validation errors come first
         await _authorize(api, operation)
-    if (waiting := api.admission.validate(attributes)) is not None:
-        await waiting
+    await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
     await budget.run(operation.size, behaviour.normalize, value, operation.applies)
     attributes.is_settled = True
@@ -171,10 +169,8 @@ async def _put_new(
             if is_claimed(failed):
                 raise
             context.reset_admission()
-            if (waiting := api.admission.admit(attributes)) is not None:
-                await waiting
-            if (waiting := api.admission.validate(attributes)) is not None:
-                await waiting
+            await api.admission.admit(attributes)
+            await api.admission.validate(attributes)
         await asyncio.sleep(0)
     raise modified(resource.ref(value["metadata"]["name"]))
 

@@ -73,9 +73,8 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         )
         if operation.verb == _COLLECTION_VERB:
             attributes.name = ""  # admission gets the collection, not the object
-        for step in (chain.admit, chain.validate):
-            if (waiting := step(attributes)) is not None:
-                await waiting
+        await chain.admit(attributes)
+        await chain.validate(attributes)
         new = version.object()
         grace = behaviour.grace_period(new, options.grace_period)
         if grace is not None and new["metadata"].get("deletionTimestamp") is not None:

@@ -55,14 +55,12 @@ async def evict(api: Api, operation: Operation, eviction: Object, write: WriteOp
     attributes = write_pipeline.attributes(
         operation, CREATE, eviction, None, context, options=write
     )
-    if (waiting := api.admission.admit(attributes)) is not None:
-        await waiting
+    await api.admission.admit(attributes)
     if attributes.round:  # mutating admission may have changed it
         options = _delete_options(eviction, write.dry_run)
     if eviction["metadata"].get("name", "") != operation.name:
         raise bad_request("name in URL does not match name in Eviction object")
-    if (waiting := api.admission.validate(attributes)) is not None:
-        await waiting
+    await api.admission.validate(attributes)
     pod = _pod(api, api.resources.named(PODS), operation)
     _check_delete_options(api, eviction)
     await _evict(api, operation, pod, options)

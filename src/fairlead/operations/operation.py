@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes, Decision
-from fairlead.base import budget, clock
+from fairlead.base import clock, meter
 from fairlead.base.errors import ResourceRef, StatusError
 from fairlead.base.metrics import REGISTRY
 from fairlead.resources.context import MAX_WARNINGS
@@ -22,14 +22,14 @@ NO_IDENTITY: Identity = ("", "", "")
 _SURCHARGE = 16  # bytes per item
 _ALL_BUT_ITEMS = bytes(set(range(256)) - set(b"{[\0"))
 # An item has two bytes or more, so smaller objects are light whatever they contain.
-_SURELY_LIGHT = budget.LIGHT // (1 + _SURCHARGE // 2)
+_SURELY_ON_LOOP = meter.MAX_BYTES_ON_LOOP // (1 + _SURCHARGE // 2)
 
 
 def weight(encoded: bytes) -> int:
     """The size of an encoded object, with a surcharge for dense content: an empty item has 3 bytes
     of JSON or 2 of protobuf and takes as long to check as one of 20."""
     size = len(encoded)
-    if not _SURELY_LIGHT < size <= budget.LIGHT:
+    if not _SURELY_ON_LOOP < size <= meter.MAX_BYTES_ON_LOOP:
         return size
     return size + _SURCHARGE * len(encoded.translate(None, _ALL_BUT_ITEMS))
 
@@ -119,7 +119,7 @@ class Operation:
         stored object, plus the defaults that were added."""
         if self._sent_size < 0:
             self._sent_size = weight(self.sent) if isinstance(self.sent, bytes) else 0
-        return max(self._sent_size, self.stored_size) + budget.allocated()
+        return max(self._sent_size, self.stored_size) + meter.allocated()
 
     def note_stored_size(self, version: Version | None = None) -> None:
         """Set `stored_size` from the stored object; None for a new object."""

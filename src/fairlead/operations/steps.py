@@ -175,7 +175,7 @@ def check_uid(operation: Operation, metadata: Object, old: Object, dry_run: bool
 
 
 def other_uid(
-    operation: Operation, name: str, wanted: str, found: str, dry_run: bool
+    operation: Operation, name: str, wanted: str, stored: str, dry_run: bool
 ) -> StatusError:
     resource, root = operation.resource.main, write_pipeline.key_prefix(dry_run)
     key = resource.storage_key(operation.namespace, name)
@@ -183,7 +183,7 @@ def other_uid(
         resource.ref(name),
         f"StorageError: invalid object, Code: 4, Key: {root}/{resource.storage_prefix}/{key},"
         f" ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition:"
-        f" {wanted}, UID in object meta: {found}",
+        f" {wanted}, UID in object meta: {stored}",
     )
 
 

@@ -28,8 +28,7 @@ async def review_token(
     attributes = await _admit(api, operation, value, options)
     spec = value["spec"]
     check_token_review(value, Causes())
-    if (waiting := api.admission.validate(attributes)) is not None:
-        await waiting
+    await api.admission.validate(attributes)
     audiences = tuple(spec.get("audiences") or ())
     # A status sent by the client is kept where there is no value to replace it.
     status: Object = {"user": {}, **(value.get("status") or {})}
@@ -88,8 +87,7 @@ async def request_token(
     check_token_request(value, causes)
     if causes:
         raise invalid(_request_ref(api, ""), causes)
-    if (waiting := api.admission.validate(attributes)) is not None:
-        await waiting
+    await api.admission.validate(attributes)
     pod, secret = _bound_object(api, operation, spec.get("boundObjectRef"))
     _limit_lifetime(operation, spec, issuer.max_seconds)
     lifetime = spec["expirationSeconds"]
@@ -103,11 +101,13 @@ def _request_ref(api: Api, name: str) -> ResourceRef:
     return ResourceRef(api.dialect.group_name("authentication.@"), "TokenRequest", name)
 
 
-def _limit_lifetime(operation: Operation, spec: Object, most: int) -> None:
+def _limit_lifetime(operation: Operation, spec: Object, maximum: int) -> None:
     requested = spec["expirationSeconds"]
-    if 0 < most < requested:
-        operation.warn(f"requested expiration of {requested} seconds shortened to {most} seconds")
-        spec["expirationSeconds"] = most
+    if 0 < maximum < requested:
+        operation.warn(
+            f"requested expiration of {requested} seconds shortened to {maximum} seconds"
+        )
+        spec["expirationSeconds"] = maximum
 
 
 def _bound_object(
@@ -154,6 +154,5 @@ async def _admit(
     context = api.context(operation, options.dry_run)
     name = operation.name or value["metadata"].get("name", "")
     attributes = write_pipeline.attributes(operation, CREATE, value, None, context, name, options)
-    if (waiting := api.admission.admit(attributes)) is not None:
-        await waiting
+    await api.admission.admit(attributes)
     return attributes

@@ -164,10 +164,10 @@ async def _store_over(
             return _Written(
                 await put(api, operation, collection, current.key, stored, current, context)
             )
-        made = write_pipeline.unstored_version(
+        version = write_pipeline.unstored_version(
             collection, current.key, new, current.revision, resource
         )
-        return _Written(made, is_stored=False)
+        return _Written(version, is_stored=False)
     except BaseException:  # includes cancellation by the request timeout
         context.roll_back()
         raise
@@ -188,13 +188,11 @@ async def _prepared(
         size, steps.fill_changed, api, operation, changed, old, options, context
     )
     attributes = steps.change_attributes(operation, changed.value, entries, old, context, options)
-    if (waiting := api.admission.admit(attributes)) is not None:
-        await waiting
+    await api.admission.admit(attributes)
     new = steps.finish_change(api, operation, changed.value, old, entries, attributes)
     await budget.run(size, write_pipeline.check_changed, api, operation.resource, new, old, context)
     attributes.value = new
-    if (waiting := api.admission.validate(attributes)) is not None:
-        await waiting
+    await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
     await budget.run(size, behaviour.normalize, new, operation.applies)
     return new

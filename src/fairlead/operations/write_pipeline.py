@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from fairlead.admission.plugin import Attributes, Options
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.base.errors import (
     ResourceRef,
     StatusError,
@@ -104,7 +104,7 @@ def set_defaults(api: Api, resource: Resource, value: Object, context: Context) 
 def check_grown(operation: Operation, value: Object) -> None:
     """Reject an object that its defaults made too large to be stored, before admission and
     validation visit every item."""
-    if operation.size > budget.LIGHT:
+    if operation.size > meter.MAX_BYTES_ON_LOOP:
         sent = len(operation.sent) if isinstance(operation.sent, bytes) else 0
         _check_size(value, max(MAX_GROWN_BYTES, 2 * sent))
 

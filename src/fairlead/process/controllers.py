@@ -90,8 +90,8 @@ class ControllerManager:
         self._definitions = definitions
         self._registering = registering
         self._has_part = has_part
-        self._is_alone = not shares_store(api)
-        self._elects = options.leader_elect and not self._is_alone
+        self._is_only_server = not shares_store(api)
+        self._elects = options.leader_elect and not self._is_only_server
         self._running = parse_controllers(",".join(options.controllers)).running
         self._privileged = "RBAC" not in parse_modes(options.authorization_mode)
         self._events = EventWriter()
@@ -148,10 +148,10 @@ class ControllerManager:
         if not self._has_part:
             return
         listing = self._listing(server)
-        if not self._is_alone and self._options.root_ca_file is None:
+        if not self._is_only_server and self._options.root_ca_file is None:
             await self._share_authority(set(listing.servers(None)) - {server})
         self._own_service = OwnService(self._objects, self._api.dialect, service, listing)
-        if self._is_alone:
+        if self._is_only_server:
             await self._own_service.sync()
 
     async def _share_authority(self, others: Set[Server | None]) -> None:
@@ -169,7 +169,7 @@ class ControllerManager:
             return NoListing()
         if options.endpoint_reconciler_type == MASTER_COUNT:
             return MasterCount(server, options.apiserver_count)
-        if self._is_alone:
+        if self._is_only_server:
             return SingleServer(server)
         return LeaseBased(self._objects, self._api.dialect, server)
 
@@ -181,7 +181,7 @@ class ControllerManager:
 
     def works(self) -> list[Work]:
         """Return the background tasks to run while the server does."""
-        return [self.run_for_every_server, self.run_for_one_server] if self._has_part else []
+        return [self.run_for_every_server, self.run_for_leader] if self._has_part else []
 
     async def run_for_every_server(self) -> None:
         """Run the controllers that belong to serving, which every server needs."""
@@ -203,7 +203,7 @@ class ControllerManager:
             self._options.identity_lease_renew_interval_seconds,
         )
 
-    async def run_for_one_server(self) -> None:
+    async def run_for_leader(self) -> None:
         """Run the controllers of the leader, whenever this server is the leader."""
         if not self._elects:
             await self._term()
@@ -224,7 +224,7 @@ class ControllerManager:
 
     async def leave(self) -> None:
         """Remove this server from its service, once, at the beginning of shutdown."""
-        if self._own_service is None or self._is_alone or self._has_left:
+        if self._own_service is None or self._is_only_server or self._has_left:
             return
         self._has_left = True
         try:

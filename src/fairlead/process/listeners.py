@@ -61,7 +61,7 @@ class Acceptor:
         self._protocol = protocol
         self._loop = asyncio.get_running_loop()
         self._coming: set[asyncio.Task[None]] = set()
-        self._patient = False  # it has waited once already
+        self._has_yielded = False  # it has waited once already
         self._closed = False
         self._wait()
 
@@ -74,11 +74,11 @@ class Acceptor:
         self._loop.call_later(seconds, self._wait)
 
     def _take(self) -> None:
-        if not self._patient and self._slot.load > min(self._slot.page.loads(), default=0):
-            self._patient = True
+        if not self._has_yielded and self._slot.load > min(self._slot.page.loads(), default=0):
+            self._has_yielded = True
             self._wait_later(_LEAVE_TO_OTHERS)
             return
-        self._patient = False
+        self._has_yielded = False
         try:
             accepted, _ = self._listener.accept()
         except (BlockingIOError, ConnectionAbortedError, InterruptedError):

@@ -82,7 +82,7 @@ def etcd_source(
     records_release: bool = False,
 ) -> Source:
     """Return the etcd cluster that the options describe. `around` may wrap its codec. With
-    `records_release`, opening writes this server's release into the store."""
+    `records_release`, opening the store records the release of this server in it."""
     codec = around(_sealed(options, resources))
     return build_etcd_source(
         options,

@@ -168,9 +168,9 @@ def label_selector(
     check_labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
     expressions = selector.get("matchExpressions") or []
     values = sum(len(rule.get("values") or ()) for rule in expressions)
-    for count, most in ((len(expressions), _MAX_EXPRESSIONS), (values, _MAX_VALUES)):
-        if count > most:
-            causes.too_many(f"{path}.matchExpressions", count, most)
+    for count, maximum in ((len(expressions), _MAX_EXPRESSIONS), (values, _MAX_VALUES)):
+        if count > maximum:
+            causes.too_many(f"{path}.matchExpressions", count, maximum)
             return
     for index, rule in enumerate(expressions):
         _selector_rule(rule, f"{path}.matchExpressions[{index}]", causes, check_values)

@@ -39,6 +39,7 @@ _AFTER_STRING, _BRACE = b",:]}", b"}"[0]
 # Around the set of an entry of managedFields, which is always encoded in the same order of fields.
 _SET = b',"fieldsType":"FieldsV1","fieldsV1":'
 _NEXT, _SUBRESOURCE = b'},{"manager":"', b',"subresource":"'
+_NEXT_ENTRY = b'},{"'  # not in a set, which has no lists, except at the end of a name
 _NULL = b"null"
 MIN_CUT_BYTES = 1024  # bytes of managedFields; parsing fewer is faster than cutting them
 
@@ -58,9 +59,9 @@ def without_managed_fields(body: bytes) -> tuple[bytes, int]:
 
 def without_field_sets(body: bytes) -> tuple[bytes, list[bytes]]:
     """Return a body with null in place of the set of each entry of managedFields, and the sets.
-    There are none if managedFields are short. The caller must check that the entries of the parsed
-    metadata have as many nulls: a template may have managedFields, too, and a name in a set may
-    look like the text around it."""
+    Returns the body itself and no sets if managedFields are short. The caller must check that each
+    entry of the parsed metadata has a null: the managedFields may be those of a template, and a
+    name in a set may look like the text between two sets."""
     start = body.find(_MANAGED) + len(_MANAGED)
     end = _end_after(body, start) - 2  # before the end of the list and of the metadata
     if start < len(_MANAGED) or end - start < MIN_CUT_BYTES:
@@ -75,7 +76,7 @@ def without_field_sets(body: bytes) -> tuple[bytes, list[bytes]]:
         stop = body.rfind(_NEXT, start, position) if position >= 0 else end - 1
         if stop >= 0 and body[stop - 1] != _BRACE:
             stop = body.rfind(_SUBRESOURCE, start, stop)
-        if stop < 0:
+        if stop < 0 or body.find(_NEXT_ENTRY, start, stop) >= 0:  # an entry without a set
             return body, []
         parts += (body[copied:start], _NULL)
         sets.append(body[start:stop])
@@ -115,11 +116,12 @@ def _bounds(body: bytes) -> tuple[int, int]:
 
 
 def _end_after(body: bytes, start: int) -> int:
-    """Return the end of the metadata, given the offset of the content of managedFields, its last
-    list; 0 if that needs parsing."""
+    """Return the end of the metadata, whose last field is managedFields. `start` is the offset of
+    the first entry. Returns 0 if the end can only be found by parsing."""
     end = body.find(b"]", start) + 2
-    # The first "]" ends the list unless the list contains lists, or the "]" is inside a string. In
-    # a string, the next quote would close it, and no key could follow.
+    # The first "]" ends managedFields unless an entry contains a list or a string with "]". After
+    # the end comes a key. After a "]" in a string, the next quote ends the string, and what follows
+    # is no key.
     ends = body.startswith(b',"', end) and body[end + 2] not in _AFTER_STRING
     if (ends or end + 1 == len(body)) and body[end - 1] == _BRACE and b"[" not in body[start:end]:
         return end

@@ -365,7 +365,7 @@ class Unseen:
 
     @property
     def last(self) -> int:
-        """The newest revision waited for."""
+        """The newest revision that a writer waits for; 0 if none waits."""
         return max((entry[0] for entry in self._waiting), default=0)
 
     def add(self, group: Group, revisions: Sequence[int]) -> None:

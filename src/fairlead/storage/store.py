@@ -169,8 +169,9 @@ class Store:
         return [pending.version for pending in prepared]
 
     async def wait_committed(self, version: Version) -> None:
-        """Wait until a version of `Collection.latest` is committed; raises StorageError if that
-        fails. Required before a client is sent that version."""
+        """Wait until a version is committed; raises StorageError if its commit fails. A version
+        from `Collection.latest` may still be pending, so this is called before a client gets
+        it."""
         if version.commit is not None:
             await version.commit.outcome()
 

@@ -128,8 +128,8 @@ class Version:
     @property
     def uid(self) -> str:
         assert self.body is not None
-        found = _UP_TO_UID.match(self.body)
-        uid: str = found[1].decode() if found is not None else self.object()["metadata"]["uid"]
+        match = _UP_TO_UID.match(self.body)
+        uid: str = match[1].decode() if match is not None else self.object()["metadata"]["uid"]
         return uid
 
     def owner_references(self) -> list[dict[str, Any]]:

@@ -198,14 +198,14 @@ class Cluster(Powers):
         """Return what the server has logged after a position."""
         return self._process.log_tail(position)
 
-    def last_requests(self, most: int, since: datetime | None = None) -> list[str]:
+    def last_requests(self, maximum: int, since: datetime | None = None) -> list[str]:
         """Return the newest requests, a line each; empty if the server does not answer."""
         try:
             requests = self.requests() if self.runs else []
         except (ApiError, Unreachable):
             return []
         newer = [request for request in requests if since is None or _moment(request) >= since]
-        return [_line(request) for request in newer[-most:]]
+        return [_line(request) for request in newer[-maximum:]]
 
     def estimated_now(self) -> datetime:
         """Estimate `now` without a request; too early if another client has moved the clock."""

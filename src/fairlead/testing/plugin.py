@@ -128,13 +128,13 @@ def pytest_runtest_makereport(
         running = item.config.stash[_clusters]
         for number, running_cluster in enumerate(running, 1):
             name = "fairlead" if number == 1 else f"fairlead {number}"
-            report.sections += _story(
+            report.sections += _report_sections(
                 name, running_cluster, item.stash[_beginnings].get(id(running_cluster))
             )
     return report
 
 
-def _story(
+def _report_sections(
     name: str, cluster: Cluster, began: tuple[int, datetime] | None
 ) -> Iterator[tuple[str, str]]:
     """Yield the report sections of one server."""

@@ -126,12 +126,11 @@ def _serve(
             """Log nothing: `calls` and the recorded requests have more detail."""
 
     server = ThreadingHTTPServer((_HOST, 0), Handler)
-    server.daemon_threads = True
     # The thread of the connection does the handshake, so that one that hangs blocks no others.
     server.socket = _context(authority).wrap_socket(
         server.socket, server_side=True, do_handshake_on_connect=False
     )
-    poll_interval = 0.05  # seconds that its end takes at most
+    poll_interval = 0.05  # seconds; `shutdown` waits for at most one
     threading.Thread(target=server.serve_forever, args=(poll_interval,), daemon=True).start()
     return server
 

@@ -93,11 +93,11 @@ def world() -> World:
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize(("what", "verbs", "least"), MATRIX)
+@pytest.mark.parametrize(("what", "verbs", "minimum"), MATRIX)
 def test_built_in_role(
-    world: World, role: str, what: str, verbs: tuple[str, ...], least: str
+    world: World, role: str, what: str, verbs: tuple[str, ...], minimum: str
 ) -> None:
-    allowed = ROLES.index(role) >= ROLES.index(least)
+    allowed = ROLES.index(role) >= ROLES.index(minimum)
     for verb in verbs:
         decision = world.rbac.decide(ask(user(role), verb, what, "ns", "x"))
         assert decision.allowed is allowed, verb

@@ -40,8 +40,8 @@ USERS = (
 )
 
 
-def some(values: tuple[str, ...], least: int = 1) -> st.SearchStrategy[list[str]]:
-    return st.lists(st.sampled_from(values), min_size=least, max_size=3)
+def some(values: tuple[str, ...], minimum: int = 1) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(values), min_size=minimum, max_size=3)
 
 
 resource_rules = st.builds(

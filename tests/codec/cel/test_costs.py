@@ -155,16 +155,16 @@ def test_a_budget_is_not_an_error_that_other_operands_absorb() -> None:
 
 def test_the_cost_lies_within_the_estimate() -> None:
     program = compile_expression("self.numbers.all(n, n > 0)", {"self": THING})
-    least, most = program.estimate()
-    assert least <= program.evaluate({"self": EXAMPLE}, 1000)[1] <= most == UNBOUND
+    minimum, maximum = program.estimate()
+    assert minimum <= program.evaluate({"self": EXAMPLE}, 1000)[1] <= maximum == UNBOUND
 
 
-def text(most: int) -> Type:
-    return STRING.sized(most)
+def text(maximum: int) -> Type:
+    return STRING.sized(maximum)
 
 
 def estimated(rule: str, self: Type) -> int:
-    return compile_expression(rule, {"self": self, "oldSelf": self}).estimate().most
+    return compile_expression(rule, {"self": self, "oldSelf": self}).estimate().maximum
 
 
 ENTRY = ObjectType("Entry", {"required": text(3145726)})
@@ -226,9 +226,9 @@ ESTIMATES: list[tuple[str, Type, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "self", "most"), ESTIMATES)
-def test_the_most_a_rule_can_cost_follows_from_its_type(rule: str, self: Any, most: int) -> None:
-    assert estimated(rule, self) == most
+@pytest.mark.parametrize(("rule", "self", "maximum"), ESTIMATES)
+def test_the_most_a_rule_can_cost_follows_from_its_type(rule: str, self: Any, maximum: int) -> None:
+    assert estimated(rule, self) == maximum
 
 
 def test_the_least_a_rule_can_cost_is_that_of_what_is_always_reached() -> None:

@@ -17,19 +17,19 @@ UNLIMITED = 2**64 - 1
 TENTH = 1844674407370955264  # of what is unlimited, as a double has it
 
 
-def text(most: int | None = None, form: str = "") -> Schema:
+def text(maximum: int | None = None, form: str = "") -> Schema:
     """A string of at most so many characters, of a format."""
-    limits = {"maxLength": most, "format": form or None}
+    limits = {"maxLength": maximum, "format": form or None}
     given = {name: value for name, value in limits.items() if value is not None}
     return {"type": "string"} | given
 
 
-def items(of: Schema, most: int | None = None) -> Schema:
-    return {"type": "array", "items": of} | ({"maxItems": most} if most is not None else {})
+def items(of: Schema, maximum: int | None = None) -> Schema:
+    return {"type": "array", "items": of} | ({"maxItems": maximum} if maximum is not None else {})
 
 
-def entries(of: Schema, most: int | None = None) -> Schema:
-    limit = {"maxProperties": most} if most is not None else {}
+def entries(of: Schema, maximum: int | None = None) -> Schema:
+    limit = {"maxProperties": maximum} if maximum is not None else {}
     return {"type": "object", "additionalProperties": of} | limit
 
 
@@ -104,7 +104,7 @@ def number(estimate: str) -> int:
 def test_a_rule_is_estimated_by_the_cost_model(schema: str, rule: str, estimate: str) -> None:
     of = declared(SCHEMAS[schema], markers_of("kubernetes"), is_object=False)
     assert of is not None
-    assert compiled_rule(rule, of).estimate().most == number(estimate)
+    assert compiled_rule(rule, of).estimate().maximum == number(estimate)
 
 
 def test_the_table_has_rows_of_every_function() -> None:

@@ -130,7 +130,7 @@ ALPHABET = st.sampled_from(
 def test_any_text_is_an_expression_or_refused(text: str) -> None:
     try:
         program = compile_expression(text, {"self": ListType(INT, 3), "a": DYN, "x": INT})
-        assert program.estimate().most >= 0
+        assert program.estimate().maximum >= 0
         program.evaluate({"self": [1, 2, 3], "a": {"a": "x"}, "x": 1}, 1000)
     except (CompileError, ConstantProblem, EvaluationError, CostExceeded):
         pass

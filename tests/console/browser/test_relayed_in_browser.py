@@ -70,9 +70,7 @@ class Trap:
         self.page.goto(f"{self.url}{path}", wait_until="load")
 
 
-@pytest.fixture(
-    scope="module", params=["kubernetes", pytest.param("cluster", marks=pytest.mark.slow)]
-)
+@pytest.fixture(scope="module", params=DIALECTS)
 def trap(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, chromium: Browser
 ) -> Iterator[Trap]:

@@ -253,7 +253,7 @@ def test_master_count_lists_only_the_last_servers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "most", "left"),
+    ("own", "maximum", "left"),
     [
         (2, 2, [1, 2]),
         (4, 2, [3, 4]),
@@ -264,11 +264,11 @@ def test_master_count_lists_only_the_last_servers() -> None:
     ],
 )
 def test_master_count_drops_the_addresses_behind_the_own_first(
-    own: int, most: int, left: list[int]
+    own: int, maximum: int, left: list[int]
 ) -> None:
     ips = [{"ip": f"10.0.0.{number}"} for number in (1, 2, 3, 4)]
     endpoints = {"subsets": [{"addresses": ips, "ports": []}]}
-    result = MasterCount(Server(f"10.0.0.{own}", 1), most).servers(endpoints)
+    result = MasterCount(Server(f"10.0.0.{own}", 1), maximum).servers(endpoints)
     assert [server.address for server in result] == [f"10.0.0.{number}" for number in left]
 
 

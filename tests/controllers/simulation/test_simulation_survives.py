@@ -14,8 +14,8 @@ from support.workloads import LABELS, is_complete, template
 REPLICAS = 40
 
 
-def has_ready(deployments: Collection, least: int) -> bool:
-    return bool(deployments.read("web")["status"].get("readyReplicas", 0) >= least)
+def has_ready(deployments: Collection, minimum: int) -> bool:
+    return bool(deployments.read("web")["status"].get("readyReplicas", 0) >= minimum)
 
 
 def test_a_rollout_is_finished_by_the_next_server(fresh_server: FreshServer) -> None:

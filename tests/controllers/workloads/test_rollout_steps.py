@@ -22,16 +22,16 @@ def deployment(replicas: int, surge: int | str, unavailable: int | str) -> Objec
     return {"metadata": {}, "spec": {"replicas": replicas, "strategy": strategy}, "status": {}}
 
 
-def replica_set(name: str, size: int, available: int = 0, most: int = 0) -> Object:
+def replica_set(name: str, size: int, available: int = 0, maximum: int = 0) -> Object:
     metadata: Object = {"name": name, "creationTimestamp": "2020-01-01T00:00:00Z"}
-    if most:
-        metadata["annotations"] = {NAMES.most: str(most)}
+    if maximum:
+        metadata["annotations"] = {NAMES.maximum: str(maximum)}
     status = {"availableReplicas": available}
     return {"metadata": metadata, "spec": {"replicas": size}, "status": status}
 
 
 @pytest.mark.parametrize(
-    ("replicas", "surge", "unavailable", "most", "least"),
+    ("replicas", "surge", "unavailable", "maximum", "minimum"),
     [
         (10, "25%", "25%", 13, 8),  # up, and down
         (1, "25%", "25%", 2, 1),
@@ -44,17 +44,17 @@ def replica_set(name: str, size: int, available: int = 0, most: int = 0) -> Obje
     ],
 )
 def test_rollout_bounds_of_surge_and_unavailable(
-    replicas: int, surge: int | str, unavailable: int | str, most: int, least: int
+    replicas: int, surge: int | str, unavailable: int | str, maximum: int, minimum: int
 ) -> None:
     limits = steps.limits_of(deployment(replicas, surge, unavailable))
-    assert (limits.most, limits.least_available) == (most, least)
+    assert (limits.maximum, limits.min_available) == (maximum, minimum)
 
 
 def test_a_recreated_deployment_has_no_room() -> None:
     value = deployment(3, 1, 1)
     value["spec"]["strategy"] = {"type": "Recreate"}
     limits = steps.limits_of(value)
-    assert (limits.most, limits.least_available) == (3, 3)
+    assert (limits.maximum, limits.min_available) == (3, 3)
     assert steps.new_size(limits, [], 0) == 3
 
 
@@ -78,7 +78,7 @@ def test_rollout_scales_down_the_oldest_replica_sets_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replicas", "sizes", "most", "shares"),
+    ("replicas", "sizes", "maximum", "shares"),
     [
         (15, (8, 5), 13, (11, 7)),  # from 10 to 15 with a surge of 3
         (5, (8, 5), 13, (5, 3)),
@@ -88,10 +88,10 @@ def test_rollout_scales_down_the_oldest_replica_sets_first() -> None:
     ],
 )
 def test_a_new_size_is_shared_out(
-    replicas: int, sizes: tuple[int, int], most: int, shares: tuple[int, int]
+    replicas: int, sizes: tuple[int, int], maximum: int, shares: tuple[int, int]
 ) -> None:
     everything = [
-        replica_set(name, size, most=most) for name, size in zip("ab", sizes, strict=True)
+        replica_set(name, size, maximum=maximum) for name, size in zip("ab", sizes, strict=True)
     ]
     value = {**deployment(replicas, 3, 2), "status": {"replicas": sum(sizes)}}
     rows = steps.scale_proportionally(value, everything, NAMES)

@@ -193,15 +193,15 @@ def rules(dialect: Dialect, n: Numbers) -> Case:
 @family(items=(1, 2_000), rules=(1, 50), choice=(0, 2))
 def rules_on_numbers(dialect: Dialect, n: Numbers) -> Case:
     plural = named("nums", n, "rules", "choice")
-    most = (200, 20, 2_000)[n["choice"]]
+    maximum = (200, 20, 2_000)[n["choice"]]
     text = (
         "self.l.all(x, self.l.all(y, x <= y || y < x))",
         "self.l.all(x, self.l.all(y, self.l.exists(z, z == x + y) || true))",
         "self.l.map(x, x * 2).filter(x, x % 2 == 0).size() == self.l.size()",
     )[n["choice"]]
-    schema = listed({"type": "integer"}, maxItems=most)
+    schema = listed({"type": "integer"}, maxItems=maximum)
     schema[dialect.marked("x-@-validations")] = [{"rule": text}] * n["rules"]
-    calls = [create_custom(plural, {"l": list(range(min(n["items"], most)))})]
+    calls = [create_custom(plural, {"l": list(range(min(n["items"], maximum)))})]
     return Case(calls, [definition(dialect, plural, schema)])
 
 

@@ -77,8 +77,8 @@ def kill(pid: int | None) -> str:
     return f"killed {pid}"
 
 
-async def pause(pid: int | None, dice: Random, most: float = 3.0) -> str:
-    seconds = dice.uniform(0.1, most)
+async def pause(pid: int | None, dice: Random, maximum: float = 3.0) -> str:
+    seconds = dice.uniform(0.1, maximum)
     with contextlib.suppress(ProcessLookupError):
         if pid is not None:
             os.kill(pid, signal.SIGSTOP)

@@ -21,7 +21,7 @@ CLIENTS, WATCHERS = 8, 4
 HEALING = 60.0  # seconds after the last fault until everything must answer again
 CATCHING_UP = 30.0
 TOGETHER_SHARE = 0.3  # of faults that coincide with another fault
-LEAST_ACKNOWLEDGED = 30  # a round with fewer proves nothing
+MIN_ACKNOWLEDGED = 30  # a round with fewer proves nothing
 
 
 @dataclass
@@ -185,7 +185,7 @@ async def end(
 
 def judge(run: Run, base: int, report: Report) -> None:
     count(run, report.counts)
-    if report.counts["acknowledged"] < LEAST_ACKNOWLEDGED:
+    if report.counts["acknowledged"] < MIN_ACKNOWLEDGED:
         report.problems.append(f"only {report.counts['acknowledged']} writes were acknowledged")
     try:
         report.problems += map(str, check(run.operations, times_seen(run.logs)))

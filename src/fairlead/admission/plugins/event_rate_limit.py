@@ -14,7 +14,7 @@ from fairlead.base.errors import MAX_FIELD_LENGTH, StatusError, clipped
 
 # The same objects are served in two groups; the limit must cover both.
 EVENTS = ("core/v1/events", "events/v1/events")
-_USUAL_NUMBER = 4096
+_DEFAULT_CACHE_SIZE = 4096
 _OBJECT_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion")
 
 Clock = Callable[[], float]
@@ -42,10 +42,10 @@ _KEYS: dict[str, Callable[[Attributes], Parts]] = {
 
 class _Buckets:
     """Token buckets by key: each starts with `burst` tokens and gains `qps` per second. Beyond
-    `most` keys the least recently used is dropped."""
+    `maximum` keys the least recently used is dropped."""
 
-    def __init__(self, qps: int, burst: int, most: int, clock: Clock) -> None:
-        self._qps, self._burst, self._most = qps, burst, most
+    def __init__(self, qps: int, burst: int, maximum: int, clock: Clock) -> None:
+        self._qps, self._burst, self._maximum = qps, burst, maximum
         self._clock = clock
         self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
 
@@ -56,7 +56,7 @@ class _Buckets:
         taken = left >= 1.0
         self._left[key] = (left - 1.0 if taken else left, now)
         self._left.move_to_end(key)
-        if len(self._left) > self._most:
+        if len(self._left) > self._maximum:
             self._left.popitem(last=False)
         return taken
 
@@ -90,8 +90,8 @@ def _limits(section: Section, clock: Clock) -> Iterator[tuple[str, _Buckets]]:
         raise section.error("limits", "must not be empty")
     for index, limit in enumerate(entries):
         _check(section, limit, f"limits[{index}]")
-        most = limit.get("cacheSize") or _USUAL_NUMBER
-        yield limit["type"], _Buckets(limit["qps"], limit["burst"], most, clock)
+        maximum = limit.get("cacheSize") or _DEFAULT_CACHE_SIZE
+        yield limit["type"], _Buckets(limit["qps"], limit["burst"], maximum, clock)
 
 
 def _check(section: Section, limit: Object, path: str) -> None:

@@ -164,17 +164,17 @@ class _Duration(NamedTuple):
     """A duration in the configuration: its unit in seconds, its maximum and its default."""
 
     unit: float
-    most: float
-    usual: float
+    maximum: float
+    default: float
 
     def seconds(self, section: Section, name: str) -> float:
         value: int = section.value["imagePolicy"].get(name, 0)
         if value == 0:
-            return self.usual
+            return self.default
         if value == -1:
             return 0.0
-        if not 0 < value * self.unit <= self.most:
-            problem = f"{value} is neither -1 nor between 1 and {self.most / self.unit:.0f}"
+        if not 0 < value * self.unit <= self.maximum:
+            problem = f"{value} is neither -1 nor between 1 and {self.maximum / self.unit:.0f}"
             raise section.error(f"imagePolicy.{name}", problem)
         return value * self.unit
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.pod_demands import demands
-from fairlead.base import budget
+from fairlead.base import budget, meter
 from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.quantity import Amount, amount
 from fairlead.storage.version import Version
@@ -31,17 +31,17 @@ class Limit(NamedTuple):
     def violations(self, requests: Texts, limits: Texts) -> Iterator[str]:
         """The violations of a container or pod, given its requests and limits."""
         for name, bound in self.min:
-            budget.spend(_STEPS_PER_BOUND)
+            meter.spend(_STEPS_PER_BOUND)
             violation = _too_little(bound, _amount_of(requests, name), _amount_of(limits, name))
             if violation:
                 yield _allocated_text(f"minimum {name} usage per {self.type} is {bound}{violation}")
         for name, bound in self.max:
-            budget.spend(_STEPS_PER_BOUND)
+            meter.spend(_STEPS_PER_BOUND)
             violation = _too_much(bound, _amount_of(requests, name), _amount_of(limits, name))
             if violation:
                 yield _allocated_text(f"maximum {name} usage per {self.type} is {bound}{violation}")
         for name, bound in self.ratio:
-            budget.spend(_STEPS_PER_BOUND)
+            meter.spend(_STEPS_PER_BOUND)
             violation = _too_far_apart(bound, _amount_of(requests, name), _amount_of(limits, name))
             if violation:
                 text = f"{name} max limit to request ratio per {self.type} is {bound}{violation}"
@@ -50,19 +50,19 @@ class Limit(NamedTuple):
     def claim_violations(self, requests: Texts) -> Iterator[str]:
         """The violations of a claim, which has no limits."""
         for name, bound in self.min:
-            budget.spend(_STEPS_PER_BOUND)
+            meter.spend(_STEPS_PER_BOUND)
             violation = _too_little(bound, _amount_of(requests, name), None)
             if violation:
                 yield _allocated_text(f"minimum {name} usage per {self.type} is {bound}{violation}")
         for name, bound in self.max:
-            budget.spend(_STEPS_PER_BOUND)
+            meter.spend(_STEPS_PER_BOUND)
             violation = _too_large(bound, _amount_of(requests, name))
             if violation:
                 yield _allocated_text(f"maximum {name} usage per {self.type} is {bound}{violation}")
 
 
 def _allocated_text(text: str) -> str:
-    budget.allocate(len(text))
+    meter.allocate(len(text))
     return text
 
 
@@ -161,7 +161,7 @@ def _of_pod(containers: list[_Resources], initial: list[_Resources]) -> _Resourc
 
 def _sums(parts: list[Texts]) -> dict[str, str]:
     """Totals of the resources that every container states; others have no total."""
-    budget.spend(sum(map(len, parts)))
+    meter.spend(sum(map(len, parts)))
     named = set(parts[0]).intersection(*parts[1:])
     return {name: _sum(name, [part[name] for part in parts]) for name in named}
 

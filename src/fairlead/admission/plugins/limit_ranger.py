@@ -16,7 +16,7 @@ from fairlead.admission.plugins.limit_checks import (
     range_of,
 )
 from fairlead.admission.plugins.version_facts import MAX_CACHED, FindCollection, PerObjectCache
-from fairlead.base import budget
+from fairlead.base import budget, meter
 from fairlead.base.dialect import Dialect
 
 # Finds the violations of a range by a spec.
@@ -27,7 +27,7 @@ _NAMES_PER_STEP = 8  # lookups per microsecond
 _BYTES_PER_AMOUNT = 12  # its text, quotes, a colon and a comma
 # Default requests of pods in the namespace `default` without limit ranges, in dialects that have
 # them.
-_USUAL = Range((("cpu", "100m"),), (), ())
+_DEFAULT_RANGE = Range((("cpu", "100m"),), (), ())
 
 
 class LimitRanger(PluginBase):
@@ -43,12 +43,12 @@ class LimitRanger(PluginBase):
         self._of_namespaces: dict[str, tuple[Range, ...]] = {}
         self._revision = -1
         self._annotation = dialect.label("@/limit-ranger")
-        self._usual = (_USUAL,) if dialect.limit_ranger_default_cpu else ()
+        self._default_ranges = (_DEFAULT_RANGE,) if dialect.limit_ranger_default_cpu else ()
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         if attributes.resource.key != PODS or attributes.operation != CREATE:
             return None
-        if not len(self._ranges) and not self._usual:
+        if not len(self._ranges) and not self._default_ranges:
             return None
         return self._fill_defaults(attributes)
 
@@ -56,7 +56,7 @@ class LimitRanger(PluginBase):
         assert attributes.value is not None
         ranges = await self._of(attributes.namespace)
         if not ranges and attributes.namespace == "default":
-            ranges = self._usual
+            ranges = self._default_ranges
         if ranges:
             pod = attributes.value
             defaults = await budget.run(0, _compute_defaults, ranges, pod["spec"])
@@ -128,14 +128,14 @@ def _compute_defaults(ranges: Sequence[Range], spec: Object) -> _Defaults:
                 ("request", limit_range.requests),
                 ("limit", limit_range.limits),
             ):
-                budget.spend(1 + len(defaults) // _NAMES_PER_STEP)
+                meter.spend(1 + len(defaults) // _NAMES_PER_STEP)
                 field = f"{kind}s"
                 key = id(resources), field
                 _, _, present = amounts.get(key) or (None, "", resources.get(field) or {})
                 missing = {name: text for name, text in defaults if name not in present}
                 if missing:
                     names = ", ".join(missing)
-                    budget.allocate(2 * len(names) + _BYTES_PER_AMOUNT * len(missing))
+                    meter.allocate(2 * len(names) + _BYTES_PER_AMOUNT * len(missing))
                     amounts[key] = resources, field, {**present, **missing}
                     notes.append(f"{names} {kind} for {word} {container['name']}")
         annotation = "; ".join(notes) or annotation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlead.admission.plugins.base import Object
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.codec.types.quantity import Amount, amount
 
 Totals = dict[str, Amount]
@@ -48,7 +48,7 @@ def pod_totals(spec: Object) -> tuple[Totals, Totals]:
 def _add(totals: Totals, amounts: Mapping[str, str] | None) -> None:
     if not amounts:
         return
-    budget.spend(_STEPS_PER_NAME * len(amounts))
+    meter.spend(_STEPS_PER_NAME * len(amounts))
     for name, text in amounts.items():
         value, total = amount(text), totals.get(name)
         totals[name] = value if total is None else total.plus(value)
@@ -57,7 +57,7 @@ def _add(totals: Totals, amounts: Mapping[str, str] | None) -> None:
 def _raise(totals: Totals, amounts: Mapping[str, str] | None) -> None:
     if not amounts:
         return
-    budget.spend(_STEPS_PER_NAME * len(amounts))
+    meter.spend(_STEPS_PER_NAME * len(amounts))
     for name, text in amounts.items():
         value, total = amount(text), totals.get(name)
         if total is None or value.value > total.value:

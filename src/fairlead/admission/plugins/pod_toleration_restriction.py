@@ -61,7 +61,7 @@ class PodTolerationRestriction(PluginBase):
         self._allowed = _settings(section, "whitelist")
         self._decode = decoder(types.struct("core/v1.Toleration"))
         self._refuses_conflicts = dialect.toleration_conflicts_refused
-        self._usual = default_tolerations(dialect)
+        self._default_tolerations = default_tolerations(dialect)
         self._memory_pressure = {
             "key": dialect.label(_MEMORY_PRESSURE),
             "operator": "Exists",
@@ -69,9 +69,9 @@ class PodTolerationRestriction(PluginBase):
         }
         self._unjudged: Tolerations = []
         if dialect.usual_tolerations_allowed:  # tolerations that the server adds
-            self._unjudged = [*self._usual, self._memory_pressure]
+            self._unjudged = [*self._default_tolerations, self._memory_pressure]
         defaults, allowed = dialect.label(_DEFAULTS), dialect.label(_ALLOWED)
-        self._wishes = NamespaceFacts(
+        self._configured = NamespaceFacts(
             find,
             lambda annotations: _NamespaceTolerations(
                 self._read(annotations, defaults), self._read(annotations, allowed)
@@ -96,8 +96,10 @@ class PodTolerationRestriction(PluginBase):
             return
         added: Tolerations = []
         if attributes.operation == CREATE:
-            wish = self._wishes.of(attributes.namespace).defaults
-            added = [dict(toleration) for toleration in _readable(attributes, wish, self._defaults)]
+            configured = self._configured.of(attributes.namespace).defaults
+            added = [
+                dict(toleration) for toleration in _readable(attributes, configured, self._defaults)
+            ]
             if self._refuses_conflicts and self._conflict(added, spec.get("tolerations") or []):
                 raise mutation_error(attributes, _CONFLICT)
         if qos_class(spec) != BEST_EFFORT:
@@ -116,8 +118,8 @@ class PodTolerationRestriction(PluginBase):
         tolerations = spec.get("tolerations")
         if not tolerations:
             return True
-        wish = self._wishes.of(attributes.namespace).allowed
-        allowed = _readable(attributes, wish, self._allowed)
+        configured = self._configured.of(attributes.namespace).allowed
+        allowed = _readable(attributes, configured, self._allowed)
         if not allowed:
             return True
         judged = [toleration for toleration in tolerations if toleration not in self._unjudged]
@@ -126,8 +128,10 @@ class PodTolerationRestriction(PluginBase):
     def _conflict(self, defaults: Tolerations, requested: Tolerations) -> bool:
         """Whether the pod and the defaults have different tolerations for the same taint. The
         tolerations that DefaultTolerationSeconds adds do not count."""
-        wishes = [toleration for toleration in requested if toleration not in self._usual]
-        taints, same = set(map(taint_of, wishes)), set(map(identity, wishes))
+        own = [
+            toleration for toleration in requested if toleration not in self._default_tolerations
+        ]
+        taints, same = set(map(taint_of, own)), set(map(identity, own))
         return any(
             taint_of(toleration) in taints and identity(toleration) not in same
             for toleration in defaults
@@ -135,11 +139,11 @@ class PodTolerationRestriction(PluginBase):
 
 
 def _readable(
-    attributes: Attributes, wish: Tolerations | str | None, otherwise: Tolerations
+    attributes: Attributes, configured: Tolerations | str | None, otherwise: Tolerations
 ) -> Tolerations:
-    if isinstance(wish, str):
-        raise mutation_error(attributes, f'namespace "{attributes.namespace}": {wish}')
-    return otherwise if wish is None else wish
+    if isinstance(configured, str):
+        raise mutation_error(attributes, f'namespace "{attributes.namespace}": {configured}')
+    return otherwise if configured is None else configured
 
 
 def _settings(section: Section | None, name: str) -> Tolerations:

@@ -16,7 +16,7 @@ from fairlead.admission.plugins.version_facts import (
 from fairlead.storage.version import Version
 
 CLASSES = "scheduling/v1/priorityclasses"
-_USUAL_POLICY = "PreemptLowerPriority"
+_DEFAULT_POLICY = "PreemptLowerPriority"
 
 
 class _Class(NamedTuple):
@@ -26,12 +26,12 @@ class _Class(NamedTuple):
     is_default: bool
 
 
-_NO_CLASS = _Class("", 0, _USUAL_POLICY, is_default=False)
+_NO_CLASS = _Class("", 0, _DEFAULT_POLICY, is_default=False)
 
 
 def _class_of(entry: Version) -> _Class:
     value = entry.object()
-    policy = value.get("preemptionPolicy") or _USUAL_POLICY
+    policy = value.get("preemptionPolicy") or _DEFAULT_POLICY
     return _Class(entry.name, value["value"], policy, bool(value.get("globalDefault")))
 
 

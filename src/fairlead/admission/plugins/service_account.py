@@ -147,7 +147,8 @@ class ServiceAccount(PluginBase):
         return self._accounts.of(entry) if entry is not None else None
 
     async def _account(self, attributes: Attributes, name: str) -> _Account:
-        """The account if it is not stored yet; waits for the default account. Raises Forbidden."""
+        """Return an account that is not stored yet: waits for the default account, raises Forbidden
+        for any other."""
         entry = None
         if name == DEFAULT_ACCOUNT:
             entry = await self._wait_for_account(attributes.namespace, name)

@@ -53,9 +53,9 @@ class _LongestTolerations:
         value = toleration.get("value", "") if toleration.get("operator") == "Equal" else None
         needed, longest = _seconds(toleration), self._longest
         for wide in (effect, "") if effect else ("",):
-            least = needed if wide == NO_EXECUTE else -inf
+            minimum = needed if wide == NO_EXECUTE else -inf
             for slot in ((key, wide, value), (key, wide, None), ("", wide, None)):
-                if slot in longest and longest[slot] >= least:
+                if slot in longest and longest[slot] >= minimum:
                     return True
         return False
 

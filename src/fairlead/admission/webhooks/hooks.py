@@ -16,7 +16,7 @@ from fairlead.wire.outgoing.webhooks import Webhook
 MakeWebhook = Callable[[Object], Webhook]
 
 ANY = "*"
-_USUAL_TIMEOUT = 10
+_DEFAULT_TIMEOUT = 10
 
 
 class Rule(NamedTuple):
@@ -78,7 +78,7 @@ def _hook(configuration: str, webhook: Object, uid: str, make: MakeWebhook) -> H
         _selector(webhook.get("objectSelector")),
         next((version for version in offered if version in KNOWN), ""),
         webhook.get("sideEffects"),
-        float(webhook.get("timeoutSeconds") or _USUAL_TIMEOUT),
+        float(webhook.get("timeoutSeconds") or _DEFAULT_TIMEOUT),
         webhook.get("failurePolicy") == "Ignore",
         webhook.get("reinvocationPolicy") == "IfNeeded",
         make(webhook["clientConfig"]),

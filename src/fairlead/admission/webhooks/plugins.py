@@ -26,7 +26,7 @@ from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.match import Match, selects
 from fairlead.admission.webhooks.reviews import JSON_PATCH, Answer, Reviews
 from fairlead.admission.webhooks.shapes import Documents, ShapeError, Shapes
-from fairlead.base import budget
+from fairlead.base import budget, meter
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import internal
 from fairlead.codec.bodies import BodyError, parse_json
@@ -150,7 +150,7 @@ def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[json
     """The patch operations in a response; raises StatusError and CallFailed."""
     if not answer.patch:
         return []
-    budget.allocate(len(answer.patch))  # the object may grow by this much
+    meter.allocate(len(answer.patch))  # the object may grow by this much
     try:
         patch_operations = json_patch.operations(_document(answer.patch))
     except (BodyError, MalformedPatch, TooManyOperations) as error:

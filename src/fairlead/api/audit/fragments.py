@@ -17,7 +17,7 @@ from fairlead.base import clock
 from fairlead.base.caches import BoundedCache
 
 _LONGEST = 4096  # bytes of a cached part
-_MOST = 4096
+_MAX_CACHED = 4096
 
 
 # Matches text that needs no escaping in a URI or in JSON.
@@ -59,7 +59,9 @@ class Users:
     object. The cache holds the object, so that its id stays valid."""
 
     def __init__(self) -> None:
-        self._cache: BoundedCache[int, tuple[User, str]] = BoundedCache(_MOST, longest=_LONGEST)
+        self._cache: BoundedCache[int, tuple[User, str]] = BoundedCache(
+            _MAX_CACHED, longest=_LONGEST
+        )
 
     def json(self, user: User) -> str:
         cached = self._cache.get(id(user))

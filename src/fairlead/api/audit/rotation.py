@@ -44,7 +44,7 @@ class RotatingFile:
     def __init__(self, path: Path, rotation: Rotation) -> None:
         self.path = path
         self._rotation = rotation
-        self._most = (rotation.max_megabytes or 100) * _MEGABYTE
+        self._maximum = (rotation.max_megabytes or 100) * _MEGABYTE
         self._tidying = threading.Lock()
         self._descriptor = -1
         self._free_bytes = -1  # bytes until the file is full; -1 if it is closed
@@ -57,7 +57,7 @@ class RotatingFile:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(self.path, flags, _MODE)
-        self._free_bytes = self._most - os.fstat(self._descriptor).st_size
+        self._free_bytes = self._maximum - os.fstat(self._descriptor).st_size
 
     def write(self, data: bytes) -> None:
         size = len(data)
@@ -69,7 +69,7 @@ class RotatingFile:
         self._free_bytes -= size
 
     def _make_room(self, size: int) -> None:
-        if size > self._most:
+        if size > self._maximum:
             raise OSError(f"an event of {size} bytes is larger than the maximum size of a log file")
         if self._descriptor >= 0:
             self._is_full = True
@@ -122,9 +122,9 @@ class RotatingFile:
                 logger.warning("cannot delete old files of %s: %s", self.path, error)
 
     def _drop_backups(self) -> None:
-        _, most, days, compress = self._rotation
+        _, maximum, days, compress = self._rotation
         backups = self._backups()
-        dropped = backups[most:] if most else []
+        dropped = backups[maximum:] if maximum else []
         if days:
             oldest = clock.now() - timedelta(days=days)
             dropped += [backup for backup in backups if backup[0] < oldest]
@@ -227,7 +227,7 @@ class SharedFile(RotatingFile):
         if current is None or not os.path.samestat(current, os.fstat(self._descriptor)):
             self._close_file()
         else:
-            self._free_bytes = self._most - current.st_size
+            self._free_bytes = self._maximum - current.st_size
 
     def _tidy(self) -> None:
         with self._tidy_lock.lock():

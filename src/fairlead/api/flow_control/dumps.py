@@ -51,8 +51,8 @@ def pages(gate: Gate) -> dict[str, Page]:
         details = bool(request.parameter("includeRequestDetails"))
         head = _REQUESTS + _DETAILS if details else _REQUESTS
         now = time() - gate.clock()
-        found = (row for level in _sorted(configuration) for row in _waiting(level, now, details))
-        return text_answer(200, _table(head, found))
+        rows = (row for level in _sorted(configuration) for row in _waiting(level, now, details))
+        return text_answer(200, _table(head, rows))
 
     return {
         f"{PATH}dump_priority_levels": levels,
@@ -84,10 +84,10 @@ def _queues(level: Level) -> Iterator[Row]:
     if level.queues is None:
         yield (level.name, *("<none>",) * (len(_QUEUES) - 1))
         return
-    found, count = level.queues.queues, level.shape.queues
-    shown = set(found) | set(range(count if count <= _MAX_ROWS else 0))
+    queues, count = level.queues.queues, level.shape.queues
+    shown = set(queues) | set(range(count if count <= _MAX_ROWS else 0))
     for index in sorted(shown):
-        queue = found.get(index) or Queue(index)
+        queue = queues.get(index) or Queue(index)
         works = [ticket.work for ticket in queue.waiting]
         yield (
             level.name,

@@ -4,7 +4,6 @@ waiting."""
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 from math import ceil
@@ -32,8 +31,6 @@ from fairlead.resources.registry import Resource
 _TOO_MANY = "the server has received too many requests and has asked us to try again later"
 _LONGEST_START = 1.0  # seconds that a watch with a slow client may hold its seat
 SEATED = ""
-_BOUNDS = EXECUTION.bounds
-_SEAT_BOUNDS = SEATS.bounds
 
 
 class Waiter:
@@ -82,9 +79,7 @@ class Seat:
         if self._is_watch:
             EXECUTION.observe(now - self._started, (*flow.counts.labels, "watch"))
         else:
-            row = flow.counts.execution
-            row[bisect_left(_BOUNDS, now - self._started)] += 1
-            row[-1] += now - self._started
+            EXECUTION.observe_in(flow.counts.execution, now - self._started)
         flow.counts.executing -= 1
         if work.seconds and flow.level.queues is not None:
             free = partial(gate.free, flow, work, self._ticket)
@@ -155,8 +150,7 @@ class Gate:
         counts.dispatched += 1
         counts.executing += 1
         counts.in_use += work.seats
-        counts.seats[bisect_left(_SEAT_BOUNDS, work.seats)] += 1
-        counts.seats[-1] += work.seats
+        SEATS.observe_in(counts.seats, work.seats)
         return Seat(self, flow, work, ticket)
 
     # Waiting
@@ -261,14 +255,14 @@ class Estimator:
         return ONE
 
     def _listed(self, request: Request, resource: Resource) -> int:
-        found = self._stored(request, resource)
+        stored = self._stored(request, resource)
         query = request.query
-        if found <= _LARGE or "labelSelector" in query or "fieldSelector" in query:
-            return found  # selectors examine all objects
+        if stored <= _LARGE or "labelSelector" in query or "fieldSelector" in query:
+            return stored  # selectors examine all objects
         limit = request.parameter("limit") if query else ""
         if limit.isascii() and limit.isdigit() and len(limit) < 10:
-            return min(found, int(limit) or found)
-        return found
+            return min(stored, int(limit) or stored)
+        return stored
 
     def _first_events(self, request: Request, resource: Resource) -> int:
         """The number of initial events. A watch that resumes from a version has few."""

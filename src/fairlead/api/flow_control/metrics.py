@@ -34,10 +34,10 @@ _levels: dict[str, QueueSet] = {}
 
 def counts_of(level: str, schema: str) -> Counts:
     """The counters of a schema in a level; a recreated schema continues with its old counters."""
-    found = _known.get((level, schema))
-    if found is None:
-        found = _known[level, schema] = Counts(level, schema)
-    return found
+    counts = _known.get((level, schema))
+    if counts is None:
+        counts = _known[level, schema] = Counts(level, schema)
+    return counts
 
 
 def show_level(name: str, queues: QueueSet) -> None:

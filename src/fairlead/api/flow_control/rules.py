@@ -18,18 +18,18 @@ def matcher(rules: Iterable[Spec]) -> Matches:
     """A predicate that tells whether any rule of a schema matches a request."""
     compiled = [
         (
-            [_subject(one) for one in rule.get("subjects") or ()],
-            [_Resources(one) for one in rule.get("resourceRules") or ()],
-            [_Paths(one) for one in rule.get("nonResourceRules") or ()],
+            [_subject(item) for item in rule.get("subjects") or ()],
+            [_Resources(item) for item in rule.get("resourceRules") or ()],
+            [_Paths(item) for item in rule.get("nonResourceRules") or ()],
         )
         for rule in rules
     ]
 
     def matches(user: User, target: Target) -> bool:
         for subjects, resources, paths in compiled:
-            if any(is_meant(user) for is_meant in subjects):
-                about: list[Any] = resources if target.is_resource else paths
-                if any(one.matches(target) for one in about):
+            if any(matches_user(user) for matches_user in subjects):
+                rules_of_kind: list[Any] = resources if target.is_resource else paths
+                if any(item.matches(target) for item in rules_of_kind):
                     return True
         return False
 
@@ -55,11 +55,11 @@ def _group(name: str) -> Callable[[User], bool]:
 
 
 def _account(namespace: str, name: str) -> Callable[[User], bool]:
-    def is_meant(user: User) -> bool:
-        found = split_account_name(user.name)
-        return found is not None and found[0] == namespace and name in (_ALL, found[1])
+    def matches_user(user: User) -> bool:
+        account = split_account_name(user.name)
+        return account is not None and account[0] == namespace and name in (_ALL, account[1])
 
-    return is_meant
+    return matches_user
 
 
 class _Names:

@@ -96,9 +96,9 @@ class Turns:
         self._left = WHOLE - pieces if self._seen == self.others else 0
         self._seen = self.others
         self._resting = True
-        self._loop.call_soon(self._go_round)
+        self._loop.call_soon(self._pass_iteration)
 
-    def _go_round(self) -> None:
+    def _pass_iteration(self) -> None:
         self._loop.call_soon(self._next)
 
     def _next(self) -> None:

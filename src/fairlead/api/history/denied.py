@@ -13,7 +13,7 @@ from fairlead.base.errors import clipped
 from fairlead.codec.types.times import format_micro_time
 from fairlead.operations.api import Object
 
-_MOST = 200
+_MAX_ENTRIES = 200
 _LONGEST = 512
 _ATTRIBUTES = ("verb", "group", "version", "resource", "subresource", "namespace", "name", "path")
 
@@ -57,7 +57,7 @@ class Denied:
         if sum(map(len, key[:-1])) > _LONGEST * len(_ATTRIBUTES):
             return  # too long to show, and would take memory
         self._entries[key] = _Entry(attributes.user.name, _facts(request, error), clock.time())
-        if len(self._entries) > _MOST:
+        if len(self._entries) > _MAX_ENTRIES:
             self._entries.popitem(last=False)
 
     def documents(self, user: str | None = None) -> list[Object]:

@@ -131,7 +131,7 @@ def _whole_revisions(items: list[Item], limit: int) -> list[Item]:
 
 # Query parameters of history requests
 
-_USUAL, _MOST = 500, 5_000
+_DEFAULT_LIMIT, _MAX_LIMIT = 500, 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def history_options(request: Request, begins: int = 0) -> HistoryOptions:
     if limit is not None and limit < 0:
         raise bad_request("limit: it must not be negative")
     return HistoryOptions(
-        min(limit or _USUAL, _MOST),
+        min(limit or _DEFAULT_LIMIT, _MAX_LIMIT),
         revision_of(request.parameter("before"), "before"),
         revision_of(request.parameter("since"), "since"),
         request.parameter("namespace"),

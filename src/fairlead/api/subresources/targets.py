@@ -68,10 +68,8 @@ async def admit(api: Api, operation: Operation, kind: str, options: Object) -> O
     value: Object = {"kind": kind, "apiVersion": "v1", **options}
     context = api.context(operation)
     attributes = write_pipeline.attributes(operation, CONNECT, value, None, context)
-    if (waiting := api.admission.admit(attributes)) is not None:
-        await waiting
-    if (waiting := api.admission.validate(attributes)) is not None:
-        await waiting
+    await api.admission.admit(attributes)
+    await api.admission.validate(attributes)
     return value
 
 

@@ -16,7 +16,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.watch import Watch
 
 KEY = "testing/v1/faults"
-_MOST = 1000
+_MAX_FAULTS = 1000
 _LISTS = ("verbs", "groups", "namespaces", "names", "users")
 _CUTS = ("", "before", "after", "middle")
 
@@ -99,7 +99,7 @@ class Faults:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._table = ObjectTable(Fault, _MOST)
+        self._table = ObjectTable(Fault, _MAX_FAULTS)
         self.past: dict[int, int] = {}  # revision to read from, by id of the request
 
     def _read_stale(self, request: Request, versions: int) -> None:

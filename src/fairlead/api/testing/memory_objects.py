@@ -37,12 +37,12 @@ T = TypeVar("T", bound=MemoryObject)
 
 
 class ObjectTable(Generic[T]):
-    """The objects of a resource by name, at most `most`. `make` builds one from a request's object
-    and may raise StatusError."""
+    """The objects of a resource by name, at most `maximum`. `make` builds one from a request's
+    object and may raise StatusError."""
 
-    def __init__(self, make: Callable[[Object], T], most: int) -> None:
+    def __init__(self, make: Callable[[Object], T], maximum: int) -> None:
         self._make = make
-        self._most = most
+        self._maximum = maximum
         self.objects: dict[str, T] = {}
 
     def handlers(self, key: str) -> Handlers:
@@ -73,8 +73,8 @@ class ObjectTable(Generic[T]):
             raise bad_request("name or generateName is required")
         if name in self.objects:
             raise already_exists(ref)
-        if len(self.objects) >= self._most:
-            raise forbidden(ref, f"there are {self._most} already")
+        if len(self.objects) >= self._maximum:
+            raise forbidden(ref, f"there are {self._maximum} already")
         set_system_fields(metadata)
         item = self.objects[name] = self._make(value)
         return item.document()

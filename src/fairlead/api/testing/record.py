@@ -16,7 +16,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 
 KEY = "testing/v1/requests"
-_MOST = 20_000  # requests
+_MAX_REQUESTS = 20_000  # requests
 _LONGEST_BODY = 64 * 1024
 
 
@@ -85,7 +85,7 @@ class Record:
     """The newest requests, in order of arrival."""
 
     def __init__(self) -> None:
-        self._entries: deque[Entry] = deque(maxlen=_MOST)
+        self._entries: deque[Entry] = deque(maxlen=_MAX_REQUESTS)
         self._open: dict[int, Entry] = {}
         self._count = 0
 

@@ -14,7 +14,7 @@ from fairlead.storage.store import Store
 from fairlead.storage.version import Version, encoded_of
 
 KEY = "testing/v1/snapshots"
-_MOST = 100
+_MAX_SNAPSHOTS = 100
 
 
 class Snapshot:
@@ -83,7 +83,7 @@ class Snapshots:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._restoring = asyncio.Lock()
-        self._table = ObjectTable[Snapshot](lambda value: Snapshot(store, value), _MOST)
+        self._table = ObjectTable[Snapshot](lambda value: Snapshot(store, value), _MAX_SNAPSHOTS)
 
     def handlers(self) -> Handlers:
         restore = {(f"{KEY}/restore", "create"): create_handler(self._restore)}

@@ -73,7 +73,7 @@ class WebSocketTokens:
 # Detecting cross-site requests of browsers.
 
 _OWN_SITES = ("", "same-origin", "none")
-_USUAL_PORT = ":443"
+_DEFAULT_PORT = ":443"
 
 
 def refuse_foreign(request: Credentials) -> None:
@@ -86,4 +86,4 @@ def refuse_foreign(request: Credentials) -> None:
 
 
 def _own_origin(request: Credentials) -> str:
-    return f"https://{request.header(b'host').lower().removesuffix(_USUAL_PORT)}"
+    return f"https://{request.header(b'host').lower().removesuffix(_DEFAULT_PORT)}"

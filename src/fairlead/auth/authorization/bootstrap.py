@@ -150,14 +150,14 @@ class _Reader:
         if words == ["events"]:
             words = self._fill_in(_EVENTS).split()
         colon = words.index(":")
-        groups, things, verbs = words[0], words[1:colon], words[colon + 1 :]
+        groups, targets, verbs = words[0], words[1:colon], words[colon + 1 :]
         rule: Rule = {"verbs": _verbs(verbs)}
         if groups == "paths":
-            rule["nonResourceURLs"] = things
+            rule["nonResourceURLs"] = targets
         else:
             rule["apiGroups"] = ["" if group == "core" else group for group in groups.split("+")]
-            named = _NAMED.fullmatch(things[-1])
-            rule["resources"] = [*things[:-1], named[1]] if named else things
+            named = _NAMED.fullmatch(targets[-1])
+            rule["resources"] = [*targets[:-1], named[1]] if named else targets
             if named:
                 rule["resourceNames"] = named[2].split(",")
         self._role["rules"] = [*(self._role["rules"] or ()), rule]

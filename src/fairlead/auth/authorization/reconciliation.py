@@ -68,10 +68,10 @@ def _as_split(dialect: Dialect, objects: Objects, key: str, desired: Object) -> 
     split: Object = {"metadata": metadata, "roleRef": desired["roleRef"]}
     if source.get("subjects"):
         split["subjects"] = source["subjects"]
-    return split if _is_left_alone(dialect, split) else completed(key, desired, split)
+    return split if _is_opted_out(dialect, split) else completed(key, desired, split)
 
 
-def _is_left_alone(dialect: Dialect, existing: Object) -> bool:
+def _is_opted_out(dialect: Dialect, existing: Object) -> bool:
     annotations = existing["metadata"].get("annotations") or {}
     return bool(annotations.get(autoupdate_annotation(dialect)) == "false")
 
@@ -94,7 +94,7 @@ async def _reconcile_once(dialect: Dialect, objects: Objects, key: str, desired:
     if existing is None:
         await objects.create(key, desired)
         return
-    if _is_left_alone(dialect, existing):
+    if _is_opted_out(dialect, existing):
         return
     if "roleRef" in desired and existing["roleRef"] != desired["roleRef"]:
         await objects.delete(key, namespace, name)

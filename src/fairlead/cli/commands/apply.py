@@ -158,7 +158,7 @@ class _Batch:
     async def apply(self, manifest: Manifest) -> None:
         try:
             resolved = await self._resolver.of(manifest)
-            applied, word = await self._patiently(resolved)
+            applied, word = await self._apply_with_retries(resolved)
         except (CommandFailed, *EXPECTED) as error:
             self.failures.add(error)
             return
@@ -186,7 +186,7 @@ class _Batch:
         if resolved.namespace:
             self.spaces[resolved.namespace] = None
 
-    async def _patiently(self, resolved: ResolvedObject) -> tuple[Object, str]:
+    async def _apply_with_retries(self, resolved: ResolvedObject) -> tuple[Object, str]:
         """Apply the object; retry for up to 30 seconds if its namespace was applied by the same
         command and is not ready yet."""
         ends = monotonic() + _NAMESPACE_TIMEOUT

@@ -96,8 +96,8 @@ class _Comparison:
         self._invocation = invocation
         self._annotation = annotation
         self._client_side = invocation.options.client_side or not invocation.options.server_side
-        usual = CLIENT_SIDE if self._client_side else MANAGER
-        self._manager = invocation.options.field_manager or usual
+        default = CLIENT_SIDE if self._client_side else MANAGER
+        self._manager = invocation.options.field_manager or default
         self._compared: set[str] = set()
         self._spaces: dict[str, None] = {}
         self.pairs: list[Pair] = []

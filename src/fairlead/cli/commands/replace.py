@@ -67,8 +67,8 @@ def _deletion(invocation: Invocation) -> Deletion | None:
     """The deletion options of --force; None to update objects in place. Raises CommandError."""
     options = invocation.options
     if not options.force:
-        for flag, usual in (("grace_period", "-1"), ("timeout", "0s")):
-            if getattr(options, flag) != usual:
+        for flag, default in (("grace_period", "-1"), ("timeout", "0s")):
+            if getattr(options, flag) != default:
                 raise CommandError(f"--{flag.replace('_', '-')} must have --force specified")
         return None
     if options.subresource:

@@ -28,12 +28,12 @@ async def run(invocation: Invocation) -> int:
     options = invocation.options
     if options.output not in ("", "json", "yaml"):
         raise CommandFailed("error: -o takes json or yaml")
-    asks = not options.client and _has_configuration(invocation)
+    wants_server = not options.client and _has_configuration(invocation)
     if not options.output:
         kind = "compiled" if is_compiled() else "plain"
         invocation.screen.print(f"fairlead {__version__} ({kind})")
         invocation.screen.flush()
-        if asks:
+        if wants_server:
             server = await _server(invocation)
             version = printable(str(server["serverVersion"].get("gitVersion")))
             invocation.screen.print(f"Server Version: {version} (dialect {server['dialect']})")
@@ -42,7 +42,7 @@ async def run(invocation: Invocation) -> int:
         "clientVersion": {"gitVersion": f"v{__version__}", "compiler": compiler()}
     }
     failure: Exception | None = None
-    if asks:
+    if wants_server:
         try:
             document |= await _server(invocation)
         except runner.EXPECTED as error:

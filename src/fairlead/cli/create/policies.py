@@ -43,18 +43,18 @@ async def _priority_class(arguments: FormArguments) -> Object:
 
 
 async def _disruption_budget(arguments: FormArguments) -> Object:
-    least, most = arguments.text("min_available"), arguments.text("max_unavailable")
+    minimum, maximum = arguments.text("min_available"), arguments.text("max_unavailable")
     selector = arguments.text("selector")
-    if not least and not most:
+    if not minimum and not maximum:
         raise CommandError("give --min-available or --max-unavailable")
-    if least and most:
+    if minimum and maximum:
         raise CommandError(
             "--min-available and --max-unavailable contradict each other: give one of them"
         )
     if not selector:
         raise CommandError("a selector must be specified")
     spec: Object = {"selector": as_object(selector)}
-    spec["minAvailable" if least else "maxUnavailable"] = _number_or_text(least or most)
+    spec["minAvailable" if minimum else "maxUnavailable"] = _number_or_text(minimum or maximum)
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

@@ -84,9 +84,9 @@ def _draw_deployment(page: Page, deployment: Subject) -> None:
     )
     rolling = deployment.part("spec.strategy.rollingUpdate")
     if rolling.has():
-        most = f"{rolling.text('maxUnavailable', '0')} max unavailable"
+        maximum = f"{rolling.text('maxUnavailable', '0')} max unavailable"
         surge = f"{rolling.text('maxSurge', '0')} max surge"
-        page.pair("RollingUpdateStrategy", f"{most}, {surge}")
+        page.pair("RollingUpdateStrategy", f"{maximum}, {surge}")
     draw_template(page, deployment)
     draw_conditions(page, deployment)
     old, new = _old_and_new(deployment, deployment.found("replica sets").items)

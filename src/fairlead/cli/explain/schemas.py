@@ -22,7 +22,7 @@ class Schema:
     def __init__(self, of: Object, all: Mapping[str, Object]) -> None:
         self._written = of
         self._all = all
-        self._meant, self.name, descriptions = self._resolved(of)
+        self._schema, self.name, descriptions = self._resolved(of)
         self.descriptions = descriptions  # of all references, outermost first, without empty ones
 
     def _resolved(self, of: Object) -> tuple[Object, str, list[str]]:
@@ -48,24 +48,24 @@ class Schema:
     def fields(self) -> dict[str, Schema]:
         return {
             name: Schema(of, self._all)
-            for name, of in sorted((self._meant.get("properties") or {}).items())
+            for name, of in sorted((self._schema.get("properties") or {}).items())
         }
 
     @property
     def required(self) -> frozenset[str]:
-        return frozenset(self._meant.get("required") or ())
+        return frozenset(self._schema.get("required") or ())
 
     @property
     def items(self) -> Schema | None:
         """The schema of list elements or map values."""
-        of = self._meant.get("items") or self._meant.get("additionalProperties")
+        of = self._schema.get("items") or self._schema.get("additionalProperties")
         return Schema(of, self._all) if isinstance(of, Mapping) else None
 
     @property
     def type(self) -> str:
         """The displayed type: `string`, `[]Object`, `map[string]string`; empty for any value."""
-        kind = self._meant.get("type")
-        if self._meant.get("properties"):
+        kind = self._schema.get("type")
+        if self._schema.get("properties"):
             return "Object"
         if kind == "array":
             return f"[]{self.items.type if self.items else ''}"
@@ -73,7 +73,7 @@ class Schema:
             return f"map[string]{self.items.type if self.items else ''}"
         if kind in _SCALARS:
             return str(kind)
-        choices = [choice.get("type") for choice in self._meant.get("oneOf") or ()]
+        choices = [choice.get("type") for choice in self._schema.get("oneOf") or ()]
         return "string" if "string" in choices else ""
 
 

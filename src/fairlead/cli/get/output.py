@@ -41,7 +41,7 @@ class Failures:
         if not (self._invocation.options.ignore_not_found and isinstance(error, NotFound)):
             self._texts[error_text(error)] = None
 
-    def tell(self) -> int:
+    def exit_code(self) -> int:
         """Print the errors; return the exit code."""
         self._invocation.screen.flush()
         for text in self._texts:
@@ -101,7 +101,7 @@ async def show_tables(invocation: Invocation, queries: ObjectQueries, order: Ord
         _report_nothing(invocation, [query.resource.type for query in queries.items])
     if has_pending:
         await warn_if_no_nodes(invocation)
-    return failures.tell()
+    return failures.exit_code()
 
 
 def _has_pending(table: Object) -> bool:
@@ -141,12 +141,12 @@ async def show_documents(
             except ApiError as error:
                 failures.add(error)
     if (not items and invocation.options.ignore_not_found) or (queries.is_single and not items):
-        return failures.tell()
+        return failures.exit_code()
     if order is not None:
         order.sort(items, lambda item: item)
     value = items[0] if queries.is_single else as_list(items)
     invocation.screen.out.write(printer(value))
-    return failures.tell()
+    return failures.exit_code()
 
 
 def as_list(items: Sequence[Object]) -> Object:

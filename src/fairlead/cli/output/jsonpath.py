@@ -63,12 +63,12 @@ class Template:
     def render(self, value: Any, strict: bool = False) -> str:
         """The text; raises JsonPathError. Several values of one expression are separated by
         spaces."""
-        found = _results(self.parts, value, strict)
-        return "".join(" ".join(map(_shown, values)) for values in found)
+        results = _results(self.parts, value, strict)
+        return "".join(" ".join(map(_shown, values)) for values in results)
 
     def render_json(self, value: Any) -> str:
         """The values of each expression as a JSON list."""
-        return "".join(f"{as_json(found)}\n" for found in _results(self.parts, value, False))
+        return "".join(f"{as_json(values)}\n" for values in _results(self.parts, value, False))
 
 
 def template(text: str) -> Template:
@@ -85,13 +85,13 @@ def relaxed(text: str) -> str:
     """Add missing braces and the leading dot; raises JsonPathError."""
     if not text:
         return text
-    found = _RELAXED.fullmatch(text)
-    if found is None:
+    match = _RELAXED.fullmatch(text)
+    if match is None:
         raise JsonPathError(
             "a path consists of names separated by dots, with or without braces, such as"
             " {.metadata.name}"
         )
-    return f"{{.{found[1] or found[2]}}}"
+    return f"{{.{match[1] or match[2]}}}"
 
 
 def _results(parts: Sequence[Part], value: Any, strict: bool) -> Iterator[Values]:

@@ -59,7 +59,7 @@ def _rows(
     children = _visible(field, selects)
     is_list = isinstance(field.value, list)
     inner = rest + "  " if label and not is_list else rest
-    if label or _stands_alone(field, children):
+    if label or _has_own_row(field, children):
         yield Row(first + label if label else first.rstrip(), field.owners, False, mark)
         first = inner
     for child in children:
@@ -70,7 +70,7 @@ def _rows(
         first = inner
 
 
-def _stands_alone(item: Field, children: Sequence[Field]) -> bool:
+def _has_own_row(item: Field, children: Sequence[Field]) -> bool:
     """Whether the dash of a list item gets its own line, because mark or owners of the first field
     differ from those of the item."""
     if not children or (children[0].mark and not item.mark):

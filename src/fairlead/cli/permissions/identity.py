@@ -49,7 +49,7 @@ class Identity:
 
 async def identity(client: Client) -> Identity:
     """Raises CommandFailed if the identity cannot be determined, and errors of requests."""
-    reported = await _as_the_server_says(client)
+    reported = await _reported_identity(client)
     if reported is not None:
         return reported
     if client.access.impersonation.user:
@@ -66,7 +66,7 @@ async def identity(client: Client) -> Identity:
     return Identity(ANONYMOUS_NAME, (UNAUTHENTICATED,), source="there being no credentials")
 
 
-async def _as_the_server_says(client: Client) -> Identity | None:
+async def _reported_identity(client: Client) -> Identity | None:
     """The result of a SelfSubjectReview; None if the server has none: it was added after v1.25."""
     own = (await client.discovery.dialect()).group_name("authentication.@")
     for group in await client.discovery.groups():

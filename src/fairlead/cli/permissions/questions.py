@@ -62,7 +62,7 @@ def add_question_flags(parser: ArgumentReader) -> None:
     parser.add_switch("-A", "--all-namespaces", help="check for all namespaces")
 
 
-async def question_of(invocation: Invocation, *, minds_scope: bool = True) -> Question:
+async def question_of(invocation: Invocation, *, warns_of_scope: bool = True) -> Question:
     """Parse the question from the words, and warn about unlikely input; raises UsageError.
     `minds_scope` enables the warning that a cluster-scoped resource ignores the namespace."""
     words, subresource = invocation.options.words, invocation.options.subresource
@@ -86,7 +86,7 @@ async def question_of(invocation: Invocation, *, minds_scope: bool = True) -> Qu
         name = words[2]
     type = await _type(invocation, word)
     namespace = "" if invocation.options.all_namespaces else invocation.namespace
-    if minds_scope and type is not None and not type.namespaced and namespace:
+    if warns_of_scope and type is not None and not type.namespaced and namespace:
         group = f" in group '{type.group}'" if type.group else ""
         _warn(
             invocation,

@@ -51,7 +51,7 @@ class Reasons:
         self._whole_steps = dialect.path_wildcard_steps_only
         self._user = User(who.user, who.uid, who.groups)
         self._roles = policy.roles
-        self._question_asked = _question(self._user, question)
+        self._request = _question(self._user, question)
 
     def grants(self) -> list[Grant]:
         """The grants that allow the action, narrowest first."""
@@ -62,7 +62,7 @@ class Reasons:
         """Rules of the user that fail in exactly one respect, narrowest first."""
         misses = []
         for grant in self._own_grants():
-            missing = what_is_missing(grant.rule, self._question_asked, self._allows)
+            missing = what_is_missing(grant.rule, self._request, self._allows)
             if missing:
                 misses.append(Grant(grant.binding, grant.subject, grant.rule, missing=missing))
         return sorted(misses, key=lambda grant: grant.breadth)
@@ -100,7 +100,7 @@ class Reasons:
 
     def _allows(self, rule: Rule) -> bool:
         rules = without_partial_wildcards([rule]) if self._whole_steps else [rule]
-        return CompiledRules(rules).allow(self._question_asked)
+        return CompiledRules(rules).allow(self._request)
 
     def _origin(self, role: Object, rule: Rule) -> str:
         """The ClusterRole from which an aggregated role gets the rule; empty if none."""

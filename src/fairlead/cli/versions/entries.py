@@ -68,19 +68,19 @@ class HistoryEntry:
             str(self.version.revision),
             self.version.change,
             since(self.time, now) if self.time else UNKNOWN,
-            printable(self.writer.told) if self.writer is not None else UNKNOWN,
+            printable(self.writer.label) if self.writer is not None else UNKNOWN,
             self._managers or UNKNOWN,
             printable(", ".join(self.fields)),
         )
 
-    def told(self, paint: Paint, now: datetime) -> Iterator[str]:
+    def lines(self, paint: Paint, now: datetime) -> Iterator[str]:
         yield paint(
             f"revision {self.version.revision}  {_CHANGE_NAMES[self.version.change]}", YELLOW, BOLD
         )
         if self.version.change != DELETED:
             yield f"By:    {self._managers or UNKNOWN}"
         if self.writer is not None:
-            yield f"User:  {printable(self.writer.told)}"
+            yield f"User:  {printable(self.writer.label)}"
         yield f"When:  {self._when(now)}"
         if self.lines:
             yield from ("", *painted(self.lines, paint))

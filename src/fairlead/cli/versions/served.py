@@ -25,7 +25,7 @@ class Writer:
     time: str
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         return f"{self.user} (by {self.impersonator})" if self.impersonator else self.user
 
 

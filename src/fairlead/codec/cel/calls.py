@@ -103,7 +103,7 @@ def call(function: str, node: Call, arguments: list[Code], equalities: Equalitie
 
 def _is_data(type_: Type) -> bool:
     """Whether values of a type come from the data rather than from the expression."""
-    return isinstance(type_, ListType | MapType) and type_.most is not None
+    return isinstance(type_, ListType | MapType) and type_.maximum is not None
 
 
 def _direct(

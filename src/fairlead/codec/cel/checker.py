@@ -189,7 +189,7 @@ class _Checker:
             return self._no_overload(node.place, node.function, types, node.method)
         left = self.unification.resolved(types[0])
         if node.function == "_+_" and isinstance(result, ListType) and isinstance(left, ListType):
-            return ListType(result.element, left.most, left.keys)
+            return ListType(result.element, left.maximum, left.keys)
         return result
 
     def _no_overload(

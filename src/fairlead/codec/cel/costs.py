@@ -71,7 +71,7 @@ def _leaf(value: Any) -> int:
     return len(value) // 10 if type(value) is bytes else 1
 
 
-def _made(*values: Any) -> int:
+def _result_twice(*values: Any) -> int:
     return tenth(2 * _size(values[-1]))
 
 
@@ -93,7 +93,7 @@ COSTS: dict[str, Cost | dict[type, Cost]] = {
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _first),
     "replace": _first_twice,
     "split": _first_twice,
-    "join": _made,
+    "join": _result_twice,
 }
 
 

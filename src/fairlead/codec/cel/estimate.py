@@ -19,7 +19,7 @@ from fairlead.codec.cel.types import (
     MapType,
     ObjectType,
     Type,
-    most_of,
+    maximum_of,
 )
 
 __all__ = ["Estimate", "estimate"]
@@ -176,7 +176,7 @@ class _Estimator:
 
     def _logic(self, node: Logic) -> _Part:
         costs = [self.part(argument).cost for argument in node.arguments]
-        return _Part(Estimate(costs[0].least, _sum(costs).most), node.type)
+        return _Part(Estimate(costs[0].minimum, _sum(costs).maximum), node.type)
 
     def _list(self, node: ListOf) -> _Part:
         costs = [self.part(item).cost for item in node.items]
@@ -225,8 +225,8 @@ def _inside(declared: Type | None, step: str) -> Type | None:
 
 
 def _size_of(declared: Type) -> Estimate:
-    most = most_of(declared)
-    return UNKNOWN if most is None else Estimate(0, most)
+    maximum = maximum_of(declared)
+    return UNKNOWN if maximum is None else Estimate(0, maximum)
 
 
 def _sum(parts: Sequence[Estimate]) -> Estimate:

@@ -77,15 +77,15 @@ def _body(text: str) -> tuple[str, bool]:
     return body.replace("\r\n", "\n").replace("\r", "\n"), raw
 
 
-def _code(match: re.Match[str], most: int) -> int:
+def _code(match: re.Match[str], maximum: int) -> int:
     hex2, hex2_upper, hex4, hex8, octal, simple, other = match.groups()
     if other is not None:
         raise LiteralError("unable to unescape string")
-    if most == 0xFF and (hex4 or hex8):
+    if maximum == 0xFF and (hex4 or hex8):
         raise LiteralError("unable to unescape string")
     if simple:
         return _SIMPLE.get(simple, ord(simple))
     code = int(octal, 8) if octal else int(hex2 or hex2_upper or hex4 or hex8, 16)
-    if code > most or 0xD800 <= code <= 0xDFFF:
+    if code > maximum or 0xD800 <= code <= 0xDFFF:
         raise LiteralError("unable to unescape string")
     return code

@@ -16,24 +16,24 @@ MAX_COST = 2**64 - 1
 class Estimate(NamedTuple):
     """A range of costs or sizes; the bounds saturate at 64 bits."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
     def plus(self, other: Estimate) -> Estimate:
         return Estimate(
-            min(self.least + other.least, MAX_COST), min(self.most + other.most, MAX_COST)
+            min(self.minimum + other.minimum, MAX_COST), min(self.maximum + other.maximum, MAX_COST)
         )
 
     def times(self, other: Estimate) -> Estimate:
         return Estimate(
-            min(self.least * other.least, MAX_COST), min(self.most * other.most, MAX_COST)
+            min(self.minimum * other.minimum, MAX_COST), min(self.maximum * other.maximum, MAX_COST)
         )
 
     def scaled(self, factor: float) -> Estimate:
-        return Estimate(_scaled(self.least, factor), _scaled(self.most, factor))
+        return Estimate(_scaled(self.minimum, factor), _scaled(self.maximum, factor))
 
     def union(self, other: Estimate) -> Estimate:
-        return Estimate(min(self.least, other.least), max(self.most, other.most))
+        return Estimate(min(self.minimum, other.minimum), max(self.maximum, other.maximum))
 
 
 def fixed(value: int) -> Estimate:
@@ -94,8 +94,8 @@ def _overload_cost(
 
 
 def _compared(sizes: Sizes) -> Estimate:
-    most = min(sizes[0].most, sizes[1].most)
-    return Estimate(min(1, most), most).scaled(PER_CHARACTER)
+    maximum = min(sizes[0].maximum, sizes[1].maximum)
+    return Estimate(min(1, maximum), maximum).scaled(PER_CHARACTER)
 
 
 def _traversal(call: Call, size: Estimate, elements: Estimate | None) -> Estimate:
@@ -112,7 +112,7 @@ def _join(sizes: Sizes, elements: Estimate | None) -> Estimate:
     count = sizes[0]
     size = count.times(elements or NOTHING)
     if len(sizes) > 1:
-        between = Estimate(max(count.least - 1, 0), max(count.most - 1, 0))
+        between = Estimate(max(count.minimum - 1, 0), max(count.maximum - 1, 0))
         size = size.plus(sizes[1].times(between))
     return size.scaled(PER_CHARACTER)
 

@@ -1,7 +1,7 @@
 """Declared types, against which expressions are checked, and the maximum size of their values.
 
-`most` is the maximum number of elements (items, entries, characters, bytes) of a value, by which
-the cost estimator multiplies; None is unknown. It is not part of a type's identity.
+`maximum` is the greatest number of elements (items, entries, characters, bytes) of a value, by
+which the cost estimator multiplies; None is unknown. It is not part of a type's identity.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Type:
 @dataclass(frozen=True, slots=True)
 class Scalar(Type):
     name: str
-    most: int | None = field(default=0, compare=False)
+    maximum: int | None = field(default=0, compare=False)
 
-    def sized(self, most: int | None) -> Scalar:
+    def sized(self, maximum: int | None) -> Scalar:
         """The same type with values of at most this many characters or bytes."""
-        return replace(self, most=most)
+        return replace(self, maximum=maximum)
 
     def __str__(self) -> str:
         return self.name
@@ -36,7 +36,7 @@ class ListType(Type):
     names as a map keyed by those fields of the elements."""
 
     element: Type
-    most: int | None = field(default=None, compare=False)
+    maximum: int | None = field(default=None, compare=False)
     keys: tuple[str, ...] | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class ListType(Type):
 class MapType(Type):
     key: Type
     value: Type
-    most: int | None = field(default=None, compare=False)
+    maximum: int | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"map({self.key}, {self.value})"
@@ -61,7 +61,7 @@ class ObjectType(Type):
     name: str
     fields: Mapping[str, Type] = field(compare=False)
     properties: Mapping[str, str] = field(default_factory=dict, compare=False)
-    most: int | None = field(default=0, compare=False)
+    maximum: int | None = field(default=0, compare=False)
 
     def __str__(self) -> str:
         return self.name
@@ -110,6 +110,6 @@ ERROR = Scalar("!error!")  # the type of a node with a reported problem
 UNTYPED = Scalar("<nil>")  # the same for undeclared names; compatible with no other type
 
 
-def most_of(type_: Type) -> int | None:
+def maximum_of(type_: Type) -> int | None:
     """The maximum number of elements of a value of this type."""
-    return getattr(type_, "most", None)
+    return getattr(type_, "maximum", None)

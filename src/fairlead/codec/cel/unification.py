@@ -49,7 +49,7 @@ class Unification:
                 new[type_] = self.fresh()
             return new[type_]
         if isinstance(type_, ListType):
-            return ListType(self._replace(type_.element, new), type_.most, type_.keys)
+            return ListType(self._replace(type_.element, new), type_.maximum, type_.keys)
         if isinstance(type_, MapType):
             return MapType(self._replace(type_.key, new), self._replace(type_.value, new))
         return type_
@@ -154,11 +154,13 @@ class Unification:
             return open_as or type_
         if isinstance(type_, ListType):
             element = self.resolved(type_.element, open_as)
-            return type_ if element is type_.element else ListType(element, type_.most, type_.keys)
+            return (
+                type_ if element is type_.element else ListType(element, type_.maximum, type_.keys)
+            )
         if isinstance(type_, MapType):
             key, value = self.resolved(type_.key, open_as), self.resolved(type_.value, open_as)
             same = key is type_.key and value is type_.value
-            return type_ if same else MapType(key, value, type_.most)
+            return type_ if same else MapType(key, value, type_.maximum)
         if isinstance(type_, TypeOf):
             return TypeOf(self.resolved(type_.of, open_as))
         return type_

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairlead.base.budget import allocate
+from fairlead.base.meter import allocate
 from fairlead.codec.bodies import MAX_DEPTH, TooDeep
 from fairlead.codec.messages.layout import (
     BOOL,
@@ -92,14 +92,14 @@ def _read(
     if not message.is_known:
         build_layout(message)
     parts = message.parts
-    most = len(parts)
+    maximum = len(parts)
     last = 0  # the largest field key so far: fields mostly come in the order of their numbers
     while offset < end:
         head = raw[offset]
         offset += 1
         if head > 0x7F:
             head, offset = long_varint(raw, offset - 1)
-        part = parts[head] if head < most else None
+        part = parts[head] if head < maximum else None
         if part is None:
             offset = _skip_or_read(message, raw, offset, end, head, out)
             continue

@@ -48,10 +48,10 @@ class Amount(NamedTuple):
 
 
 # The usual notation: integers with these suffixes, all of them below the largest value.
-_USUAL_DECIMAL: Final[dict[str, Decimal]] = {
+_COMMON_DECIMAL: Final[dict[str, Decimal]] = {
     name: Decimal(10) ** _DECIMAL[name] for name in ("", "m", "k", "M", "G", "T")
 }
-_USUAL_BINARY: Final[dict[str, int]] = {
+_COMMON_BINARY: Final[dict[str, int]] = {
     name: 1024 ** _BINARY[name] for name in ("Ki", "Mi", "Gi", "Ti")
 }
 
@@ -82,9 +82,9 @@ def amount(text: str) -> Amount:
     cut = _simple_digits(text)
     if cut:
         digits, suffix = text[:cut], text[cut:]
-        if suffix in _USUAL_BINARY:
-            return Amount(Decimal(int(digits) * _USUAL_BINARY[suffix]).quantize(_NANO), "binary")
-        return Amount((Decimal(digits) * _USUAL_DECIMAL[suffix]).quantize(_NANO))
+        if suffix in _COMMON_BINARY:
+            return Amount(Decimal(int(digits) * _COMMON_BINARY[suffix]).quantize(_NANO), "binary")
+        return Amount((Decimal(digits) * _COMMON_DECIMAL[suffix]).quantize(_NANO))
     match = _PATTERN.match(text)
     if match is None:
         raise QuantityError(FORMAT_ERROR)
@@ -153,8 +153,8 @@ def _seems_canonical(text: str) -> bool:
     digits, power, kind = quantity_digits(text)
     if kind == "binary":
         return 0 <= power < 15 - len(digits) and int(digits) % 8 != 0
-    usual = power >= _MIN_CANONICAL_POWER and power % 3 == 0
-    return usual and len(digits) <= 18 and digits[0] != "0" and not digits.endswith("000")
+    has_suffix = power >= _MIN_CANONICAL_POWER and power % 3 == 0
+    return has_suffix and len(digits) <= 18 and digits[0] != "0" and not digits.endswith("000")
 
 
 def quantity_digits(text: str) -> tuple[str, int, str]:

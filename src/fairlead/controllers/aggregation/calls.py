@@ -51,7 +51,7 @@ class ExtensionCalls:
         headers: Iterable[Header] = (),
         body: bytes = b"",
         timeout: float = 5.0,
-        most: int = MAX_RESPONSE_BYTES,
+        maximum: int = MAX_RESPONSE_BYTES,
     ) -> Response:
         """Send a request and read the complete response, whatever its status. Raises CallError.
         `path` is percent-encoded and may have a query. Redirects are not followed."""
@@ -67,6 +67,6 @@ class ExtensionCalls:
                     *([(b"content-length", b"%d" % len(body))] if body else ()),
                 ]
                 content = encode_head(method, path.encode(), fields) + body
-                return await link.pool.call(link.route, method.encode(), content, most)
+                return await link.pool.call(link.route, method.encode(), content, maximum)
         except TimeoutError:
             raise CallError(f"no answer within {timeout:g}s", retryable=True) from None

@@ -111,7 +111,7 @@ class Prober:
         try:
             async with asyncio.timeout(_SECONDS):
                 answer = await self._calls.fetch(
-                    extension, path, timeout=2 * _SECONDS, most=_MAX_BYTES
+                    extension, path, timeout=2 * _SECONDS, maximum=_MAX_BYTES
                 )
         except TimeoutError:
             late = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"

@@ -35,17 +35,17 @@ def _age(pod: Version) -> _Through:
 
 
 class PodCollection:
-    """Keys are names of nodes, `namespace/name` of pods, and one key for finished pods. `most`
+    """Keys are names of nodes, `namespace/name` of pods, and one key for finished pods. `maximum`
     finished pods may stay; 0 is no limit."""
 
     workers = 2
 
     def __init__(
-        self, objects: Client, dialect: Dialect, gates: Gates, pods: PodsByNode, most: int
+        self, objects: Client, dialect: Dialect, gates: Gates, pods: PodsByNode, maximum: int
     ) -> None:
         self._objects = objects
         self._pods = pods
-        self._most = most
+        self._maximum = maximum
         self._conditions = gates["PodDisruptionConditions"]
         out_of_service = gates["NodeOutOfServiceVolumeDetach"]
         self._out_of_service = dialect.label("node.@/out-of-service") if out_of_service else None
@@ -67,7 +67,7 @@ class PodCollection:
     def _pod(self, change: Change) -> Iterable[str]:
         self._count(change.key, change.after)
         keys = []
-        if self._most and len(self._through) > self._most:
+        if self._maximum and len(self._through) > self._maximum:
             keys.append(_TOO_MANY)
         pod = change.after
         if pod is None:
@@ -93,7 +93,7 @@ class PodCollection:
 
     async def sync(self, key: str) -> float | None:
         if key == _TOO_MANY:
-            oldest = [age[2] for age in self._by_age[: max(0, len(self._through) - self._most)]]
+            oldest = [age[2] for age in self._by_age[: max(0, len(self._through) - self._maximum)]]
             await self._delete_all(oldest, _is_through)
         elif "/" in key:
             await self._delete(

@@ -21,8 +21,8 @@ class _Step:
     """Cache seconds for a range of cluster sizes. Ranges overlap (hysteresis), so that a cluster at
     a boundary is not rewritten with every node."""
 
-    least: float
-    most: float
+    minimum: float
+    maximum: float
     seconds: int
 
 
@@ -52,9 +52,9 @@ class NodeTtl:
     def _node(self, change: Change) -> Iterable[str]:
         (self._names.discard if change.deleted else self._names.add)(change.name)
         count, before = len(self._names), self._step
-        while count > _STEPS[self._step].most:
+        while count > _STEPS[self._step].maximum:
             self._step += 1
-        while count < _STEPS[self._step].least:
+        while count < _STEPS[self._step].minimum:
             self._step -= 1
         if self._step != before:
             return list(self._names)

@@ -89,9 +89,9 @@ class MasterCount(NoListing):
     """Lists the servers already in the Endpoints and this one, up to a maximum. Drops servers
     beyond it, alive or not."""
 
-    def __init__(self, own: Server, most: int) -> None:
+    def __init__(self, own: Server, maximum: int) -> None:
         self._own = own
-        self._most = most
+        self._maximum = maximum
         self._left = False
 
     def servers(self, endpoints: Object | None) -> Sequence[Server]:
@@ -101,7 +101,7 @@ class MasterCount(NoListing):
             return sorted(servers - {own})
         listed = sorted(servers | {own})
         position = listed.index(own)
-        while len(listed) > self._most:
+        while len(listed) > self._maximum:
             gone = (position + 1) % len(listed)  # first the servers after our own
             position -= gone < position
             del listed[gone]
@@ -162,21 +162,21 @@ class LeaseBased:
 
     async def _renew(self) -> None:
         moment = format_micro_time(clock.now())
-        lives = {
+        lease_spec = {
             "holderIdentity": str(self._own),
             "leaseDurationSeconds": _LIFE,
             "renewTime": moment,
         }
         if self._find() is None:
             metadata = {"name": self._name, "namespace": self._namespace}
-            spec = {**lives, "acquireTime": moment}
+            spec = {**lease_spec, "acquireTime": moment}
             await self._client.create(LEASES, {"metadata": metadata, "spec": spec})
         else:
             await self._client.change(
                 LEASES,
                 self._namespace,
                 self._name,
-                lambda old: {**old, "spec": {**(old.get("spec") or {}), **lives}},
+                lambda old: {**old, "spec": {**(old.get("spec") or {}), **lease_spec}},
             )
 
     async def _check_lease(self, record: Object) -> float:

@@ -59,7 +59,7 @@ class IdentityLease:
         return max(0.0, self._renewed + self._interval - clock.steady())
 
     async def _renew(self, lease: Object | None) -> None:
-        lives = {
+        lease_spec = {
             "holderIdentity": self._identity,
             "leaseDurationSeconds": self._duration,
             "renewTime": format_micro_time(clock.now()),
@@ -71,10 +71,10 @@ class IdentityLease:
                 "namespace": self._namespace,
                 "labels": {label: component},
             }
-            await self._client.create(LEASES, {"metadata": metadata, "spec": lives})
+            await self._client.create(LEASES, {"metadata": metadata, "spec": lease_spec})
         else:
             await self._client.change(
-                LEASES, self._namespace, self._identity, lambda old: {**old, "spec": lives}
+                LEASES, self._namespace, self._identity, lambda old: {**old, "spec": lease_spec}
             )
 
     async def _sweep(self) -> None:

@@ -26,10 +26,10 @@ class _Share(NamedTuple):
     zones."""
 
     wanted: float
-    most: int
+    maximum: int
 
 
-def _least(part: float, total: float) -> int:
+def _minimum(part: float, total: float) -> int:
     return ceil(part * total * (1 / (1 + _OVERLOAD)))
 
 
@@ -37,12 +37,12 @@ def _shares(parts: Parts, total: int) -> dict[str, _Share] | None:
     """The shares of zones for `total` endpoints; None if there are too few endpoints."""
     if not parts or len(parts) > total:
         return None
-    least = {zone: _least(part, total) for zone, part in parts.items()}
-    spare = total - sum(least.values())
+    minimum = {zone: _minimum(part, total) for zone, part in parts.items()}
+    spare = total - sum(minimum.values())
     if spare < 0:
         return None
     return {
-        zone: _Share(max(part * total, least[zone]), least[zone] + spare)
+        zone: _Share(max(part * total, minimum[zone]), minimum[zone] + spare)
         for zone, part in parts.items()
     }
 
@@ -51,7 +51,7 @@ def is_overloaded(hinted: Mapping[str, int], parts: Parts) -> bool:
     """Whether a zone has fewer endpoints than its minimum."""
     total = sum(hinted.values())
     return not parts or any(
-        hinted.get(zone, 0) < _least(part, total) for zone, part in parts.items()
+        hinted.get(zone, 0) < _minimum(part, total) for zone, part in parts.items()
     )
 
 
@@ -125,7 +125,7 @@ def _hints_in(
             return None
         hints.update(zone["name"] for zone in zones)
     for zone, number in hints.items():
-        if zone not in shares or number + hinted[zone] > shares[zone].most:
+        if zone not in shares or number + hinted[zone] > shares[zone].maximum:
             return None
     return hints
 

@@ -135,8 +135,8 @@ class TriggerTimes:
         self._cached.pop(key, None)
 
     def look(self, key: str, service: Object, pods: Iterable[PodFacts]) -> str:
-        """The earliest change since the last call, or empty. For a new service it is its
-        creation."""
+        """Return the time of the earliest change since the last call, "" without one. The first
+        call for a service returns the time of its creation."""
         created = service["metadata"]["creationTimestamp"]
         times = {pod.name: pod.ready_at for pod in pods if pod.ready_at}
         previous = self._cached.get(key)
@@ -144,7 +144,7 @@ class TriggerTimes:
         if previous is None:
             return str(created)
         last, last_times = previous
-        news = [moment for name, moment in times.items() if moment > last_times.get(name, "")]
+        changes = [moment for name, moment in times.items() if moment > last_times.get(name, "")]
         if created > last:
-            news.append(created)
-        return min(news, default="")
+            changes.append(created)
+        return min(changes, default="")

@@ -35,7 +35,7 @@ def pack(
     endpoints: dict[Identity, Object],
     labels: Mapping[str, str],
     new: Callable[[], Object],
-    most: int = MAX_IN_A_SLICE,
+    maximum: int = MAX_IN_A_SLICE,
 ) -> Plan:
     """Distribute the wanted endpoints over slices with the same ports. New endpoints go to slices
     that change anyway, fullest first; then, if they all fit into one unchanged slice, to the
@@ -55,20 +55,20 @@ def pack(
             unchanged.append(endpoint_slice)
     rest = list(left.values())
     for changing in sorted(plan.update, key=_size, reverse=True):
-        rest = _fill(changing, rest, most)
-    if rest and len(rest) < most:
+        rest = _fill(changing, rest, maximum)
+    if rest and len(rest) < maximum:
         fitting = [
             endpoint_slice
             for endpoint_slice in unchanged
-            if _size(endpoint_slice) + len(rest) <= most
+            if _size(endpoint_slice) + len(rest) <= maximum
         ]
         if fitting:
             fullest = max(fitting, key=_size)
             plan.update.append({**fullest})
-            rest = _fill(plan.update[-1], rest, most)
+            rest = _fill(plan.update[-1], rest, maximum)
     while rest:
         plan.create.append(new())
-        rest = _fill(plan.create[-1], rest, most)
+        rest = _fill(plan.create[-1], rest, maximum)
     return plan
 
 
@@ -93,9 +93,9 @@ def _size(value: Object) -> int:
     return len(value["endpoints"] or ())
 
 
-def _fill(value: Object, rest: list[Object], most: int) -> list[Object]:
+def _fill(value: Object, rest: list[Object], maximum: int) -> list[Object]:
     """Add endpoints up to the limit; returns the rest."""
-    room = most - _size(value)
+    room = maximum - _size(value)
     if room > 0:
         value["endpoints"] = [*(value["endpoints"] or ()), *rest[:room]]
         rest = rest[room:]

@@ -136,8 +136,8 @@ class NodeKeeper:
 
         old = node["status"].get("conditions") or []
         age = _age(old)
-        is_told = _states(old) == _states(node_conditions(old, state))
-        if age < _HEARTBEAT and is_told and offered(node["status"]) == node["status"]:
+        is_reported = _states(old) == _states(node_conditions(old, state))
+        if age < _HEARTBEAT and is_reported and offered(node["status"]) == node["status"]:
             return _HEARTBEAT - age
         await client.change(NODES, "", name, reported, "status", "patch")
         return _HEARTBEAT

@@ -42,7 +42,7 @@ class ClaimRules:
         self._names = parts.names
         self._plugins = parts.plugins
         self._writer = parts.writer
-        self._events = parts.teller
+        self._events = parts.events
         self._index = parts.index
 
     async def settle(self, claim: Object) -> None:
@@ -223,7 +223,7 @@ class BinderParts:
     plugins: Plugins
     index: Index
     writer: Writer
-    teller: EventRecorder
+    events: EventRecorder
     storage_group: str
 
     @classmethod

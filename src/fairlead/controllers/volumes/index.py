@@ -56,11 +56,11 @@ class FreeVolumes:
     def matching(self, claim: Object, class_name: str) -> Iterator[str]:
         """Names of the volumes that satisfy a claim: fewest access modes first, then the smallest.
         The index must not change during iteration."""
-        claim_modes, least = modes_of(claim), (size_wanted(claim), "")
+        claim_modes, minimum = modes_of(claim), (size_wanted(claim), "")
         shelves = self._shelves.get((class_name, volume_mode_of(claim)), {})
         fitting = (modes for modes in shelves if modes >= claim_modes)
         for modes in sorted(fitting, key=lambda modes: (len(modes), sorted(modes))):
-            for _, name in shelves[modes].irange(least):
+            for _, name in shelves[modes].irange(minimum):
                 yield name
 
 

@@ -52,7 +52,7 @@ class Recycler:
 
 def _pod_for(volume: Object) -> Object:
     source = next(name for name in _TIMES if volume["spec"].get(name) is not None)
-    least, for_each = _TIMES[source]
+    minimum, for_each = _TIMES[source]
     container = {
         "name": "pv-recycler",
         "image": _IMAGE,
@@ -62,7 +62,7 @@ def _pod_for(volume: Object) -> Object:
         "volumeMounts": [{"name": "vol", "mountPath": "/scrub"}],
     }
     spec = {
-        "activeDeadlineSeconds": max(least, for_each * int(size_of(volume) // _GIB)),
+        "activeDeadlineSeconds": max(minimum, for_each * int(size_of(volume) // _GIB)),
         "restartPolicy": "Never",
         "volumes": [{"name": "vol", source: volume["spec"][source]}],
         "containers": [container],

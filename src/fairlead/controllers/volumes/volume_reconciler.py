@@ -35,7 +35,7 @@ class VolumeRules:
         self._names = parts.names
         self._plugins = parts.plugins
         self._writer = parts.writer
-        self._events = parts.teller
+        self._events = parts.events
         self._index = parts.index
         self._reclaimer = Reclaimer(parts)
         self._claims = claims
@@ -117,7 +117,7 @@ class Reclaimer:
         self._names = parts.names
         self._plugins = parts.plugins
         self._writer = parts.writer
-        self._events = parts.teller
+        self._events = parts.events
         self._recycler = Recycler(parts.client)
 
     async def release(self, volume: Object) -> None:

@@ -112,7 +112,7 @@ class Claims:
     async def _release(self, owner: Object, dependent: Dependent, finalizer: str) -> None:
         uid = owner["metadata"]["uid"]
 
-        def let_go(current: Object) -> Object:
+        def released(current: Object) -> Object:
             if current["metadata"]["uid"] != dependent.uid:
                 raise _Changed
             metadata = without_finalizer(current["metadata"], finalizer)
@@ -121,7 +121,7 @@ class Claims:
                 metadata["ownerReferences"] = others
             return {**current, "metadata": metadata}
 
-        await self._change(dependent, let_go, _GONE, _INVALID)
+        await self._change(dependent, released, _GONE, _INVALID)
 
     async def _change(
         self, dependent: Dependent, change: Callable[[Object], Object], *passed_over: int

@@ -16,8 +16,8 @@ _LINES_EVERY, _LOOKS_EVERY = 5.0, 0.2  # seconds between updates, in a log and o
 class Progress:
     """Counts rows and bytes, and shows them on a terminal, or anywhere if `verbose`."""
 
-    def __init__(self, what: str, *, verbose: bool = False, stream: TextIO | None = None) -> None:
-        self._what = what
+    def __init__(self, task: str, *, verbose: bool = False, stream: TextIO | None = None) -> None:
+        self._task = task
         self._stream = guarded(stream or sys.stderr)
         self._terminal = self._stream.isatty()
         self._shown = verbose or self._terminal
@@ -61,7 +61,7 @@ class Progress:
         if not self._shown or now < self._next:
             return
         self._next = now + self._every
-        text = f"{self._what}: {self._counts()}"
+        text = f"{self._task}: {self._counts()}"
         if self._terminal:
             self._unfinished = True
             print(f"{OWN}[G{text}{OWN}[K", end="", file=self._stream, flush=True)

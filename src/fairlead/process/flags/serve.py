@@ -149,8 +149,8 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         "refuse redirects that an extension server answers with",
     )
     switch(group, "--console", True, "serve the web console at /console/")
-    for name, most, text in _REQUESTS:
-        flag(name, type=whole_number, default=most, metavar="N", help=text)
+    for name, maximum, text in _REQUESTS:
+        flag(name, type=whole_number, default=maximum, metavar="N", help=text)
     switch(
         group,
         "--enable-priority-and-fairness",
@@ -159,8 +159,8 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
     )
     for name, seconds, text in _PERIODS:
         flag(name, type=duration, default=seconds, metavar="DURATION", help=text)
-    for name, most, text in _CONNECTIONS:
-        flag(name, type=whole_number, default=most, metavar="N", help=text)
+    for name, maximum, text in _CONNECTIONS:
+        flag(name, type=whole_number, default=maximum, metavar="N", help=text)
     flag(
         "-v",
         "--v",

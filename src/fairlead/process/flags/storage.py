@@ -54,8 +54,8 @@ def add_storage_flags(parser: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="how long old versions are kept for lists and watches from an earlier revision",
     )
-    for name, most, text in _SIZES:
-        flag(name, type=size, default=most, metavar="BYTES", help=text)
+    for name, maximum, text in _SIZES:
+        flag(name, type=size, default=maximum, metavar="BYTES", help=text)
     switch(
         group,
         "--accept-lost-writes",

@@ -81,7 +81,7 @@ class Parent:
         self._is_announced = False
         self._started = time.time()
         self._stop_signals = stop_signals
-        self._heeded = (*self._stop_signals, signal.SIGCHLD)
+        self._handled_signals = (*self._stop_signals, signal.SIGCHLD)
 
     def run(self) -> int:
         """Run until stopped, or until a worker cannot be kept running; return the exit code. Raises
@@ -115,14 +115,14 @@ class Parent:
         woken, waking = socket.socketpair()
         for end in (woken, waking):
             end.setblocking(False)
-        for number in self._heeded:
+        for number in self._handled_signals:
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(waking.fileno())
         self._selector.register(woken, selectors.EVENT_READ)
         gc.collect()
         gc.freeze()  # keeps loaded objects in pages that parent and workers share
-        while self._goes_on():
-            self._do_what_is_due()
+        while self._is_running():
+            self._run_due_actions()
             for key, _ in self._selector.select(self._patience()):
                 if key.fileobj is woken:
                     self._on_signal(woken.recv(4096))
@@ -131,7 +131,7 @@ class Parent:
             self._reap()
         return self._code
 
-    def _goes_on(self) -> bool:
+    def _is_running(self) -> bool:
         return not self._stopping or any(worker.pid for worker in self._workers)
 
     def _patience(self) -> float | None:
@@ -151,7 +151,7 @@ class Parent:
 
     def _start(self, worker: _Worker) -> None:
         mine, its = socket.socketpair()
-        signal.pthread_sigmask(signal.SIG_BLOCK, self._heeded)
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._handled_signals)
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
@@ -164,14 +164,14 @@ class Parent:
         self._page.slot(worker.number).occupy(pid)
         its.close()
         self._selector.register(mine, selectors.EVENT_READ, worker)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, self._heeded)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, self._handled_signals)
 
     def _run_worker(self, worker: _Worker, control: socket.socket, parent: int) -> None:
         """Run a worker in the forked process; never returns."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
-            for number in self._heeded:
+            for number in self._handled_signals:
                 signal.signal(number, signal.SIG_DFL)
             # A terminal sends these to the whole process group, but the parent decides how to stop.
             for number in (signal.SIGINT, signal.SIGHUP):
@@ -183,7 +183,7 @@ class Parent:
                 if other is not worker:
                     other.listener.close()
             self._selector.close()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._heeded)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._handled_signals)
             code = self._work(self._new_slot(worker, control))
         except Exception as error:
             detail = error if self._options.verbosity else None
@@ -209,12 +209,12 @@ class Parent:
     def _on_message(self, worker: _Worker) -> None:
         assert worker.control is not None
         try:
-            heard = worker.control.recv(16)
+            received = worker.control.recv(16)
         except OSError:
-            heard = b""
-        if not heard:
+            received = b""
+        if not received:
             self._selector.unregister(worker.control)
-        elif READY in heard:
+        elif READY in received:
             worker.ready = worker.was_ready = True
             if not self._is_announced and all(worker.ready for worker in self._workers):
                 self._is_announced = True
@@ -275,7 +275,7 @@ class Parent:
             return False
         return not worker.was_ready or worker.failures > _MAX_FAILURES
 
-    def _do_what_is_due(self) -> None:
+    def _run_due_actions(self) -> None:
         now = time.monotonic()
         if self._stopping:
             if now >= self._kill_at:

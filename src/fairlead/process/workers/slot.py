@@ -51,17 +51,17 @@ class WorkerSlot:
 
         def receive() -> None:
             try:
-                heard = self.control.recv(16)
+                received = self.control.recv(16)
             except BlockingIOError:
                 return
             except OSError:
-                heard = b""
-            if not heard:
+                received = b""
+            if not received:
                 shutil.rmtree(self.directory, ignore_errors=True)
                 os._exit(1)
-            if STOP in heard:
+            if STOP in received:
                 stop()
-            if STOP_NOW in heard:
+            if STOP_NOW in received:
                 hurry()
 
         asyncio.get_running_loop().add_reader(self.control, receive)

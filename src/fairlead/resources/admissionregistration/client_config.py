@@ -158,7 +158,7 @@ def _check_escapes(part: str) -> None:
 KNOWN = ("v1", "v1beta1")
 
 
-def knows_one(versions: Iterable[str] | None) -> bool:
+def has_known_version(versions: Iterable[str] | None) -> bool:
     """Whether we can send one of the versions; also True for a webhook without versions."""
     listed = list(versions or ())
     return not listed or any(version in KNOWN for version in listed)
@@ -185,6 +185,6 @@ def check_review_versions(
         else:
             seen.add(version)
             causes.invalid_each(here, version, dns_1035_label(version))
-    if require_known and not knows_one(versions):
+    if require_known and not has_known_version(versions):
         detail = f"must include at least one of {', '.join(KNOWN)}"
         causes.invalid(path, go_list("string", versions), detail)

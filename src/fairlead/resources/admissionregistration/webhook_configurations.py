@@ -8,7 +8,7 @@ from fairlead.resources.admissionregistration.client_config import (
     KNOWN,
     check_client_config,
     check_review_versions,
-    knows_one,
+    has_known_version,
 )
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
@@ -67,7 +67,9 @@ def _strictness(webhooks: list[dict[str, Any]]) -> _Strictness:
     safe = all(webhook.get("sideEffects") in SAFE_EFFECTS for webhook in webhooks)
     return _Strictness(
         effects=SAFE_EFFECTS if safe else ALL_EFFECTS,
-        known_version=all(knows_one(webhook["admissionReviewVersions"]) for webhook in webhooks),
+        known_version=all(
+            has_known_version(webhook["admissionReviewVersions"]) for webhook in webhooks
+        ),
         unique_names=len(set(names)) == len(names),
     )
 

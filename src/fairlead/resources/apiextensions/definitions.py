@@ -10,7 +10,7 @@ from fairlead.codec.types.names import dns_1035_label, dns_subdomain
 from fairlead.resources.admissionregistration.client_config import (
     check_client_config,
     check_review_versions,
-    knows_one,
+    has_known_version,
 )
 from fairlead.resources.apiextensions.approval import check_approval
 from fairlead.resources.apiextensions.conditions import (
@@ -384,6 +384,6 @@ def check_conversion(
         causes.required(f"{_PATH}.webhookClientConfig", detail)
     else:
         check_client_config(config, f"{_PATH}.webhookClientConfig", causes)
-    was_known = old is None or knows_one(review_versions(old))
+    was_known = old is None or has_known_version(review_versions(old))
     path = f"{_PATH}.conversionReviewVersions"
     check_review_versions(versions, path, causes, missing="", require_known=was_known)

@@ -41,8 +41,8 @@ class SchemaPosition:
     def without_rules(self, step: str) -> SchemaPosition:
         return replace(self, path=f"{self.path}.{step}", is_root=False, with_rules=False)
 
-    def multiplied(self, most: int | None) -> SchemaPosition:
-        times = None if most is None or self.times is None else self.times * max(most, 0)
+    def multiplied(self, maximum: int | None) -> SchemaPosition:
+        times = None if maximum is None or self.times is None else self.times * max(maximum, 0)
         return replace(self, times=times)
 
     def uncorrelated(self, path: str) -> SchemaPosition:

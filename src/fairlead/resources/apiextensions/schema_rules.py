@@ -44,7 +44,7 @@ class RuleChecks:
         if of is None:
             self._pending.internal(path, _UNTYPED.format(self._markers.validations))
             return
-        most = cardinality(of.least) if times is None else times
+        maximum = cardinality(of.minimum) if times is None else times
         for index, rule in enumerate(schema[self._markers.validations]):
             here = f"{path}[{index}].rule"
             try:
@@ -52,7 +52,7 @@ class RuleChecks:
             except RuleError as error:
                 self._pending.invalid(here, _format_rule(rule), str(error))
                 continue
-            cost = min(program.estimate()[1] * most, _MAX_COST)
+            cost = min(program.estimate()[1] * maximum, _MAX_COST)
             self._costs.append((cost, here))
             if cost > MAX_RULE_COST:
                 text = _too_expensive("estimated rule cost", cost, MAX_RULE_COST)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.base.budget import TimeLimitExceeded
+from fairlead.base.meter import TimeLimitExceeded
 from fairlead.resources.apiextensions.openapi_rules import OpenAPIRules
 from fairlead.resources.apiextensions.schema_defaults import check_defaults, check_depth
 from fairlead.resources.apiextensions.shown_schemas import shown_schema

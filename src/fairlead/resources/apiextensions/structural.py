@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.base.patterns import PatternError, compiled
 from fairlead.resources.causes import Causes
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
@@ -161,7 +161,7 @@ class _Structural:
         if schema.get("not") is not None:
             self._check_nested(schema["not"], f"{path}.not")
         if schema.get("pattern"):
-            budget.spend(_STEPS_PER_PATTERN)
+            meter.spend(_STEPS_PER_PATTERN)
             try:
                 compiled(schema["pattern"])
             except PatternError as error:

@@ -55,9 +55,11 @@ class APIServiceBehaviour(OrderedBehaviour):
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]
         _check_group_version(spec.get("group", ""), spec.get("version", ""), causes)
-        for name, most in _PRIORITIES.items():
-            if not 0 < spec[name] <= most:
-                causes.invalid(f"spec.{name}", spec[name], f"must be positive and less than {most}")
+        for name, maximum in _PRIORITIES.items():
+            if not 0 < spec[name] <= maximum:
+                causes.invalid(
+                    f"spec.{name}", spec[name], f"must be positive and less than {maximum}"
+                )
         _check_trust(spec, causes)
 
     def check_subresource_update(

@@ -19,9 +19,9 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 # The field with the deletion policy of a StatefulSet's claims.
 RETENTION = "persistentVolumeClaimRetentionPolicy"
 
-# An unset pointer in messages.
+# How messages show a field that is not set.
 UNSET = "null"
-# A pointer in a struct in messages; the address has no meaning.
+# How messages show a field of a struct that is set: as an address, which has no meaning.
 _ADDRESS = "0xc000000000"
 
 _PERCENT = re.compile(r"\A([0-9]+)%\Z", re.ASCII)

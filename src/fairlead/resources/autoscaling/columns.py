@@ -143,9 +143,9 @@ def _reference(scaler: Object) -> str:
     return f"{target.get('kind') or ''}/{target.get('name') or ''}"
 
 
-def _least(scaler: Object) -> str:
-    least = field(scaler, "spec.minReplicas")
-    return UNSET if least is None else str(least)
+def _minimum(scaler: Object) -> str:
+    minimum = field(scaler, "spec.minReplicas")
+    return UNSET if minimum is None else str(minimum)
 
 
 def _printer(targets: Value) -> Printer:
@@ -153,7 +153,7 @@ def _printer(targets: Value) -> Printer:
         NAME,
         text("Reference", _reference, "What is scaled"),
         text("Targets", targets, "Each metric now and as it should be"),
-        text("MinPods", _least, "Fewest pods allowed"),
+        text("MinPods", _minimum, "Fewest pods allowed"),
         text("MaxPods", "spec.maxReplicas", "Most pods allowed", missing=0),
         text("Replicas", "status.currentReplicas", "Pods at present", missing=0),
         AGE,

@@ -12,7 +12,7 @@ from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import non_negative, one_of
 
-# The names of its Jobs, at most 63 characters, are eleven characters longer.
+# The names of its Jobs add eleven characters and may have 63.
 MAX_NAME_LENGTH = 52
 CONCURRENCY_POLICIES = ("Allow", "Forbid", "Replace")
 ZONE_WARNING = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.codec.types.times import DurationError, parse_duration
 from fairlead.resources.causes import quote
 from fairlead.resources.rules import bounded_int
@@ -110,7 +110,7 @@ def _parse_fields(text: str, zone: str) -> Schedule:
 
 def _parse_range(text: str, field: Field) -> tuple[range, bool]:
     """Parse one of the comma-separated parts: its numbers, and whether it is `*`."""
-    budget.spend(_STEPS_PER_RANGE)
+    meter.spend(_STEPS_PER_RANGE)
     span, *steps = text.split("/")
     low, *highs = span.split("-")
     star = low in ("*", "?")

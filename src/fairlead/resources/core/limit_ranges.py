@@ -154,7 +154,7 @@ def _check_ratio(bounds: _Bounds, path: str, causes: Causes) -> None:
         causes.invalid(path, printed, f"ratio {bounds.ratio} is less than 1")
     if bounds.min is None or bounds.max is None or not quantity(bounds.min):
         return
-    most = quantity(bounds.max) / quantity(bounds.min)
-    if ratio > most:
-        detail = f"ratio {bounds.ratio} is greater than max/min = {float(most):f}"
+    maximum = quantity(bounds.max) / quantity(bounds.min)
+    if ratio > maximum:
+        detail = f"ratio {bounds.ratio} is greater than max/min = {float(maximum):f}"
         causes.invalid(path, printed, detail)

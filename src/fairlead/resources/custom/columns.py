@@ -15,9 +15,9 @@ from fairlead.resources.columns.model import NAME, Column, Field, Object, Printe
 from fairlead.resources.columns.registry import DEFAULT
 from fairlead.resources.custom.definition import CustomColumn, CustomKind
 
-_LEAST, _MOST = -(2**63), 2**63 - 1
+_MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 _LONGEST_CELL = 64 * 1024
-_MOST_VALUES = 5_000  # that a path visits: a row of a Table may have dozens of columns
+_MAX_VALUES = 5_000  # that a path visits: a row of a Table may have dozens of columns
 _AGE = CustomColumn(
     "Age", "date", ".metadata.creationTimestamp", description="Time since the object was created"
 )
@@ -45,13 +45,13 @@ def _header(column: CustomColumn) -> Column:
 def _value(column: CustomColumn) -> Value:
     make = _MAKERS[column.type]
     try:
-        find = compile_path(column.path, _MOST_VALUES)
+        find = compile_path(column.path, _MAX_VALUES)
     except JsonPathError:
         return lambda obj: None
 
     def shown(obj: Object) -> Any:
-        found = find(obj)
-        return make(found[0]) if found else None
+        values = find(obj)
+        return make(values[0]) if values else None
 
     return shown
 
@@ -72,14 +72,14 @@ def _text(value: Any) -> str:
 
 def _integer(value: Any) -> int | None:
     """Clamped to 64 bits, the range that can be serialized."""
-    return max(_LEAST, min(int(value), _MOST)) if _is_number(value) else None
+    return max(_MIN_INT64, min(int(value), _MAX_INT64)) if _is_number(value) else None
 
 
 def _number(value: Any) -> float | None:
     """Whole numbers are returned as int, to be written without a fraction."""
     if not _is_number(value):
         return None
-    return int(value) if _LEAST <= value <= _MOST and value == int(value) else float(value)
+    return int(value) if _MIN_INT64 <= value <= _MAX_INT64 and value == int(value) else float(value)
 
 
 def _is_number(value: Any) -> bool:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
+from fairlead.base.meter import SizeLimitExceeded
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Object, Struct
 from fairlead.codec.types.names import path_segment
@@ -76,7 +76,7 @@ class CustomKind:
         self.scale = ScalePaths.of(subresources.get("scale"))
         self.columns = tuple(map(_column, version.get("additionalPrinterColumns") or ()))
         self.converted_bodies: BoundedCache[tuple[str, int], bytes] = BoundedCache(
-            most_bytes=_MAX_CACHE_BYTES, longest=_MAX_ENTRY_BYTES, per_byte=1
+            max_bytes=_MAX_CACHE_BYTES, longest=_MAX_ENTRY_BYTES, per_byte=1
         )
         self.printer: Printer | None = None  # made for the first Table
         self._index = index

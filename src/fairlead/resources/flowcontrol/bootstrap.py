@@ -123,16 +123,16 @@ def _subject(word: str, dialect: Dialect) -> Spec:
 
 def _add_rule(rule: Spec, words: list[str]) -> None:
     colon = words.index(":")
-    things, verbs = words[:colon], words[colon + 1 :]
-    if things[0] == "paths":
+    targets, verbs = words[:colon], words[colon + 1 :]
+    if targets[0] == "paths":
         rule.setdefault("nonResourceRules", []).append(
-            {"verbs": verbs, "nonResourceURLs": things[1:]}
+            {"verbs": verbs, "nonResourceURLs": targets[1:]}
         )
         return
     resource_rule: Spec = {"verbs": verbs, "namespaces": ["*"]}
-    if things[0] == "cluster":
+    if targets[0] == "cluster":
         resource_rule["clusterScope"] = True
-        del things[0]
-    resource_rule["apiGroups"] = ["" if things[0] == "core" else things[0]]
-    resource_rule["resources"] = things[1:]
+        del targets[0]
+    resource_rule["apiGroups"] = ["" if targets[0] == "core" else targets[0]]
+    resource_rule["resources"] = targets[1:]
     rule.setdefault("resourceRules", []).append(resource_rule)

@@ -40,7 +40,7 @@ class Timing(NamedTuple):
     longest_pause: float = 1.0
 
 
-USUAL = Timing()
+DEFAULT_TIMING = Timing()
 
 
 class Client:
@@ -52,7 +52,7 @@ class Client:
     """
 
     def __init__(
-        self, urls: Sequence[str], trust: Trust, probe_key: bytes, timing: Timing = USUAL
+        self, urls: Sequence[str], trust: Trust, probe_key: bytes, timing: Timing = DEFAULT_TIMING
     ) -> None:
         self.timing = timing
         self.error = "no member was asked yet"  # empty while healthy

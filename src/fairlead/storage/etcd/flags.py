@@ -142,7 +142,7 @@ def build_etcd_source(
         ttl=ttl,
         weighs=weighs,
         lease_reuse=options.lease_reuse_duration_seconds,
-        timing=client.USUAL._replace(
+        timing=client.DEFAULT_TIMING._replace(
             answer=min(options.etcd_healthcheck_timeout, options.etcd_readycheck_timeout)
         ),
         may_write=not getattr(options, "read_only", False),  # only the server has this flag

@@ -22,7 +22,7 @@ from fairlead.storage.backend import (
     Write,
     newer_format,
 )
-from fairlead.storage.etcd.client import USUAL, Client, Timing
+from fairlead.storage.etcd.client import DEFAULT_TIMING, Client, Timing
 from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.feed import Feed
 from fairlead.storage.etcd.history import History
@@ -79,8 +79,8 @@ class EtcdSource:
     Writes to resources for which `weighs` returns True move the epoch. Companions of another write
     do not: requests that depend on them use preconditions.
 
-    A store of a newer format is refused. With `records_release`, opening writes this server's
-    release into the store.
+    A store of a newer format is refused. With `records_release`, opening the store records the
+    release of this server in it.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class EtcdSource:
         weighs: Weighs | None = None,
         lease_reuse: int = 60,
         keys_of_a_lease: int = 1000,
-        timing: Timing = USUAL,
+        timing: Timing = DEFAULT_TIMING,
         may_write: bool = True,
         records_release: bool = False,
     ) -> None:
@@ -353,7 +353,7 @@ class _Lease(NamedTuple):
 
 
 class Leases:
-    """Shared leases: each is assigned to new keys for `reuse` seconds and to at most `most`
+    """Shared leases: each is assigned to new keys for `reuse` seconds and to at most `maximum`
     keys."""
 
     def __init__(self, client: Client, reuse: int = 60, max_keys: int = 1000) -> None:

@@ -60,8 +60,8 @@ class SqliteBackend:
     """The store in a directory, which one process uses at a time.
 
     A directory written in another `dialect` is refused. With `accept_lost_writes`, a store that
-    lost acknowledged writes is opened as it is. With `records_release`, opening writes this
-    server's release into the file.
+    lost acknowledged writes is opened as it is. With `records_release`, opening the store records
+    the release of this server in it.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class SqliteBackend:
     def _read_state(self) -> None:
         state = read_state(self._db, self.path)
         self.dialect, self.floor, self._swept = state.dialect, state.compacted, state.swept
-        self.revision = state.newest
+        self.revision = state.revision
         self._check_dialect(self.dialect)
         self._names = Names(self._db.execute("SELECT id, name FROM names"))
         self._check_complete()
@@ -318,7 +318,7 @@ class SqliteBackend:
         self._db.execute("PRAGMA synchronous = FULL")
         self.check()
         with self._guarded("trust"):
-            if read_state(self._db, self.path).newest < self.revision:
+            if read_state(self._db, self.path).revision < self.revision:
                 raise StorageError(f"{self.path} lost writes that were acknowledged", Fault.FATAL)
             self._db.execute("BEGIN")
             # Rows that a failed commit left behind were refused to their writers, so they are

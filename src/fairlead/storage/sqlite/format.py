@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 from zlib import crc32
 
@@ -208,37 +208,34 @@ def check_pages(db: sqlite3.Connection, path: Path) -> None:
 
 
 class State(NamedTuple):
-    """The state of a store. `highest` is the revision that compaction recorded: later ones are in
-    the log. Format 1 has no dialect and does not record how far compaction swept."""
+    """The state of a store. Format 1 has no dialect and does not record how far compaction
+    swept."""
 
     dialect: str
     compacted: int
     swept: int
-    highest: int
-    newest: int  # the highest revision ever used
+    highest: int  # the store's revision at the last compaction, which may have deleted its row
+    revision: int  # the store's revision: that of the last row in the log, at least `highest`
 
 
 def read_state(db: sqlite3.Connection, path: Path) -> State:
     """Read the state of a file of any format; raises StorageError if values are missing or of
     another type."""
     rows = dict(db.execute("SELECT name, value FROM state"))
-    newest = db.execute("SELECT ifnull(max(revision), 0) FROM log").fetchone()[0]
     if _pragma(db, "user_version") == 1:
         rows |= {"dialect": "", "swept": 0}
-    try:
-        newest = max(newest, rows["highest"])
-        numbers = rows["compacted"], rows["swept"], rows["highest"]
-        state = State(rows["dialect"], *numbers, newest)
-    except (KeyError, TypeError):
-        state = None
-    if state is None or [type(value) for value in state] != [str, int, int, int, int]:
+    dialect = rows.get("dialect")
+    numbers: list[Any] = [rows.get(name) for name in ("compacted", "swept", "highest")]
+    if not isinstance(dialect, str) or not all(isinstance(number, int) for number in numbers):
         raise StorageError(f"{path} is damaged: its table `state` is not whole", Fault.FATAL)
-    return state
+    compacted, swept, highest = numbers
+    last = db.execute("SELECT ifnull(max(revision), 0) FROM log").fetchone()[0]
+    return State(dialect, compacted, swept, highest, max(last, highest))
 
 
-def lost_writes(path: Path, newest: int, acknowledged: int) -> str:
+def lost_writes(path: Path, revision: int, acknowledged: int) -> str:
     return (
-        f"{path} lost writes that were acknowledged: it ends at revision {newest}, but"
+        f"{path} lost writes that were acknowledged: it ends at revision {revision}, but"
         f" {acknowledged} was reached"
     )
 

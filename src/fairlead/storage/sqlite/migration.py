@@ -215,9 +215,10 @@ def _migrate(
     db.execute("PRAGMA synchronous = FULL")
     state = _check_whole(db, path)
     names = names_for(dialect)
+    # Format 1 does not record the dialect; its system namespace shows it.
     recorded = old_dialect(db, names) if before == OLDEST else state.dialect
     dialect = _chosen_dialect(path, recorded, dialect, names)
-    copy = _copy(db, files, f"format-{before}.revision-{state.newest}")
+    copy = _copy(db, files, f"format-{before}.revision-{state.revision}")
     try:
         convert(db, path, target, dialect, names_for(dialect))
     except BaseException:
@@ -232,8 +233,8 @@ def _check_whole(db: sqlite3.Connection, path: Path) -> State:
     check_pages(db, path)
     state = read_state(db, path)
     acknowledged = Acknowledged(path.parent).read()
-    if state.newest < acknowledged:
-        raise StorageError(lost_writes(path, state.newest, acknowledged))
+    if state.revision < acknowledged:
+        raise StorageError(lost_writes(path, state.revision, acknowledged))
     return state
 
 

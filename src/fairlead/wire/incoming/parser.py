@@ -376,7 +376,8 @@ class Head:
         return not self.chunked and not self.expects_continue
 
     def for_target(self, method: bytes, target: bytes, length: int) -> Head:
-        """Return a head with the same fields and another target and length; this one is simple."""
+        """Return a head with the same fields and another target and length. Only for simple
+        heads."""
         return Head(method, target, self.fields, self.named, self.facts, length)
 
 

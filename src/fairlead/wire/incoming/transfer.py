@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from fairlead.base import budget
+from fairlead.base import budget, meter
 from fairlead.wire.incoming.exchange import (
     BodyTooLarge,
     ClientGone,
@@ -111,7 +111,7 @@ async def respond_compressed(
 ) -> None:
     """As `respond_in_pieces`, compressed by gzip in a thread."""
     data = body if isinstance(body, bytes) else b"".join(body)
-    compressed = await budget.run(budget.LIGHT + 1, gzip.compress, data, 1)
+    compressed = await budget.run(meter.MAX_BYTES_ON_LOOP + 1, gzip.compress, data, 1)
     await respond_in_pieces(exchange, code, headers, compressed)
 
 

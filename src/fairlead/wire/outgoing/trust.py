@@ -372,8 +372,8 @@ def _is_in_domain(domain: str, constraint: str) -> bool:
     if not all(labels):
         raise Untrusted(f"x509: cannot parse dnsName {quote(domain)}")
     parents = constraint.lower().removeprefix(".").split(".")
-    least = len(parents) + constraint.startswith(".")
-    return len(labels) >= least and labels[-len(parents) :] == parents
+    minimum = len(parents) + constraint.startswith(".")
+    return len(labels) >= minimum and labels[-len(parents) :] == parents
 
 
 def _is_in_mailbox(mailbox: str, constraint: str) -> bool:

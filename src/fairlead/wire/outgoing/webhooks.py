@@ -16,8 +16,8 @@ from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import orjson
 
-from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.caches import BoundedCache
+from fairlead.base.meter import SizeLimitExceeded
 from fairlead.codec.bodies import (
     MAX_VALUES,
     BodyError,

@@ -39,7 +39,7 @@ async def warnings_about(
         for entry in others:
             if not await look.check_pod(entry, entry.object()):
                 break
-    return look.said(namespace, len(entries))
+    return look.warnings(namespace, len(entries))
 
 
 class _PodScan:
@@ -76,7 +76,7 @@ class _PodScan:
         await self._slices.pause()
         return self._time() < self._end and self._checked < MAX_PODS
 
-    def said(self, namespace: str, entries: int) -> list[str]:
+    def warnings(self, namespace: str, entries: int) -> list[str]:
         lines, total = [], entries - self._exempt
         if self._checked < total:
             lines.append(

@@ -10,7 +10,7 @@ from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, selectors_of
 from fairlead.admission.plugins.resource_quota.usage import NOTHING, Usage
 from fairlead.admission.plugins.version_facts import MAX_CACHED
-from fairlead.base import budget
+from fairlead.base import budget, meter
 from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.quantity import Amount, amount
 from fairlead.storage.collection import Collection
@@ -99,9 +99,11 @@ class Quotas:
 
     def __init__(self) -> None:
         self._cache: BoundedCache[str, tuple[Version, Quota]]
-        self._cache = BoundedCache(MAX_CACHED, longest=budget.LIGHT, name="quotas")
+        self._cache = BoundedCache(MAX_CACHED, longest=meter.MAX_BYTES_ON_LOOP, name="quotas")
         self._charges: BoundedCache[str, tuple[Companion, Quota]]
-        self._charges = BoundedCache(MAX_CACHED, longest=budget.LIGHT, name="charged quotas")
+        self._charges = BoundedCache(
+            MAX_CACHED, longest=meter.MAX_BYTES_ON_LOOP, name="charged quotas"
+        )
 
     async def of(self, version: Version) -> Quota:
         cached = self._cache.get(version.key)

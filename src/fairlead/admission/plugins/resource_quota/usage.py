@@ -10,7 +10,7 @@ from typing import Protocol
 
 from fairlead.admission.plugins import pod_demands
 from fairlead.admission.plugins.base import Object
-from fairlead.base import budget, clock
+from fairlead.base import clock, meter
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.quantity import Amount, amount
@@ -203,7 +203,7 @@ class Pods:
         parts = []
         for name in sorted(_NAMED_BY_ALL.intersection(names)):
             containers = _containers(value["spec"])
-            budget.spend(len(containers))
+            meter.spend(len(containers))
             silent = sorted(
                 {container["name"] for container in containers if not _names(container, name)}
             )

@@ -29,7 +29,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    question = _where_it_counts(await question_of(invocation, minds_scope=False))
+    question = _where_it_counts(await question_of(invocation, warns_of_scope=False))
     status = await review(invocation.client, "SelfSubjectAccessReview", question.spec)
     allowed = bool(status.get("allowed"))
     who: Identity | None

@@ -71,14 +71,14 @@ async def run(invocation: Invocation) -> int:
 async def _undo(invocation: Invocation, resolved: ResolvedObject, query: Mapping[str, str]) -> None:
     number = invocation.options.to_revision
     revisions = await revisions_of(invocation.client, resolved, "rollbacker")
-    revision = revision_to_go_to(resolved, revisions, number)
+    revision = target_revision(resolved, revisions, number)
     value = resolved.value
     dialect = await invocation.client.discovery.dialect()
     if dry_run(invocation.options) == "client":
         text = f"{template_text(revision.template, dialect)}\n"
         if not is_deployment(resolved):
             text = f"will roll back to {text}"
-    elif is_there_already(resolved, revision):
+    elif is_current(resolved, revision):
         text = f"not changed (revision {number} is what runs now)"
     else:
         value = await go_back(resolved, revision, dialect, **query)
@@ -90,7 +90,7 @@ def is_deployment(resolved: ResolvedObject) -> bool:
     return (resolved.resource.type.group, resolved.resource.type.kind) == DEPLOYMENT
 
 
-def revision_to_go_to(
+def target_revision(
     resolved: ResolvedObject, revisions: Sequence[Revision], number: int
 ) -> Revision:
     """The wanted revision; 0 means the previous one. Raises CommandError."""
@@ -114,7 +114,7 @@ def _not_found(number: int) -> CommandError:
     return CommandError(f"there is no revision {number}")
 
 
-def is_there_already(resolved: ResolvedObject, revision: Revision) -> bool:
+def is_current(resolved: ResolvedObject, revision: Revision) -> bool:
     return without_hash(resolved.value["spec"]["template"]) == without_hash(revision.template)
 
 

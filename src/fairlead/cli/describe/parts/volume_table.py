@@ -49,7 +49,7 @@ def _local(source: Fields) -> str:
     return f"&LocalObjectReference{{Name:{source.text('secretRef.name')},}}"
 
 
-def _distant(source: Fields) -> str:
+def _secret_reference(source: Fields) -> str:
     """A reference to a secret in any namespace."""
     if not source.has("secretRef"):
         return "nil"
@@ -287,7 +287,7 @@ def _persistent(name: str, *changed: tuple[str, Value], before: str = "") -> Sou
     return source._replace(fields=dict((*entries[:index], *more.items(), *entries[index:])))
 
 
-_SECRET: tuple[str, Value] = ("SecretRef:", _distant)
+_SECRET: tuple[str, Value] = ("SecretRef:", _secret_reference)
 PERSISTENT_SOURCES: dict[str, Source] = {
     **SOURCES,
     **{name: _persistent(name, _SECRET) for name in ("iscsi", "rbd", "cinder", "cephfs")},

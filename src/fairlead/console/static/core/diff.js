@@ -2,7 +2,7 @@
 
 /** @typedef {{sign: " " | "-" | "+", text: string, left: number, right: number}} Step */
 
-const MOST = 2000; // differences that are looked for one by one
+const MAX_DIFFERENCES = 2000; // differences that are looked for one by one
 
 /**
  * The way from one text to another: lines that stay, go and come, with their numbers in both.
@@ -58,7 +58,7 @@ function shortest(left, right) {
   /** @type {Int32Array[]} */
   const trail = [];
   let reached = new Int32Array(0);
-  for (let count = 0; count <= Math.min(left.length + right.length, MOST); count++) {
+  for (let count = 0; count <= Math.min(left.length + right.length, MAX_DIFFERENCES); count++) {
     const next = new Int32Array(2 * count + 5).fill(-1);
     trail.push(reached);
     for (let diagonal = -count; diagonal <= count; diagonal += 2) {

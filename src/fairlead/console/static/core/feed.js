@@ -27,13 +27,13 @@ export class Feed extends Live {
   /**
    * @param {string} namespace empty for all of them
    * @param {number} first how many that happened before to begin with
-   * @param {number} most how many are kept
+   * @param {number} maximum how many are kept
    */
-  constructor(namespace, first, most) {
+  constructor(namespace, first, maximum) {
     super();
     this.namespace = namespace;
     this.first = first;
-    this.most = most;
+    this.maximum = maximum;
   }
 
   /**
@@ -70,7 +70,7 @@ export class Feed extends Live {
     const { items, metadata } = await pastOf("", query, signal);
     this.oldest = Number(metadata.oldest);
     this.since = metadata.before ? Number(metadata.before) - 1 : this.oldest;
-    this.most += items.length;
+    this.maximum += items.length;
     this.changes = [...items, ...this.changes];
     this.tell();
   }
@@ -115,8 +115,8 @@ export class Feed extends Live {
     this.#seen = Math.max(this.#seen, revisionOf(change));
     this.changes.push(change);
     // Now and then many, not always one: moving them all costs.
-    if (this.changes.length > this.most * 1.25) {
-      this.changes = this.changes.slice(-this.most);
+    if (this.changes.length > this.maximum * 1.25) {
+      this.changes = this.changes.slice(-this.maximum);
       this.since = revisionOf(this.changes[0]) - 1;
     }
   }

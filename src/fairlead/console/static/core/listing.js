@@ -7,7 +7,7 @@ import { getJson } from "./api.js";
  * @typedef {object} Wanted
  * @property {string} [accept]
  * @property {Record<string, string>} [query]
- * @property {number} most objects to ask for
+ * @property {number} maximum objects to ask for
  * @property {AbortSignal} [signal]
  */
 /** @typedef {{items: any[], total: number}} Listed */
@@ -30,13 +30,13 @@ export function metadataType(catalogue, form = "PartialObjectMetadataList") {
  * @param {Wanted} wanted
  * @returns {Promise<Listed>}
  */
-export async function list(path, { accept, query, most, signal }) {
+export async function list(path, { accept, query, maximum, signal }) {
   /** @type {any[]} */
   const items = [];
   let next = "";
   let remaining = 0;
   do {
-    const limit = Math.min(PAGE, most - items.length);
+    const limit = Math.min(PAGE, maximum - items.length);
     const page = await getJson(path, {
       accept,
       query: { ...query, limit, continue: next },
@@ -45,6 +45,6 @@ export async function list(path, { accept, query, most, signal }) {
     items.push(...(page.items ?? []));
     next = page.metadata?.continue ?? "";
     remaining = page.metadata?.remainingItemCount ?? 0;
-  } while (next && items.length < most);
+  } while (next && items.length < maximum);
   return { items, total: items.length + remaining };
 }

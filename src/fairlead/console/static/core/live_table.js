@@ -19,7 +19,7 @@ import { collectionPath } from "./paths.js";
 /** @typedef {{labelSelector?: string, fieldSelector?: string}} Selectors */
 
 const PAGE = 500;
-const MOST = 50_000; // rows that are asked for
+const MAX_ROWS = 50_000; // rows that are asked for
 const PAUSE = 1000; // milliseconds before another try
 
 /** Tells of `changed`, at most once a frame. Columns and rows are there to read. */
@@ -91,7 +91,7 @@ export class LiveTable extends Live {
       ({ resourceVersion: version, continue: next = "" } = table.metadata);
       this.left = table.metadata.remainingItemCount ?? 0;
       if (isFirst) this.tell();
-    } while (next && rows.size < MOST);
+    } while (next && rows.size < MAX_ROWS);
     this.rows = rows;
     this.#version = version;
     this.tell();

@@ -26,7 +26,7 @@ import { keyOf, stateOf } from "./states.js";
  */
 /** @typedef {{from: string, to: string, label: string}} Edge */
 
-const MOST = 1_000; // objects of a kind
+const MAX_OBJECTS = 1_000; // objects of a kind
 const NOTHING = /** @type {State} */ ({ word: "", tone: "", why: "" });
 // Kinds whose metadata tells all that matters here.
 const STATELESS = ["secrets.", "configmaps.", "endpoints.", "controllerrevisions.apps"];
@@ -117,7 +117,7 @@ export class World {
     const query = isOfNode ? { fieldSelector: `spec.nodeName=${subject.named.name}` } : {};
     const path = collectionPath(kind, subject.named.namespace);
     try {
-      const found = await list(path, { accept, query, most: MOST, signal: this.signal });
+      const found = await list(path, { accept, query, maximum: MAX_OBJECTS, signal: this.signal });
       for (const item of found.items) this.#see(kind, item, isWhole);
       const unseen = found.total - found.items.length;
       if (unseen) this.notes.push(`the last ${unseen} of ${found.total} ${kind.plural}`);

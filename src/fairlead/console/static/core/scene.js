@@ -19,7 +19,7 @@ import { Rights } from "./rights.js";
 /** @typedef {"added" | "changed" | "removed" | "same"} Mark */
 /** @typedef {{thing: Thing, mark: Mark}} Marked */
 
-const MOST = 1000; // objects of a kind that are listed
+const MAX_OBJECTS = 1000; // objects of a kind that are listed
 const NOISY = ["events", "leases"]; // the history leaves them out as well
 
 export class Scene {
@@ -65,7 +65,7 @@ export class Scene {
    * @param {AbortSignal} signal
    */
   async #list(kind, signal) {
-    const wanted = { accept: metadataType(this.catalogue), most: MOST, signal };
+    const wanted = { accept: metadataType(this.catalogue), maximum: MAX_OBJECTS, signal };
     try {
       const { items, total } = await list(collectionPath(kind, this.namespace), wanted);
       if (total > items.length) this.cut.push(kind.plural);

@@ -10,7 +10,7 @@
 const FAN = 6; // of one kind, from one object; the others are folded
 const DEEPEST = 6; // columns to each side
 const STEPS = 2; // that are not ownership
-const MOST = 80; // spots
+const MAX_SPOTS = 80; // spots
 
 /**
  * @param {Map<string, Thing>} things
@@ -85,7 +85,7 @@ function walk(things, edges, centre, side, spots) {
 function split(fan, far, spots) {
   const known = fan.filter((edge) => spots.has(edge[far]));
   const fresh = fan.filter((edge) => !spots.has(edge[far]));
-  const room = spots.size >= MOST ? 0 : FAN;
+  const room = spots.size >= MAX_SPOTS ? 0 : FAN;
   if (fresh.length <= room) return { shown: fan, folded: [] };
   const kept = Math.max(0, room - 1);
   return { shown: [...known, ...fresh.slice(0, kept)], folded: fresh.slice(kept) };

@@ -8,7 +8,7 @@ import { coloured } from "./document.js";
 /** A line, or many that are the same. @typedef {Step | Step[]} Part */
 
 const AROUND = 3; // lines shown before and after a change
-const MOST = 1000; // lines that are shown without being asked for
+const MAX_LINES = 1000; // lines that are shown without being asked for
 const WORDS = { "+": "added", "-": "removed", " ": "" };
 
 /**
@@ -55,9 +55,9 @@ function partsOf(steps) {
  * @returns {HTMLElement[]}
  */
 function shown(parts) {
-  const rest = parts.slice(MOST);
+  const rest = parts.slice(MAX_LINES);
   const rows = parts
-    .slice(0, MOST)
+    .slice(0, MAX_LINES)
     .map((one) =>
       Array.isArray(one) ? later(one, `${one.length} lines that are the same`) : row(one),
     );

@@ -12,7 +12,7 @@ import { fill, h } from "../core/dom.js";
 const PARTS = /^(\s*)((?:- )*)(?:("(?:[^"\\]|\\.)*"|[^\s"'#:][^:]*?)(:)(?= |$))?(.*)$/;
 /** @type {Record<string, number>} */
 const STEPS = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
-const MOST = 5000; // lines that are shown without being asked for
+const MAX_LINES = 5000; // lines that are shown without being asked for
 
 /** A document. `show` replaces what is in it; what was folded stays so. Arrow keys go from line to
  * line (`looked` is told of each), to the sides they fold and unfold. */
@@ -28,7 +28,7 @@ export class Document {
   #shown = [];
   /** @type {(line: Line) => Extra} */
   #extra = () => ({});
-  #most = MOST;
+  #maximum = MAX_LINES;
 
   /** @param {string} label */
   constructor(label) {
@@ -118,7 +118,7 @@ export class Document {
     for (const [index, line] of this.#lines.entries()) {
       if (hidden >= 0 && isInside(line, hidden)) continue;
       hidden = -1;
-      if (shown.length === this.#most) {
+      if (shown.length === this.#maximum) {
         shown.push(this.#rest(this.#lines.length - index));
         break;
       }
@@ -134,7 +134,7 @@ export class Document {
   /** @param {number} left */
   #rest(left) {
     const more = () => {
-      this.#most = Infinity;
+      this.#maximum = Infinity;
       this.#draw();
     };
     return h("button", { onclick: more }, `${left} more lines`);

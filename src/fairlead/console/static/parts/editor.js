@@ -14,7 +14,7 @@ import { coloured } from "./document.js";
  */
 
 const INDENT = "  ";
-const MOST = 4000; // lines that are coloured
+const MAX_LINES = 4000; // lines that are coloured
 
 export class Editor {
   /** @type {string[]} */
@@ -138,7 +138,7 @@ export class Editor {
   /** Draw the lines that are not as they were. */
   #draw() {
     const lines = this.text.split("\n");
-    const isPlain = lines.length > MOST;
+    const isPlain = lines.length > MAX_LINES;
     this.element.classList.toggle("uncoloured", isPlain);
     if (isPlain || !this.#lines.length) {
       fill(this.under, isPlain ? [] : lines.map((text, index) => this.#row(text, index)));

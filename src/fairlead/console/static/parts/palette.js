@@ -4,7 +4,7 @@ import { fill, h } from "../core/dom.js";
 
 /** @typedef {{title: string, detail: string, run: () => void}} Choice */
 
-const MOST = 50; // shown at once
+const MAX_ITEMS = 50; // shown at once
 
 /**
  * @param {string} label
@@ -71,7 +71,7 @@ class Palette {
   }
 
   #draw() {
-    const shown = this.#shown.slice(0, MOST);
+    const shown = this.#shown.slice(0, MAX_ITEMS);
     fill(
       this.list,
       shown.map((one, index) =>
@@ -95,8 +95,8 @@ class Palette {
 
   /** @param {KeyboardEvent} event */
   #pressed = (event) => {
-    const most = Math.min(this.#shown.length, MOST);
-    if (event.key === "ArrowDown") this.#at = Math.min(this.#at + 1, most - 1);
+    const maximum = Math.min(this.#shown.length, MAX_ITEMS);
+    if (event.key === "ArrowDown") this.#at = Math.min(this.#at + 1, maximum - 1);
     else if (event.key === "ArrowUp") this.#at = Math.max(this.#at - 1, 0);
     else if (event.key === "Enter") this.#enter();
     else return;

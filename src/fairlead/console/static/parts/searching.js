@@ -22,7 +22,7 @@ const SOUGHT = [
   "jobs",
   "statefulsets",
 ];
-const MOST = 200; // objects of a kind
+const MAX_OBJECTS = 200; // objects of a kind
 
 /** @param {Catalogue} catalogue */
 export function chooseKind(catalogue) {
@@ -58,7 +58,9 @@ function kindChoices(catalogue) {
 async function objectChoices(kind, catalogue) {
   const accept = metadataType(catalogue);
   const path = collectionPath(kind, chosenNamespace());
-  const list = await getJson(path, { accept, query: { limit: MOST } }).catch(() => ({ items: [] }));
+  const list = await getJson(path, { accept, query: { limit: MAX_OBJECTS } }).catch(() => ({
+    items: [],
+  }));
   return list.items.map((/** @type {any} */ { metadata }) => ({
     title: metadata.name,
     detail: [kind.kind, metadata.namespace].filter(Boolean).join(" in "),

@@ -19,7 +19,7 @@ import { Grid } from "../parts/grid.js";
  */
 
 const FIRST = 200; // changes that happened before
-const MOST = 2000; // lines that are kept
+const MAX_LINES = 2000; // lines that are kept
 const EACH = 6; // of an actor, until all are asked for
 const ANY = "";
 const COLUMNS = [
@@ -50,7 +50,7 @@ class FeedView {
   /** @param {Place} place */
   constructor(place) {
     this.place = place;
-    this.feed = new Feed(place.namespace, FIRST, MOST);
+    this.feed = new Feed(place.namespace, FIRST, MAX_LINES);
     const { query } = place.route;
     this.filter = h("input", {
       type: "search",
@@ -158,7 +158,7 @@ class FeedView {
       ...this.feed.gaps.slice(-1),
       ...groups.flatMap(([head, found]) => [
         { head, count: found.length },
-        ...found.slice(0, this.#open.has(head) ? MOST : EACH).map((change) => ({ change })),
+        ...found.slice(0, this.#open.has(head) ? MAX_LINES : EACH).map((change) => ({ change })),
       ]),
     ];
   }

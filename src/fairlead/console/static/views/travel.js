@@ -19,7 +19,7 @@ import { Timeline } from "../parts/timeline.js";
 /** @import {Marked, Thing} from "../core/scene.js" */
 
 const FIRST = 500; // changes to begin with
-const MOST = 10_000;
+const MAX_LINES = 10_000;
 const AT_ONCE = 5; // changes of one revision that are told
 const SHOWN = 200; // objects of a kind
 const PAUSE = 200; // milliseconds between two looks at what changed
@@ -41,7 +41,7 @@ class TravelView {
   /** @param {Place} place */
   constructor(place) {
     this.place = place;
-    this.feed = new Feed(place.namespace, FIRST, MOST);
+    this.feed = new Feed(place.namespace, FIRST, MAX_LINES);
     this.scene = new Scene(place.catalogue, place.namespace);
     this.timeline = new Timeline("Revision", place.route.query, place.signal);
     this.compared = new Compared(place.signal);

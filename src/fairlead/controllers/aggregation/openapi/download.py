@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from fairlead.api.openapi.answers import TEXT, Document, pack
-from fairlead.base.budget import SizeLimitExceeded
+from fairlead.base.meter import SizeLimitExceeded
 from fairlead.codec.bodies import check_values
 from fairlead.controllers.aggregation.calls import DESCRIBER, ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
@@ -93,10 +93,10 @@ class DocumentFetcher:
             converted_document = pack(sha256(text).hexdigest().upper(), text, TEXT)
         return document.part_of(description, group, version, self._kind_mark), converted_document
 
-    async def _fetch(self, extension: Extension, path: str, tag: str, most: int) -> Response:
+    async def _fetch(self, extension: Extension, path: str, tag: str, maximum: int) -> Response:
         headers = (("accept", "application/json"), *((("if-none-match", tag),) if tag else ()))
         reply = await self._calls.fetch(
-            extension, path, user=DESCRIBER, headers=headers, timeout=SECONDS, most=most
+            extension, path, user=DESCRIBER, headers=headers, timeout=SECONDS, maximum=maximum
         )
         if reply.status not in (200, 304, 404) or (reply.status == 304 and not tag):
             raise Unreadable(f"{path} was answered with {reply.status}")

@@ -85,13 +85,13 @@ class Scheduler:
             return ()
         node = change.after.object() if change.after is not None else None
         changed = self._cluster.put_node(change.name, node)
-        return self._happened(Event.NODE) if changed else ()
+        return self._wake_pods(Event.NODE) if changed else ()
 
     def _volume(self, change: Change) -> Iterable[str]:
-        return self._happened(Event.VOLUME)
+        return self._wake_pods(Event.VOLUME)
 
-    def _happened(self, event: Event) -> Iterable[str]:
-        return _ROUND if self._waiting.happened(event) else ()
+    def _wake_pods(self, event: Event) -> Iterable[str]:
+        return _ROUND if self._waiting.wake(event) else ()
 
     def _pod(self, change: Change) -> Iterable[str]:
         version, key = change.after, change.key
@@ -100,7 +100,7 @@ class Scheduler:
         if version is None:
             self._waiting.drop(key)
             gone = self._cluster.remove(key) is not None
-            return self._happened(Event.POD_GONE) if gone else ()
+            return self._wake_pods(Event.POD_GONE) if gone else ()
         node = version.fields.get("spec.nodeName", "")
         if node:
             self._waiting.drop(key)
@@ -114,15 +114,15 @@ class Scheduler:
         home = self._cluster.node_of(key)
         if version.fields.get("status.phase") in FINISHED:
             gone = self._cluster.remove(key) is not None
-            return self._happened(Event.POD_GONE) if gone else ()
+            return self._wake_pods(Event.POD_GONE) if gone else ()
         going = is_going(version)
         facts = home.pods[key] if home is not None and home.name == node else None
         if facts is not None and facts.deleting == going:
             moved = facts.labels != version.labels
             facts.labels = labels_of(version)
-            return self._happened(Event.POD_PLACED) if moved else ()
+            return self._wake_pods(Event.POD_PLACED) if moved else ()
         self._cluster.place(PodSummary(key, version.object(), labels_of(version)), node)
-        return self._happened(Event.POD_PLACED)
+        return self._wake_pods(Event.POD_PLACED)
 
     def _pending(self, change: Change, version: Version) -> Iterable[str]:
         key, fields = version.key, version.fields
@@ -320,9 +320,9 @@ def _room(pending: PendingPod, node: NodeSummary) -> float:
     """Score for free capacity and balance of CPU and memory with the pod on the node."""
     cpu = _share(node.cpu + pending.facts.cpu, node.allocatable.get("cpu", 0))
     memory = _share(node.memory + pending.facts.memory, node.allocatable.get("memory", 0))
-    least = (2.0 - cpu - memory) / 2
+    minimum = (2.0 - cpu - memory) / 2
     balanced = 1.0 - abs(cpu - memory) / 2
-    return _FULL * (least + balanced)
+    return _FULL * (minimum + balanced)
 
 
 def _share(used: int, offered: int) -> float:
@@ -349,9 +349,9 @@ def _scores(
 
 
 def _crowd(node: NodeSummary, crowds: Sequence[tuple[str, dict[str, int]]]) -> int:
-    most = sum(max(counts.values(), default=0) + 1 for _, counts in crowds)
+    maximum = sum(max(counts.values(), default=0) + 1 for _, counts in crowds)
     if not all(key in node.labels for key, _ in crowds):
-        return most  # nodes without the label rank last
+        return maximum  # nodes without the label rank last
     return sum(counts.get(node.labels[key], 0) for key, counts in crowds)
 
 

@@ -16,7 +16,7 @@ from fairlead.storage.version import Version
 
 _MILLI = 1000
 # Assumed requests for scoring of pods without any: 100 millicores, 200 MiB.
-_LEAST_CPU, _LEAST_MEMORY = 100, 200 * 1024 * 1024
+_MIN_CPU, _MIN_MEMORY = 100, 200 * 1024 * 1024
 
 Labels = dict[str, str]
 LabelsOf = Callable[[str], Labels]  # labels of a namespace
@@ -110,8 +110,8 @@ class PodSummary:
         self.labels = labels
         self.priority: int = spec.get("priority") or 0
         self.requests = _requests(spec)
-        self.cpu = self.requests.get("cpu") or _LEAST_CPU
-        self.memory = self.requests.get("memory") or _LEAST_MEMORY
+        self.cpu = self.requests.get("cpu") or _MIN_CPU
+        self.memory = self.requests.get("memory") or _MIN_MEMORY
         self.ports = tuple(_ports(spec))
         self.repels = required_terms(spec, "podAntiAffinity", self.namespace)
         self.deleting = bool(metadata.get("deletionTimestamp"))

@@ -79,8 +79,8 @@ class FilterChain:
         return refusal or self._beside_nominated(pending, node)
 
     def _beside_nominated(self, pending: PendingPod, node: NodeSummary) -> Refusal | None:
-        """Check with the pods nominated to the node in place, if their priority is at least as
-        high."""
+        """Check the node as if the pods that are nominated to it ran there, except those of lower
+        priority."""
         facts = pending.facts
         others = self._cluster.nominated_on(node.name, facts.priority, facts.key)
         if not others:
@@ -163,10 +163,10 @@ def weighable(pending: PendingPod, cluster: Cluster) -> Filter | None:
     return lambda node: refusal
 
 
-def _leaves(value: object, most: int) -> int:
-    """The number of scalar values in a structure, counted up to `most`."""
+def _leaves(value: object, maximum: int) -> int:
+    """The number of scalar values in a structure, counted up to `maximum`."""
     count, rest = 0, [value]
-    while rest and count < most:
+    while rest and count < maximum:
         item = rest.pop()
         if isinstance(item, dict):
             rest.extend(item.values())

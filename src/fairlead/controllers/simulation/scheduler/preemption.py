@@ -72,9 +72,10 @@ async def choose(
             reasons.append(victims)
     if not candidates:
         return None, explained(len(cluster.nodes), reasons)
-    least = min(candidate.cost() for candidate in candidates)
+    minimum = min(candidate.cost() for candidate in candidates)
     return max(
-        (candidate for candidate in candidates if candidate.cost() == least), key=Candidate.youngest
+        (candidate for candidate in candidates if candidate.cost() == minimum),
+        key=Candidate.youngest,
     ), ""
 
 

@@ -99,7 +99,7 @@ class PodQueue:
             entry.attempts += 1
             self._set(key, entry, clock.time() + _pause(entry.attempts))
 
-    def happened(self, event: Event) -> bool:
+    def wake(self, event: Event) -> bool:
         """Reschedule pods that wait for this event; returns whether there are any."""
         concerned = [until for until in self._parked if until & event]
         moment = clock.time()

@@ -30,12 +30,12 @@ class _Spread:
 
     def __init__(self, constraint: Object, pending: PendingPod) -> None:
         self.key: str = constraint["topologyKey"]
-        self._most: int = constraint["maxSkew"]
+        self._maximum: int = constraint["maxSkew"]
         self._selector = _selector(constraint, pending)
         self._constraint = constraint
         self.counts: dict[str, int] = {}
         self._own = int(selector_matches(self._selector, pending.facts.labels))
-        self._least = constraint.get("minDomains") or 1
+        self._minimum = constraint.get("minDomains") or 1
 
     def counts_node(self, pending: PendingPod, node: NodeSummary) -> bool:
         """Whether a node counts: by default only nodes that the pod's affinity allows."""
@@ -63,9 +63,9 @@ class _Spread:
 
     def is_even(self, node: NodeSummary) -> bool:
         """Whether one more pod on a node keeps the skew within the limit."""
-        least = 0 if len(self.counts) < self._least else min(self.counts.values(), default=0)
+        minimum = 0 if len(self.counts) < self._minimum else min(self.counts.values(), default=0)
         count = self.counts.get(node.labels[self.key], 0)
-        return count + self._own - least <= self._most
+        return count + self._own - minimum <= self._maximum
 
 
 def _selector(constraint: Object, pending: PendingPod) -> Object | None:

@@ -82,7 +82,7 @@ class VolumeRule:
     def __init__(self, client: Client, dialect: Dialect) -> None:
         self._client = client
         self._names = Annotations.of(dialect)
-        self._nobody = dialect.label("@/no-provisioner")
+        self._no_provisioner = dialect.label("@/no-provisioner")
         self._wants_capacity = dialect.volume_capacity_required
 
     def reachable(self, pending: PendingPod, cluster: Cluster) -> Filter | None:
@@ -225,7 +225,7 @@ class VolumeRule:
 
     def _can_be_made(self, claim: Object, node: NodeSummary) -> bool:
         storage_class = self._class(claim)
-        if storage_class is None or storage_class["provisioner"] == self._nobody:
+        if storage_class is None or storage_class["provisioner"] == self._no_provisioner:
             return False
         allowed = storage_class.get("allowedTopologies") or ()
         return not allowed or any(_is_within(term, node.labels) for term in allowed)

@@ -256,7 +256,7 @@ class CronJobSync:
         self.events.append((kind, reason, text))
 
     def new_status(self) -> Object:
-        """The new status."""
+        """The status with the Jobs that are active now."""
         status = {**self.status}
         status.pop("active", None)
         return {**status, "active": self.active} if self.active else status

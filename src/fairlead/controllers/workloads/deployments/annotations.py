@@ -33,11 +33,11 @@ class Annotations:
         self.revision = dialect.label("deployment.@/revision")
         self.history = dialect.label("deployment.@/revision-history")
         self.desired = dialect.label("deployment.@/desired-replicas")
-        self.most = dialect.label("deployment.@/max-replicas")
+        self.maximum = dialect.label("deployment.@/max-replicas")
         self.rollback = "deprecated.deployment.rollback.to"
         self._own = {
             dialect.label(LAST_APPLIED),
-            *(self.revision, self.history, self.desired, self.most, self.rollback),
+            *(self.revision, self.history, self.desired, self.maximum, self.rollback),
         }
 
     def revision_of(self, value: Object) -> int:
@@ -51,12 +51,12 @@ class Annotations:
         """The Deployment's replicas when it last resized this ReplicaSet."""
         return _number(_texts(replica_set).get(self.desired, ""))
 
-    def most_replicas(self, replica_set: Object) -> int | None:
+    def max_replicas(self, replica_set: Object) -> int | None:
         """The Deployment's replicas plus surge at that time."""
-        return _number(_texts(replica_set).get(self.most, ""))
+        return _number(_texts(replica_set).get(self.maximum, ""))
 
-    def sized(self, annotations: Object | None, desired: int, most: int) -> Object:
-        return {**(annotations or {}), self.desired: str(desired), self.most: str(most)}
+    def sized(self, annotations: Object | None, desired: int, maximum: int) -> Object:
+        return {**(annotations or {}), self.desired: str(desired), self.maximum: str(maximum)}
 
     def of_new(self, deployment: Object, annotations: Object | None, revision: int) -> Object:
         """Annotations of the new ReplicaSet: those of the Deployment, and the revision if it is

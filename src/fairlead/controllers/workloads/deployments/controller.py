@@ -86,7 +86,7 @@ class Deployments:
         replica_sets = [dependent.value for dependent in claimed]
         rollout = Rollout(deployment, replica_sets, self._writer, self._revisions)
         try:
-            await self._go_on(rollout)
+            await self._roll_out(rollout)
         finally:
             await self._write_status(stored, deployment)
         left = progress.time_left(deployment, deployment["status"])
@@ -94,7 +94,7 @@ class Deployments:
             return None
         return max(0.0, left) + _MARGIN
 
-    async def _go_on(self, rollout: Rollout) -> None:
+    async def _roll_out(self, rollout: Rollout) -> None:
         deployment = rollout.deployment
         if deployment["metadata"].get("deletionTimestamp") is not None:
             rollout.report_counts()

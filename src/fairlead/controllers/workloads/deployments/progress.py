@@ -71,7 +71,7 @@ def counted(deployment: Object, new: Object | None, old: Sequence[Object]) -> Ob
     for name in ("collisionCount", "conditions"):
         if name in before:
             status[name] = before[name]
-    if available >= limits_of(deployment).least_available:
+    if available >= limits_of(deployment).min_available:
         text = "Deployment has minimum availability."
         set_condition(status, condition(AVAILABLE, "True", "MinimumReplicasAvailable", text))
     else:

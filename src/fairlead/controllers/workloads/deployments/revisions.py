@@ -94,7 +94,9 @@ class Revisions:
                 "name": f"{metadata['name']}-{text}",
                 "namespace": metadata["namespace"],
                 "labels": labels,
-                "annotations": self._annotations.sized(annotations, limits.replicas, limits.most),
+                "annotations": self._annotations.sized(
+                    annotations, limits.replicas, limits.maximum
+                ),
                 "ownerReferences": [controller_reference(self._resource, deployment)],
             },
             "spec": {

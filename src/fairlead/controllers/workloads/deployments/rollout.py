@@ -81,11 +81,11 @@ class Rollout:
         """Scale down old ReplicaSets: first unavailable pods, then as many as availability allows.
         Returns whether any changed."""
         old = sets.active(self.old)
-        most = steps.removable(limits, self.everything, new)
-        if not old or most <= 0:
+        maximum = steps.removable(limits, self.everything, new)
+        if not old or maximum <= 0:
             return False
-        sizes = steps.without_unhealthy(old, most)
-        spare = sets.count("availableReplicas", self.everything) - limits.least_available
+        sizes = steps.without_unhealthy(old, maximum)
+        spare = sets.count("availableReplicas", self.everything) - limits.min_available
         return await self._resize_old(old, steps.scaled_down(sizes, max(0, spare)))
 
     async def _resize_old(self, old: Sequence[Object], sizes: Iterable[int]) -> bool:
@@ -139,12 +139,12 @@ class Rollout:
                 self._replace(
                     replica_set, await self._writer.resize(self.deployment, replica_set, size)
                 )
-        if self.deployment["spec"].get("paused") and not self._shall_go_back:
+        if self.deployment["spec"].get("paused") and not self._wants_rollback:
             await self._clean_up()
         self.report_counts()
 
     @property
-    def _shall_go_back(self) -> bool:
+    def _wants_rollback(self) -> bool:
         return self._writer.annotations.rollback_of(self.deployment) is not None
 
     def _is_saturated(self, replicas: int) -> bool:

@@ -21,11 +21,11 @@ class Limits:
     rolling: bool
 
     @property
-    def most(self) -> int:
+    def maximum(self) -> int:
         return self.replicas + self.surge
 
     @property
-    def least_available(self) -> int:
+    def min_available(self) -> int:
         return self.replicas - self.unavailable
 
 
@@ -48,35 +48,35 @@ def new_size(limits: Limits, everything: Sequence[Object], size: int) -> int:
     """The size that the new ReplicaSet, now `size`, may grow to within the limits."""
     if not limits.rolling:
         return limits.replicas
-    room = limits.most - sets.total_desired(everything)
+    room = limits.maximum - sets.total_desired(everything)
     return size + min(room, limits.replicas - size) if room > 0 else size
 
 
 def removable(limits: Limits, everything: Sequence[Object], new: Object) -> int:
     """How many old pods may be removed. Unavailable pods of the new ReplicaSet count as missing."""
     missing = sets.desired_size(new) - sets.count("availableReplicas", [new])
-    return sets.total_desired(everything) - limits.least_available - missing
+    return sets.total_desired(everything) - limits.min_available - missing
 
 
-def without_unhealthy(old: Sequence[Object], most: int) -> list[int]:
-    """Sizes of old ReplicaSets, oldest first, with up to `most` unavailable pods removed."""
+def without_unhealthy(old: Sequence[Object], maximum: int) -> list[int]:
+    """Sizes of old ReplicaSets, oldest first, with up to `maximum` unavailable pods removed."""
     sizes = []
     for replica_set in old:
         size = sets.desired_size(replica_set)
-        sick = max(0, size - sets.count("availableReplicas", [replica_set]))
-        gone = min(most, sick)
-        most -= gone
-        sizes.append(size - gone)
+        unhealthy = max(0, size - sets.count("availableReplicas", [replica_set]))
+        removed = min(maximum, unhealthy)
+        maximum -= removed
+        sizes.append(size - removed)
     return sizes
 
 
-def scaled_down(sizes: Sequence[int], most: int) -> list[int]:
-    """Sizes after removing `most` pods, from the first ones first."""
+def scaled_down(sizes: Sequence[int], maximum: int) -> list[int]:
+    """Sizes after removing `maximum` pods, from the first ones first."""
     left = []
     for size in sizes:
-        gone = max(0, min(most, size))
-        most -= gone
-        left.append(size - gone)
+        removed = max(0, min(maximum, size))
+        maximum -= removed
+        left.append(size - removed)
     return left
 
 
@@ -87,7 +87,7 @@ def scale_proportionally(
     largest takes the remainder."""
     limits = limits_of(deployment)
     replica_sets = sets.active(everything)
-    allowed = limits.most if limits.replicas > 0 else 0
+    allowed = limits.maximum if limits.replicas > 0 else 0
     change = allowed - sets.total_desired(replica_sets)
     if not change:
         return [(replica_set, sets.desired_size(replica_set)) for replica_set in replica_sets]
@@ -111,5 +111,5 @@ def _share(
     if limits.replicas == 0:
         return -size
     status = deployment.get("status") or {}
-    before = annotations.most_replicas(replica_set) or status.get("replicas") or limits.most
-    return int(size * limits.most / before + 0.5) - size
+    before = annotations.max_replicas(replica_set) or status.get("replicas") or limits.maximum
+    return int(size * limits.maximum / before + 0.5) - size

@@ -33,11 +33,11 @@ class ReplicaSetWriter:
         """Set the size of a ReplicaSet and the annotations with the Deployment's size. Returns the
         new value."""
         limits, before = limits_of(deployment), sets.desired_size(replica_set)
-        desired, most = limits.replicas, limits.most
+        desired, maximum = limits.replicas, limits.maximum
 
         def sized(current: Object) -> Object:
             metadata = current["metadata"]
-            annotations = self.annotations.sized(metadata.get("annotations"), desired, most)
+            annotations = self.annotations.sized(metadata.get("annotations"), desired, maximum)
             return {
                 **current,
                 "metadata": {**metadata, "annotations": annotations},

@@ -87,7 +87,7 @@ class Jobs:
 
     async def sync(self, key: str) -> float | None:
         if key.startswith(_STRAY):
-            await self._let_go(key.removeprefix(_STRAY))
+            await self._release(key.removeprefix(_STRAY))
             return None
         namespace, _, name = key.partition("/")
         job = self._objects.find(JOBS, namespace, name)
@@ -105,17 +105,17 @@ class Jobs:
         times = (step.pause(), state.time_left())
         return min((left for left in times if left is not None), default=None)
 
-    async def _let_go(self, key: str) -> None:
+    async def _release(self, key: str) -> None:
         version = self._objects.collection(PODS).get(key)
         if version is None or not self._is_stray(version):
             return
         namespace = version.namespace
 
-        def still_stray(current: Object) -> bool:  # a Job may have adopted it meanwhile
+        def is_stray(current: Object) -> bool:  # a Job may have adopted it meanwhile
             controller = controller_among(current["metadata"].get("ownerReferences"))
             return self._is_without_job(namespace, controller)
 
-        await self._tracking.release(read_pod(version), if_still=still_stray)
+        await self._tracking.release(read_pod(version), if_still=is_stray)
 
     async def _read_state(self, job: Object) -> JobState:
         if self._names.tracking in (job["metadata"].get("annotations") or {}):

@@ -55,9 +55,11 @@ def missing_indexes(state: JobState, count: int) -> list[int]:
     return state.completed.joined(active).first_missing(count, state.completions or 0)
 
 
-def pods_to_make(state: JobState, resource: Resource, names: JobNames, most: int) -> list[Object]:
-    """The missing pods, at most `most`."""
-    count = min(desired(state) - len(state.active), most)
+def pods_to_make(
+    state: JobState, resource: Resource, names: JobNames, maximum: int
+) -> list[Object]:
+    """The missing pods, at most `maximum`."""
+    count = min(desired(state) - len(state.active), maximum)
     if count <= 0:
         return []
     pod = pod_from(state.spec["template"], resource, state.job)
@@ -65,12 +67,12 @@ def pods_to_make(state: JobState, resource: Resource, names: JobNames, most: int
         pod["metadata"] = with_finalizer(pod["metadata"], names.tracking)
     if not state.is_indexed:
         return [pod] * count
-    indexed = {**pod, "spec": _telling_index(pod["spec"], names)}
+    indexed = {**pod, "spec": _with_index(pod["spec"], names)}
     name = state.job["metadata"]["name"]
     return [_at_index(indexed, name, index, names) for index in missing_indexes(state, count)]
 
 
-def _telling_index(spec: Object, names: JobNames) -> Object:
+def _with_index(spec: Object, names: JobNames) -> Object:
     """The spec with an environment variable for the index in each container."""
     source = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{names.index}']"}
     variable = {"name": INDEX_VARIABLE, "valueFrom": {"fieldRef": source}}

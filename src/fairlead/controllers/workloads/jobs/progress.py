@@ -144,14 +144,14 @@ class JobState:
 
     def _is_beyond_limit(self) -> bool:
         limit = self.spec.get("backoffLimit") or 0
-        if self.failed > limit and self._has_failed_anew():
+        if self.failed > limit and self._has_new_failure():
             return True
         if self.spec["template"]["spec"].get("restartPolicy") != "OnFailure":
             return False
         restarts = sum(pod.all_restarts for pod in self.pods if pod.phase in ("Pending", "Running"))
         return restarts >= max(limit, 1)
 
-    def _has_failed_anew(self) -> bool:
+    def _has_new_failure(self) -> bool:
         """Whether a pod failed since the last sync: lowering the limit does not fail a Job for
         earlier failures."""
         recorded: int = self.status.get("failed") or 0

@@ -88,13 +88,13 @@ class StatefulSets:
                 owner, status(owner, pods, _recorded_revisions(owner), min_ready)
             )
             return None
-        await self._go_on(owner, pods, min_ready)
+        await self._scale_and_update(owner, pods, min_ready)
         return next_available(self._members_of(owner), min_ready)
 
     def _members_of(self, owner: Object) -> list[Pod]:
         return [pod for pod in self._pods.of(owner) if ordinal_of(owner, pod) is not None]
 
-    async def _go_on(self, owner: Object, pods: Sequence[Pod], min_ready: int) -> None:
+    async def _scale_and_update(self, owner: Object, pods: Sequence[Pod], min_ready: int) -> None:
         stored_revisions = await self._history.of(owner)
         recorded = _recorded_revisions(owner)
         newest = await self._history.current(

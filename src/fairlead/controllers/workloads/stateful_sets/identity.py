@@ -144,7 +144,7 @@ class Retention:
                 updated = [*updated, _reference(resource, name, uid)]
         return updated
 
-    def goes_with_another(self, owner: Object, ordinal: int, claim: Object) -> bool:
+    def is_deleted_with_other(self, owner: Object, ordinal: int, claim: Object) -> bool:
         """Whether a claim is owned by an earlier pod of this ordinal and will be deleted with
         it."""
         name = pod_name(owner, ordinal)

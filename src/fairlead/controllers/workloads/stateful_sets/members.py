@@ -123,7 +123,7 @@ class Members:
         if retention is None or keeps_when_scaled(owner):
             return False
         return any(
-            retention.goes_with_another(owner, ordinal, claim)
+            retention.is_deleted_with_other(owner, ordinal, claim)
             for claim in self._claims(owner, ordinal)
         )
 

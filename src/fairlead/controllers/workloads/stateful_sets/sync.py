@@ -115,8 +115,8 @@ class SetSync:
         if not going:
             return True
         last = going[0]
-        sick = [pod for pod in going if not pod.healthy]
-        if not last.deleting and (self._is_settled(last) or sick[-1:] == [last]):
+        unhealthy = [pod for pod in going if not pod.healthy]
+        if not last.deleting and (self._is_settled(last) or unhealthy[-1:] == [last]):
             await self._members.remove(self._owner, last)
         return False
 
@@ -126,7 +126,7 @@ class SetSync:
         if not self._several:
             await self._replace_next(descending)
             return
-        room = self._most_unavailable() - sum(not pod.healthy for pod in self._desired.values())
+        room = self._max_unavailable() - sum(not pod.healthy for pod in self._desired.values())
         outdated = [pod for ordinal, pod in descending if self._is_outdated(ordinal, pod)]
         await self._remove(outdated[: max(0, room)])
 
@@ -143,7 +143,7 @@ class SetSync:
             return False
         return pod.labels.get(REVISION_LABEL) != self._revisions.updated
 
-    def _most_unavailable(self) -> int:
+    def _max_unavailable(self) -> int:
         limit = (self._steps or {}).get("maxUnavailable")
         return max(1, resolved(1 if limit is None else limit, self._replicas, up=True))
 

@@ -190,14 +190,14 @@ def _check_constraint(constraint: Object, repeats: bool, path: str, causes: Caus
     _check_label_keys(constraint, f"{path}.matchLabelKeys", causes)
 
 
-def _check_domains(least: int | None, action: str, path: str, causes: Causes) -> None:
-    if least is None:
+def _check_domains(minimum: int | None, action: str, path: str, causes: Causes) -> None:
+    if minimum is None:
         return
-    if least <= 0:
-        causes.invalid(path, least, ABOVE_ZERO)
+    if minimum <= 0:
+        causes.invalid(path, minimum, ABOVE_ZERO)
     if action != "DoNotSchedule":
         detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-        causes.invalid(path, least, detail)
+        causes.invalid(path, minimum, detail)
 
 
 def _check_label_keys(constraint: Object, path: str, causes: Causes) -> None:

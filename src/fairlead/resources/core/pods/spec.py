@@ -189,9 +189,9 @@ def check_dns_config(
 def _check_searches(
     searches: list[str], limits: tuple[int, int], path: str, causes: Causes
 ) -> None:
-    most, longest = limits
-    if len(searches) > most:
-        detail = f"must not have more than {most} search paths"
+    maximum, longest = limits
+    if len(searches) > maximum:
+        detail = f"must not have more than {maximum} search paths"
         causes.invalid(path, GoValue(go_strings(searches)), detail)
     if len(" ".join(searches)) > longest:
         detail = (

@@ -89,7 +89,7 @@ def check_git_repo(source: Object, path: str, causes: Causes, context: Context) 
 
 
 def partitioned(name: str) -> Check:
-    """The check of a disk that a field names and that may have partitions."""
+    """Return the check of a source whose field `name` is a disk, with an optional partition."""
 
     def check(source: Object, path: str, causes: Causes, context: Context) -> None:
         if not source[name]:

@@ -13,7 +13,7 @@ from zlib import compress, decompress
 
 import orjson
 
-from fairlead.base.budget import TimeLimitExceeded
+from fairlead.base.meter import TimeLimitExceeded
 from fairlead.codec.types.decode import Decode
 from fairlead.codec.types.model import Object, Struct
 from fairlead.resources.custom.schema import rules

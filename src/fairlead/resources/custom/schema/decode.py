@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.codec.types.decode import MAX_UNKNOWN, Decode, decoder, joined_path, unknown_paths
 from fairlead.codec.types.json_numbers import plain, plain_number
 from fairlead.codec.types.mismatch import DecodeError
@@ -123,7 +123,7 @@ class DecoderBuilder:
                     for key, item in out.items()
                     if item is not None or key in nullable or key not in names
                 }
-            budget.spend(1 + len(out))
+            meter.spend(1 + len(out))
             changed: dict[str, Any] = {}
             for name, item in out.items():
                 decode_field = fields.get(name)

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.codec.types.json_numbers import plain
 from fairlead.resources.custom.schema.markers import Schema, items_schema, values_schema
 
@@ -39,7 +39,7 @@ def fresh(default: Any, name: str = "") -> Fresh:
     shared = not isinstance(default, (dict, list))
 
     def make() -> Any:
-        budget.allocate(size)
+        meter.allocate(size)
         return default if shared else orjson.loads(encoded)
 
     return make
@@ -62,7 +62,7 @@ def _object(properties: Schema) -> Fill | None:
     def fill(value: Any) -> None:
         if value.__class__ is not dict:
             return
-        budget.spend(1 + len(defaults))
+        meter.spend(1 + len(defaults))
         for name, make, nullable in defaults:
             if value.get(name) is None and not (nullable and name in value):
                 value[name] = make()

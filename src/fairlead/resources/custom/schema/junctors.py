@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.resources.custom.schema.markers import Schema, items_schema
 from fairlead.resources.custom.schema.problems import INVALID, Check, Problem
 
@@ -37,7 +37,7 @@ def checks(schema: Schema, table_of: Tabled) -> list[Check]:
 
 def _runner(table: dict[type, Check | None]) -> Run:
     def run(value: Any) -> list[Problem] | None:
-        budget.spend()
+        meter.spend()
         check = table.get(value.__class__)
         return check(value) if check is not None else None
 
@@ -101,7 +101,7 @@ def _closest(schemas: list[Schema], failures: list[list[Problem]], value: Any) -
 
 def _count_comparisons(schema: Schema, value: Any) -> int:
     """The number of comparisons that a schema makes on a value, counted as the reference does."""
-    budget.spend()
+    meter.spend()
     count = 4 + (2 if schema.get("type") or schema.get("format") else 0)
     if isinstance(value, (str, list, dict)) or value.__class__ in (int, float):
         count += 1

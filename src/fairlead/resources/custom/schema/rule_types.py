@@ -46,7 +46,7 @@ class Declared(NamedTuple):
     """A type, and the minimal number of bytes of its serialized values."""
 
     type: Type
-    least: int
+    minimum: int
 
 
 # Formats with a type other than string: the type, and the minimal and maximal number of bytes.
@@ -70,9 +70,9 @@ def escaped(name: str) -> str | None:
     return "__underscores__".join(parts)
 
 
-def cardinality(least: int) -> int:
-    """How many values of at least `least` bytes fit into a request."""
-    return MAX_BYTES // (least + 1)
+def cardinality(minimum: int) -> int:
+    """How many values of at least `minimum` bytes fit into a request."""
+    return MAX_BYTES // (minimum + 1)
 
 
 def declared(
@@ -102,10 +102,10 @@ def _list(schema: Schema, markers: Markers, name: str) -> Declared | None:
     element = declared(items, markers, bool(items.get(markers.embedded)), f"{name}.@idx")
     if element is None:
         return None
-    most = schema.get("maxItems")
-    if most is None:
-        most = (MAX_BYTES - 2) // (element.least + 1)
-    return Declared(ListType(element.type, max(most, 0), _identity(schema, markers)), 2)
+    maximum = schema.get("maxItems")
+    if maximum is None:
+        maximum = (MAX_BYTES - 2) // (element.minimum + 1)
+    return Declared(ListType(element.type, max(maximum, 0), _identity(schema, markers)), 2)
 
 
 def _identity(schema: Schema, markers: Markers) -> tuple[str, ...] | None:
@@ -122,10 +122,10 @@ def _map(schema: Schema, values: Schema, markers: Markers, name: str) -> Declare
     element = declared(values, markers, bool(values.get(markers.embedded)), f"{name}.@elem")
     if element is None:
         return None
-    most = schema.get("maxProperties")
-    if most is None:
-        most = (MAX_BYTES - 2) // (element.least + 6)
-    return Declared(MapType(_KEY, element.type, max(most, 0)), 2)
+    maximum = schema.get("maxProperties")
+    if maximum is None:
+        maximum = (MAX_BYTES - 2) // (element.minimum + 6)
+    return Declared(MapType(_KEY, element.type, max(maximum, 0)), 2)
 
 
 def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Declared:
@@ -138,7 +138,7 @@ def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Dec
     required = schema.get("required") or ()
     fields: dict[str, Type] = {}
     renamed: dict[str, str] = {}
-    least = 2
+    minimum = 2
     for key, inner in properties.items():
         shown = escaped(key)
         within = f"{name}.{shown or key}"
@@ -150,8 +150,8 @@ def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Dec
             if shown != key:
                 renamed[shown] = key
         if key in required and inner.get("default") is None:
-            least += len(key) + field.least + 4
-    return Declared(ObjectType(name, fields, renamed), least)
+            minimum += len(key) + field.minimum + 4
+    return Declared(ObjectType(name, fields, renamed), minimum)
 
 
 def _has_meta(properties: Schema) -> bool:
@@ -164,11 +164,15 @@ def _has_meta(properties: Schema) -> bool:
 
 
 def _string(schema: Schema) -> Declared:
-    form, most = schema.get("format") or "", schema.get("maxLength")
+    form, maximum = schema.get("format") or "", schema.get("maxLength")
     if form in _FORMATS:
-        kind, least, longest = _FORMATS[form]
-        return Declared(kind.sized(longest), least)  # type: ignore[attr-defined]
+        kind, minimum, longest = _FORMATS[form]
+        return Declared(kind.sized(longest), minimum)  # type: ignore[attr-defined]
     if form == "byte":
-        return Declared(BYTES.sized(max(most, 0) if most is not None else _MAX_TEXT_LENGTH), 2)
+        return Declared(
+            BYTES.sized(max(maximum, 0) if maximum is not None else _MAX_TEXT_LENGTH), 2
+        )
     # `maxLength` counts characters, the cost estimate bytes; a character has up to four bytes.
-    return Declared(STRING.sized(max(most, 0) * 4 if most is not None else _MAX_TEXT_LENGTH), 2)
+    return Declared(
+        STRING.sized(max(maximum, 0) * 4 if maximum is not None else _MAX_TEXT_LENGTH), 2
+    )

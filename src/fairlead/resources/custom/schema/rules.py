@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.codec.cel.compile import Program, compile_expression
 from fairlead.codec.cel.errors import (
     CompileError,
@@ -86,7 +86,7 @@ class Node:
 
 def compiled_rule(text: str, of: Declared) -> Program:
     """Compile a rule on values of a type; raises RuleError."""
-    budget.spend(_STEPS_PER_CHARACTER * len(text))
+    meter.spend(_STEPS_PER_CHARACTER * len(text))
     try:
         return compile_expression(text, dict.fromkeys(_VARIABLES, of.type), BOOL)
     except (CompileError, ConstantProblem, ResultProblem) as error:
@@ -163,7 +163,7 @@ class _Run:
     def visit(self, node: Node, value: Any, old: Any, path: str) -> None:
         if value is None or self._left < 0:
             return
-        budget.spend()
+        meter.spend()
         if node.own:
             self._evaluate(node, value, old, path)
         if value.__class__ is dict:
@@ -199,12 +199,12 @@ class _Run:
         self, node: Node, rule: Rule, program: Program, value: Any, old: Any, path: str
     ) -> None:
         failed = ""
-        limit = _MAX_ON_LOOP if budget.is_on_loop() else MAX_RULE_COST
+        limit = _MAX_ON_LOOP if meter.is_on_loop() else MAX_RULE_COST
         try:
             result, cost = program.evaluate({"self": value, "oldSelf": old}, limit)
         except CostExceeded as error:
             if limit != MAX_RULE_COST:
-                raise budget.LoopBudgetExceeded from None
+                raise meter.LoopBudgetExceeded from None
             reason = (
                 "no further validation rules will be run due to call cost exceeds limit for rule"
             )
@@ -212,7 +212,7 @@ class _Run:
             return
         except EvaluationError as error:
             result, cost, failed = None, error.cost, _failure(str(error), rule)
-        budget.spend(1 + cost)
+        meter.spend(1 + cost)
         if cost > self._left:
             self._stop(node, path, OUT_OF_BUDGET)
             return

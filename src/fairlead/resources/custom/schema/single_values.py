@@ -25,10 +25,10 @@ from fairlead.resources.custom.schema.problems import (
 
 def string_checks(schema: Schema) -> list[Check]:
     checks: list[Check] = []
-    least, most = schema.get("minLength") or 0, schema.get("maxLength")
+    minimum, maximum = schema.get("minLength") or 0, schema.get("maxLength")
     pattern, form = schema.get("pattern"), schema.get("format")
-    if least or most is not None or pattern:
-        checks.append(_text(least, most, pattern or ""))
+    if minimum or maximum is not None or pattern:
+        checks.append(_text(minimum, maximum, pattern or ""))
     is_of = check_of(form) if isinstance(form, str) and form else None
     if is_of is not None:
         checks.append(lambda value: None if is_of(value) else _not_of_format(value, form or ""))
@@ -41,15 +41,15 @@ def _not_of_format(value: str, form: str) -> list[Problem]:
     return [Problem(TYPE, lambda path: f"Invalid value: {shown}: {path} {text}")]
 
 
-def _text(least: int, most: int | None, pattern: str) -> Check:
+def _text(minimum: int, maximum: int | None, pattern: str) -> Check:
     matches = matcher(pattern) if pattern else None
 
     def check(value: str) -> list[Problem] | None:
         length = len(value)
-        if most is not None and length > most:
-            return [Problem(TOO_LONG, lambda _: f"Too long: may not be longer than {most}")]
-        if length < least:
-            return [bad(value, f"should be at least {least} chars long")]
+        if maximum is not None and length > maximum:
+            return [Problem(TOO_LONG, lambda _: f"Too long: may not be longer than {maximum}")]
+        if length < minimum:
+            return [bad(value, f"should be at least {minimum} chars long")]
         if matches is not None and not matches(value):
             return [bad(value, f"should match '{pattern}'")]
         return None
@@ -62,29 +62,29 @@ def bad(value: Any, detail: str) -> Problem:
 
 
 def number_checks(schema: Schema) -> list[Check]:
-    factor, least, most = (schema.get(name) for name in ("multipleOf", "minimum", "maximum"))
+    factor, minimum, maximum = (schema.get(name) for name in ("multipleOf", "minimum", "maximum"))
     checks: list[Check] = [] if factor is None else [_multiple(factor)]
-    if least is not None or most is not None:
+    if minimum is not None or maximum is not None:
         checks.append(_range(schema))
     return checks
 
 
 def _range(schema: Schema) -> Check:
-    given_least, given_most = schema.get("minimum"), schema.get("maximum")
-    least: float = -inf if given_least is None else given_least
-    most: float = inf if given_most is None else given_most
+    given_minimum, given_maximum = schema.get("minimum"), schema.get("maximum")
+    minimum: float = -inf if given_minimum is None else given_minimum
+    maximum: float = inf if given_maximum is None else given_maximum
     above, below = bool(schema.get("exclusiveMinimum")), bool(schema.get("exclusiveMaximum"))
     more = "greater than" if above else "greater than or equal to"
     less = "less than" if below else "less than or equal to"
 
     def check(value: float) -> list[Problem] | None:
-        if least < value < most:
+        if minimum < value < maximum:
             return None
         problems: list[Problem] = []
-        if value < least or (above and value == least):
-            problems.append(bad(value, f"should be {more} {_format_bound(value, least)}"))
-        if value > most or (below and value == most):
-            problems.append(bad(value, f"should be {less} {_format_bound(value, most)}"))
+        if value < minimum or (above and value == minimum):
+            problems.append(bad(value, f"should be {more} {_format_bound(value, minimum)}"))
+        if value > maximum or (below and value == maximum):
+            problems.append(bad(value, f"should be {less} {_format_bound(value, maximum)}"))
         return problems
 
     return check

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.codec.types.json_numbers import is_integer
 from fairlead.codec.types.mismatch import quoted
 from fairlead.resources.custom.schema import junctors
@@ -118,11 +118,11 @@ class ValueChecks:
             table = self.table(items)
             if any(table.values()):
                 checks.append(_items(table))
-        least, most = schema.get("minItems"), schema.get("maxItems")
-        if least:
-            checks.append(_least(least, "items"))
-        if most is not None:
-            checks.append(_most(most))
+        minimum, maximum = schema.get("minItems"), schema.get("maxItems")
+        if minimum:
+            checks.append(_minimum(minimum, "items"))
+        if maximum is not None:
+            checks.append(_maximum(maximum))
         if schema.get("uniqueItems"):
             checks.append(_unique)
         return checks
@@ -144,9 +144,9 @@ class ValueChecks:
         if required:
             checks.append(_required(required))
         check_all = _all(checks)
-        least, most = schema.get("minProperties"), schema.get("maxProperties")
-        if least or most is not None:
-            return [_sized(least or 0, most, check_all)]
+        minimum, maximum = schema.get("minProperties"), schema.get("maxProperties")
+        if minimum or maximum is not None:
+            return [_sized(minimum or 0, maximum, check_all)]
         return checks
 
 
@@ -191,7 +191,7 @@ def _type_check(types: tuple[str, ...], value_class: type, nullable: bool) -> Ch
 def _items(table: Table) -> Check:
     def check(value: list[Any]) -> list[Problem] | None:
         result: list[Problem] = []
-        budget.spend(len(value))
+        meter.spend(len(value))
         for index, item in enumerate(value):
             item_check = table.get(item.__class__)
             if item_check is not None and (problems := item_check(item)):
@@ -203,21 +203,21 @@ def _items(table: Table) -> Check:
     return check
 
 
-def _least(least: int, noun: str) -> Check:
+def _minimum(minimum: int, noun: str) -> Check:
     def check(value: Any) -> list[Problem] | None:
-        if len(value) >= least:
+        if len(value) >= minimum:
             return None
-        return [bad(len(value), f"should have at least {least} {noun}")]
+        return [bad(len(value), f"should have at least {minimum} {noun}")]
 
     return check
 
 
-def _most(most: int) -> Check:
-    return lambda value: None if len(value) <= most else [_too_many(len(value), most)]
+def _maximum(maximum: int) -> Check:
+    return lambda value: None if len(value) <= maximum else [_too_many(len(value), maximum)]
 
 
-def _too_many(count: int, most: int) -> Problem:
-    text = f"Too many: {count}: must have at most {most} items"
+def _too_many(count: int, maximum: int) -> Problem:
+    text = f"Too many: {count}: must have at most {maximum} items"
     return Problem(TOO_MANY, lambda _: text)
 
 
@@ -231,14 +231,14 @@ def _unique(value: list[Any]) -> list[Problem] | None:
     ]
 
 
-def _sized(least: int, most: int | None, rest: Check | None) -> Check:
+def _sized(minimum: int, maximum: int | None, rest: Check | None) -> Check:
     """An object with a wrong number of properties is not checked any further."""
 
     def check(value: dict[str, Any]) -> list[Problem] | None:
-        if len(value) < least:
-            return [bad(len(value), f"should have at least {least} properties")]
-        if most is not None and len(value) > most:
-            return [_too_many(len(value), most)]
+        if len(value) < minimum:
+            return [bad(len(value), f"should have at least {minimum} properties")]
+        if maximum is not None and len(value) > maximum:
+            return [_too_many(len(value), maximum)]
         return rest(value) if rest is not None else None
 
     return check
@@ -263,7 +263,7 @@ def _forbidden(key: str) -> Problem:
 def _values(table: Table, names: Any) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
         result: list[Problem] = []
-        budget.spend(len(value))
+        meter.spend(len(value))
         for key, item in value.items():
             item_check = table.get(item.__class__)
             if item_check is not None and key not in names and (problems := item_check(item)):
@@ -281,7 +281,7 @@ def _properties(tables: dict[str, Table]) -> Check:
 
     def check(value: dict[str, Any]) -> list[Problem] | None:
         result: list[Problem] | None = None
-        budget.spend(len(value))
+        meter.spend(len(value))
         for key, item in value.items():
             item_check = get(key, none).get(item.__class__)
             if item_check is not None and (problems := item_check(item)):

@@ -118,7 +118,7 @@ export async function readPolicy(place, namespace) {
     const kind = place.catalogue.find(rolesGroup(place), plural);
     if (!kind || (kind.namespaced && namespace === null)) return [];
     try {
-      const wanted = { most: Infinity, signal: place.signal };
+      const wanted = { maximum: Infinity, signal: place.signal };
       return (await list(collectionPath(kind, namespace ?? ""), wanted)).items;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

@@ -10,7 +10,7 @@ import { asking, inWords, readPolicy } from "./question.js";
 /** @import {Place} from "../../app.js" */
 /** @import {Grant, Question} from "../../core/rules.js" */
 
-const MOST = 500; // rows
+const MAX_ROWS = 500; // rows
 const NOTE =
   "Members of the group system:masters may do everything, without any role. Other ways of being allowed (nodes, webhooks, policy files) are not asked here.";
 
@@ -39,9 +39,9 @@ async function draw(place, result, asked) {
     h("h2", {}, `Who can ${inWords(asked)}`),
     hidden.length > 0 && problem(`Not all is known: you may not list ${hidden.join(", ")}.`),
     rows.length
-      ? plainTable("Who can", ["Who", "Binding", "Role", "Rule"], rows.slice(0, MOST))
+      ? plainTable("Who can", ["Who", "Binding", "Role", "Rule"], rows.slice(0, MAX_ROWS))
       : h("p", {}, "Nobody, as far as roles say."),
-    rows.length > MOST && faint(`and ${rows.length - MOST} more`),
+    rows.length > MAX_ROWS && faint(`and ${rows.length - MAX_ROWS} more`),
     faint(NOTE),
     !asked.namespace && !asked.path && faint("Rights in single namespaces are left out: name one."),
   );

@@ -16,7 +16,7 @@ import { asking, attributesOf, inWords, readPolicy, review, rolesGroup } from ".
 /** @import {Grant, Question, Rule, Who} from "../../core/rules.js" */
 /** @import {Readable} from "./question.js" */
 
-const MOST = 50; // near misses
+const MAX_ROWS = 50; // near misses
 
 /** @param {Place} place */
 export function show(place) {
@@ -185,6 +185,6 @@ function nearly(titles, rows) {
   if (!rows.length) return [];
   return [
     h("h2", {}, "What nearly allows it"),
-    plainTable("Near misses", titles, rows.slice(0, MOST)),
+    plainTable("Near misses", titles, rows.slice(0, MAX_ROWS)),
   ];
 }

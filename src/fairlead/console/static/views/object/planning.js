@@ -21,7 +21,7 @@ import { yamlLines } from "../../core/yaml_lines.js";
  */
 /** @typedef {{path: string, text: string, manager: string, signal: AbortSignal}} Wish */
 
-const MOST = 80; // letters of a value in a line
+const MAX_LETTERS = 80; // letters of a value in a line
 
 /**
  * Apply a text, by default without effect.
@@ -107,7 +107,7 @@ function conflictsOf(refusal, live, outcome) {
 /** @param {unknown} value */
 function brief(value) {
   const text = JSON.stringify(value) ?? "nothing";
-  return text.length > MOST ? `${text.slice(0, MOST)}…` : text;
+  return text.length > MAX_LETTERS ? `${text.slice(0, MAX_LETTERS)}…` : text;
 }
 
 /**

@@ -91,7 +91,7 @@ async function followEvents({ catalogue, signal }, subject, host) {
   while (!signal.aborted) {
     try {
       if (!document.hidden || !host.firstChild) {
-        const { items } = await list(path, { query, most: MAX_EVENTS, signal });
+        const { items } = await list(path, { query, maximum: MAX_EVENTS, signal });
         redraw(host, newestFirst(items), eventTable);
       }
     } catch (error) {

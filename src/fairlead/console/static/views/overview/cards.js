@@ -13,7 +13,7 @@ import { ago, redraw } from "../../parts/steady.js";
 /** @import {Change} from "../../core/past.js" */
 /** @import {Finding} from "./survey.js" */
 
-const MOST = 10; // rows of a table
+const MAX_ROWS = 10; // rows of a table
 const ENOUGH = 100; // to draw a card by
 
 /**
@@ -51,7 +51,7 @@ export function findingTable(findings) {
   return [
     rows(
       findings
-        .slice(0, MOST)
+        .slice(0, MAX_ROWS)
         .map(({ kind, named, state }) => [
           h("span", { class: state.tone }, state.tone === "bad" ? "✗ " : "! ", state.word),
           objectLink(kind, named),
@@ -59,7 +59,7 @@ export function findingTable(findings) {
           ago(state.since),
         ]),
     ),
-    findings.length > MOST &&
+    findings.length > MAX_ROWS &&
       h(
         "p",
         {},

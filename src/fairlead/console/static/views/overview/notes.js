@@ -68,7 +68,7 @@ export class Notes extends EventTarget {
     if (!this.events || !this.maySeeEvents) return;
     const path = collectionPath(this.events, this.namespace);
     const query = { fieldSelector: "type=Warning" };
-    const found = await list(path, { query, most: MAX_EVENTS, signal }).catch(() => null);
+    const found = await list(path, { query, maximum: MAX_EVENTS, signal }).catch(() => null);
     if (found) this.warnings = newestFirst(found.items).slice(0, SHOWN);
   }
 

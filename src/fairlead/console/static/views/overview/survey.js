@@ -48,7 +48,7 @@ export const SECTIONS = /** @type {const} */ ([
 const WHOLE = ["namespaces.", ...SECTIONS.flatMap(([, keys]) => keys)];
 const PARTS = ["replicasets.apps", "replicationcontrollers."]; // their owner tells it as well
 const AT_ONCE = 3;
-const MOST = 5_000; // objects of a kind
+const MAX_OBJECTS = 5_000; // objects of a kind
 const PAUSE = 250; // milliseconds between two looks at what is due
 const SOONEST = 1_000; // milliseconds between two looks at a kind
 const SHARE = 10; // a look that took a second is not repeated within ten
@@ -142,7 +142,7 @@ export class Survey extends EventTarget {
     const accept = isWhole ? undefined : metadataType(this.catalogue);
     try {
       const path = collectionPath(kind, this.namespace);
-      const { items, total } = await list(path, { accept, most: MOST, signal });
+      const { items, total } = await list(path, { accept, maximum: MAX_OBJECTS, signal });
       look.count = total;
       look.unseen = total - items.length;
       for (const item of items) this.#judge(kind, item, look);
