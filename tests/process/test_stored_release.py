@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.client import Client
+from support.etcd import Etcd, needs_etcd
 from support.process import ServerProcess, failed_start
 
 NEWER = ("--release", "1.36")
@@ -61,7 +62,12 @@ def older(tmp_path: Path) -> Path:
 
 def test_objects_are_served_as_the_later_release(older: Path) -> None:
     server = ServerProcess(older, flags=NEWER).start()
-    client = server.client()
+    check_filled(server.client())
+    server.stop()
+    assert "the store was served as release 1.25" in server.log.read_text()
+
+
+def check_filled(client: Client) -> None:
     level = client.get(LEVEL.format("v1") + "/mine").body
     limited = level["spec"]["limited"]
     assert (limited["nominalConcurrencyShares"], limited["lendablePercent"]) == (77, 0)
@@ -70,8 +76,27 @@ def test_objects_are_served_as_the_later_release(older: Path) -> None:
     template = client.get(f"{DEPLOYMENTS}/web").body["spec"]["template"]
     assert "creationTimestamp" not in template["metadata"]
     assert client.get(SCALERS.format("v2") + "/web").body["spec"]["maxReplicas"] == 3
+
+
+@needs_etcd
+def test_objects_in_etcd_are_served_as_the_later_release(tmp_path: Path) -> None:
+    etcd = Etcd(tmp_path / "etcd").start()
+    flags = ("--storage", "etcd", "--etcd-servers", etcd.url)
+    server = ServerProcess(tmp_path, flags=flags).start()
+    fill(server.client())
     server.stop()
-    assert "the store was served as release 1.25" in server.log.read_text()
+    server = ServerProcess(tmp_path, flags=(*flags, *NEWER)).start()
+    check_filled(server.client())
+    server.stop()
+    done = failed_start(tmp_path, *flags)
+    assert "was served as release 1.36" in done.stderr
+    etcd.close()
+
+
+def test_workers_serve_the_later_release(older: Path) -> None:
+    server = ServerProcess(older, flags=(*NEWER, "--workers", "2")).start()
+    check_filled(server.client())
+    server.stop()
 
 
 def test_second_start_rewrites_nothing(older: Path) -> None:
@@ -94,8 +119,5 @@ def test_killed_rewriting_is_finished_at_the_next_start(older: Path) -> None:
     with pytest.raises(AssertionError, match="did not start"):
         ServerProcess(older, flags=NEWER, prelude=DIES).start()
     server = ServerProcess(older, flags=NEWER).start()
-    client = server.client()
-    limited = client.get(LEVEL.format("v1") + "/mine").body["spec"]["limited"]
-    assert limited["nominalConcurrencyShares"] == 77
-    assert "creationTimestamp" not in str(client.get(f"{DEPLOYMENTS}/web").body["spec"]["template"])
+    check_filled(server.client())
     server.stop()
