@@ -234,28 +234,53 @@ def served() -> str:
 
 
 def _served_rows() -> Iterator[Row]:
-    """Yield group versions and their resources, with the dialect if only one has them."""
+    """Yield group versions and their resources, with the dialect or release if only one has
+    them."""
     from fairlead.base.dialect import DIALECTS, KUBERNETES
+    from fairlead.base.release import RELEASES
     from fairlead.codec.types.builtin import BuiltinTypes
-    from fairlead.resources.registry import GroupVersion, Resources
+    from fairlead.resources.registry import Resources
 
-    served: dict[str, dict[str, GroupVersion]] = {}
-    for dialect in DIALECTS.values():
-        for version in Resources(dialect, BuiltinTypes(dialect)).group_versions():
+    servers = [(dialect, release) for dialect in DIALECTS.values() for release in RELEASES.values()]
+    every = {name for dialect, release in servers for name in (dialect.name, release.name)}
+    # The dialects and releases that have a resource, by version and name.
+    served: dict[str, dict[str, set[str]]] = {}
+    for dialect, release in servers:
+        for version in Resources(dialect, BuiltinTypes(dialect, release)).group_versions():
             named = version.api_version.replace(dialect.group_domain, KUBERNETES.group_domain)
-            served.setdefault(named, {})[dialect.name] = version
-    for named, dialects in served.items():
-        resources = {name: item for gv in dialects.values() for name, item in gv.resources.items()}
-        names = ", ".join(
-            f"{name} ({', '.join(item.subresources)})" if item.subresources else name
-            for name, item in resources.items()
+            rows = served.setdefault(named, {})
+            for resource in version.resources.values():
+                for item in (resource, *resource.subresources.values()):
+                    rows.setdefault(item.name, set()).update((dialect.name, release.name))
+    for named, rows in served.items():
+        common = set.union(*rows.values())
+        tops = [name for name in rows if "/" not in name]
+        yield (
+            f"`{named}`",
+            ", ".join(_resource_text(name, rows, common) for name in tops),
+            _limits(common, every),
         )
-        alone = (
-            ""
-            if len(dialects) == len(DIALECTS)
-            else ", ".join(f"`{dialect}`" for dialect in dialects)
-        )
-        yield f"`{named}`", names, alone
+
+
+def _resource_text(name: str, rows: dict[str, set[str]], common: set[str]) -> str:
+    """Return a resource with its subresources, and where not all servers of the version have it."""
+    subs = [_name_text(row, rows, rows[name]) for row in rows if row.startswith(f"{name}/")]
+    shown = _name_text(name, rows, common)
+    return f"{shown} ({', '.join(subs)})" if subs else shown
+
+
+def _name_text(name: str, rows: dict[str, set[str]], common: set[str]) -> str:
+    only = _limits(rows[name], common)
+    return name.rpartition("/")[2] + (f" [{only}]" if only else "")
+
+
+def _limits(some: set[str], every: set[str]) -> str:
+    """Return the dialects and releases of `some` if `every` has more of them."""
+    from fairlead.base.dialect import DIALECTS
+
+    kinds = (set(DIALECTS), every - set(DIALECTS))
+    only = [sorted(some & kind) for kind in kinds if some & kind != every & kind]
+    return ", ".join(f"`{name}`" for names in only for name in names)
 
 
 def _plugins() -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -79,6 +80,21 @@ def test_without_a_directory_it_is_one_of_the_users_cache(
     refused = subprocess.run([*words, "/proc/nowhere"], capture_output=True, text=True)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "cannot write to /proc/nowhere" in refused.stderr
+
+
+@pytest.mark.parametrize("release", ["1.25", "1.36"])
+def test_programs_serve_the_chosen_release(tmp_path: Path, release: str) -> None:
+    place = tmp_path / "bin"
+    words = [sys.executable, "-m", "fairlead", "test-env", f"--release={release}", str(place)]
+    subprocess.run(words, check=True, capture_output=True)
+    version = [place / "kube-apiserver", "--version"]
+    done = subprocess.run(version, check=True, capture_output=True, text=True)
+    assert done.stdout.startswith(f"Kubernetes v{release}.")
+    environment = Environment(place).start()
+    with SyncClient.load(environment.add_user("admin", ["system:masters"])) as client:
+        minor = json.loads(client.raw("GET", "/version"))["minor"]
+    environment.stop()
+    assert f"1.{minor}" == release
 
 
 def test_the_help_has_no_flags_that_newer_servers_do_not_have(assets: Path) -> None:

@@ -281,3 +281,39 @@ def _runs(number: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+RELEASES = """
+import json
+
+
+def test_it(cluster, cluster_factory, fairlead_release):
+    assert cluster.release == fairlead_release
+    version = json.loads(cluster.admin.raw("GET", "/version"))
+    assert f"1.{version['minor']}" == fairlead_release
+
+
+def test_servers_of_another_release(cluster_factory):
+    assert cluster_factory("--controllers=-*", release="1.25").release == "1.25"
+"""
+
+
+def test_suite_runs_with_each_release(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(RELEASES)
+    result = pytester.runpytest_subprocess(*FLAGS, "-v", "--fairlead-release", "1.25, 1.36")
+    result.assert_outcomes(passed=4)
+    for name in ("test_it[1.25]", "test_it[1.36]"):
+        assert f"{name} PASSED" in result.stdout.str()
+
+
+def test_releases_may_be_a_setting(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nfairlead_release = 1.36\n")
+    pytester.makepyfile("def test_it(cluster): assert cluster.release == '1.36'")
+    result = pytester.runpytest_subprocess(*FLAGS, "-v")
+    assert "test_it[1.36] PASSED" in result.stdout.str()
+
+
+def test_unknown_release_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_it(cluster): pass")
+    result = pytester.runpytest_subprocess(*FLAGS, "--fairlead-release", "1.7")
+    assert "'1.7' is none of 1.25, 1.36" in result.stderr.str()

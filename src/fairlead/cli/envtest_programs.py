@@ -134,7 +134,8 @@ def _run_server(arguments: Sequence[str]) -> int:
     if "--help" in arguments or "-h" in arguments:
         return run_command(["serve", "--help"])
     if "--version" in arguments:
-        print(f"Kubernetes {RELEASES[KUBERNETES.default_release].advertised}")
+        release = _values(arguments).get("--release", KUBERNETES.default_release)
+        print(f"Kubernetes {RELEASES[release].advertised}")
         return 0
     try:
         flags, ignored = server_flags(arguments, os.environ)
@@ -203,6 +204,12 @@ if __name__ == "__main__":
 def add_flags(command: str, parser: ArgumentParser) -> None:
     parser.epilog = "export KUBEBUILDER_ASSETS=$(fairlead test-env)"
     parser.add_argument(
+        "--release",
+        choices=sorted(RELEASES),
+        default=KUBERNETES.default_release,
+        help=f"release of the API to serve; by default {KUBERNETES.default_release}",
+    )
+    parser.add_argument(
         "directory",
         nargs="?",
         metavar="DIRECTORY",
@@ -213,9 +220,9 @@ def add_flags(command: str, parser: ArgumentParser) -> None:
 def run(command: str, parser: ArgumentParser, options: argparse.Namespace) -> int:
     """Print only the directory of the programs; return the exit code."""
     directory: str | None = options.directory
-    path = Path(directory).absolute() if directory else _default_directory()
+    path = Path(directory).absolute() if directory else _default_directory(options.release)
     try:
-        make_programs(path)
+        make_programs(path, options.release)
     except OSError as error:
         complain("fairlead", f"cannot write to {path}: {error.strerror}")
         return 1
@@ -223,19 +230,19 @@ def run(command: str, parser: ArgumentParser, options: argparse.Namespace) -> in
     return 0
 
 
-def _default_directory() -> Path:
-    """A cache directory per interpreter, because the programs contain the path of the
-    interpreter."""
+def _default_directory(release: str) -> Path:
+    """A cache directory per release and interpreter, because the programs contain both."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     mark = sha256(sys.executable.encode()).hexdigest()[:12]
-    return Path(cache) / "fairlead" / f"test-env-{mark}"
+    return Path(cache) / "fairlead" / f"test-env-{release}-{mark}"
 
 
-def make_programs(directory: Path) -> None:
-    """Raises OSError."""
+def make_programs(directory: Path, release: str) -> None:
+    """Write the programs; the server serves that release. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
     for name in PROGRAMS:
-        command = shlex.join([sys.executable, "-m", _MODULE, name])
+        flags = [f"--release={release}"] if name == "kube-apiserver" else []
+        command = shlex.join([sys.executable, "-m", _MODULE, name, *flags])
         fresh = directory / f".{name}.{os.getpid()}"
         fresh.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         fresh.chmod(0o755)

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from fairlead.base.compiled import is_compiled
 from fairlead.base.dialect import CLUSTER, Dialect
 from fairlead.base.logs import is_json_log
+from fairlead.base.release import Release
 from fairlead.base.terminal import OWN, guarded
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def describe_contents(store: Store, storage: str) -> str:
 def banner(
     address: str,
     dialect: Dialect,
+    release: Release,
     directory: Path,
     seconds: float,
     data_found: str = "",
@@ -57,7 +59,7 @@ def banner(
     line. `nodes` is the number of simulated nodes."""
     config = (directory / "admin.kubeconfig").absolute()
     lines = [
-        f"Fairlead serves on {address} (dialect {dialect.name})",
+        f"Fairlead serves on {address} (dialect {dialect.name}, release {release.name})",
         f"  ready in      {seconds:.2f} s" + (" (compiled)" if is_compiled() else ""),
         f"  data          {directory.absolute()}" + (f" ({data_found})" if data_found else ""),
         f"  credentials   export KUBECONFIG={_quoted(config)}",

@@ -38,6 +38,7 @@ from fairlead.process.data_directory import FileError, keep_private, prepare_dir
 from fairlead.process.flags.checks import planned_flags, release_of
 from fairlead.process.handlers import build_application
 from fairlead.process.listeners import Acceptor, listen, shown_address
+from fairlead.process.stored_release import adopt_release, check_release
 from fairlead.process.stores import check_dialect, embedded_log, etcd_log
 from fairlead.process.tasks import Supervisor
 from fairlead.process.workers import parent as parent_process
@@ -140,6 +141,8 @@ class Server:
         self._progress.done(PARTS)
         worker = self._worker
         if worker is None or worker.leads:
+            if not options.read_only:
+                await adopt_release(self.api)
             await self.assembly.prepare(port)
         else:
             self.assembly.take_up()
@@ -166,6 +169,7 @@ class Server:
             message = banner(
                 url,
                 self.dialect,
+                self.release,
                 options.data_dir,
                 age,
                 self._contents,
@@ -205,6 +209,7 @@ class Server:
             if len(store.collection(UNFINISHED)):
                 raise StartError("the store is incomplete: a restore was interrupted")
             check_dialect(store, self.dialect)
+            check_release(store, self.release)
             if self._worker is not None:
                 self._worker.opened(store)
         except (FileError, StorageError) as error:

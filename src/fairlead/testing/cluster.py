@@ -34,8 +34,8 @@ class Cluster(Powers):
     """A real server with all controllers, in a process of its own on a free port. Use it as a
     context manager, sync or async, or with `start` and `stop`.
 
-    `flags` are those of `fairlead serve`; `directory` is kept if given. `admin` is a client with
-    all rights.
+    `flags` are those of `fairlead serve`, `release` is the release of the API if not the default of
+    the dialect; `directory` is kept if given. `admin` is a client with all rights.
     """
 
     admin: SyncClient
@@ -43,12 +43,18 @@ class Cluster(Powers):
     ca: bytes
 
     def __init__(
-        self, *flags: str, dialect: str = "kubernetes", directory: Path | str | None = None
+        self,
+        *flags: str,
+        dialect: str = "kubernetes",
+        release: str = "",
+        directory: Path | str | None = None,
     ) -> None:
         super().__init__()
         self.dialect = DIALECTS[dialect]
+        self.release = release or self.dialect.default_release
         path = Path(directory) if directory is not None else None
-        self._process = Process(("--dialect", dialect, "--testing", *flags), path)
+        own_flags = ("--dialect", dialect, "--release", self.release, "--testing")
+        self._process = Process((*own_flags, *flags), path)
 
     def start(self) -> Self:
         """Return when the server is ready; raises ServerFailed."""

@@ -7,10 +7,12 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fairlead.base.release import RELEASES
 from fairlead.testing import cluster as clusters
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 ClusterFactory = Callable[..., "Cluster"]
 
-_FLAGS, _DIALECT = "fairlead_flags", "fairlead_dialect"
+_FLAGS, _DIALECT, _RELEASE = "fairlead_flags", "fairlead_dialect", "fairlead_release"
 _MAX_REQUESTS = 20
 _clusters = pytest.StashKey[list["Cluster"]]()
 # Position in the log and time of each server when the test began.
@@ -29,10 +31,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     text = "flags of `fairlead serve` for the fixture cluster"
     parser.addini(_FLAGS, text, type="args", default=[])
     parser.addini(_DIALECT, "dialect of the fixture cluster", default="kubernetes")
+    text = "releases of the API to test with, separated by commas; each test runs with each"
+    parser.addini(_RELEASE, text, default="")
+    parser.addoption("--fairlead-release", default=None, metavar="RELEASES", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_clusters] = []
+    names = config.getoption("--fairlead-release")
+    words = (config.getini(_RELEASE) if names is None else names).split(",")
+    config.pluginmanager.register(_releases([word.strip() for word in words if word.strip()]))
+
+
+def _releases(names: list[str]) -> ModuleType:
+    """Return a plugin with the fixture `fairlead_release`, which runs tests once with each."""
+    for name in names:
+        if name not in RELEASES:
+            known = ", ".join(RELEASES)
+            raise pytest.UsageError(f"--fairlead-release: {name!r} is none of {known}")
+
+    @pytest.fixture(scope="session", params=names or None)
+    def fairlead_release(request: pytest.FixtureRequest) -> str:
+        """The release of the API that the test's servers serve; "" for the default of their
+        dialect."""
+        return str(request.param) if names else ""
+
+    plugin = ModuleType("fairlead_releases")
+    plugin.fairlead_release = fairlead_release  # type: ignore[attr-defined]
+    return plugin
 
 
 @contextmanager
@@ -47,10 +73,11 @@ def _running(config: pytest.Config, cluster: Cluster) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """A server for the whole session, one per xdist worker."""
+def cluster(pytestconfig: pytest.Config, fairlead_release: str) -> Iterator[Cluster]:
+    """A server for the whole session, one per release and xdist worker."""
     flags, dialect = pytestconfig.getini(_FLAGS), pytestconfig.getini(_DIALECT)
-    with _running(pytestconfig, clusters.Cluster(*flags, dialect=dialect)) as started:
+    server = clusters.Cluster(*flags, dialect=dialect, release=fairlead_release)
+    with _running(pytestconfig, server) as started:
         yield started
 
 
@@ -77,11 +104,12 @@ def restored(cluster: Cluster) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def cluster_factory(pytestconfig: pytest.Config) -> Iterator[ClusterFactory]:
-    """Starts servers with other flags; they end with the test."""
+def cluster_factory(pytestconfig: pytest.Config, fairlead_release: str) -> Iterator[ClusterFactory]:
+    """Starts servers with other flags, or of another release; they end with the test."""
     with ExitStack() as running:
 
         def start(*flags: str, dialect: str = "kubernetes", **settings: Any) -> Cluster:
+            settings.setdefault("release", fairlead_release)
             started = clusters.Cluster(*flags, dialect=dialect, **settings)
             return running.enter_context(_running(pytestconfig, started))
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from fairlead.base.dialect import DIALECTS
 from fairlead.process.assembly import StartError
 from fairlead.process.banner import banner, process_age, show_banner, tell_stopping
+from fairlead.process.flags.checks import release_of
 from fairlead.process.listeners import listen, shown_address
 from fairlead.process.workers.slot import (
     OWNER,
@@ -226,6 +227,7 @@ class Parent:
                 message = banner(
                     url,
                     dialect,
+                    release_of(options),
                     options.data_dir,
                     age,
                     data_found,

@@ -15,13 +15,16 @@ Adapt = Callable[[Object, Dialect], Object]
 _DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
 _BUDGETS = "policy/v1/poddisruptionbudgets"
 
-# Former versions of the same shape as the stored version, by resource key.
+# Former versions of the same shape as the stored version, by resource key. Of priority levels only
+# the name of a field differs, which messages do not have.
 _SAME_SHAPE = {
     "admissionregistration/v1/mutatingwebhookconfigurations": "admissionregistration.@/v1beta1",
     "admissionregistration/v1/validatingwebhookconfigurations": "admissionregistration.@/v1beta1",
     "apiregistration/v1/apiservices": "apiregistration.@/v1beta1",
     "batch/v1/cronjobs": "batch/v1beta1",
     "coordination/v1/leases": "coordination.@/v1beta1",
+    "flowcontrol/v1/flowschemas": "flowcontrol.apiserver.@/v1beta2",
+    "flowcontrol/v1/prioritylevelconfigurations": "flowcontrol.apiserver.@/v1beta2",
     "node/v1/runtimeclasses": "node.@/v1beta1",
     "rbac/v1/clusterrolebindings": "rbac.authorization.@/v1beta1",
     "rbac/v1/clusterroles": "rbac.authorization.@/v1beta1",

@@ -1,0 +1,123 @@
+"""A store served as a later release of the API, and the way back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.client import Client
+from support.etcd import Etcd, needs_etcd
+from support.process import ServerProcess, failed_start
+
+NEWER = ("--release", "1.36")
+LEVEL = "/apis/flowcontrol.apiserver.k8s.io/{}/prioritylevelconfigurations"
+POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+SCALERS = "/apis/autoscaling/{}/namespaces/default/horizontalpodautoscalers"
+# Exits in the middle of the rewriting.
+DIES = (
+    "import os; from fairlead.storage.store import Store; put = Store.put; done = []\n"
+    "def dying(self, *args, **more):\n"
+    "    done.append(1); os._exit(9) if len(done) > 3 else None\n"
+    "    return put(self, *args, **more)\n"
+    "Store.put = dying"
+)
+
+
+def deployment() -> dict[str, Any]:
+    labels = {"app": "a"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    return {"metadata": {"name": "web"}, "spec": spec}
+
+
+def fill(client: Client) -> None:
+    """Create objects that release 1.36 stores differently."""
+    limited = {"assuredConcurrencyShares": 77, "limitResponse": {"type": "Reject"}}
+    level = {"metadata": {"name": "mine"}, "spec": {"type": "Limited", "limited": limited}}
+    assert client.post(LEVEL.format("v1beta2"), level).status == 201
+    policy = {"metadata": {"name": "open"}, "spec": {"podSelector": {}}}
+    assert client.post(POLICIES, policy).status == 201
+    assert client.post(DEPLOYMENTS, deployment()).status == 201
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    scaler = {
+        "metadata": {"name": "web"},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": target},
+    }
+    assert client.post(SCALERS.format("v2beta2"), scaler).status == 201
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """The directory of a stopped server of release 1.25 that has such objects."""
+    server = ServerProcess(tmp_path).start()
+    fill(server.client())
+    server.stop()
+    return tmp_path
+
+
+def test_objects_are_served_as_the_later_release(older: Path) -> None:
+    server = ServerProcess(older, flags=NEWER).start()
+    check_filled(server.client())
+    server.stop()
+    assert "the store was served as release 1.25" in server.log.read_text()
+
+
+def check_filled(client: Client) -> None:
+    level = client.get(LEVEL.format("v1") + "/mine").body
+    limited = level["spec"]["limited"]
+    assert (limited["nominalConcurrencyShares"], limited["lendablePercent"]) == (77, 0)
+    assert "assuredConcurrencyShares" not in limited
+    assert "status" not in client.get(f"{POLICIES}/open").body
+    template = client.get(f"{DEPLOYMENTS}/web").body["spec"]["template"]
+    assert "creationTimestamp" not in template["metadata"]
+    assert client.get(SCALERS.format("v2") + "/web").body["spec"]["maxReplicas"] == 3
+
+
+@needs_etcd
+def test_objects_in_etcd_are_served_as_the_later_release(tmp_path: Path) -> None:
+    etcd = Etcd(tmp_path / "etcd").start()
+    flags = ("--storage", "etcd", "--etcd-servers", etcd.url)
+    server = ServerProcess(tmp_path, flags=flags).start()
+    fill(server.client())
+    server.stop()
+    server = ServerProcess(tmp_path, flags=(*flags, *NEWER)).start()
+    check_filled(server.client())
+    server.stop()
+    done = failed_start(tmp_path, *flags)
+    assert "was served as release 1.36" in done.stderr
+    etcd.close()
+
+
+def test_workers_serve_the_later_release(older: Path) -> None:
+    server = ServerProcess(older, flags=(*NEWER, "--workers", "2")).start()
+    check_filled(server.client())
+    server.stop()
+
+
+def test_second_start_rewrites_nothing(older: Path) -> None:
+    for _ in range(2):
+        server = ServerProcess(older, flags=NEWER).start()
+        server.stop()
+    assert server.log.read_text().count("the store was served as release 1.25") == 1
+
+
+def test_way_back_is_refused(older: Path) -> None:
+    ServerProcess(older, flags=NEWER).start().stop()
+    done = failed_start(older)
+    assert done.returncode == 1
+    assert "was served as release 1.36" in done.stderr
+    assert "--release 1.36" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_killed_rewriting_is_finished_at_the_next_start(older: Path) -> None:
+    with pytest.raises(AssertionError, match="did not start"):
+        ServerProcess(older, flags=NEWER, prelude=DIES).start()
+    server = ServerProcess(older, flags=NEWER).start()
+    check_filled(server.client())
+    server.stop()
