@@ -21,6 +21,7 @@ from support.group_rules import (
 from fairlead.codec.types.names import dns_1035_label, dns_subdomain
 from fairlead.resources.apiextensions.shown_schemas import MAX_SHOWN, shown_schema
 from fairlead.resources.apiextensions.versions import shown_version
+from fairlead.resources.causes import show
 
 KEY = "apiextensions/v1/customresourcedefinitions"
 SCHEMA = {"openAPIV3Schema": {"type": "object"}}
@@ -430,7 +431,7 @@ def test_a_conversion_webhook_that_says_nothing_is_dropped(webhook: dict[str, An
 def test_a_schema_in_a_message_is_printed_whole() -> None:
     leaf = {"type": "string", "enum": ["a", None], "minLength": 1}
     schema = {"type": "object", "nullable": True, "properties": {"spec": leaf}}
-    go_value = shown_schema(schema, DIALECTS["kubernetes"].marked)
+    go_value = show(shown_schema(schema, DIALECTS["kubernetes"].marked))
     assert go_value.startswith(
         'apiextensions.JSONSchemaProps{ID:"", Schema:"", Ref:(*string)(nil), Description:"",'
         ' Type:"object", Nullable:true, Format:"", Title:"", Default:(*apiextensions.JSON)(nil),'
@@ -448,7 +449,7 @@ def test_a_schema_in_a_message_is_printed_whole() -> None:
 
 def test_a_schema_too_long_for_a_message_is_not_printed() -> None:
     schema: Object = {"properties": {f"p{index}": {} for index in range(MAX_SHOWN)}}
-    go_value = shown_schema(schema, DIALECTS["kubernetes"].marked)
+    go_value = show(shown_schema(schema, DIALECTS["kubernetes"].marked))
     assert go_value == "apiextensions.JSONSchemaProps{...}"
 
 

@@ -25,7 +25,7 @@ _MAX_AT_ONCE = PIECE_BYTES  # bytes; longer lists are streamed
 
 async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
-    options = list_options(api.dialect, request, api.gates["APIListChunking"])
+    options = list_options(api, request, api.gates["APIListChunking"])
     page = await find(api, operation, options, selection_of(request, resource))
     turn = request.exchange.turn
     if turn is not None and len(page.versions) > _MANY:

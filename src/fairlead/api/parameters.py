@@ -20,10 +20,10 @@ from fairlead.base.errors import (
 )
 from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
 from fairlead.codec.protobuf import ProtobufError, content_type, envelope, from_message
-from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.times import DurationError, parse_duration
+from fairlead.operations.api import Api
 from fairlead.operations.options import (
     DeleteOptions,
     ListOptions,
@@ -32,12 +32,14 @@ from fairlead.operations.options import (
     check_propagation,
 )
 from fairlead.operations.selectors import select
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, new_causes, quote
 from fairlead.resources.metadata import MAX_MANAGER_BYTES, check_manager
 from fairlead.resources.registry import Resource
 from fairlead.resources.rules import bounded_int
 from fairlead.storage.selection import EVERYTHING, Selection
 
+# The file of the reference that names the types of options, as its messages show it.
+_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 _VALIDATION = ("Ignore", "Warn", "Strict")
 
 
@@ -84,24 +86,22 @@ def flag(request: Request, name: str) -> bool:
     return bool(values) and values[0].lower() not in ("0", "false")
 
 
-def write_options(
-    dialect: Dialect, request: Request, kind: str, *, apply: bool = False
-) -> WriteOptions:
+def write_options(api: Api, request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
     """Parse the options of a write; `kind` is CreateOptions, UpdateOptions or PatchOptions."""
     query = request.query
     if not query and not apply:
         return WriteOptions(False, default_manager(request), "Warn")
-    causes = Causes()
+    causes = new_causes(api.gates)
     manager = request.parameter("fieldManager")
     if kind == "PatchOptions":
         _check_patch(request, manager, apply, causes)
     check_manager(manager, "fieldManager", causes)
-    dry_run = _dry_run(dialect, query, causes)
+    dry_run = _dry_run(api.dialect, query, causes)
     named_validation = request.parameter("fieldValidation")
     validation = named_validation or "Warn"
     if validation not in _VALIDATION:
         causes.unsupported("fieldValidation", validation, ("", *sorted(_VALIDATION)))
-    _raise_options(dialect, kind, causes)
+    _raise_options(api.dialect, kind, causes)
     return WriteOptions(
         dry_run,
         manager or default_manager(request),
@@ -146,14 +146,12 @@ def _raise_options(dialect: Dialect, kind: str, causes: list[Cause]) -> None:
         raise invalid(ResourceRef(dialect.meta_group, kind), causes)
 
 
-def delete_options(
-    dialect: Dialect, types: BuiltinTypes, request: Request, raw: bytes
-) -> DeleteOptions:
+def delete_options(api: Api, request: Request, raw: bytes) -> DeleteOptions:
     """Parse the options from the body if there is one, else from the query; the two are never
     merged."""
-    causes = Causes()
+    dialect, causes = api.dialect, new_causes(api.gates)
     if raw:
-        value = _delete_body(dialect, types, request, raw)
+        value = _delete_body(api, request, raw)
         dry_run = bool(value.get("dryRun"))
         check_dry_run(value.get("dryRun") or [], causes)
     else:
@@ -192,10 +190,8 @@ def _delete_query(dialect: Dialect, request: Request) -> dict[str, Any]:
     return value
 
 
-def _delete_body(
-    dialect: Dialect, types: BuiltinTypes, request: Request, raw: bytes
-) -> dict[str, Any]:
-    struct = types.struct("meta/v1.DeleteOptions")
+def _delete_body(api: Api, request: Request, raw: bytes) -> dict[str, Any]:
+    dialect, struct = api.dialect, api.types.struct("meta/v1.DeleteOptions")
     media_type = declared_type(request.header(b"content-type"))
     if media_type and media_type not in media_types(dialect):
         raise with_hint(dialect, media_type, unsupported_media_type(media_types(dialect)))
@@ -218,7 +214,8 @@ def _delete_body(
     kind = value.get("kind") or "DeleteOptions"
     if kind != "DeleteOptions":
         version = value.get("apiVersion") or "v1"
-        raise bad_request(f'no kind "{kind}" is registered for version "{version}"')
+        where = f" in scheme {quote(_SCHEME)}" if api.gates["LaterWording"] else ""
+        raise bad_request(f'no kind "{kind}" is registered for version "{version}"{where}')
     try:
         decoded: dict[str, Any] = decoder(struct)(value, [])
     except DecodeError as mismatch:
@@ -226,7 +223,7 @@ def _delete_body(
     return decoded
 
 
-def list_options(dialect: Dialect, request: Request, chunking: bool) -> ListOptions:
+def list_options(api: Api, request: Request, chunking: bool) -> ListOptions:
     limit = integer(request, "limit") or 0
     watch = request.target.verb == "watch"
     options = ListOptions(
@@ -238,13 +235,47 @@ def list_options(dialect: Dialect, request: Request, chunking: bool) -> ListOpti
         watch=watch,
         bookmarks=flag(request, "allowWatchBookmarks"),
     )
-    if options.match:
-        _check_match(dialect, options)
+    if api.gates["WatchList"]:
+        if "sendInitialEvents" in request.query:
+            options.initial = flag(request, "sendInitialEvents")
+        elif watch and not options.match and options.revision in ("", "0"):
+            options.initial = True
+            return options
+    if options.match or options.initial is not None:
+        causes = new_causes(api.gates)
+        if watch and api.gates["WatchList"]:
+            _check_initial(options, causes)
+        else:
+            _check_match(options, causes)
+        _raise_options(api.dialect, "ListOptions", causes)
     return options
 
 
-def _check_match(dialect: Dialect, options: ListOptions) -> None:
-    causes = Causes()
+def _check_initial(options: ListOptions, causes: Causes) -> None:
+    """Check a watch that may begin with the present state."""
+    field, needed = "resourceVersionMatch", "NotOlderThan"
+    if options.initial is not None and options.match != needed:
+        causes.forbidden(field, f"sendInitialEvents requires setting {field} to {needed}")
+    if not options.match:
+        return
+    if options.initial is None:
+        causes.forbidden(
+            field, f"{field} is forbidden for watch unless sendInitialEvents is provided"
+        )
+    if options.match != needed:
+        causes.unsupported(field, options.match, (needed,))
+    if options.token:
+        causes.forbidden(field, f"{field} is forbidden when continue is provided")
+
+
+def _check_match(options: ListOptions, causes: Causes) -> None:
+    if options.match:
+        _check_list_match(options, causes)
+    if options.initial is not None:
+        causes.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
+
+
+def _check_list_match(options: ListOptions, causes: Causes) -> None:
     field = "resourceVersionMatch"
     if options.watch:
         causes.forbidden(field, "resourceVersionMatch is forbidden for watch")
@@ -258,7 +289,6 @@ def _check_match(dialect: Dialect, options: ListOptions) -> None:
         causes.unsupported(field, options.match, ("Exact", "NotOlderThan", ""))
     elif options.match == "Exact" and options.revision == "0":
         causes.forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
-    _raise_options(dialect, "ListOptions", causes)
 
 
 def selection_of(request: Request, resource: Resource) -> Selection:

@@ -56,7 +56,7 @@ async def _get_converted(
 async def answer_create(
     api: Api, request: Request, operation: Operation
 ) -> Answer | Awaitable[Answer]:
-    options = write_options(api.dialect, request, "CreateOptions")
+    options = write_options(api, request, "CreateOptions")
     operation.manager = options.manager
     value = await read_object(api, request, operation, options.validation)
     value = to_stored(operation.resource, value)
@@ -84,7 +84,7 @@ async def answer_update(
 ) -> Answer | Awaitable[Answer]:
     media_type = body_format(request, api.resources)
     raw = operation.sent = request.body
-    options = write_options(api.dialect, request, "UpdateOptions")
+    options = write_options(api, request, "UpdateOptions")
     operation.manager = options.manager
 
     def decode() -> Object:
@@ -106,7 +106,7 @@ async def answer_update(
 async def answer_delete(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
     raw = operation.sent = request.body
-    options = delete_options(api.dialect, api.types, request, raw)
+    options = delete_options(api, request, raw)
     deleted = await delete(api, operation, options)
     if deleted.is_removed and not resource.returns_deleted:
         done = success(operation.ref, deleted.value["metadata"]["uid"])
@@ -120,8 +120,8 @@ async def answer_delete(api: Api, request: Request, operation: Operation) -> Ans
 async def answer_delete_collection(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
     raw = operation.sent = request.body
-    options = delete_options(api.dialect, api.types, request, raw)
-    listing = list_options(api.dialect, request, api.gates["APIListChunking"])
+    options = delete_options(api, request, raw)
+    listing = list_options(api, request, api.gates["APIListChunking"])
     selection = selection_of(request, resource)
     deleted = await delete_collection(api, operation, options, listing, selection)
     if api.dialect.deletecollection_status:
@@ -141,7 +141,7 @@ async def answer_patch(
     media_type = check_patch_type(request, operation.resource)
     raw = operation.sent = request.body
     is_apply = media_type == APPLY
-    options = write_options(api.dialect, request, "PatchOptions", apply=is_apply)
+    options = write_options(api, request, "PatchOptions", apply=is_apply)
     operation.manager = options.manager
     if is_apply:
         return await _answer_apply(api, request, operation, raw, options)

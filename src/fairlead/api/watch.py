@@ -30,7 +30,7 @@ BOOKMARK_EVERY = 60.0
 
 async def answer_watch(api: Api, request: Request, operation: Operation) -> Answer:
     check_watch(api.dialect, request.representation)
-    options = list_options(api.dialect, request, chunking=True)
+    options = list_options(api, request, chunking=True)
     selection = selection_of(request, operation.resource)
     include = include_object(request) if request.representation.transform == "Table" else ""
     framing = Framing(api, operation.resource, request.representation, include)
@@ -41,7 +41,7 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
     try:
         watch = await open_watch(api, operation, options, selection)
     except StatusError as error:
-        if error.code != 410:
+        if error.code not in (410, 504):
             raise
         return refused or failed(error, framing)
     if refused is not None:
@@ -115,6 +115,10 @@ async def _send_past(stream: WatchStream) -> None:
     async for events in stream.source.past:
         await _send_events(stream, events)
     stream.source.past = _EMPTY_PAST  # free the memory while the stream goes on
+    if stream.ends_initial:
+        await send_framed(
+            stream.exchange, stream.framing.bookmark(stream.watcher.after, initial=True)
+        )
 
 
 async def _send_collected(stream: WatchStream) -> bytes | None:

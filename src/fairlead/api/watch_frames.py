@@ -71,8 +71,8 @@ class Frames(Protocol):
     def frame(self, kind: str, change: Change) -> bytes:
         """An event with its framing."""
 
-    def bookmark(self, revision: int) -> bytes:
-        """A bookmark with its framing."""
+    def bookmark(self, revision: int, *, initial: bool = False) -> bytes:
+        """A bookmark with its framing; `initial`: it ends the initial events."""
 
     def event(self, kind: str, value: Object) -> bytes:
         """An event without framing."""
@@ -186,14 +186,20 @@ class Framing:
             with_columns=with_columns,
         )
 
-    def bookmark(self, revision: int) -> bytes:
+    def bookmark(self, revision: int, *, initial: bool = False) -> bytes:
         self._check_transform()
         version: Object = {"resourceVersion": str(revision)}
+        metadata = dict(version)
+        if initial:
+            end = self._api.dialect.group_name("@/initial-events-end")
+            metadata["annotations"] = {end: "true"}
         if not self.representation.transform and self._api.dialect.bare_bookmarks:
             return self._wrapped(
-                self.event("BOOKMARK", typed(self._resource, {"metadata": version}))
+                self.event("BOOKMARK", typed(self._resource, {"metadata": metadata}))
             )
-        value: Object = {"metadata": {**version, "creationTimestamp": None}}
+        value: Object = {
+            "metadata": {**zero(self._api.types.struct("meta/v1.ObjectMeta")), **metadata}
+        }
         if not self.representation.transform:
             document = typed(self._resource, {**_empty(self._resource), **value})
             return self._wrapped(self.event("BOOKMARK", document))

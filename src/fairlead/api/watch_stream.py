@@ -77,6 +77,7 @@ class WatchStream(Answer):
         "_send_initial",
         "_send_pending",
         "end",
+        "ends_initial",
         "exchange",
         "framing",
         "has_task",
@@ -108,6 +109,7 @@ class WatchStream(Answer):
         self.framing = framing
         self._keys: Mapping[str, str] | None = None  # of frames that callbacks may send
         self._bookmark_every = bookmark_every if options.bookmarks else _NEVER
+        self.ends_initial = options.bookmarks and options.initial is True
         timeout = options.timeout or 0
         now = asyncio.get_running_loop().time()
         self.end = now + (timeout if timeout > 0 else _default_duration(api.shortest_watch))

@@ -62,3 +62,14 @@ V1_25 = Release(25, "v1.25.9")
 V1_36 = Release(36, "v1.36.4")
 
 RELEASES = {release.name: release for release in (V1_25, V1_36)}
+
+
+class Reworded(str):
+    """A message, or a value in one, that later releases print as `later`."""
+
+    later: str
+
+    def __new__(cls, text: str, later: str) -> Reworded:
+        reworded = super().__new__(cls, text)
+        reworded.later = later
+        return reworded

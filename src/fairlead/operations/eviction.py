@@ -27,7 +27,7 @@ from fairlead.operations.options import (
     check_dry_run,
     check_propagation,
 )
-from fairlead.resources.causes import Causes, absent
+from fairlead.resources.causes import absent, new_causes
 from fairlead.resources.registry import Resource
 from fairlead.resources.rules import selector_is_empty, selector_matches
 from fairlead.storage.backend import Conflict
@@ -67,7 +67,7 @@ async def evict(api: Api, operation: Operation, eviction: Object, write: WriteOp
 
 
 def _check_delete_options(api: Api, eviction: Object) -> None:
-    value, causes = eviction.get("deleteOptions") or {}, Causes()
+    value, causes = eviction.get("deleteOptions") or {}, new_causes(api.gates)
     check_dry_run(value.get("dryRun") or [], causes)
     check_propagation(value, causes)
     if causes:

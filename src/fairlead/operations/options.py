@@ -88,6 +88,7 @@ class ListOptions:
     timeout: int | None = None
     watch: bool = False
     bookmarks: bool = False
+    initial: bool | None = None  # whether a watch begins with the present state
 
 
 def check_dry_run(values: list[str], causes: Causes) -> None:

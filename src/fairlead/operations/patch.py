@@ -22,7 +22,7 @@ from fairlead.operations.write_pipeline import (
     strict_errors,
     warn_of,
 )
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import new_causes
 
 
 @dataclass(slots=True)
@@ -185,6 +185,6 @@ def _refusal(api: Api, patch_text: str, refused: _Refused) -> StatusError:
     duplicate fields are involved."""
     if refused.strict and api.dialect.strict_patch_bad_request:
         return bad_request(refused.message)
-    causes = Causes()
+    causes = new_causes(api.gates)
     causes.invalid("patch", patch_text, refused.message)
     return invalid(ResourceRef("", ""), causes)

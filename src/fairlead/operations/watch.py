@@ -8,6 +8,7 @@ from sys import intern
 
 from fairlead.base.errors import StatusError, bad_request, expired
 from fairlead.operations.api import Api
+from fairlead.operations.get import wait_until
 from fairlead.operations.list import first_visible_revision
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
@@ -58,7 +59,8 @@ class Watch:
 async def open_watch(
     api: Api, operation: Operation, options: ListOptions, selection: Selection
 ) -> Watch:
-    """Start a watch; raises a 410 if the changes since the requested revision are compacted."""
+    """Start a watch; raises a 410 if the changes since the requested revision are compacted, and a
+    504 if the present state is requested of a revision that is not reached in time."""
     if operation.name:
         if selection.fields and selection.name != operation.name:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
@@ -67,15 +69,20 @@ async def open_watch(
     collection = api.collection(resource)
     namespace = operation.namespace if resource.namespaced else ""
     revision = revision_of(options.revision)
+    initial = not revision if options.initial is None else options.initial
+    if initial and revision:
+        await wait_until(api, revision)
+    elif not initial:
+        revision = revision or api.store.revision
     scope = _scope(resource, namespace, selection)
-    if revision:
+    if not initial:
         begin = await first_visible_revision(api, operation, selection, revision)
         if revision + 1 < begin:
             raise expired(f"too old resource version: {revision} ({begin - 1})")
-    if selection and not revision:
+    elif selection:
         await prepare_index(collection, namespace, selection)
-    watcher = Watcher(scope, selection, revision or api.store.revision)
-    if not revision:
+    watcher = Watcher(scope, selection, api.store.revision if initial else revision)
+    if initial:
         past = _synthetic(collection.resource, collection.current(namespace, selection))
         api.store.watch(collection, watcher)
         return _new_watch(collection, watcher, past, resource)

@@ -33,7 +33,7 @@ from fairlead.fields.entries import decoded
 from fairlead.fields.field_sets import InvalidFields
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, new_causes
 from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.registry import Resource
@@ -124,7 +124,7 @@ def set_system_fields(metadata: Object) -> None:
 
 def check_new(api: Api, resource: Resource, value: Object, context: Context) -> None:
     """Validate a new object: first the kind's rules, then the rules of all metadata."""
-    causes = Causes()
+    causes = new_causes(api.gates)
     behaviour = api.behaviour(resource)
     try:
         behaviour.check_create(value, causes, context)
@@ -140,7 +140,7 @@ def check_new(api: Api, resource: Resource, value: Object, context: Context) -> 
 def check_changed(
     api: Api, resource: Resource, value: Object, old: Object, context: Context
 ) -> None:
-    causes = Causes()
+    causes = new_causes(api.gates)
     behaviour = api.behaviour(resource)
     metadata, old_metadata = value["metadata"], old["metadata"]
     try:

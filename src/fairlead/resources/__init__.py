@@ -4,7 +4,8 @@
 - `behaviour`, `context`, `catalogue`: the hooks of a kind, what they get, and which kind has which
 - a package for each group: rules, defaults, conversion and columns
 - `custom/`: custom resources, from a definition to a served resource
-- `causes`, `rules`, `metadata`: rules that many kinds share
+- `causes`, `go_notation`: the errors in an object, and how messages print values
+- `rules`, `metadata`: rules that many kinds share
 - `columns/`: the columns and cells of Tables
 - `gates`, `runtime_config`: feature gates, and which versions are served
 - `etcd_format/`: keys and values in etcd in the reference's layout

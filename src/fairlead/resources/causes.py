@@ -22,16 +22,28 @@ from fairlead.base.errors import (
 )
 from fairlead.base.quotes import quote as quote
 from fairlead.codec.types.names import path_segment
+from fairlead.resources.gates import Gates
+from fairlead.resources.go_notation import to_value, without_pointees
+
+_UNKNOWN: Any = object()
 
 
 class GoValue(str):
-    """A value that messages print verbatim, for values that are not printed as JSON scalars."""
+    """A value that messages print verbatim, for values that are not printed as JSON scalars. Later
+    releases print `json`; without it, the text is converted."""
+
+    json: str
+
+    def __new__(cls, text: str, json: Any = _UNKNOWN) -> GoValue:
+        value = super().__new__(cls, text)
+        value.json = "" if json is _UNKNOWN else escaped_json(json)
+        return value
 
 
 def show(value: Any) -> str:
     """The form of a value in messages."""
     if isinstance(value, GoValue):
-        return str(value)
+        return without_pointees(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -43,6 +55,32 @@ def show(value: Any) -> str:
     return str(value)
 
 
+def show_json(value: Any) -> str:
+    """The form of a value in messages of later releases."""
+    if isinstance(value, GoValue):
+        return value.json or _converted(value)
+    if isinstance(value, (bool, str)):
+        return show(value)
+    if value is None:
+        return "null"
+    return escaped_json(value) if isinstance(value, (dict, list)) else str(value)
+
+
+def _converted(value: GoValue) -> str:
+    try:
+        return escaped_json(to_value(value))
+    except ValueError:
+        return without_pointees(value)
+
+
+def escaped_json(value: Any) -> str:
+    """JSON with the characters escaped that are special in HTML, as the reference writes it."""
+    return orjson.dumps(value).decode().translate(_HTML)
+
+
+_HTML = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+
 class Causes(list[Cause]):
     """The causes found so far. Paths are dotted: `spec.containers[0].name`. Raises TooManyCauses at
     the limit of a response, so that no check runs on for long after that."""
@@ -50,6 +88,7 @@ class Causes(list[Cause]):
     # Class attributes: one instance is made for every write, and most stay empty.
     _remaining_bytes = MAX_CAUSE_BYTES
     sound: object = None  # metadata whose contents passed the checks
+    _show = staticmethod(show)
 
     def append(self, cause: Cause) -> None:
         text, field = (
@@ -69,7 +108,7 @@ class Causes(list[Cause]):
         self.add("FieldValueRequired", field, "Required value", detail)
 
     def invalid(self, field: str, value: Any, detail: str) -> None:
-        self.add("FieldValueInvalid", field, f"Invalid value: {show(value)}", detail)
+        self.add("FieldValueInvalid", field, f"Invalid value: {self._show(value)}", detail)
 
     def invalid_each(self, field: str, value: Any, details: Iterable[str]) -> None:
         """Add one cause for each result of a syntax check."""
@@ -79,10 +118,10 @@ class Causes(list[Cause]):
     def unsupported(self, field: str, value: Any, supported: Sequence[str]) -> None:
         values = ", ".join(quote(text) for text in supported)
         detail = f"supported values: {values}" if supported else ""
-        self.add("FieldValueNotSupported", field, f"Unsupported value: {show(value)}", detail)
+        self.add("FieldValueNotSupported", field, f"Unsupported value: {self._show(value)}", detail)
 
     def duplicate(self, field: str, value: Any) -> None:
-        self.add("FieldValueDuplicate", field, f"Duplicate value: {show(value)}")
+        self.add("FieldValueDuplicate", field, f"Duplicate value: {self._show(value)}")
 
     def forbidden(self, field: str, detail: str) -> None:
         self.add("FieldValueForbidden", field, "Forbidden", detail)
@@ -95,10 +134,26 @@ class Causes(list[Cause]):
         self.add("FieldValueTooMany", field, f"Too many: {count}", detail)
 
     def not_found(self, field: str, value: Any) -> None:
-        self.add("FieldValueNotFound", field, f"Not found: {show(value)}")
+        self.add("FieldValueNotFound", field, f"Not found: {self._show(value)}")
 
     def internal(self, field: str, detail: str) -> None:
         self.add("InternalError", field, "Internal error", detail)
+
+
+class LaterCauses(Causes):
+    """The causes in the words of releases with the gate LaterWording."""
+
+    _show = staticmethod(show_json)
+
+    def add(self, reason: str, field: str, text: str, detail: str = "") -> None:
+        super().add(reason, field, text, getattr(detail, "later", detail))
+
+    def too_long(self, field: str, limit: int) -> None:
+        self.add("FieldValueTooLong", field, "Too long", f"may not be more than {limit} bytes")
+
+
+def new_causes(gates: Gates) -> Causes:
+    return LaterCauses() if gates["LaterWording"] else Causes()
 
 
 # Errors about objects that are not stored

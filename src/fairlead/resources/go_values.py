@@ -43,10 +43,10 @@ def go_selector(selector: Mapping[str, Any]) -> GoValue:
 def go_time(text: str | None) -> GoValue:
     """A time; an absent time prints as the zero time."""
     if not text:
-        return GoValue(ZERO_TIME)
+        return GoValue(ZERO_TIME, None)
     moment = datetime.fromisoformat(text)
     fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
-    return GoValue(f"{moment:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC")
+    return GoValue(f"{moment:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC", text)
 
 
 def given_map(value: Mapping[str, Any], name: str) -> Mapping[str, str] | None:

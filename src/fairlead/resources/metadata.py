@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from fairlead.base.dialect import Dialect
+from fairlead.base.release import Reworded
 from fairlead.codec.types.names import (
     is_label_value,
     is_qualified_name,
@@ -15,6 +16,7 @@ from fairlead.codec.types.names import (
 )
 from fairlead.codec.types.times import parse_time
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.go_notation import pointer
 from fairlead.resources.go_values import go_time
 
 MAX_ANNOTATION_BYTES: Final = 256 * 1024
@@ -149,14 +151,20 @@ def check_owner_references(
             controller = reference["name"]
 
 
+_EMPTY: Final = {
+    name: Reworded(f"{name} must not be empty", "must not be empty")
+    for name in ("kind", "name", "uid")
+}
+
+
 def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes) -> None:
     api_version = reference["apiVersion"]
     group, _, version = api_version.rpartition("/")
     if not version or "/" in group:
         causes.invalid(f"{path}.apiVersion", api_version, "version must not be empty")
-    for name in ("kind", "name", "uid"):
+    for name in _EMPTY:
         if not reference[name]:
-            causes.invalid(f"{path}.{name}", "", f"{name} must not be empty")
+            causes.invalid(f"{path}.{name}", "", _EMPTY[name])
     if (group, version, reference["kind"]) == ("", "v1", "Event"):
         causes.invalid(
             path,
@@ -175,14 +183,13 @@ def _owners_text(references: list[dict[str, Any]], owner: dict[str, Any]) -> GoV
 
 
 def _owner_text(reference: dict[str, Any]) -> str:
-    def flag(name: str) -> str:
-        return "(*bool)(nil)" if reference.get(name) is None else "(*bool)(0xc000000000)"
-
+    controller = pointer("bool", reference.get("controller"))
+    blocks = pointer("bool", reference.get("blockOwnerDeletion"))
     return (
         f"v1.OwnerReference{{APIVersion:{quote(reference['apiVersion'])},"
         f" Kind:{quote(reference['kind'])}, Name:{quote(reference['name'])},"
-        f" UID:{quote(reference['uid'])}, Controller:{flag('controller')},"
-        f" BlockOwnerDeletion:{flag('blockOwnerDeletion')}}}"
+        f" UID:{quote(reference['uid'])}, Controller:{controller},"
+        f" BlockOwnerDeletion:{blocks}}}"
     )
 
 

@@ -89,7 +89,7 @@ class HistoryPage:
         api, past_options, name = self._api, history_options(request), request.user.name
         if self._feeds[name] >= _MAX_OF_A_USER or self._feeds.total() >= _MAX_FEEDS:
             raise too_many_requests("too many history streams are open")
-        options = list_options(api.dialect, request, chunking=False)
+        options = list_options(api, request, chunking=False)
         options.bookmarks = True
         lines = Lines()
         try:

@@ -24,7 +24,7 @@ _FORMER_EVICTION = "policy/v1beta1"  # the same type in the previous version
 
 
 async def create_binding(api: Api, request: Request, operation: Operation) -> Answer:
-    options = write_options(api.dialect, request, "CreateOptions")
+    options = write_options(api, request, "CreateOptions")
     operation.manager = options.manager
     binding = await read_object(api, request, operation, options.validation)
     await bind(api, operation, binding, options)
@@ -32,7 +32,7 @@ async def create_binding(api: Api, request: Request, operation: Operation) -> An
 
 
 async def create_eviction(api: Api, request: Request, operation: Operation) -> Answer:
-    options = write_options(api.dialect, request, "CreateOptions")
+    options = write_options(api, request, "CreateOptions")
     eviction = await read_object(
         api, request, operation, options.validation, former=_FORMER_EVICTION
     )
@@ -48,7 +48,7 @@ Review = Callable[[Api, Operation, Object, WriteOptions], Awaitable[Object]]
 def _create_handler(review: Review) -> Verb:
     async def create(api: Api, request: Request, operation: Operation) -> Answer:
         resource = operation.resource
-        options = write_options(api.dialect, request, "CreateOptions")
+        options = write_options(api, request, "CreateOptions")
         value = await read_object(api, request, operation, options.validation)
         value = await review(api, operation, value, options)
         api_version = api.resources.api_version_of(resource.body_version)

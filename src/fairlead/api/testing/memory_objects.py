@@ -100,7 +100,7 @@ def create_handler(act: Act) -> Verb:
 
     async def create(api: Api, request: Request, operation: Operation) -> Answer:
         resource = operation.resource
-        options = write_options(api.dialect, request, "CreateOptions")
+        options = write_options(api, request, "CreateOptions")
         value = await read_object(api, request, operation, options.validation)
         value["metadata"] = value.get("metadata") or {}
         document = typed(resource, await act(operation, value))

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.base.release import Reworded
+
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _DNS_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -58,6 +60,17 @@ _LABEL_VALUE_ERROR: Final = _regex_error(
 
 def _too_long(limit: int) -> str:
     return f"must be no more than {limit} characters"
+
+
+_LONG_LABEL: Final = Reworded(_too_long(63), "must be no more than 63 bytes")
+_LONG_NAME: Final = Reworded(
+    f"name part {_too_long(63)}", "name part must be no more than 63 bytes"
+)
+_NO_DOTS: Final = Reworded(_DNS_LABEL_ERROR, "must not contain dots")
+_PREFIXED = (
+    f"{_QUALIFIED_ERROR} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
+_SLASHES: Final = Reworded(f"a qualified name {_PREFIXED}", f"a valid label key {_PREFIXED}")
 
 
 def are_letters(text: str) -> bool:
@@ -125,7 +138,8 @@ def dns_subdomain(text: str) -> list[str]:
 
 
 def dns_label(text: str) -> list[str]:
-    return _errors(text, 63, _is_label(text), _DNS_LABEL_ERROR)
+    error = _NO_DOTS if "." in text and is_dns_subdomain(text) else _DNS_LABEL_ERROR
+    return _errors(text, 63, _is_label(text), error)
 
 
 def dns_1035_label(text: str) -> list[str]:
@@ -151,11 +165,7 @@ def qualified_name(text: str) -> tuple[str, ...]:
     if not slash:
         prefix, name = "", text
     elif "/" in name:
-        return (
-            "a qualified name "
-            + _QUALIFIED_ERROR
-            + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
-        )
+        return (_SLASHES,)
     elif not prefix:
         errors.append("prefix part must be non-empty")
     else:
@@ -163,11 +173,14 @@ def qualified_name(text: str) -> tuple[str, ...]:
     if not name:
         errors.append("name part must be non-empty")
     elif len(name) > 63:
-        errors.append(f"name part {_too_long(63)}")
+        errors.append(_LONG_NAME)
     if not _is_name(name):
         errors.append(f"name part {_QUALIFIED_ERROR}")
     return tuple(errors)
 
 
 def label_value(text: str) -> list[str]:
-    return _errors(text, 63, not text or _is_name(text), _LABEL_VALUE_ERROR)
+    errors: list[str] = [_LONG_LABEL] if len(text) > 63 else []
+    if text and not _is_name(text):
+        errors.append(_LABEL_VALUE_ERROR)
+    return errors

@@ -11,6 +11,7 @@ from typing import Any
 from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
+from fairlead.resources.go_notation import pointer
 from fairlead.resources.metadata import NameRule, check_metadata
 
 
@@ -84,4 +85,4 @@ def same(value: Any, old: Any) -> bool:
 
 def go_pointer(name: str, value: Any) -> str:
     """A pointer as messages print it: it only shows whether the value is set."""
-    return f"(*{name})(nil)" if value is None else f"(*{name})(0xc000000000)"
+    return pointer(name, value)

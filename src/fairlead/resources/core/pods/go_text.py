@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from fairlead.resources import go_notation
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import GoValue, quote
-
-# The address of a pointer is arbitrary; clients cannot rely on it.
-_SOMEWHERE = "0xc000000000"
 
 # The fields of a struct in their order: the Go name, our name, and the type if it is a pointer.
 Fields = tuple[tuple[str, str, str], ...]
@@ -45,7 +43,7 @@ def go_struct(name: str, value: Object, fields: Fields) -> GoValue:
 
 def _field(value: Object, key: str, pointer: str) -> str:
     if pointer:
-        return f"(*{pointer})({'nil' if value.get(key) is None else _SOMEWHERE})"
+        return go_notation.pointer(pointer, value.get(key))
     return quote(value.get(key, ""))
 
 
