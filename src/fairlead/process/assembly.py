@@ -206,7 +206,7 @@ class Assembly:
             options.authorization_webhook_cache_unauthorized_ttl,
         )
         try:
-            return build_authorization(self.dialect, self.follow, chosen)
+            return build_authorization(self.dialect, self.follow, chosen, self.api.gates)
         except ModeError as error:
             raise StartError(f"--authorization-mode: {error}") from None
 
