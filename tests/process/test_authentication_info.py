@@ -100,7 +100,7 @@ def kept_by(api: Api, directory: Path) -> AuthenticationInfo:
         client_authorities=Authorities(pki.ca.certificate), proxy_authorities=None
     )
     authentication = cast(Authentication, trusted)
-    return AuthenticationInfo(system(api), api.dialect, Namespace(), authentication, pki)
+    return AuthenticationInfo(system(api), api.dialect, Namespace(), authentication, pki, api.gates)
 
 
 def test_servers_that_start_at_the_same_time_are_all_in_it(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ from fairlead.api.verbs import (
 from fairlead.api.watch import answer_watch
 from fairlead.auth.authentication.user import User, tenant_of
 from fairlead.auth.authorization.attributes import Attributes, Decision, Refused, refusal
-from fairlead.auth.authorization.requests import attributes_of
+from fairlead.auth.authorization.requests import attributes_of, with_selectors
 from fairlead.base import errors
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import StatusError
@@ -104,6 +104,7 @@ class Handler:
         self.auditor: Auditor | None = None
         self.classify: Callable[[Request], None] | None = None  # for priority and fairness
         self._address = address
+        self._authorizes_selectors = api.gates["AuthorizeWithSelectors"]
         self._messages = DiscoveryMessages(api.resources)
         self._documents: dict[tuple[tuple[str, ...], Representation], Answer] = {}
         self._documents_of: tuple[Hashable, ...] = ()
@@ -144,6 +145,9 @@ class Handler:
             return None
         selector = request.parameter("fieldSelector") if request.query else ""
         attributes = attributes_of(request.user, request.target, selector)
+        if request.query and self._authorizes_selectors:
+            labels = request.parameter("labelSelector")
+            attributes = with_selectors(attributes, request.target, selector, labels)
         decision = self.api.authorizer.decide_cached(attributes)
         if decision is None:
             return access.authorize(self, request, attributes)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.auth.authentication.chain import Rejected
-from fairlead.auth.authentication.service_accounts import ACCOUNTS, PODS, SECRETS
+from fairlead.auth.authentication.service_accounts import (
+    ACCOUNTS,
+    NODES,
+    PODS,
+    SECRETS,
+    account_claims,
+)
 from fairlead.auth.authentication.user import User
 from fairlead.base import clock
 from fairlead.base.errors import ResourceRef, StatusError, bad_request, conflict, invalid
@@ -76,6 +83,7 @@ async def request_token(
     account = api.lookup(ACCOUNTS, operation.namespace, operation.name)
     if account is None:
         raise absent(ResourceRef("", "serviceaccounts", operation.name))
+    _check_uid(api, operation, metadata, account)
     issuer = api.authentication.issuer
     spec["audiences"] = list(spec.get("audiences") or issuer.audiences)
     now = clock.now()
@@ -88,13 +96,31 @@ async def request_token(
     if causes:
         raise invalid(_request_ref(api, ""), causes)
     await api.admission.validate(attributes)
-    pod, secret = _bound_object(api, operation, spec.get("boundObjectRef"))
+    bound = _bound_objects(api, operation, spec.get("boundObjectRef"))
     _limit_lifetime(operation, spec, issuer.max_seconds)
     lifetime = spec["expirationSeconds"]
-    token = issuer.bound(account, lifetime, spec["audiences"], pod, secret)
+    token_id = str(uuid4()) if api.gates["ServiceAccountTokenJTI"] else ""
+    token = issuer.bound(account, lifetime, spec["audiences"], token_id=token_id, **bound)
+    if token_id:
+        note = account_claims(api.dialect).issued_note
+        operation.annotations[note] = f"JTI={token_id}"
     end = format_time(now + timedelta(seconds=lifetime))
     value["status"] = {"token": token, "expirationTimestamp": end}
     return value
+
+
+def _check_uid(api: Api, operation: Operation, metadata: Object, account: Object) -> None:
+    """A uid in the request must be that of the account; the answer has it in later releases."""
+    if not api.gates["TokenRequestServiceAccountUIDValidation"]:
+        return
+    uid, current = metadata.get("uid"), account["metadata"]["uid"]
+    if uid and uid != current:
+        raise conflict(
+            _request_ref(api, operation.name),
+            f"the UID in the token request ({uid}) does not match the UID of the service account"
+            f" ({current})",
+        )
+    metadata["uid"] = current
 
 
 def _request_ref(api: Api, name: str) -> ResourceRef:
@@ -110,18 +136,20 @@ def _limit_lifetime(operation: Operation, spec: Object, maximum: int) -> None:
         spec["expirationSeconds"] = maximum
 
 
-def _bound_object(
-    api: Api, operation: Operation, ref: Object | None
-) -> tuple[Object | None, Object | None]:
-    """The Pod or the Secret that the token is to be bound to."""
+def _bound_objects(api: Api, operation: Operation, ref: Object | None) -> dict[str, Object]:
+    """The object that the token is to be bound to, by its kind in lower case; a Pod with its
+    Node."""
     if ref is None:
-        return None, None
+        return {}
     kind, name = ref.get("kind", ""), ref.get("name", "")
     group, _, version = ref.get("apiVersion", "").rpartition("/")
-    resource = {"Pod": PODS, "Secret": SECRETS}.get(kind) if not group else None
+    kinds = {"Pod": PODS, "Secret": SECRETS}
+    if api.gates["ServiceAccountTokenNodeBinding"]:
+        kinds["Node"] = NODES
+    resource = kinds.get(kind) if not group else None
     if resource is None:
         raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
-    value = api.lookup(resource, operation.namespace, name)
+    value = api.lookup(resource, "" if kind == "Node" else operation.namespace, name)
     if value is None:
         raise absent(ResourceRef("", resource.rpartition("/")[2], name))
     if kind == "Pod" and value["spec"].get("serviceAccountName", "") != operation.name:
@@ -133,7 +161,11 @@ def _bound_object(
             f"the UID in the bound object reference ({uid}) does not match the UID in record."
             " The object might have been deleted and then recreated",
         )
-    return (value, None) if kind == "Pod" else (None, value)
+    bound = {kind.lower(): value}
+    node = value["spec"].get("nodeName") if kind == "Pod" else ""
+    if node and api.gates["ServiceAccountTokenPodNodeInfo"]:
+        bound["node"] = api.lookup(NODES, "", node) or {"metadata": {"name": node}}
+    return bound
 
 
 def _other_account(name: str) -> StatusError:

@@ -121,6 +121,7 @@ class Assembly:
             self.api.authentication.identity_headers,
             passes_redirects=not options.aggregator_reject_forwarding_redirect,
             read_only=options.read_only,
+            sends_uid=self.api.gates["RemoteRequestHeaderUID"],
         )
         self.registering = ApiServiceReconcilers(
             self.api, self._objects, self.aggregation, self.webhooks
@@ -206,7 +207,7 @@ class Assembly:
             options.authorization_webhook_cache_unauthorized_ttl,
         )
         try:
-            return build_authorization(self.dialect, self.follow, chosen)
+            return build_authorization(self.dialect, self.follow, chosen, self.api.gates)
         except ModeError as error:
             raise StartError(f"--authorization-mode: {error}") from None
 
@@ -221,6 +222,7 @@ class Assembly:
                 own_key=ensure_service_account_key(self.options.data_dir),
                 console=self.options.data_dir / "console" if self.options.console else None,
                 authorization_modes=parse_modes(self.options.authorization_mode),
+                gates=self.api.gates,
             )
         except (AuthenticationError, FileError) as error:
             raise StartError(str(error)) from None

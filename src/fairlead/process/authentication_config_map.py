@@ -19,14 +19,17 @@ from fairlead.controllers.root_ca import CONFIG_MAPS
 from fairlead.operations.client import Client
 from fairlead.process.certificates.authority import PROXY_NAME, Pki
 from fairlead.process.certificates.validity import validity_of
+from fairlead.resources.gates import Gates
 from fairlead.storage.version import Change
 
 NAME = "extension-apiserver-authentication"
 CLIENT_CA, PROXY_CA = "client-ca-file", "requestheader-client-ca-file"
 ALLOWED_NAMES = "requestheader-allowed-names"
+UID_HEADERS = "requestheader-uid-headers"
 # Headers that this server sends to extension servers.
 _OWN_HEADERS = {
     "requestheader-username-headers": ["X-Remote-User"],
+    UID_HEADERS: ["X-Remote-Uid"],
     "requestheader-group-headers": ["X-Remote-Group"],
     "requestheader-extra-headers-prefix": ["X-Remote-Extra-"],
 }
@@ -56,6 +59,7 @@ class AuthenticationInfo:
         options: argparse.Namespace,
         authentication: Authentication,
         pki: Pki,
+        gates: Gates,
     ) -> None:
         self._objects = objects
         self._namespace = dialect.system_namespace
@@ -64,6 +68,8 @@ class AuthenticationInfo:
         self._configured = authentication.proxy_authorities
         self._own = Authorities(pki.proxy_ca.certificate) if pki.own_proxy else None
         self._lists = _proxy_lists(options, given=self._configured is not None, own=pki.own_proxy)
+        if not gates["RemoteRequestHeaderUID"]:
+            del self._lists[UID_HEADERS]
 
     def add_by(self, add: Callable[[str], None]) -> None:
         add(self._key)

@@ -39,7 +39,9 @@ class ReconciledObjects:
     def __init__(self, api: Api, options: argparse.Namespace, pki: Pki) -> None:
         dialect = api.dialect
         self._flow_control = FlowControlObjects(own_client(api, objects.MANAGER), dialect)
-        self._info = AuthenticationInfo(own_client(api), dialect, options, api.authentication, pki)
+        self._info = AuthenticationInfo(
+            own_client(api), dialect, options, api.authentication, pki, api.gates
+        )
         self.controllers: list[Controller] = [
             self._flow_control,
             self._info,

@@ -20,10 +20,13 @@ from fairlead.auth.authorization.rbac import (
 from fairlead.auth.authorization.reconciliation import reconcile_bootstrap_objects
 from fairlead.base.dialect import CLUSTER, DIALECTS, KUBERNETES
 from fairlead.base.errors import ResourceRef, already_exists
+from fairlead.base.release import V1_25, V1_36, Release
+from fairlead.resources.gates import Gates
 
 Object = dict[str, Any]
 
-REFERENCE = Path(__file__).parents[4] / "shared" / "reference" / "rbac.json"
+REFERENCE = Path(__file__).parents[4] / "shared" / "reference"
+FACTS = {V1_25: REFERENCE / "rbac.json", V1_36: REFERENCE / "1.36" / "rbac.json"}
 KINDS = {
     "ClusterRole": CLUSTER_ROLES,
     "ClusterRoleBinding": CLUSTER_ROLE_BINDINGS,
@@ -43,10 +46,12 @@ def flat(value: Object) -> Object:
 
 
 @pytest.mark.skipif(not REFERENCE.exists(), reason="needs the facts of the reference")
+@pytest.mark.parametrize("release", FACTS, ids=lambda release: release.name)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_table_holds_the_objects_of_the_reference(kind: str) -> None:
-    expected = json.loads(REFERENCE.read_text())[kind]
-    results = [flat(value) for key, value in bootstrap_objects(KUBERNETES) if key == KINDS[kind]]
+def test_the_table_holds_the_objects_of_the_reference(kind: str, release: Release) -> None:
+    expected = json.loads(FACTS[release].read_text())[kind]
+    objects = bootstrap_objects(KUBERNETES, Gates(release=release))
+    results = [flat(value) for key, value in objects if key == KINDS[kind]]
 
     def order(value: Object) -> tuple[str, str]:
         return value.get("namespace", ""), value["name"]
@@ -54,8 +59,9 @@ def test_the_table_holds_the_objects_of_the_reference(kind: str) -> None:
     assert sorted(results, key=order) == sorted(expected, key=order)
 
 
-def test_the_cluster_dialect_has_its_own_names() -> None:
-    text = json.dumps(bootstrap_objects(CLUSTER))
+@pytest.mark.parametrize("release", FACTS, ids=lambda release: release.name)
+def test_the_cluster_dialect_has_its_own_names(release: Release) -> None:
+    text = json.dumps(bootstrap_objects(CLUSTER, Gates(release=release)))
     assert "k8s.io" not in text
     assert "kube" not in text
     names = [value["metadata"]["name"] for _, value in bootstrap_objects(CLUSTER)]

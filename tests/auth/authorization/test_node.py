@@ -248,7 +248,7 @@ OWN = "can only get, create, update, patch, or delete a"
         ("get", "serviceaccounts", "ns", "a",
          "can only create tokens for individual service accounts"),
         ("create", "serviceaccounts", "ns", "a",
-         "can only create token subresource of service account"),
+         "can only create token subresource of serviceaccount"),
         ("create", "serviceaccounts/token", "ns", "a", UNRELATED),
         ("list", "coordination.k8s.io:leases", "kube-node-lease", "", f"{OWN} node lease"),
         ("get", "coordination.k8s.io:leases", "default", "n1",

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fairlead.api.request import Request
-from fairlead.auth.authorization.attributes import Attributes, Refused
+from fairlead.auth.authorization.attributes import SELECTORS, Attributes, Refused
 from fairlead.base import clock
 from fairlead.base.errors import clipped
 from fairlead.codec.types.times import format_micro_time
@@ -47,7 +47,7 @@ class Denied:
 
     def note(self, request: Request, error: Refused) -> None:
         attributes = error.attributes
-        key = (attributes.user.name, *attributes[1:])
+        key = (attributes.user.name, *attributes[1:SELECTORS])
         entry = self._entries.get(key)
         if entry is not None:
             entry.count += 1

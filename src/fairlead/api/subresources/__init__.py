@@ -15,6 +15,7 @@ _STREAMED = ("create", "get")
 _PROXIED = ("create", "delete", "get", "patch", "update", "")  # OPTIONS has no verb
 # Resource, handler and verbs.
 _TABLE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("authentication/v1/selfsubjectreviews", "actions.create_self_review", _CREATE),
     ("authentication/v1/tokenreviews", "actions.create_token_review", _CREATE),
     ("authentication/v1beta1/tokenreviews", "actions.create_token_review", _CREATE),
     ("authorization/v1/localsubjectaccessreviews", "actions.create_access_review", _CREATE),

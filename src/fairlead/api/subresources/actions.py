@@ -11,7 +11,7 @@ from fairlead.api.representation import object_answer
 from fairlead.api.request import Request
 from fairlead.api.verbs import read_object
 from fairlead.base.errors import STATUS_HEAD
-from fairlead.operations.access_reviews import review_access, review_rules
+from fairlead.operations.access_reviews import review_access, review_rules, review_self
 from fairlead.operations.api import Api, Object
 from fairlead.operations.binding import bind
 from fairlead.operations.eviction import evict
@@ -60,5 +60,6 @@ def _create_handler(review: Review) -> Verb:
 
 create_token_review = _create_handler(review_token)
 create_access_review = _create_handler(review_access)
+create_self_review = _create_handler(review_self)
 create_rules_review = _create_handler(review_rules)
 create_token = _create_handler(request_token)

@@ -49,8 +49,11 @@ class TokenIssuer:
         audiences: Sequence[str],
         pod: Object | None = None,
         secret: Object | None = None,
+        node: Object | None = None,
+        token_id: str = "",
     ) -> str:
-        """Issue a token of an account for `lifetime` seconds, bound to the given object, if any."""
+        """Issue a token of an account for `lifetime` seconds, bound to the given object, if any; a
+        token of a pod may name its node too."""
         metadata = account["metadata"]
         now = int(time())
         own: Object = {"namespace": metadata["namespace"], "serviceaccount": _ref(account)}
@@ -61,6 +64,8 @@ class TokenIssuer:
                 lifetime = _EXTENDED_SECONDS
         elif secret is not None:
             own["secret"] = _ref(secret)
+        if node is not None:
+            own["node"] = _ref(node)
         claims: Claims = {
             "aud": list(audiences),
             "exp": now + lifetime,
@@ -70,6 +75,8 @@ class TokenIssuer:
             "sub": account_user_name(metadata["namespace"], metadata["name"]),
             self._names.bound: own,
         }
+        if token_id:
+            claims["jti"] = token_id
         return sign(claims, self.keys.signing)
 
     def _is_transitional(self, lifetime: int, audiences: Sequence[str]) -> bool:
@@ -91,7 +98,10 @@ class TokenIssuer:
 
 
 def _ref(value: Object) -> Object:
-    return {"name": value["metadata"]["name"], "uid": value["metadata"]["uid"]}
+    metadata = value["metadata"]
+    if not metadata.get("uid"):  # a node of which only the name is known
+        return {"name": metadata["name"]}
+    return {"name": metadata["name"], "uid": metadata["uid"]}
 
 
 class IssuerDocuments(NamedTuple):

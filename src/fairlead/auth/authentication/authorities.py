@@ -15,13 +15,16 @@ from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509 import Certificate
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.auth.authentication.chain import Credentials, Rejected
-from fairlead.auth.authentication.user import User, with_authenticated_group
+from fairlead.auth.authentication.user import User, credential_extra, with_authenticated_group
 from fairlead.base.clock import time
+from fairlead.base.dialect import Dialect
 from fairlead.base.logs import Tally
+from fairlead.resources.gates import Gates
 
 logger = logging.getLogger("fairlead.auth.authentication")
 
@@ -46,6 +49,8 @@ class Subject(NamedTuple):
     organizations: tuple[str, ...]
     start: float
     end: float
+    uids: tuple[str, ...] = ()
+    fingerprint: str = ""  # SHA-256 of the certificate
 
 
 class Authorities:
@@ -215,7 +220,9 @@ def _subject(leaf: Certificate, start: float, end: float) -> Subject:
 
     names = values(NameOID.COMMON_NAME)
     organizations = tuple(values(NameOID.ORGANIZATION_NAME))
-    return Subject(names[-1] if names else "", organizations, start, end)
+    fingerprint = leaf.fingerprint(SHA256()).hex()
+    uids = tuple(values(_UID))
+    return Subject(names[-1] if names else "", organizations, start, end, uids, fingerprint)
 
 
 def _as_text(value: str | bytes) -> str:
@@ -224,10 +231,21 @@ def _as_text(value: str | bytes) -> str:
 
 # Client certificates: the subject's common name is the user, its organizations are the groups.
 
+_UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
+
 
 class ClientCertificates:
-    def __init__(self, authorities: Authorities) -> None:
+    """In later releases the subject may have a uid, and the user shows the certificate's
+    fingerprint."""
+
+    def __init__(
+        self, authorities: Authorities, dialect: Dialect | None = None, gates: Gates | None = None
+    ) -> None:
         self._authorities = authorities
+        gates = gates or Gates()
+        self._reads_uid = gates["AllowParsingUserUIDFromCertAuth"]
+        has_ids = dialect is not None and gates["CertificateCredentialID"]
+        self._credential_extra = credential_extra(dialect) if dialect and has_ids else ""
         self._users: dict[Subject, User] = {}
 
     def authenticate(self, request: Credentials) -> User | None:
@@ -247,6 +265,19 @@ class ClientCertificates:
         if user is None:
             if len(self._users) >= 4096:
                 self._users.clear()
-            user = with_authenticated_group(User(subject.common_name, "", subject.organizations))
-            self._users[subject] = user
+            user = self._users[subject] = self._new_user(subject)
         return user
+
+    def _new_user(self, subject: Subject) -> User:
+        uid = ""
+        if self._reads_uid and subject.uids:
+            if len(subject.uids) > 1:
+                raise Rejected("x509: the certificate has more than one UID")
+            uid = subject.uids[0]
+            if not uid:
+                raise Rejected("x509: UID cannot be an empty string")
+        extra: dict[str, tuple[str, ...]] = {}
+        if self._credential_extra:
+            extra[self._credential_extra] = (f"X509SHA256={subject.fingerprint}",)
+        named = User(subject.common_name, uid, subject.organizations, extra)
+        return with_authenticated_group(named)

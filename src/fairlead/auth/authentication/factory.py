@@ -21,6 +21,7 @@ from fairlead.auth.authentication.console_sessions import ConsoleSessions
 from fairlead.auth.authentication.keys import KeyFileError, KeyRing
 from fairlead.auth.authentication.service_accounts import (
     ACCOUNTS,
+    NODES,
     PODS,
     SECRETS,
     Lookup,
@@ -29,6 +30,7 @@ from fairlead.auth.authentication.service_accounts import (
 from fairlead.auth.authentication.tokens import ALGORITHMS
 from fairlead.auth.authentication.websocket_tokens import WebSocketTokens
 from fairlead.base.dialect import Dialect
+from fairlead.resources.gates import Gates
 from fairlead.storage.version import Change
 from fairlead.wire.outgoing import json_calls
 from fairlead.wire.outgoing.certificates import BundleError
@@ -106,6 +108,7 @@ def build_authenticator(
     own_key: Path,
     console: Path | None = None,
     authorization_modes: Sequence[str] = (),
+    gates: Gates | None = None,
 ) -> Authentication:
     """Construct authentication from the flags; raises AuthenticationError.
 
@@ -116,6 +119,7 @@ def build_authenticator(
     issuers = options.service_account_issuer or [default_issuer(dialect)]
     audiences: Audiences = tuple(options.api_audiences or issuers[:1])
     keys = _keys(options, own_key)
+    gates = gates or Gates()
     issuer = _issuer(options, dialect, issuers[0], keys, audiences)
     clients = _authorities("--client-ca-file", own_ca, options.client_ca_file)
     closables: list[Closable] = []
@@ -136,6 +140,7 @@ def build_authenticator(
             audiences,
             lookup,
             look_up_legacy=options.service_account_lookup,
+            gates=gates,
         )
     )
     if options.enable_bootstrap_token_auth:
@@ -143,10 +148,10 @@ def build_authenticator(
     methods += _oidc(options, dialect, audiences, background, closables)
     methods += _webhook(options, dialect, audiences, closables)
     tokens = BearerTokens(methods, audiences)
-    _forget_with_objects(tokens, follow)
+    _forget_with_objects(tokens, follow, gates)
     proxy = _proxy(options)
     chain: list[Method] = [
-        ClientCertificates(clients),
+        ClientCertificates(clients, dialect, gates),
         tokens,
         WebSocketTokens(dialect, tokens),
     ]
@@ -302,6 +307,7 @@ def _proxy(options: argparse.Namespace) -> tuple[Authorities, front_proxy.FrontP
         names,
         options.requestheader_group_headers,
         options.requestheader_extra_headers_prefix,
+        options.requestheader_uid_headers,
     )
 
 
@@ -313,9 +319,12 @@ def _anonymous(options: argparse.Namespace, modes: Sequence[str]) -> bool:
     return options.anonymous_auth is not False
 
 
-def _forget_with_objects(tokens: BearerTokens, follow: Follow) -> None:
+def _forget_with_objects(tokens: BearerTokens, follow: Follow, gates: Gates) -> None:
     """Drop cached tokens when an object they depend on changes."""
-    for resource in (ACCOUNTS, SECRETS, PODS):
+    bound_to = (ACCOUNTS, SECRETS, PODS)
+    if gates["ServiceAccountTokenNodeBindingValidation"]:
+        bound_to += (NODES,)
+    for resource in bound_to:
 
         def changed(change: Change, resource: str = resource) -> None:
             tokens.cache.forget((resource, change.key))

@@ -183,6 +183,7 @@ def _add_webhook(parser: argparse._ActionsContainer, duration: Callable[[str], f
 
 def _add_proxy(parser: argparse._ActionsContainer) -> None:
     _list(parser, "--requestheader-username-headers", "NAMES", "headers with the user name")
+    _list(parser, "--requestheader-uid-headers", "NAMES", "headers with the uid; from 1.36 on")
     _list(parser, "--requestheader-group-headers", "NAMES", "headers with groups")
     _list(parser, "--requestheader-extra-headers-prefix", "PREFIXES", "prefixes of extra headers")
     parser.add_argument(

@@ -21,17 +21,24 @@ class FrontProxy:
         user_headers: Sequence[str],
         group_headers: Sequence[str] = (),
         extra_prefixes: Sequence[str] = (),
+        uid_headers: Sequence[str] = (),
     ) -> None:
         self._authorities = authorities
         self._allowed = frozenset(allowed_names)
         self._user_headers = [name.lower().encode() for name in user_headers]
         self._group_headers = [name.lower().encode() for name in group_headers]
+        self._uid_headers = [name.lower().encode() for name in uid_headers]
         self._extra_prefixes = [prefix.lower().encode() for prefix in extra_prefixes]
 
     @property
     def headers(self) -> tuple[bytes, ...]:
         """The prefixes of its header names."""
-        return (*self._user_headers, *self._group_headers, *self._extra_prefixes)
+        return (
+            *self._user_headers,
+            *self._uid_headers,
+            *self._group_headers,
+            *self._extra_prefixes,
+        )
 
     def authenticate(self, request: Credentials) -> User | None:
         peer = request.peer
@@ -46,21 +53,17 @@ class FrontProxy:
         return self._named_user(request.raw_headers)
 
     def _named_user(self, headers: list[tuple[bytes, bytes]]) -> User | None:
-        name = ""
-        for user_header in self._user_headers:
-            first = next((value for key, value in headers if key == user_header), b"")
-            if first:
-                name = _text(first)
-                break
+        name = _first(headers, self._user_headers)
         if not name:
             return None
+        uid = _first(headers, self._uid_headers)
         groups = [
             _text(value)
             for header in self._group_headers
             for key, value in headers
             if key == header and value
         ]
-        return with_authenticated_group(User(name, "", tuple(groups), self._extra(headers)))
+        return with_authenticated_group(User(name, uid, tuple(groups), self._extra(headers)))
 
     def _extra(self, headers: list[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
         extra: dict[str, tuple[str, ...]] = {}
@@ -70,6 +73,15 @@ class FrontProxy:
                     name = _text(unquote_to_bytes(key[len(prefix) :]))
                     extra[name] = (*extra.get(name, ()), _text(value))
         return extra
+
+
+def _first(headers: list[tuple[bytes, bytes]], names: list[bytes]) -> str:
+    """The first value of the first header that has one."""
+    for name in names:
+        first = next((value for key, value in headers if key == name), b"")
+        if first:
+            return _text(first)
+    return ""
 
 
 def _text(raw: bytes) -> str:

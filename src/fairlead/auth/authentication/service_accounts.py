@@ -1,8 +1,9 @@
 """Service account tokens: signed by this server (or with another configured key), valid while the
 account and the object they are bound to exist.
 
-There are two kinds. A bound token has audiences, an expiry and maybe a Pod or Secret it is bound
-to. A legacy token is stored in a Secret, has neither, and is valid while that Secret holds it.
+There are two kinds. A bound token has audiences, an expiry and maybe a Pod, Secret or Node it is
+bound to. A legacy token is stored in a Secret, has neither, and is valid while that Secret holds
+it.
 """
 
 from __future__ import annotations
@@ -28,18 +29,21 @@ from fairlead.auth.authentication.user import (
     User,
     account_groups,
     account_user_name,
+    credential_extra,
     split_account_name,
     with_authenticated_group,
 )
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
+from fairlead.resources.gates import Gates
 from fairlead.resources.metadata import deletion_end
 
 # Reads an object by internal resource name, namespace and name.
 Lookup = Callable[[str, str, str], Object | None]
 
 ACCOUNTS, SECRETS, PODS = "core/v1/serviceaccounts", "core/v1/secrets", "core/v1/pods"
+NODES = "core/v1/nodes"
 _SKEW = 60.0  # seconds by which another signer's clock may be ahead
 _BAD_TOKEN = "a service account token is malformed, out of date or for another audience"
 _GONE = "the service account of a token does not exist any more"
@@ -57,6 +61,10 @@ class AccountClaims(NamedTuple):
     account_uid: str
     pod_name_extra: str
     pod_uid_extra: str
+    node_name_extra: str
+    node_uid_extra: str
+    credential_extra: str
+    issued_note: str
     stale_note: str
     legacy_note: str
 
@@ -74,6 +82,10 @@ def account_claims(dialect: Dialect) -> AccountClaims:
         account_uid=legacy("service-account.uid"),
         pod_name_extra=dialect.label("authentication.@/pod-name"),
         pod_uid_extra=dialect.label("authentication.@/pod-uid"),
+        node_name_extra=dialect.label("authentication.@/node-name"),
+        node_uid_extra=dialect.label("authentication.@/node-uid"),
+        credential_extra=credential_extra(dialect),
+        issued_note=dialect.label("authentication.@/issued-credential-id"),
         stale_note=dialect.group_name("authentication.@/stale-token"),
         legacy_note=dialect.group_name("authentication.@/legacy-token"),
     )
@@ -91,6 +103,7 @@ class ServiceAccountTokens:
         lookup: Lookup,
         *,
         look_up_legacy: bool = True,
+        gates: Gates | None = None,
     ) -> None:
         self._dialect = dialect
         self._names = account_claims(dialect)
@@ -99,6 +112,9 @@ class ServiceAccountTokens:
         self._own_audiences = own_audiences
         self._lookup = lookup
         self._look_up_legacy = look_up_legacy
+        gates = gates or Gates()
+        self._shows_ids = gates["ServiceAccountTokenJTI"]
+        self._knows_nodes = gates["ServiceAccountTokenNodeBindingValidation"]
 
     async def check(self, token: str, wanted_audiences: Audiences) -> Grant | None:
         read = unverified(token)
@@ -145,7 +161,11 @@ class ServiceAccountTokens:
                 ref = _mapping(own[kind])
                 ends.append(self._check_bound(resource, kind, namespace, ref))
                 anchors.append((resource, f"{namespace}/{ref['name']}"))
-        user = self._user(namespace, name, uid, _mapping(own.get("pod")))
+        node = _mapping(own.get("node")) if self._knows_nodes else {}
+        if node and own.get("pod") is None:
+            ends.append(self._check_bound(NODES, "node", "", node))
+            anchors.append((NODES, node["name"]))
+        user = self._user(namespace, name, uid, _mapping(own.get("pod")), node, claims.get("jti"))
         return Grant(user, audiences, min(ends), tuple(anchors), self._stale(claims, own))
 
     def _stale(self, claims: Claims, own: Claims) -> Remarks | None:
@@ -178,7 +198,7 @@ class ServiceAccountTokens:
                 raise Rejected(f"{shown} claim is missing")
         if split_account_name(subject) != (namespace, name):
             raise Rejected("sub claim is invalid")
-        user = self._user(namespace, name, uid, {})
+        user = self._user(namespace, name, uid)
         remarks = None
         if not audiences(claims):
             remarks = Remarks(names.legacy_note, subject)
@@ -229,13 +249,26 @@ class ServiceAccountTokens:
         if not hmac.compare_digest(stored, token.encode()):
             raise Rejected("service account token does not match server's copy")
 
-    def _user(self, namespace: str, name: str, uid: str, pod: Claims) -> User:
+    def _user(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        pod: Claims | None = None,
+        node: Claims | None = None,
+        token_id: object = "",
+    ) -> User:
+        names = self._names
         extra: dict[str, tuple[str, ...]] = {}
         if pod:
-            extra = {
-                self._names.pod_name_extra: (_text(pod.get("name")),),
-                self._names.pod_uid_extra: (_text(pod.get("uid")),),
-            }
+            extra[names.pod_name_extra] = (_text(pod.get("name")),)
+            extra[names.pod_uid_extra] = (_text(pod.get("uid")),)
+        if self._shows_ids and _text(token_id):
+            extra[names.credential_extra] = (f"JTI={_text(token_id)}",)
+        if node and _text(node.get("name")):
+            extra[names.node_name_extra] = (_text(node.get("name")),)
+            if _text(node.get("uid")):
+                extra[names.node_uid_extra] = (_text(node.get("uid")),)
         groups = account_groups(namespace)
         return with_authenticated_group(
             User(account_user_name(namespace, name), uid, groups, extra)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fairlead.base.dialect import Dialect
 from fairlead.codec.types.names import dns_label, dns_subdomain
 
 AUTHENTICATED = "system:authenticated"
@@ -43,6 +44,11 @@ def with_authenticated_group(user: User) -> User:
     if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
         return user
     return User(user.name, user.uid, (*user.groups, AUTHENTICATED), user.extra)
+
+
+def credential_extra(dialect: Dialect) -> str:
+    """The extra field with the id of the credential: of a token or of a certificate."""
+    return dialect.label("authentication.@/credential-id")
 
 
 # The user names and groups of service accounts.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from fairlead.auth.authentication.user import User
 from fairlead.base.errors import ResourceRef, StatusError, forbidden
 from fairlead.resources.causes import quote
+from fairlead.storage.selection import Requirement
 
 
 class Attributes(NamedTuple):
@@ -16,7 +17,9 @@ class Attributes(NamedTuple):
 
     `name` is set if the request names an object; a list or watch with the field selector
     `metadata.name=x` counts too. `namespace` is empty for cluster-scoped requests; a request for a
-    Namespace is in that namespace. Non-resource requests have a `path`.
+    Namespace is in that namespace. Non-resource requests have a `path`. `fields` and `labels` are
+    the selectors of a list, watch or deletecollection: a decision that depends on them must not be
+    `lasting`.
     """
 
     user: User
@@ -29,11 +32,16 @@ class Attributes(NamedTuple):
     name: str = ""
     path: str = ""
     is_resource: bool = True
+    fields: tuple[Requirement, ...] = ()
+    labels: tuple[Requirement, ...] = ()
 
     @property
     def full_resource(self) -> str:
         """The resource as written in roles, such as `pods/log`."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+SELECTORS = 10  # the index of the first selector; no lasting decision depends on those
 
 
 def of_path(user: User, verb: str, path: str) -> Attributes:

@@ -14,6 +14,8 @@ lines below it:
     events                              permission to record events
     if GATE RULE                        a rule that depends on a feature gate
 
+Lines and words carry marks of releases (`base/release.py`).
+
 A subject is `user:`, `group:` or `account:` (of the system namespace) and a name, or `nobody`.
 `core` is the group with the empty name. The last resource of a rule may have names:
 `configmaps[a,b]`. `read` stands for the verbs get, list and watch, `write` for the other five of a
@@ -53,13 +55,14 @@ def autoupdate_annotation(dialect: Dialect) -> str:
 def bootstrap_objects(dialect: Dialect, gates: Gates | None = None) -> list[tuple[str, Object]]:
     """All bootstrap objects with the internal names of their resources, without kind and
     apiVersion."""
-    text = text_beside(__file__, "bootstrap.table")
-    return list(_Reader(dialect, gates or Gates()).read(text))
+    gates = gates or Gates()
+    text = gates.release.select(text_beside(__file__, "bootstrap.table"))
+    return list(_Reader(dialect, gates).read(text))
 
 
-def bootstrap_rules(dialect: Dialect, cluster_role: str) -> list[Rule]:
+def bootstrap_rules(dialect: Dialect, cluster_role: str, gates: Gates | None = None) -> list[Rule]:
     """The rules of one ClusterRole in the table."""
-    for key, value in bootstrap_objects(dialect):
+    for key, value in bootstrap_objects(dialect, gates):
         if key == CLUSTER_ROLES and value["metadata"]["name"] == cluster_role:
             rules: list[Rule] = value["rules"]
             return rules

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fairlead.auth.authentication.user import MASTERS, User
-from fairlead.auth.authorization.attributes import ALLOWED, Attributes, Decision, UserRules
+from fairlead.auth.authorization.attributes import (
+    ALLOWED,
+    SELECTORS,
+    Attributes,
+    Decision,
+    UserRules,
+)
 from fairlead.base.caches import BoundedCache
 from fairlead.base.compiled import mypyc_attr
 
@@ -69,7 +75,7 @@ class Authorizer:
         if self._kept_at != self._epoch.count:
             self._forget()
             return None
-        return self._cache.get((user.name, user.groups, attributes[1:]))
+        return self._cache.get((user.name, user.groups, attributes[1:SELECTORS]))
 
     async def authorize(self, attributes: Attributes) -> Decision:
         cached = self.decide_cached(attributes)
@@ -111,7 +117,8 @@ class Authorizer:
             return
         user = attributes.user
         length = attribute_length + len(user.name) + sum(map(len, user.groups))
-        self._cache.keep((user.name, user.groups, attributes[1:]), decision, length)
+        key = user.name, user.groups, attributes[1:SELECTORS]
+        self._cache.keep(key, decision, length)
 
     def _forget(self) -> None:
         self._cache.clear()

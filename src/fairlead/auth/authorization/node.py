@@ -18,6 +18,8 @@ from fairlead.auth.authorization.chain import ImmediateMode
 from fairlead.auth.authorization.node_graph import NodeGraph
 from fairlead.auth.authorization.rules import CompiledRules, question
 from fairlead.base.dialect import Dialect
+from fairlead.resources.gates import Gates
+from fairlead.storage.selection import Requirement
 
 NODES_GROUP = "system:nodes"
 NODE_PREFIX = "system:node:"
@@ -37,14 +39,20 @@ def _no(reason: str) -> Decision:
     return Decision(reason=reason, lasting=False)
 
 
+def _selects_node(node: str, attributes: Attributes) -> bool:
+    """Whether the field selector restricts the request to objects of the node."""
+    return Requirement("spec.nodeName", "in", frozenset([node])) in attributes.fields
+
+
 class Node(ImmediateMode):
     """Decisions based on the graph are not cached: a lookup costs no more, and pods change
     often."""
 
-    def __init__(self, dialect: Dialect, graph: NodeGraph) -> None:
+    def __init__(self, dialect: Dialect, graph: NodeGraph, gates: Gates | None = None) -> None:
+        gates = gates or Gates()
         self._graph = graph
         self._lease_namespace = dialect.node_lease_namespace
-        self._rules = CompiledRules(bootstrap_rules(dialect, "system:node"))
+        self._rules = CompiledRules(bootstrap_rules(dialect, "system:node", gates))
         storage = dialect.group_name("storage.@")
         self._special: dict[tuple[str, str], Callable[[str, Attributes], Decision]] = {
             ("", kinds.SECRETS): self._read,
@@ -56,6 +64,15 @@ class Node(ImmediateMode):
             (dialect.group_name("coordination.@"), "leases"): self._lease,
             (storage, "csinodes"): self._csi_node,
         }
+        if gates["KubeletServiceAccountTokenForCredentialProviders"]:
+            self._special["", kinds.ACCOUNTS] = self._account
+        if gates["DynamicResourceAllocation"]:
+            devices = dialect.group_name("resource.@")
+            self._special[devices, kinds.DEVICE_CLAIMS] = self._get
+            self._special[devices, kinds.SLICES] = self._slice
+        if gates["AuthorizeNodeWithSelectors"]:
+            self._special["", "nodes"] = self._node
+            self._special["", "pods"] = self._pod
 
     def decide(self, attributes: Attributes) -> Decision:
         node = node_name(attributes.user)
@@ -92,12 +109,73 @@ class Node(ImmediateMode):
             return _no("can only read namespaced object of this type")
         return self._related(node, attributes)
 
+    def _account(self, node: str, attributes: Attributes) -> Decision:
+        if attributes.verb == "get" and not attributes.subresource:
+            return self._read(node, attributes)
+        return self._create_token(node, attributes)
+
     def _create_token(self, node: str, attributes: Attributes) -> Decision:
         if attributes.verb != "create" or not attributes.name:
             return _no("can only create tokens for individual service accounts")
         if attributes.subresource != "token":
-            return _no("can only create token subresource of service account")
+            return _no("can only create token subresource of serviceaccount")
         return self._related(node, attributes)
+
+    def _slice(self, node: str, attributes: Attributes) -> Decision:
+        if attributes.subresource:
+            return _no("cannot authorize ResourceSlice subresources")
+        match attributes.verb:
+            case "create":  # admission checks the node
+                return _YES
+            case "get" | "update" | "patch" | "delete":
+                return self._related(node, attributes)
+            case "watch" | "list" | "deletecollection":
+                if _selects_node(node, attributes):
+                    return _YES
+                return _no(
+                    "can only list/watch/deletecollection resourceslices with nodeName field"
+                    " selector"
+                )
+        return _no(
+            "only the following verbs are allowed for a ResourceSlice: get, watch, list, create,"
+            " update, patch, delete, deletecollection"
+        )
+
+    def _node(self, node: str, attributes: Attributes) -> Decision:
+        """A node reads its own Node, also before that exists. Admission restricts its writes."""
+        match attributes.subresource, attributes.verb:
+            case ("", "create" | "update" | "patch") | ("status", "update" | "patch"):
+                return _YES
+            case "", "get" | "list" | "watch":
+                if attributes.name == node:
+                    return _YES
+                others = f"'{attributes.name}'" if attributes.name else "all nodes"
+                return _no(f"node '{node}' cannot read {others}, only its own Node object")
+        return _no("")
+
+    def _pod(self, node: str, attributes: Attributes) -> Decision:
+        """A node reads the pods that are bound to it. Admission restricts its writes."""
+        match attributes.subresource, attributes.verb:
+            case "", "list" | "watch":
+                if _selects_node(node, attributes):
+                    return _YES
+                if not attributes.name:
+                    return _no("can only list/watch pods with spec.nodeName field selector")
+                return self._bound(node, attributes)
+            case "", "get":
+                return self._bound(node, attributes)
+            case (
+                ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create")
+            ):
+                return _YES
+        return _no("")
+
+    def _bound(self, node: str, attributes: Attributes) -> Decision:
+        if not attributes.name:
+            return _no("No Object name found")
+        if self._graph.runs(node, attributes.namespace, attributes.name):
+            return _YES
+        return _no(f"no relationship found between node '{node}' and this object")
 
     def _related(self, node: str, attributes: Attributes) -> Decision:
         if not attributes.name:

@@ -9,6 +9,7 @@ from fairlead.auth.authorization.bindings import Follow
 from fairlead.auth.authorization.pod_references import (
     ATTACHMENTS,
     CLAIMS,
+    SLICES,
     VOLUMES,
     Object,
     Vertex,
@@ -18,11 +19,16 @@ from fairlead.auth.authorization.pod_references import (
     volume_secrets,
 )
 from fairlead.base.dialect import Dialect
-from fairlead.storage.version import Change
+from fairlead.resources.gates import Gates
+from fairlead.storage.version import Change, Version
 
 PODS = "core/v1/pods"
 PERSISTENT_VOLUMES = "core/v1/persistentvolumes"
 VOLUME_ATTACHMENTS = "storage/v1/volumeattachments"
+RESOURCE_SLICES = "resource/v1/resourceslices"
+# Fields of a scheduled pod that may refer to more objects later.
+_CLAIM_STATUSES = ("resourceClaimStatuses", "extendedResourceClaimStatus")
+_EPHEMERAL_CONTAINERS = ("ephemeralContainers",)
 
 
 class _Pod:
@@ -43,24 +49,37 @@ class _Volume:
 
 class NodeGraph:
     """A node needs the objects its pods refer to, the volumes bound to their claims, the secrets of
-    those volumes, and its own volume attachments. Counts references by object and node."""
+    those volumes, and its own volume attachments and resource slices. Counts references by object
+    and node."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, gates: Gates | None = None) -> None:
+        gates = gates or Gates()
+        self._growing: tuple[str, ...] = ()
+        if gates["DynamicResourceAllocation"]:
+            self._growing += _CLAIM_STATUSES
+        if gates["NodeReadsForEphemeralContainers"]:
+            self._growing += _EPHEMERAL_CONTAINERS
         self._mirror = dialect.label("@/config.mirror")
         self._needs: dict[Vertex, dict[str, int]] = {}
         self._pods: dict[str, _Pod] = {}
         self._volumes: dict[str, _Volume] = {}
         self._bound: dict[Vertex, set[str]] = {}
-        self._attachments: dict[str, str] = {}
+        self._owned: dict[Vertex, str] = {}
 
     def follow(self, follow: Follow) -> None:
         follow(PODS, self._pod_changed)
         follow(PERSISTENT_VOLUMES, self._volume_changed)
         follow(VOLUME_ATTACHMENTS, self._attachment_changed)
+        follow(RESOURCE_SLICES, self._slice_changed)
 
     def needs(self, node: str, kind: str, namespace: str, name: str) -> bool:
         nodes = self._needs.get((kind, namespace, name))
         return nodes is not None and node in nodes
+
+    def runs(self, node: str, namespace: str, name: str) -> bool:
+        """Whether a pod is bound to the node."""
+        pod = self._pods.get(f"{namespace}/{name}")
+        return pod is not None and pod.node == node
 
     def _pod_changed(self, change: Change) -> None:
         old = self._pods.get(change.key)
@@ -68,8 +87,8 @@ class NodeGraph:
         node = node_of(pod)
         if not node and old is None:
             return
-        # The references of a scheduled pod are immutable while it is the same pod.
-        if pod is not None and old is not None and old.node == node and not change.added:
+        is_same = pod is not None and old is not None and old.node == node and not change.added
+        if is_same and not self._may_refer_to_more(pod):
             return
         if old is not None:
             del self._pods[change.key]
@@ -77,6 +96,11 @@ class NodeGraph:
                 self._count(vertex, old.node, -1)
         if pod is not None and node:
             self._add_pod(change.key, node, pod.object())
+
+    def _may_refer_to_more(self, pod: Version | None) -> bool:
+        """Whether a scheduled pod has fields that may refer to more objects than before; all other
+        references are immutable."""
+        return pod is not None and any(pod.mentions(field) for field in self._growing)
 
     def _add_pod(self, key: str, node: str, pod: Object) -> None:
         """A mirror pod grants its node nothing: the node itself chose the references."""
@@ -127,11 +151,17 @@ class NodeGraph:
             self._count_volume(name, node, step)
 
     def _attachment_changed(self, change: Change) -> None:
-        name = change.name
-        old = self._attachments.pop(name, None)
+        self._owned_changed((ATTACHMENTS, "", change.name), change)
+
+    def _slice_changed(self, change: Change) -> None:
+        self._owned_changed((SLICES, "", change.name), change)
+
+    def _owned_changed(self, vertex: Vertex, change: Change) -> None:
+        """An object that names its node has changed."""
+        old = self._owned.pop(vertex, None)
         if old is not None:
-            self._count((ATTACHMENTS, "", name), old, -1)
+            self._count(vertex, old, -1)
         node = change.after.object()["spec"].get("nodeName", "") if change.after is not None else ""
         if node:
-            self._attachments[name] = node
-            self._count((ATTACHMENTS, "", name), node, 1)
+            self._owned[vertex] = node
+            self._count(vertex, node, 1)

@@ -12,6 +12,7 @@ Vertex = tuple[str, str, str]
 
 SECRETS, CONFIG_MAPS, CLAIMS = "secrets", "configmaps", "persistentvolumeclaims"
 ACCOUNTS, VOLUMES, ATTACHMENTS = "serviceaccounts", "persistentvolumes", "volumeattachments"
+DEVICE_CLAIMS, SLICES = "resourceclaims", "resourceslices"
 
 # Pod volume sources that name a secret: the field of the reference, and the field of the name in
 # it.
@@ -60,7 +61,24 @@ def pod_references(pod: Object) -> set[Vertex]:
     account = spec.get("serviceAccountName")
     if account:
         references.add((ACCOUNTS, namespace, account))
+    for name in _device_claims(spec, pod.get("status") or {}):
+        references.add((DEVICE_CLAIMS, namespace, name))
     return references
+
+
+def _device_claims(spec: Object, status: Object) -> Iterator[str]:
+    """The names of a pod's resource claims. The status names those made from a template."""
+    from_templates = {
+        entry.get("name"): entry.get("resourceClaimName")
+        for entry in status.get("resourceClaimStatuses") or ()
+    }
+    for claim in spec.get("resourceClaims") or ():
+        name = claim.get("resourceClaimName") or from_templates.get(claim.get("name"))
+        if name:
+            yield name
+    extended = (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName")
+    if extended:
+        yield extended
 
 
 def _pod_names(spec: Object, pod_name: str) -> Iterator[tuple[str, str]]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes
 from fairlead.base.caches import memoized
 from fairlead.codec.types.names import path_segment
-from fairlead.storage.selection import Selection, SelectorError, parse_fields
+from fairlead.storage.selection import (
+    Requirement,
+    Selection,
+    SelectorError,
+    parse_fields,
+    parse_labels,
+)
 
 _NAMED_BY_SELECTOR = ("list", "watch")
+_SELECTING = ("list", "watch", "deletecollection")
 
 
 class Target(Protocol):
@@ -45,6 +53,27 @@ def attributes_of(user: User, target: Target, field_selector: str) -> Attributes
         target.namespace,
         name,
     )
+
+
+def with_selectors(
+    attributes: Attributes, target: Target, field_selector: str, label_selector: str
+) -> Attributes:
+    """Add the selectors of a request; both are query parameters. One that is invalid is left out,
+    which authorizes more than the request can get."""
+    if target.watch_prefix or target.verb not in _SELECTING or not target.is_resource:
+        return attributes
+    fields = _requirements(parse_fields, field_selector) if field_selector else ()
+    labels = _requirements(parse_labels, label_selector) if label_selector else ()
+    return attributes._replace(fields=fields, labels=labels)
+
+
+def _requirements(
+    parse: Callable[[str], tuple[Requirement, ...]], text: str
+) -> tuple[Requirement, ...]:
+    try:
+        return parse(text)
+    except SelectorError:
+        return ()
 
 
 @memoized(longest=512)

@@ -22,6 +22,7 @@ from fairlead.auth.authorization.node import Node
 from fairlead.auth.authorization.node_graph import NodeGraph
 from fairlead.auth.authorization.rbac import Rbac
 from fairlead.base.dialect import Dialect
+from fairlead.resources.gates import Gates
 from fairlead.wire.outgoing import json_calls
 from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
 
@@ -47,7 +48,7 @@ class Authorization(NamedTuple):
 
 
 def build_authorization(
-    dialect: Dialect, follow: Follow, options: AuthorizationOptions
+    dialect: Dialect, follow: Follow, options: AuthorizationOptions, gates: Gates | None = None
 ) -> Authorization:
     """Raises ModeError with a text for the administrator."""
     names = parse_modes(options.mode)
@@ -58,9 +59,9 @@ def build_authorization(
     posters: list[json_calls.JsonPoster] = []
 
     def node() -> Mode:
-        graph = NodeGraph(dialect)
+        graph = NodeGraph(dialect, gates)
         graph.follow(follow)
-        return Node(dialect, graph)
+        return Node(dialect, graph, gates)
 
     def webhook() -> Mode:
         posters.append(_poster(options))

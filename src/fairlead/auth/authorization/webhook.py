@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import orjson
@@ -13,6 +14,7 @@ from fairlead.base.caches import BoundedCache
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
 from fairlead.base.logs import Tally, quoted
+from fairlead.storage.selection import Requirement
 from fairlead.wire.outgoing.response import CallError
 
 logger = logging.getLogger("fairlead")
@@ -99,7 +101,10 @@ class Webhook:
                 "subresource": attributes.subresource,
                 "name": attributes.name,
             }
-            spec["resourceAttributes"] = {name: text for name, text in parts.items() if text}
+            shown: dict[str, Any] = {name: text for name, text in parts.items() if text}
+            for name, selector in _selectors(attributes):
+                shown[name] = {"requirements": selector}
+            spec["resourceAttributes"] = shown
         else:
             spec["nonResourceAttributes"] = {"path": attributes.path, "verb": attributes.verb}
         user = attributes.user
@@ -114,6 +119,27 @@ class Webhook:
     def rules_for(self, user: User, namespace: str) -> UserRules:
         error = "webhook authorizer does not support user rule resolution"
         return UserRules(incomplete=True, errors=[error])
+
+
+_SHOWN_OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
+
+
+def _selectors(attributes: Attributes) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The selectors that have a requirement which a review can express."""
+    for name, requirements in (
+        ("fieldSelector", attributes.fields),
+        ("labelSelector", sorted(attributes.labels, key=lambda rule: rule.key)),
+    ):
+        shown = [_shown(rule) for rule in requirements if rule.operator in _SHOWN_OPERATORS]
+        if shown:
+            yield name, shown
+
+
+def _shown(rule: Requirement) -> dict[str, Any]:
+    requirement: dict[str, Any] = {"key": rule.key, "operator": _SHOWN_OPERATORS[rule.operator]}
+    if rule.values:
+        requirement["values"] = sorted(rule.values)
+    return requirement
 
 
 def _decision(status: Any) -> Decision:

@@ -15,7 +15,8 @@ from fairlead.wire.outgoing.response import MAX_RESPONSE_BYTES, CallError, Respo
 
 Field = tuple[bytes, bytes]
 Header = tuple[str, str]
-USER, GROUP, EXTRA_PREFIX = b"x-remote-user", b"x-remote-group", "x-remote-extra-"
+USER, UID, GROUP = b"x-remote-user", b"x-remote-uid", b"x-remote-group"
+EXTRA_PREFIX = "x-remote-extra-"
 _OF_NAMES = "!#$&'*+-.^_`|~"  # allowed in header names beside letters and digits (RFC 9110)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]|\A\s|\s\Z")
 
@@ -24,11 +25,13 @@ DISCOVERER = User("system:kube-aggregator", "", (MASTERS,))
 DESCRIBER = User("system:aggregator")
 
 
-def identity_fields(user: User) -> list[Field]:
+def identity_fields(user: User, *, with_uid: bool = False) -> list[Field]:
     """The headers that carry a user, which an extension server trusts because of our client
     certificate. Raises CallError if a name contains control characters or has surrounding spaces,
     which the other side would strip."""
     fields = [(USER, user.name), *((GROUP, group) for group in user.groups)]
+    if with_uid and user.uid:
+        fields.append((UID, user.uid))
     for key, values in user.extra.items():
         name = (EXTRA_PREFIX + quote(key, safe=_OF_NAMES)).encode()
         fields += ((name, value) for value in values)

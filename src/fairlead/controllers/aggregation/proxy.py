@@ -44,12 +44,14 @@ class ExtensionProxy:
         *,
         passes_redirects: bool,
         read_only: bool = False,
+        sends_uid: bool = False,
     ) -> None:
         self._extensions = extensions
         self._links = links
         self._identity = identity
         self._passes_redirects = passes_redirects
         self._read_only = read_only
+        self._sends_uid = sends_uid
 
     def find(self, request: Request) -> Page | None:
         """The handler for a request that an extension server serves, or None."""
@@ -94,7 +96,7 @@ class ExtensionProxy:
             request.exchange.no_deadline()
         path, query = _target(request)
         own = [
-            *identity_fields(request.user),
+            *identity_fields(request.user, with_uid=self._sends_uid),
             *forwarding_headers(request, path),
             (b"x-forwarded-host", str(link.route).encode()),
             (b"x-forwarded-proto", b"https"),

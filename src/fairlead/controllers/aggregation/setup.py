@@ -37,6 +37,7 @@ class Aggregation:
         *,
         passes_redirects: bool = False,
         read_only: bool = False,
+        sends_uid: bool = False,
     ) -> None:
         self.extensions = Extensions()
         self._links = Links(self.extensions, services, ProxyTrust(certificate, key))
@@ -47,9 +48,14 @@ class Aggregation:
             identity,
             passes_redirects=passes_redirects,
             read_only=read_only,
+            sends_uid=sends_uid,
         )
         documents = DocumentProxy(
-            self.extensions, self._links, identity, passes_redirects=passes_redirects
+            self.extensions,
+            self._links,
+            identity,
+            passes_redirects=passes_redirects,
+            sends_uid=sends_uid,
         )
         kind_mark = dialect.marked("x-@-group-version-kind")
         self.descriptions = Descriptions(self.extensions, self.calls, documents, kind_mark)

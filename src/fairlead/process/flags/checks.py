@@ -22,6 +22,9 @@ from fairlead.storage.etcd.flags import EtcdFlagError, check_etcd_flags, etcd_fl
 # Checks by other parts of the server of their own flags.
 _CHECKS = (check_signing_flags, check_etcd_flags, check_servers_flags, check_audit_flags)
 
+# Flags of later releases, with their gates.
+_GATED_FLAGS = {"--requestheader-uid-headers": "RemoteRequestHeaderUID"}
+
 
 class FlagError(ValueError):
     """Flags that cannot be combined; the message names them."""
@@ -49,9 +52,12 @@ def check_flags(options: argparse.Namespace) -> None:
     except PluginNameError as error:
         raise FlagError(str(error)) from None
     try:
-        parse_gates(",".join(options.feature_gates), release_of(options))
+        gates = parse_gates(",".join(options.feature_gates), release_of(options))
     except GateError as error:
         raise FlagError(f"--feature-gates: {error}") from None
+    for flag, gate in _GATED_FLAGS.items():
+        if getattr(options, flag[2:].replace("-", "_")) and not gates[gate]:
+            raise FlagError(f"{flag}: release {gates.release.name} does not have this flag")
     try:
         check_files(
             parse_modes(options.authorization_mode),

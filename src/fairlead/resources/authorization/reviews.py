@@ -7,10 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.base.errors import bad_request
+from fairlead.codec.types.names import label_value, qualified_name
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.core.shared import go_struct
 from fairlead.resources.go_values import go_list, go_map
+from fairlead.resources.rules import is_set_operator
 
 _TEXTS = {
     "Name": "name",
@@ -25,11 +27,13 @@ _TEXTS = {
 def check_subject_access_review(value: Object, causes: Causes) -> None:
     _check_attributes(value["spec"], causes)
     _check_subject(value["spec"], causes)
+    _check_selectors(value["spec"], causes)
     _check_metadata(value["metadata"], (), "must be empty", causes)
 
 
 def check_self_subject_access_review(value: Object, causes: Causes) -> None:
     _check_attributes(value["spec"], causes)
+    _check_selectors(value["spec"], causes)
     _check_metadata(value["metadata"], (), "must be empty", causes)
 
 
@@ -38,6 +42,7 @@ def check_local_subject_access_review(value: Object, causes: Causes) -> None:
     spec = value["spec"]
     _check_attributes(spec, causes)
     _check_subject(spec, causes)
+    _check_selectors(spec, causes)
     detail = "must be empty except for namespace"
     _check_metadata(value["metadata"], ("namespace",), detail, causes)
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
@@ -70,6 +75,39 @@ def _check_attributes(spec: dict[str, Any], causes: Causes) -> None:
 def _check_subject(spec: dict[str, Any], causes: Causes) -> None:
     if not spec.get("user") and not spec.get("groups"):
         causes.invalid("spec.user", "", "at least one of user or group must be specified")
+
+
+def _check_selectors(spec: dict[str, Any], causes: Causes) -> None:
+    """An unknown operator is no error: it may be one of a later release, and authorization leaves
+    the requirement out."""
+    attributes = spec.get("resourceAttributes") or {}
+    for name, check_key in (("fieldSelector", _check_field), ("labelSelector", _check_label)):
+        selector, path = attributes.get(name), f"spec.resourceAttributes.{name}"
+        if selector is None:
+            continue
+        raw, requirements = selector.get("rawSelector"), selector.get("requirements") or ()
+        if raw and requirements:
+            detail = "may not specified at the same time as requirements"
+            causes.invalid(f"{path}.rawSelector", raw, detail)
+        if not raw and not requirements:
+            detail = f"when {path} is specified, requirements or rawSelector is required"
+            causes.required(f"{path}.requirements", detail)
+        for index, rule in enumerate(requirements):
+            check_key(rule, f"{path}.requirements[{index}]", causes)
+
+
+def _check_field(rule: dict[str, Any], path: str, causes: Causes) -> None:
+    if not rule["key"]:
+        causes.required(f"{path}.key", "must be specified")
+    is_set_operator(rule["operator"], rule.get("values") or [], path, causes)
+
+
+def _check_label(rule: dict[str, Any], path: str, causes: Causes) -> None:
+    values = rule.get("values") or []
+    is_set_operator(rule["operator"], values, path, causes)
+    causes.invalid_each(f"{path}.key", rule["key"], qualified_name(rule["key"]))
+    for index, value in enumerate(values):
+        causes.invalid_each(f"{path}.values[{index}]", value, label_value(value))
 
 
 def _check_metadata(
