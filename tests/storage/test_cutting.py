@@ -128,7 +128,7 @@ def test_owners_are_read_from_metadata_of_another_form() -> None:
 
 @pytest.mark.parametrize("without", [0, 1, 2])
 def test_an_entry_without_a_set_is_not_cut_out_with_the_set_before_it(without: int) -> None:
-    entries = [
+    entries: list[dict[str, Any]] = [
         {
             "manager": manager,
             "operation": "Update",

@@ -138,13 +138,14 @@ class Metrics:
 
 def _of_caches() -> Iterator[Family]:
     sizes = cache_sizes()
-    texts = {
-        "entries": "Entries of a cache.",
-        "bytes": "Bytes of a cache, as estimated by the cache.",
-        "max_bytes": "Maximum bytes of a cache; above it the oldest entries are dropped.",
-    }
-    for part, text in texts.items():
-        rows: Rows = {(name,): getattr(size, part) for name, size in sizes.items()}
+    for index, (part, text) in enumerate(
+        (
+            ("entries", "Entries of a cache."),
+            ("bytes", "Bytes of a cache, as estimated by the cache."),
+            ("most_bytes", "Maximum bytes of a cache; above it the oldest entries are dropped."),
+        )
+    ):
+        rows: Rows = {(name,): size[index] for name, size in sizes.items()}
         yield _gauge(f"fairlead_cache_{part}", text, rows, ("cache",))
 
 

@@ -95,10 +95,10 @@ def call_later(delay: float, call: Callable[[], object], *, is_steady: bool = Fa
 
 async def sleep(seconds: float, *, is_steady: bool = False) -> None:
     """Sleep for so many seconds of this clock."""
-    rung = asyncio.Event()
-    timer = call_later(seconds, rung.set, is_steady=is_steady)
+    elapsed = asyncio.Event()
+    timer = call_later(seconds, elapsed.set, is_steady=is_steady)
     try:
-        await rung.wait()
+        await elapsed.wait()
     finally:
         timer.cancel()
 

@@ -18,7 +18,7 @@ _SYNTAX = ": invalid syntax"
 _FALSE = ("false", "0", "f", "F", "FALSE", "False")
 
 
-def truth(text: str) -> bool | None:
+def parse_bool(text: str) -> bool | None:
     """Parse a boolean flag value; None if the text is not a boolean."""
     return True if text in _TRUE else False if text in _FALSE else None
 
@@ -144,7 +144,7 @@ class ArgumentReader(argparse.ArgumentParser):
     def _sort_switch(
         self, action: argparse.Action, name: str, value: str, own: list[str], off: list[str]
     ) -> None:
-        is_on = truth(value)
+        is_on = parse_bool(value)
         if is_on is None:
             raise _wrong_value(action, value, f'strconv.ParseBool: parsing "{value}"' + _SYNTAX)
         if is_on:

@@ -64,9 +64,9 @@ def add_console(handler: Handler, options: argparse.Namespace) -> None:
     if authentication.sessions is None:
         return
     facts = about(handler.api.dialect, testing=options.testing, read_only=options.read_only)
-    door = ConsoleHandler(SignInHandler(authentication, authentication.sessions), facts)
-    handler.prefixes[PATH] = door.answer
-    handler.own_rules[PATH.strip("/")] = door.rule
+    console = ConsoleHandler(SignInHandler(authentication, authentication.sessions), facts)
+    handler.prefixes[PATH] = console.answer
+    handler.own_rules[PATH.strip("/")] = console.rule
 
 
 # Facts about the server that the page needs before a user has signed in.

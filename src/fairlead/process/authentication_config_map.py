@@ -139,8 +139,8 @@ def _proxy_lists(
         configured: list[str] = getattr(options, name.replace("-", "_")) if given else []
         lists[name] = _union(configured, headers if own else [])
     allowed: list[str] = options.requestheader_allowed_names if given else []
-    anyone = given and not allowed
-    lists[ALLOWED_NAMES] = [] if anyone else _union(allowed, [PROXY_NAME] if own else [])
+    allows_any = given and not allowed
+    lists[ALLOWED_NAMES] = [] if allows_any else _union(allowed, [PROXY_NAME] if own else [])
     return lists
 
 

@@ -81,7 +81,7 @@ class Server:
         self.release = release_of(options)
         self.stopping = asyncio.Event()
         self.ready = False
-        self._hurry = asyncio.Event()
+        self._stop_now = asyncio.Event()
         self._failure = ""
         self._contents = ""  # description of the store's contents at start
         self._shutting_down = False
@@ -96,7 +96,7 @@ class Server:
         for name in planned_flags(options):
             logger.warning("%s is accepted but has no effect in this release yet", name)
         if self._worker is not None:
-            self._worker.worker_slot.listen_to_parent(self.stopping.set, self._hurry.set)
+            self._worker.worker_slot.listen_to_parent(self.stopping.set, self._stop_now.set)
         listener = listen(options) if self._worker is None else self._worker.worker_slot.listener
         self.address = shown_address(options, listener)
         port: int = listener.getsockname()[1]
@@ -296,7 +296,7 @@ class Server:
         """Stop gracefully at the first signal, at once at the second."""
         tell_stopping(2 if self.stopping.is_set() else 1)
         if self.stopping.is_set():
-            self._hurry.set()
+            self._stop_now.set()
         self.stopping.set()
 
     async def _shut_down(self, server: asyncio.Server | Acceptor, connections: Connections) -> None:
@@ -305,15 +305,15 @@ class Server:
         self._shutting_down = True
         logger.info("shutting down")
         await self.assembly.leave()
-        await first_of(self._hurry, asyncio.sleep(self.options.shutdown_delay_duration))
+        await first_of(self._stop_now, asyncio.sleep(self.options.shutdown_delay_duration))
         server.close()
         self.store.end_watches()
         if self.api.simulated is not None:
             self.api.simulated.stop_waiting()
         grace = self.options.shutdown_grace
-        await connections.drain(grace, self._hurry)
+        await connections.drain(grace, self._stop_now)
         if self._worker is not None:
-            await first_of(self._hurry, self._worker.followers_gone(grace))
+            await first_of(self._stop_now, self._worker.followers_gone(grace))
         await self._supervisor.stop()
         await self.assembly.close()
 

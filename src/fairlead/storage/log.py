@@ -172,7 +172,8 @@ class Source(Protocol):
         request; else None."""
 
     async def fetch_newest(self) -> int:
-        """Request it from the other side: no revision acknowledged before the call is newer."""
+        """Request the newest revision from the shared log. Revisions that any server acknowledged
+        before the call are not newer."""
 
     async def write(self, group: Sequence[Write]) -> list[int]:
         """Commit all of these writes or none; returns their revisions.

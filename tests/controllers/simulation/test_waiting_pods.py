@@ -37,9 +37,9 @@ def test_unschedulable_pod_waits_for_an_event_that_may_help_it(waiting: PodQueue
     taken(waiting)
     waiting.put_off("a", Event.NODE)
     moments[0] += 20
-    assert not waiting.happened(Event.POD_GONE)
+    assert not waiting.wake(Event.POD_GONE)
     assert taken(waiting) == []
-    assert waiting.happened(Event.NODE)
+    assert waiting.wake(Event.NODE)
     assert taken(waiting) == ["a"]
 
 
@@ -48,7 +48,7 @@ def test_scheduling_queue_backoff_grows_to_ten_seconds(waiting: PodQueue) -> Non
     for pause in (1, 2, 4, 8, 10, 10):
         assert taken(waiting) == ["a"]
         waiting.put_off("a", Event.NODE)
-        assert waiting.happened(Event.NODE)
+        assert waiting.wake(Event.NODE)
         assert waiting.pause() == pause
         assert taken(waiting) == []
         moments[0] += pause
@@ -76,7 +76,7 @@ def test_dropped_pod_does_not_come_back_to_the_scheduling_queue(waiting: PodQueu
     taken(waiting)
     waiting.put_off("a", Event.NODE)
     waiting.drop("a")
-    assert not waiting.happened(Event.NODE)
+    assert not waiting.wake(Event.NODE)
     moments[0] += 300
     assert taken(waiting) == []
     assert waiting.pause() is None

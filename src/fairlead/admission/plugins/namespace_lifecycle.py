@@ -21,12 +21,12 @@ class NamespaceLifecycle(PluginBase):
 
     def __init__(self, dialect: Dialect, find: Find) -> None:
         self._find = find
-        self._immortal = ("default", dialect.system_namespace, dialect.public_namespace)
+        self._undeletable = ("default", dialect.system_namespace, dialect.public_namespace)
 
     def admit(self, attributes: Attributes) -> None:
         resource = attributes.resource
         if attributes.operation == DELETE and resource.key == "core/v1/namespaces":
-            if attributes.name in self._immortal:
+            if attributes.name in self._undeletable:
                 raise forbidden(resource.ref(attributes.name), "this namespace may not be deleted")
             return
         if attributes.operation != CREATE or not resource.namespaced:

@@ -31,7 +31,7 @@ _DETAILS = (
     "UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource",
 )  # fmt: skip
 _MAX_ROWS = 1024  # of idle queues, per level
-_NARROWEST = 8
+_MIN_WIDTH = 8
 
 Row = tuple[str, ...]
 
@@ -151,7 +151,7 @@ def _seat_seconds(value: float) -> str:
 def _table(head: Row, rows: Iterable[Row]) -> str:
     """Format rows as columns separated by commas, each as wide as its widest cell."""
     lines = [head, *rows]
-    widths = [max(_NARROWEST, *(len(line[at]) + 2 for line in lines)) for at in range(len(head))]
+    widths = [max(_MIN_WIDTH, *(len(line[at]) + 2 for line in lines)) for at in range(len(head))]
     return "".join(
         "".join(f"{cell},".ljust(width) for cell, width in zip(line[:-1], widths, strict=False))
         + f"{line[-1]}\n"

@@ -38,14 +38,14 @@ class ClientSide:
         dialect: Dialect,
         annotation: str,
         query: dict[str, Any],
-        pretend: bool = False,
+        is_dry_run: bool = False,
         deletion: Deletion | None = None,
     ) -> None:
         self._invocation = invocation
         self._dialect = dialect
         self._annotation = annotation
         self._query = query
-        self._pretend = pretend
+        self._is_dry_run = is_dry_run
         self._deletion = deletion
 
     async def apply(self, resolved: ResolvedObject) -> Outcome:
@@ -65,7 +65,7 @@ class ClientSide:
         try:
             live = await resolved.resource.get(resolved.name, resolved.namespace)
         except NotFound:
-            if self._pretend:
+            if self._is_dry_run:
                 return Outcome(desired, "created")
             return Outcome(await self._created(resolved, desired), "created")
         last = last_applied(live, self._annotation)
@@ -92,7 +92,7 @@ class ClientSide:
     async def _patched(
         self, resolved: ResolvedObject, struct: Struct | None, live: Object, patch: Object
     ) -> Object:
-        if not self._pretend:
+        if not self._is_dry_run:
             try:
                 return await resolved.resource.patch(
                     resolved.name, patch, resolved.namespace, type=patch_type(struct), **self._query

@@ -176,7 +176,7 @@ def _print_entries(
     paint, now = Paint(invocation.screen), datetime.now(UTC)
     for entry in entries:
         invocation.screen.print()
-        for line in entry.lines(paint, now):
+        for line in entry.description(paint, now):
             invocation.screen.print(line)
     if not entries:
         invocation.screen.print("\nNo changes match.")

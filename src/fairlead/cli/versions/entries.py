@@ -73,7 +73,7 @@ class HistoryEntry:
             printable(", ".join(self.fields)),
         )
 
-    def lines(self, paint: Paint, now: datetime) -> Iterator[str]:
+    def description(self, paint: Paint, now: datetime) -> Iterator[str]:
         yield paint(
             f"revision {self.version.revision}  {_CHANGE_NAMES[self.version.change]}", YELLOW, BOLD
         )

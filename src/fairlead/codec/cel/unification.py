@@ -27,7 +27,7 @@ class Unification:
 
     def __init__(self) -> None:
         self._bindings: dict[Unknown, Type] = {}
-        self._learnt: list[tuple[Unknown, Type | None]] = []  # with the previous binding
+        self._new_bindings: list[tuple[Unknown, Type | None]] = []  # with the previous binding
         self._count = 0
 
     def fresh(self) -> Unknown:
@@ -56,10 +56,10 @@ class Unification:
 
     def assign(self, actual: Sequence[Type], expected: Sequence[Type]) -> bool:
         """Whether the given types are assignable to the wanted ones; if not, undoes bindings."""
-        self._learnt.clear()
+        self._new_bindings.clear()
         if len(expected) == len(actual) and all(map(self._assign, actual, expected)):
             return True
-        for unknown, before in reversed(self._learnt):
+        for unknown, before in reversed(self._new_bindings):
             if before is None:
                 del self._bindings[unknown]
             else:
@@ -117,7 +117,7 @@ class Unification:
         return None
 
     def _set(self, unknown: Unknown, type_: Type) -> None:
-        self._learnt.append((unknown, self._bindings.get(unknown)))
+        self._new_bindings.append((unknown, self._bindings.get(unknown)))
         self._bindings[unknown] = type_
 
     def _occurs(self, unknown: Unknown, type_: Type) -> bool:

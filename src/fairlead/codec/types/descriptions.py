@@ -36,7 +36,7 @@ class _Table:
 
     exact: dict[str, _Block] = field(default_factory=dict)
     patterns: list[_Block] = field(default_factory=list)
-    likes: list[str] = field(default_factory=list)
+    parents: list[str] = field(default_factory=list)
 
     def blocks(self, name: str) -> list[_Block]:
         own = [self.exact[name]] if name in self.exact else []
@@ -81,7 +81,7 @@ class Texts:
         if block is None:
             table = self._table(group_version)
             block = table.blocks(name)
-            for other in (*table.likes, COMMON):
+            for other in (*table.parents, COMMON):
                 if other != group_version:
                     block = block + self._table(other).blocks(name)
             self._blocks[key] = block
@@ -108,7 +108,7 @@ def parse_texts(text: str) -> _Table:
         if line[0] == " ":
             block.fields[head] = rest.strip()
         elif head == "like":
-            table.likes.append(rest.strip())
+            table.parents.append(rest.strip())
         else:
             block = _Block(tuple(head.split("|")), rest.strip())
             if head.isalnum():

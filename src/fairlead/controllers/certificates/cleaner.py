@@ -20,8 +20,8 @@ from fairlead.operations.options import DeleteOptions
 from fairlead.resources.certificates.conditions import APPROVED, DENIED, FAILED, conditions_of
 from fairlead.storage.version import Change
 
-_DEALT_WITH = 3600.0
-_PENDING = 24 * 3600.0
+_DECIDED_SECONDS = 3600.0
+_PENDING_SECONDS = 24 * 3600.0
 
 
 class CertificateCleaner:
@@ -55,13 +55,13 @@ class CertificateCleaner:
         """Times after which it is to be deleted."""
         conditions = conditions_of(request)
         if not conditions:
-            yield _seconds(request["metadata"]["creationTimestamp"]) + _PENDING
+            yield _seconds(request["metadata"]["creationTimestamp"]) + _PENDING_SECONDS
         certificate = certificate_of(request)
         for condition in conditions:
             kind, since = condition["type"], condition.get("lastUpdateTime")
             approved = kind == APPROVED and (bool(certificate) or self._unissued_too)
             if since and (approved or kind in (DENIED, FAILED)):
-                yield _seconds(since) + _DEALT_WITH
+                yield _seconds(since) + _DECIDED_SECONDS
             if kind == APPROVED and certificate:
                 yield from _end_of(b64decode(certificate))
 

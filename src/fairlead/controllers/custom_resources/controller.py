@@ -221,9 +221,9 @@ def accept_names(value: Object, used_names: UsedNames) -> None:
         ("kind", "KindConflict", used_names.kinds),
         ("listKind", "ListKindConflict", used_names.kinds),
     ):
-        wrong = _conflicts(requested.get(name), has.get(name), others)
-        if wrong:
-            refusal = (reason, wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
+        conflicts = _conflicts(requested.get(name), has.get(name), others)
+        if conflicts:
+            refusal = (reason, conflicts[0] if len(conflicts) == 1 else f"[{', '.join(conflicts)}]")
         else:
             _copy(names, requested, name)
     _copy(names, requested, "categories")

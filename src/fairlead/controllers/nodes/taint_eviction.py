@@ -44,8 +44,8 @@ class Tolerations:
         """Seconds for which a taint is tolerated, by the first toleration that matches; None if
         none does."""
         first, key, value = self._first, taint.key, taint.value
-        spoken = ((key, value), (key, None), ("", value), ("", None))
-        matching = [first[about] for about in spoken if about in first]
+        keys = ((key, value), (key, None), ("", value), ("", None))
+        matching = [first[item] for item in keys if item in first]
         return min(matching)[1] if matching else None
 
 

@@ -137,14 +137,17 @@ def _moves(shares: Mapping[str, _Share], hinted: Counter[str]) -> tuple[Counter[
     giving: Counter[str] = Counter()
     getting: Counter[str] = Counter()
     while True:
-        rich, poor = max(surplus, key=surplus.__getitem__), min(surplus, key=surplus.__getitem__)
-        much, little = surplus[rich], -surplus[poor]
-        if min(much, little) < 0.5 or max(much, little) < 1:
+        donor, receiver = (
+            max(surplus, key=surplus.__getitem__),
+            min(surplus, key=surplus.__getitem__),
+        )
+        excess, shortfall = surplus[donor], -surplus[receiver]
+        if min(excess, shortfall) < 0.5 or max(excess, shortfall) < 1:
             break
-        giving[rich] += 1
-        getting[poor] += 1
-        surplus[rich] -= 1
-        surplus[poor] += 1
+        giving[donor] += 1
+        getting[receiver] += 1
+        surplus[donor] -= 1
+        surplus[receiver] += 1
     hinted += getting
     hinted -= giving
     return giving, getting

@@ -157,7 +157,7 @@ class SlicesController:
         self, service: Object, pods: Iterable[PodFacts]
     ) -> tuple[list[tuple[PodFacts, str]], list[str]]:
         """The publishable pods with their zones, and messages about pods without a node."""
-        everybody = service["spec"].get("publishNotReadyAddresses")
+        publishes_all = service["spec"].get("publishNotReadyAddresses")
         zones: dict[str, str | None] = {}
         placed, missing = [], []
         for pod in pods:
@@ -167,7 +167,7 @@ class SlicesController:
                 node = self._nodes.get(pod.node)
                 zones[pod.node] = node.labels.get(self._zones.label, "") if node else None
             zone = zones[pod.node]
-            if zone is None and not everybody:
+            if zone is None and not publishes_all:
                 name = f"{service['metadata']['namespace']}/{service['metadata']['name']}"
                 missing.append(
                     f"skipping Pod {pod.name} for Service {name}: Node {pod.node} Not Found"
@@ -257,7 +257,7 @@ def _desired(
     service: Object, pods: Iterable[tuple[PodFacts, str]], family: str
 ) -> dict[Ports, dict[Identity, Object]]:
     """The endpoints of a family by ports."""
-    everybody = bool(service["spec"].get("publishNotReadyAddresses"))
+    publishes_all = bool(service["spec"].get("publishNotReadyAddresses"))
     offered, none = OfferedPorts(service, slice_ports), ()
     without_ports = has_no_ports(service)
     # By id of the shared tuple of ports.
@@ -271,7 +271,7 @@ def _desired(
         endpoint: Object = {
             "addresses": addresses,
             "conditions": {
-                "ready": everybody or (pod.ready and not pod.terminating),
+                "ready": publishes_all or (pod.ready and not pod.terminating),
                 "serving": pod.ready,
                 "terminating": pod.terminating,
             },

@@ -29,12 +29,12 @@ def has_no_ports(service: Object) -> bool:
 
 def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterable[Offer]:
     """The offers of a service's pods, in its first address family."""
-    everybody = bool(service["spec"].get("publishNotReadyAddresses"))
+    publishes_all = bool(service["spec"].get("publishNotReadyAddresses"))
     family = (service["spec"].get("ipFamilies") or (V4,))[0]
     ports = OfferedPorts(service)
     offers: dict[int, Offer] = {}  # by id of the shared tuple of ports
     for pod in pods:
-        if not pod.is_published(terminating=everybody):
+        if not pod.is_published(terminating=publishes_all):
             continue
         ip = next((address for address in pod.addresses if (":" in address) == (family == V6)), "")
         if not ip:
@@ -43,7 +43,9 @@ def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterable[Offer]:
         if hostname := pod.hostname_for(service):
             address["hostname"] = hostname
         offered = (None,) if has_no_ports(service) else ports.of(pod)
-        offers.setdefault(id(offered), (offered, []))[1].append((address, everybody or pod.ready))
+        offers.setdefault(id(offered), (offered, []))[1].append(
+            (address, publishes_all or pod.ready)
+        )
     return offers.values()
 
 

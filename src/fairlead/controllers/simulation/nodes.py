@@ -37,8 +37,8 @@ _HEARTBEAT = 300.0
 
 class NodeKeeper:
     """Keys are names of nodes. Registers nodes at start only, like a real agent: a deleted node
-    stays away until the next start. `greet` is a client that removes the initial not-ready taint if
-    no lifecycle controller runs."""
+    stays away until the next start. `taint_remover` is a client that removes the initial not-ready
+    taint if no lifecycle controller runs."""
 
     name = "simulated-nodes"
     workers = 4
@@ -48,12 +48,12 @@ class NodeKeeper:
         simulated_nodes: SimulatedNodes,
         dialect: Dialect,
         version: str,
-        greet: Client | None,
+        taint_remover: Client | None,
     ) -> None:
         self._simulated_nodes = simulated_nodes
         self._dialect = dialect
         self._version = version
-        self._greet = greet
+        self._taint_remover = taint_remover
         self._registered: set[str] = set()
         self._problems: dict[str, str] = {}
 
@@ -78,8 +78,8 @@ class NodeKeeper:
             node = await self._register(client, key)
         self._registered.add(key)
         state = self._state(node)
-        if self._greet is not None and state == READY:
-            await self._remove_not_ready_taint(self._greet, node)
+        if self._taint_remover is not None and state == READY:
+            await self._remove_not_ready_taint(self._taint_remover, node)
         if state == UNREACHABLE:
             return None
         report_in = await self._report(client, node, state)
@@ -95,19 +95,19 @@ class NodeKeeper:
                 raise
             return node
 
-    async def _remove_not_ready_taint(self, greet: Client, node: Object) -> None:
+    async def _remove_not_ready_taint(self, taint_remover: Client, node: Object) -> None:
         key, name = self._dialect.label("node.@/not-ready"), node["metadata"]["name"]
 
         def is_left(taint: Object) -> bool:
             return bool(taint["key"] != key or taint.get("timeAdded"))
 
-        def welcomed(current: Object) -> Object:
+        def without_taint(current: Object) -> Object:
             spec = dict(current["spec"])
             left = [taint for taint in spec.pop("taints", None) or () if is_left(taint)]
             return {**current, "spec": {**spec, "taints": left} if left else spec}
 
         if not all(map(is_left, node["spec"].get("taints") or ())):
-            await greet.change(NODES, "", name, welcomed)
+            await taint_remover.change(NODES, "", name, without_taint)
 
     def _state(self, node: Object) -> str:
         name = node["metadata"]["name"]

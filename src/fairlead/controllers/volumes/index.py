@@ -32,13 +32,13 @@ class FreeVolumes:
     """Available volumes by class, volume mode, access modes and size."""
 
     def __init__(self) -> None:
-        self._shelves: dict[_Sort, dict[frozenset[str], _Sizes]] = {}
+        self._sizes_by_sort: dict[_Sort, dict[frozenset[str], _Sizes]] = {}
         self._positions: dict[str, tuple[_Sort, frozenset[str], Decimal]] = {}
 
     def put(self, name: str, class_name: str, volume: Object) -> None:
         self.drop(name)
         sort, modes, size = (class_name, volume_mode_of(volume)), modes_of(volume), size_of(volume)
-        self._shelves.setdefault(sort, {}).setdefault(modes, SortedList()).add((size, name))
+        self._sizes_by_sort.setdefault(sort, {}).setdefault(modes, SortedList()).add((size, name))
         self._positions[name] = sort, modes, size
 
     def drop(self, name: str) -> None:
@@ -46,21 +46,21 @@ class FreeVolumes:
         if position is None:
             return
         sort, modes, size = position
-        shelves = self._shelves[sort]
-        shelves[modes].remove((size, name))
-        if not shelves[modes]:
-            del shelves[modes]
-        if not shelves:
-            del self._shelves[sort]
+        sizes_by_modes = self._sizes_by_sort[sort]
+        sizes_by_modes[modes].remove((size, name))
+        if not sizes_by_modes[modes]:
+            del sizes_by_modes[modes]
+        if not sizes_by_modes:
+            del self._sizes_by_sort[sort]
 
     def matching(self, claim: Object, class_name: str) -> Iterator[str]:
         """Names of the volumes that satisfy a claim: fewest access modes first, then the smallest.
         The index must not change during iteration."""
         claim_modes, minimum = modes_of(claim), (size_wanted(claim), "")
-        shelves = self._shelves.get((class_name, volume_mode_of(claim)), {})
-        fitting = (modes for modes in shelves if modes >= claim_modes)
+        sizes_by_modes = self._sizes_by_sort.get((class_name, volume_mode_of(claim)), {})
+        fitting = (modes for modes in sizes_by_modes if modes >= claim_modes)
         for modes in sorted(fitting, key=lambda modes: (len(modes), sorted(modes))):
-            for _, name in shelves[modes].irange(minimum):
+            for _, name in sizes_by_modes[modes].irange(minimum):
                 yield name
 
 

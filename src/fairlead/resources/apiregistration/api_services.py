@@ -95,14 +95,14 @@ def _check_group_version(group: str, version: str, causes: Causes) -> None:
 def _check_trust(spec: dict[str, Any], causes: Causes) -> None:
     """Check the service reference and its TLS settings; a local APIService has no TLS settings."""
     service, bundle = spec.get("service"), spec.get("caBundle")
-    blind = spec.get("insecureSkipTLSVerify", False)
+    skips_verification = spec.get("insecureSkipTLSVerify", False)
     if service is None:
         if bundle:
             shown = f"{len(b64decode(bundle))} bytes"
             causes.invalid("spec.caBundle", shown, "local APIServices may not have a caBundle")
-        if blind:
+        if skips_verification:
             detail = "local APIServices may not have insecureSkipTLSVerify"
-            causes.invalid("spec.insecureSkipTLSVerify", blind, detail)
+            causes.invalid("spec.insecureSkipTLSVerify", skips_verification, detail)
         return
     for name in ("namespace", "name"):
         if not service.get(name):
@@ -110,9 +110,9 @@ def _check_trust(spec: dict[str, Any], causes: Causes) -> None:
     port = service.get("port", 443)
     if not 1 <= port <= 65535:
         causes.invalid("spec.service.port", port, f"port is not valid: {PORT_RANGE}")
-    if blind and bundle:
+    if skips_verification and bundle:
         detail = "may not be true if caBundle is present"
-        causes.invalid("spec.insecureSkipTLSVerify", blind, detail)
+        causes.invalid("spec.insecureSkipTLSVerify", skips_verification, detail)
 
 
 # Columns of API services

@@ -90,11 +90,11 @@ def _unsupported_counts(spec: Object) -> dict[str, int]:
 
 def _check_scopes(spec: Object, path: str, causes: Causes) -> None:
     scopes: list[str] = spec.get("scopes") or []
-    misfits, shown = _unsupported_counts(spec), _format_scopes(scopes)
+    unsupported, shown = _unsupported_counts(spec), _format_scopes(scopes)
     for scope in scopes:
         if scope not in SCOPES:
             causes.invalid(path, shown, "unsupported scope")
-        for _ in range(misfits.get(scope, 0)):
+        for _ in range(unsupported.get(scope, 0)):
             causes.invalid(path, shown, _NOT_APPLICABLE)
     for pair in _EXCLUSIVE:
         if pair <= set(scopes):
@@ -103,12 +103,12 @@ def _check_scopes(spec: Object, path: str, causes: Causes) -> None:
 
 def _check_selector(spec: Object, path: str, causes: Causes) -> None:
     rules: list[Object] = spec["scopeSelector"].get("matchExpressions") or []
-    misfits = _unsupported_counts(spec)
+    unsupported = _unsupported_counts(spec)
     for rule in rules:
         scope = rule["scopeName"]
         if scope not in SCOPES:
             causes.invalid(f"{path}.scopeName", scope, "unsupported scope")
-        for _ in range(misfits.get(scope, 0)):
+        for _ in range(unsupported.get(scope, 0)):
             causes.invalid(path, _shown_selector(rules), _NOT_APPLICABLE)
         if scope in SCOPES and scope != "PriorityClass" and rule["operator"] != "Exists":
             causes.invalid(f"{path}.operator", rule["operator"], _MUST_EXIST)

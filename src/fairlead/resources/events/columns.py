@@ -45,7 +45,7 @@ class _Form:
         host = field(event, f"{self.source}.host") or event.get("reportingInstance")
         return f"{component}, {host}" if host else component
 
-    def message(self, event: Object) -> str:
+    def message_text(self, event: Object) -> str:
         return str(event.get(self.message) or "").strip()
 
 
@@ -58,7 +58,7 @@ def _printer(form: _Form) -> Printer:
         text("Object", form.target, "What it happened to"),
         text("Subobject", part, "Part of the object it happened to", wide=True),
         text("Source", form.sender, "Who reported it", wide=True),
-        text("Message", form.message, "What happened, in a sentence"),
+        text("Message", form.message_text, "What happened, in a sentence"),
         text("First Seen", form.first_seen, "Time since it first happened", wide=True),
         text("Count", form.times, "How often it happened", wide=True),
         text("Name", "metadata.name", NAME.column.description, format="name", wide=True),

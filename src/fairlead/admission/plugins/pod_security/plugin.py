@@ -238,10 +238,10 @@ def _is_tightened(new: Standard, old: Standard) -> bool:
 def _is_significant(pod: Object, old: Object, annotation_keys: Keys) -> bool:
     """Whether an update of a pod can affect the checks: of the mutable fields these are images,
     seccomp profiles and ephemeral containers."""
-    return not _essence(pod, annotation_keys) <= _essence(old, annotation_keys)
+    return not _significant(pod, annotation_keys) <= _significant(old, annotation_keys)
 
 
-def _essence(pod: Object, annotation_keys: Keys) -> set[tuple[str, str, str]]:
+def _significant(pod: Object, annotation_keys: Keys) -> set[tuple[str, str, str]]:
     annotations = pod["metadata"].get("annotations") or {}
     prefix = annotation_keys.seccomp_container
     return {

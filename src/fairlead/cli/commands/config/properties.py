@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from typing import Any, NamedTuple
 
-from fairlead.cli.arguments import truth
+from fairlead.cli.arguments import parse_bool
 from fairlead.cli.errors import CommandFailed
 
 TEXT, TRUTH, BYTES, TEXTS, FREE = "text", "truth", "bytes", "texts", "free"
@@ -102,7 +102,7 @@ def value_of(path: Property, text: str, raw: bool) -> Any:
     """Convert the text to the kind of the property; raises CommandFailed. Bytes are given in base64
     unless `raw`."""
     if path.kind == TRUTH:
-        flag = truth(text)
+        flag = parse_bool(text)
         if flag is None:
             raise CommandFailed(f'error: strconv.ParseBool: parsing "{text}": invalid syntax')
         return flag

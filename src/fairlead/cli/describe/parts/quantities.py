@@ -51,8 +51,8 @@ def _resources(container: Fields, path: str) -> Amounts:
 
 
 def add(total: Amounts, more: Amounts) -> None:
-    for name, much in more.items():
-        total[name] = total[name].plus(much) if name in total else much
+    for name, added in more.items():
+        total[name] = total[name].plus(added) if name in total else added
 
 
 def of_pod(pod: Fields, path: str) -> Amounts:
@@ -62,12 +62,14 @@ def of_pod(pod: Fields, path: str) -> Amounts:
     for container in pod.items("spec.containers"):
         add(total, _resources(container, path))
     for container in pod.items("spec.initContainers"):
-        for name, much in _resources(container, path).items():
-            if name not in total or much.value > total[name].value:
-                total[name] = much
+        for name, needed in _resources(container, path).items():
+            if name not in total or needed.value > total[name].value:
+                total[name] = needed
     overhead = {name: amount_of(value) for name, value in pod.parts("spec.overhead")}
     if path == "limits":
-        overhead = {name: much for name, much in overhead.items() if total.get(name, NOTHING).value}
+        overhead = {
+            name: amount for name, amount in overhead.items() if total.get(name, NOTHING).value
+        }
     add(total, overhead)
     return total
 

@@ -180,7 +180,7 @@ class NodeLifecycle:
             new = self._marks.labelled(self._marks.keeping_pods_away(old))
             if decided is None or _readiness(old) != status:
                 return new
-            return self._marks.sending_pods_away(new, decided)
+            return self._marks.with_no_execute_taint(new, decided)
 
         if marked(node) is not node:
             await self._objects.change(NODES, "", name, marked)

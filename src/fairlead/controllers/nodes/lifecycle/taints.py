@@ -61,7 +61,7 @@ class NodeTaints:
             keys.append(self._unschedulable)
         return _tainted(node, NO_SCHEDULE, dict.fromkeys(keys), self._scheduling)
 
-    def sending_pods_away(self, node: Object, ready: str) -> Object:
+    def with_no_execute_taint(self, node: Object, ready: str) -> Object:
         """The node with the NoExecute taint for this status of Ready; any other status removes
         it."""
         keys = {self._evicting[ready]: None} if ready in self._evicting else {}

@@ -132,13 +132,13 @@ class Cluster:
     @contextmanager
     def without(self, pods: Sequence[PodSummary]) -> Iterator[None]:
         """Temporarily remove these pods."""
-        homes = [(pod, self._node_of[pod.key]) for pod in pods]
+        nodes = [(pod, self._node_of[pod.key]) for pod in pods]
         for pod in pods:
             self.remove(pod.key)
         try:
             yield
         finally:
-            for pod, name in homes:
+            for pod, name in nodes:
                 self.place(pod, name)
 
     @contextmanager

@@ -26,8 +26,8 @@ from fairlead.controllers.simulation.scheduler.pod_affinity import preferences
 from fairlead.controllers.simulation.scheduler.preemption import Candidate, choose, ineligible
 from fairlead.controllers.simulation.scheduler.queue import PodQueue
 from fairlead.controllers.simulation.scheduler.selection import has_preferences, preference
-from fairlead.controllers.simulation.scheduler.taints import unwelcome
-from fairlead.controllers.simulation.scheduler.topology_spread import crowding
+from fairlead.controllers.simulation.scheduler.taints import untolerated_count
+from fairlead.controllers.simulation.scheduler.topology_spread import spread_counts
 from fairlead.controllers.simulation.scheduler.volumes import CAPACITIES, DRIVERS, VolumeRule
 from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, SCHEDULER, SimulatedNodes
 from fairlead.controllers.versions import is_going
@@ -299,7 +299,7 @@ class Preemptor:
 # Scoring of the nodes that fit.
 
 _FULL = 100.0
-_TAINTS, _AFFINITY, _SPREAD, _COMPANY = 3, 2, 2, 2  # weights relative to free capacity
+_TAINTS, _AFFINITY, _SPREAD, _POD_AFFINITY = 3, 2, 2, 2  # weights relative to free capacity
 
 Score = Callable[[NodeSummary], float]
 
@@ -336,26 +336,26 @@ def _scores(
     scores: list[tuple[int, Score]] = []
     if any(node.taints for node in nodes):
         tolerations = pending.spec.get("tolerations") or ()
-        scores.append((_TAINTS, lambda node: -float(unwelcome(tolerations, node))))
+        scores.append((_TAINTS, lambda node: -float(untolerated_count(tolerations, node))))
     if has_preferences(pending.spec):
         scores.append((_AFFINITY, lambda node: float(preference(pending.spec, node))))
     if pending.spec.get("topologySpreadConstraints"):
-        crowds = crowding(pending, cluster)
-        scores.append((_SPREAD, lambda node: -float(_crowd(node, crowds))))
+        counts_by_key = spread_counts(pending, cluster)
+        scores.append((_SPREAD, lambda node: -float(_matching_pods(node, counts_by_key))))
     if (pending.spec.get("affinity") or {}).keys() & {"podAffinity", "podAntiAffinity"}:
         preferred = preferences(pending, cluster)
-        scores.append((_COMPANY, lambda node: float(_company(node, preferred))))
+        scores.append((_POD_AFFINITY, lambda node: float(_pod_affinity(node, preferred))))
     return scores
 
 
-def _crowd(node: NodeSummary, crowds: Sequence[tuple[str, dict[str, int]]]) -> int:
-    maximum = sum(max(counts.values(), default=0) + 1 for _, counts in crowds)
-    if not all(key in node.labels for key, _ in crowds):
+def _matching_pods(node: NodeSummary, counts_by_key: Sequence[tuple[str, dict[str, int]]]) -> int:
+    maximum = sum(max(counts.values(), default=0) + 1 for _, counts in counts_by_key)
+    if not all(key in node.labels for key, _ in counts_by_key):
         return maximum  # nodes without the label rank last
-    return sum(counts.get(node.labels[key], 0) for key, counts in crowds)
+    return sum(counts.get(node.labels[key], 0) for key, counts in counts_by_key)
 
 
-def _company(node: NodeSummary, preferred: Sequence[tuple[int, str, dict[str, int]]]) -> int:
+def _pod_affinity(node: NodeSummary, preferred: Sequence[tuple[int, str, dict[str, int]]]) -> int:
     return sum(
         weight * counts.get(node.labels.get(topology, ""), 0)
         for weight, topology, counts in preferred

@@ -15,7 +15,7 @@ from fairlead.controllers.simulation.scheduler.cluster import (
     Rule,
 )
 from fairlead.controllers.simulation.scheduler.facts import PendingPod
-from fairlead.controllers.simulation.scheduler.pod_affinity import far, near, repelled
+from fairlead.controllers.simulation.scheduler.pod_affinity import far, near, without_anti_affinity
 from fairlead.controllers.simulation.scheduler.selection import selected
 from fairlead.controllers.simulation.scheduler.taints import cordoned, untolerated
 from fairlead.controllers.simulation.scheduler.topology_spread import even
@@ -53,10 +53,17 @@ class FilterChain:
             even,
             near,
             far,
-            repelled,
+            without_anti_affinity,
         )
         # Rules that depend on the pods of nodes.
-        self._of_pods: tuple[Rule, ...] = (free_ports, enough, even, near, far, repelled)
+        self._of_pods: tuple[Rule, ...] = (
+            free_ports,
+            enough,
+            even,
+            near,
+            far,
+            without_anti_affinity,
+        )
 
     def judge(self, pending: PendingPod) -> FilterResult:
         cluster = self._cluster

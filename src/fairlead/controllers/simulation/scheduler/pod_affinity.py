@@ -28,7 +28,7 @@ _REPELLED = Refusal(("node(s) didn't satisfy existing pods anti-affinity rules",
 _Domain = tuple[str, str]  # topology key and value
 
 
-def repelled(pending: PendingPod, cluster: Cluster) -> Filter | None:
+def without_anti_affinity(pending: PendingPod, cluster: Cluster) -> Filter | None:
     """Rejects nodes where the anti-affinity of existing pods excludes this pod."""
     occupied = set()
     for pod in cluster.repelling.values():

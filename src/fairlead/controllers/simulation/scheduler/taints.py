@@ -54,7 +54,7 @@ def untolerated(pending: PendingPod, cluster: Cluster) -> Filter | None:
     return judge
 
 
-def unwelcome(tolerations: Sequence[Object], node: NodeSummary) -> int:
+def untolerated_count(tolerations: Sequence[Object], node: NodeSummary) -> int:
     """The number of untolerated PreferNoSchedule taints."""
     return sum(
         taint["effect"] == PREFER_NO_SCHEDULE and not tolerates(tolerations, taint)

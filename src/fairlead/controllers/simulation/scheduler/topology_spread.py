@@ -108,6 +108,6 @@ def even(pending: PendingPod, cluster: Cluster) -> Filter | None:
     return judge
 
 
-def crowding(pending: PendingPod, cluster: Cluster) -> list[tuple[str, dict[str, int]]]:
+def spread_counts(pending: PendingPod, cluster: Cluster) -> list[tuple[str, dict[str, int]]]:
     """Counts per domain of the soft constraints."""
     return [(spread.key, spread.counts) for spread in _spreads(pending, cluster, strict=False)]

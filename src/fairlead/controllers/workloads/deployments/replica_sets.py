@@ -73,10 +73,10 @@ def is_idle(replica_set: Object) -> bool:
 
 def same_template(template: Object, other: Object) -> bool:
     """Whether templates are equal apart from the hash label and empty fields."""
-    return bool(_essence(template) == _essence(other))
+    return bool(_comparable(template) == _comparable(other))
 
 
-def _essence(template: Object) -> Any:
+def _comparable(template: Object) -> Any:
     return filled(without_hash(template))
 
 

@@ -58,8 +58,8 @@ class Members:
 
     async def correct(self, owner: Object, ordinal: int, pod: Pod) -> None:
         """Restore the name label, claims and claim owners of a pod."""
-        labelled, equipped = self._identities.is_labelled(pod), has_claims(owner, ordinal, pod)
-        if labelled and equipped and self.owns_claims(owner, ordinal, pod):
+        labelled, claimed = self._identities.is_labelled(pod), has_claims(owner, ordinal, pod)
+        if labelled and claimed and self.owns_claims(owner, ordinal, pod):
             return
 
         def corrected(current: Object) -> Object:
@@ -67,7 +67,7 @@ class Members:
             return self._identities.with_claims(owner, ordinal, value)
 
         try:
-            if not equipped:
+            if not claimed:
                 await self._have_claims(owner, ordinal)
             await self._own_claims(owner, ordinal, pod.uid)
             await self._objects.change(PODS, pod.namespace, pod.name, corrected)

@@ -201,7 +201,7 @@ _COUNTED: Final[tuple[str, ...]] = ("cpu", "memory")
 def qos_class(spec: Object) -> str:
     """Guaranteed: every container has limits for both resources, and the sums of limits equal those
     of requests. BestEffort: no container has requests or limits. Burstable: all others."""
-    uneven: list[tuple[str, str, str]] = []  # resource, request, limit
+    compared: list[tuple[str, str, str]] = []  # resource, request, limit
     is_asking, all_limited = False, True
     for kind in DECLARED_LISTS:
         containers: list[Object] | None = spec.get(kind)
@@ -217,10 +217,10 @@ def qos_class(spec: Object) -> str:
                 is_asking = is_asking or bool(request or limit)
                 all_limited = all_limited and bool(limit)
                 if request != limit:
-                    uneven.append((name, request, limit))
+                    compared.append((name, request, limit))
     if not is_asking:
         return BEST_EFFORT
-    return GUARANTEED if all_limited and _is_even(uneven) else BURSTABLE
+    return GUARANTEED if all_limited and _are_equal(compared) else BURSTABLE
 
 
 def _positive_amount(amount: str | None) -> str:
@@ -228,11 +228,11 @@ def _positive_amount(amount: str | None) -> str:
     return "" if amount is None or amount == "0" or amount[0] == "-" else amount
 
 
-def _is_even(uneven: list[tuple[str, str, str]]) -> bool:
+def _are_equal(compared: list[tuple[str, str, str]]) -> bool:
     """Whether the sums of requests and limits are equal although the items differ."""
-    if all(not request or is_less(request, limit) for _, request, limit in uneven):
-        return not uneven  # no request exceeds its limit to make up for it
+    if all(not request or is_less(request, limit) for _, request, limit in compared):
+        return not compared  # no request exceeds its limit to make up for it
     sums: dict[str, Decimal] = dict.fromkeys(_COUNTED, Decimal(0))
-    for name, request, limit in uneven:
+    for name, request, limit in compared:
         sums[name] += (quantity(request) if request else 0) - quantity(limit)
     return not any(sums.values())

@@ -102,7 +102,7 @@ def check_volumes(
     """Check volumes and return the valid ones by name. `pod_name` is empty in templates, where the
     claims of ephemeral volumes have no names yet."""
     volumes_by_name: dict[str, Object] = {}
-    brought = _ephemeral_claims(volumes, pod_name)
+    own_claims = _ephemeral_claims(volumes, pod_name)
     for index, volume in enumerate(volumes):
         volume_path = f"{path}[{index}]"
         name: str = volume["name"]
@@ -117,7 +117,7 @@ def check_volumes(
         if len(causes) == before:
             volumes_by_name[name] = volume
         claim: Object | None = volume.get("persistentVolumeClaim")
-        if claim is not None and claim["claimName"] in brought:
+        if claim is not None and claim["claimName"] in own_claims:
             detail = "must not reference a PVC that gets created for an ephemeral volume"
             field = f"{volume_path}.persistentVolumeClaim.claimName"
             causes.invalid(field, claim["claimName"], detail)
