@@ -87,7 +87,7 @@ def test_programs_serve_the_chosen_release(tmp_path: Path, release: str) -> None
     place = tmp_path / "bin"
     words = [sys.executable, "-m", "fairlead", "test-env", f"--release={release}", str(place)]
     subprocess.run(words, check=True, capture_output=True)
-    version = [place / "kube-apiserver", "--version"]
+    version = [str(place / "kube-apiserver"), "--version"]
     done = subprocess.run(version, check=True, capture_output=True, text=True)
     assert done.stdout.startswith(f"Kubernetes v{release}.")
     environment = Environment(place).start()
