@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from fairlead import __version__
 
-_BOUND = re.compile(r"[ \t]+(since|until)=1\.(\d+)(?=[ \t]|$)", re.MULTILINE)
-_INNER = re.compile(r"([ \t]+)1\.(\d+)([+-])(\S+)")
+_BOUND = re.compile(r" (since|until)=1\.(\d+)(?= |$)")
+_INNER = re.compile(r" 1\.(\d+)([+-])(\S+)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # compared by identity, like a dialect
@@ -37,25 +37,26 @@ class Release:
 
     def select(self, table: str) -> str:
         """Return the text of a table as this release has it, without the marks of releases."""
-        if _BOUND.search(table) is None and _INNER.search(table) is None:
-            return table
         lines = []
         has_section = True
         for line in table.split("\n"):
-            has_line = self._has(line)
+            has_line = "=1." not in line or self._has(line)
             if line[:1] != " ":
                 has_section = has_line
             if has_section and has_line:
-                lines.append(_INNER.sub(self._inner_mark, _BOUND.sub("", line)))
+                lines.append(self._without_marks(line) if "1." in line else line)
         return "\n".join(lines)
 
     def _has(self, line: str) -> bool:
         bounds = _BOUND.findall(line)
         return all((self.minor >= int(minor)) is (bound == "since") for bound, minor in bounds)
 
+    def _without_marks(self, line: str) -> str:
+        return _INNER.sub(self._inner_mark, _BOUND.sub("", line)).rstrip()
+
     def _inner_mark(self, match: re.Match[str]) -> str:
-        blank, minor, sign, mark = match.groups()
-        return blank + mark if (self.minor >= int(minor)) is (sign == "+") else ""
+        minor, sign, mark = match.groups()
+        return f" {mark}" if (self.minor >= int(minor)) is (sign == "+") else ""
 
 
 V1_25 = Release(25, "v1.25.9")
