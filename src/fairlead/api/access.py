@@ -70,6 +70,12 @@ async def _act_as(handler: Handler, request: Request, impersonation: Impersonati
 async def _impersonate(handler: Handler, request: Request, headers: RawHeaders) -> None:
     """Replace the user by the one in the impersonation headers, if the authorizer allows it."""
     caller = request.user
+    if handler.constrained is not None:
+        attributes = handler.attributes(request)
+        request.user = await handler.constrained.impersonate(headers, attributes)
+        if request.user is not caller:
+            request.impersonator = caller
+        return
 
     async def check(*question: str) -> None:
         verb, group, resource, subresource, namespace, name = question

@@ -55,6 +55,7 @@ from fairlead.resources.registry import Resource
 
 if TYPE_CHECKING:
     from fairlead.api.request import Request
+    from fairlead.auth.authentication.constrained_impersonation import ConstrainedImpersonation
 
 Page = Callable[[Request], Awaitable[Answer]]
 # Authenticates a request to a page in place of the authenticator; None to use the authenticator.
@@ -105,6 +106,8 @@ class Handler:
         self.classify: Callable[[Request], None] | None = None  # for priority and fairness
         self._address = address
         self._authorizes_selectors = api.gates["AuthorizeWithSelectors"]
+        self._constrains = api.gates["ConstrainedImpersonation"]
+        self._constrained: ConstrainedImpersonation | None = None
         self._messages = DiscoveryMessages(api.resources)
         self._documents: dict[tuple[tuple[str, ...], Representation], Answer] = {}
         self._documents_of: tuple[Hashable, ...] = ()
@@ -143,16 +146,34 @@ class Handler:
             self.classify(request)
         if request.target.past and self.past is not None and self.past.authorizes(request):
             return None
-        selector = request.parameter("fieldSelector") if request.query else ""
-        attributes = attributes_of(request.user, request.target, selector)
-        if request.query and self._authorizes_selectors:
-            labels = request.parameter("labelSelector")
-            attributes = with_selectors(attributes, request.target, selector, labels)
+        attributes = self.attributes(request)
         decision = self.api.authorizer.decide_cached(attributes)
         if decision is None:
             return access.authorize(self, request, attributes)
         self.decide(request, attributes, decision)
         return None
+
+    @property
+    def constrained(self) -> ConstrainedImpersonation | None:
+        """The impersonation of releases that constrain it."""
+        if self._constrains and self._constrained is None:
+            from fairlead.auth.authentication import constrained_impersonation
+
+            self._constrained = constrained_impersonation.ConstrainedImpersonation(
+                self.api.dialect, self.api.authorizer.authorize
+            )
+        return self._constrained
+
+    def attributes(self, request: Request) -> Attributes:
+        """The attributes of a request for the authorizer."""
+        if not request.query:
+            return attributes_of(request.user, request.target, "")
+        selector = request.parameter("fieldSelector")
+        attributes = attributes_of(request.user, request.target, selector)
+        if self._authorizes_selectors:
+            labels = request.parameter("labelSelector")
+            attributes = with_selectors(attributes, request.target, selector, labels)
+        return attributes
 
     def decide(self, request: Request, attributes: Attributes, decision: Decision) -> None:
         """Raise StatusError if the decision of the authorizer does not allow the request."""

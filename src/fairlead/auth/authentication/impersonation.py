@@ -69,7 +69,7 @@ async def impersonate(
     Raises a 400 StatusError for headers without a user or with invalid text; `authorize` raises if
     the caller lacks permission. The chain keeps the caller's own user for audit.
     """
-    read = _Headers(headers)
+    read = ImpersonationHeaders(headers)
     if not read.any:
         return user
     if not read.user:
@@ -83,10 +83,10 @@ async def impersonate(
     if account is not None and not groups:
         groups = account_groups(account[0])
     extra = {name: tuple(values) for name, values in read.extra.items()}
-    return User(read.user, read.uid, _with_implied_group(read.user, groups), extra)
+    return User(read.user, read.uid, with_implied_group(read.user, groups), extra)
 
 
-class _Headers:
+class ImpersonationHeaders:
     """The parsed impersonation headers of a request. `any` is whether there are any."""
 
     def __init__(self, headers: RawHeaders) -> None:
@@ -126,7 +126,7 @@ def _extra_name(raw: bytes) -> str:
 
 
 def _wishes(
-    dialect: Dialect, read: _Headers, account: tuple[str, str] | None
+    dialect: Dialect, read: ImpersonationHeaders, account: tuple[str, str] | None
 ) -> Iterable[_ImpersonationRequest]:
     own = dialect.group_name("authentication.@")
     if account is not None:
@@ -143,7 +143,7 @@ def _wishes(
         yield _ImpersonationRequest(own, "uids", read.uid)
 
 
-def _with_implied_group(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+def with_implied_group(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
     """Add the group for authenticated or unauthenticated users."""
     if name == ANONYMOUS_NAME:
         return groups if UNAUTHENTICATED in groups else (*groups, UNAUTHENTICATED)
