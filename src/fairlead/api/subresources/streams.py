@@ -14,6 +14,7 @@ from fairlead.api.subresources.simulated import refuse_simulated
 from fairlead.api.subresources.targets import (
     admit,
     container_of,
+    demand_create,
     node_place,
     pod_of,
     refuse_dry_run,
@@ -47,6 +48,7 @@ async def stream(api: Api, request: Request, operation: Operation) -> Answer:
     refuse_dry_run(request)
     action = request.target.subresource
     options = await admit(api, operation, _OPTIONS[action], _stream_options(request))
+    await demand_create(api, operation)
     pod = pod_of(api, request)
     container = container_of(pod, options.get("container") or "")
     query = [(parameter, "1") for name, parameter in _STREAMS.items() if options.get(name)]
@@ -58,6 +60,7 @@ async def forward_port(api: Api, request: Request, operation: Operation) -> Answ
     refuse_dry_run(request)
     ports = _ports(request)
     await admit(api, operation, "PodPortForwardOptions", {"ports": ports} if ports else {})
+    await demand_create(api, operation)
     query = [("port", ",".join(map(str, ports)))] if ports else []
     return await _to_node(api, request, pod_of(api, request), ("portForward", ""), query)
 

@@ -6,6 +6,7 @@ import re
 
 from fairlead.admission.plugin import CONNECT
 from fairlead.api.request import Request
+from fairlead.auth.authorization.attributes import creation_refusal
 from fairlead.base.errors import ResourceRef, StatusError, bad_request
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
@@ -71,6 +72,16 @@ async def admit(api: Api, operation: Operation, kind: str, options: Object) -> O
     await api.admission.admit(attributes)
     await api.admission.validate(attributes)
     return value
+
+
+async def demand_create(api: Api, operation: Operation) -> None:
+    """Demand the right to create a connection also of WebSockets, which begin with a GET."""
+    if operation.verb == "create" or not api.gates["AuthorizePodWebsocketUpgradeCreatePermission"]:
+        return
+    attributes = operation.attributes("create")
+    decision = await api.authorizer.authorize(attributes)
+    if not decision.allowed:
+        raise creation_refusal(attributes, decision)
 
 
 def refuse_dry_run(request: Request) -> None:

@@ -14,6 +14,7 @@ from fairlead.auth.authorization.rules import Rule
 from fairlead.base.errors import ResourceRef, bad_request, forbidden
 from fairlead.codec.types.model import Object as Object
 from fairlead.resources.causes import absent, quote
+from fairlead.resources.gates import Gates
 
 # Returns the newest version of a role, which may be uncommitted.
 FindRole = Callable[[RoleKey], Object | None]
@@ -28,9 +29,11 @@ _ROLE_RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
 class EscalationGuard:
     """Checks writes of the four RBAC kinds; raises a 403."""
 
-    def __init__(self, authorizer: Authorizer, rbac: Rbac) -> None:
+    def __init__(self, authorizer: Authorizer, rbac: Rbac, gates: Gates | None = None) -> None:
         self._authorizer = authorizer
         self._rbac = rbac
+        # A missing role is reported under the resource of the request, which is the binding.
+        self._names_binding = (gates or Gates())["MissingRoleNamedAsBinding"]
 
     async def check_role(
         self, user: User, ref: ResourceRef, namespace: str, value: Object, old: Object | None
@@ -72,7 +75,8 @@ class EscalationGuard:
             raise bad_request("Namespace parameter required.")
         stored_role = find_role((namespace if resource == "roles" else "", name))
         if stored_role is None:
-            raise absent(ResourceRef(ref.group, resource, name))
+            kind = ref.resource if self._names_binding else resource
+            raise absent(ResourceRef(ref.group, kind, name))
         missing = self._missing(user, namespace, stored_role.get("rules") or [])
         if missing:
             raise forbidden(ref, missing)

@@ -81,7 +81,7 @@ def build_authorization(
         for poster in posters:
             await poster.close()
 
-    return Authorization(authorizer, EscalationGuard(authorizer, rbac), close)
+    return Authorization(authorizer, EscalationGuard(authorizer, rbac, gates), close)
 
 
 def _abac(dialect: Dialect, options: AuthorizationOptions) -> abac.Abac:
