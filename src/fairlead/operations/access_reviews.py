@@ -22,7 +22,7 @@ from fairlead.resources.authorization.reviews import (
     check_self_subject_rules_review,
     check_subject_access_review,
 )
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, new_causes
 from fairlead.storage.selection import Requirement, SelectorError, parse_fields, parse_labels
 
 Check = Callable[[Object, Causes], None]
@@ -74,7 +74,8 @@ async def review_rules(
     }
     if rules.error:
         status["evaluationError"] = rules.error
-    return {"metadata": {"creationTimestamp": None}, "spec": {}, "status": status}
+    metadata = {} if api.gates["OmittedCreationTimestamps"] else {"creationTimestamp": None}
+    return {"metadata": metadata, "spec": {}, "status": status}
 
 
 async def _admit(
@@ -88,7 +89,7 @@ async def _admit(
     name = metadata.get("name", "")
     attributes = write_pipeline.attributes(operation, CREATE, value, None, context, name, options)
     await api.admission.admit(attributes)
-    causes = Causes()
+    causes = new_causes(api.gates)
     check(value, causes)
     if causes:
         raise invalid(ResourceRef(operation.resource.group, ""), causes)

@@ -25,7 +25,7 @@ from fairlead.operations.managed_fields import set_entries, tracked_unstored
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.resources.authentication import check_token_request, check_token_review
-from fairlead.resources.causes import Causes, absent
+from fairlead.resources.causes import Causes, absent, new_causes
 
 
 async def review_token(
@@ -75,7 +75,7 @@ async def request_token(
     attributes = await _admit(api, operation, value, options)
     ref = _request_ref(api, operation.name)
     metadata, spec = value["metadata"], value["spec"]
-    causes = Causes()
+    causes = new_causes(api.gates)
     if metadata.get("name") not in (None, "", operation.name):
         detail = "must match the service account name if specified"
         causes.invalid("metadata.name", metadata["name"], detail)

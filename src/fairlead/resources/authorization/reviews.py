@@ -69,7 +69,7 @@ def _check_attributes(spec: dict[str, Any], causes: Causes) -> None:
         causes.invalid("spec.nonResourceAttributes", _format_attributes(other), detail)
     if resource is None and other is None:
         detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        causes.invalid("spec.resourceAttributes", "null", detail)
+        causes.invalid("spec.resourceAttributes", None, detail)
 
 
 def _check_subject(spec: dict[str, Any], causes: Causes) -> None:
