@@ -12,8 +12,9 @@ from support.admission import both_dialects
 from support.process import failed_start
 
 from fairlead.admission.catalogue import ORDER
-from fairlead.admission.configuration import Configuration, ConfigurationError, read_configuration
+from fairlead.admission.configuration import Configuration, read_configuration
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.codec.configuration_files import ConfigurationError
 from fairlead.codec.types.builtin import BuiltinTypes
 
 Object = dict[str, Any]

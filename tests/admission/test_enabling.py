@@ -17,11 +17,12 @@ from fairlead.admission.catalogue import (
     on_by_default,
 )
 from fairlead.admission.chain import Chain
-from fairlead.admission.configuration import Configuration, ConfigurationError, Section
+from fairlead.admission.configuration import FLAG, Configuration
 from fairlead.admission.plugin import CREATE, Attributes, LazyPlugin, PluginBase
 from fairlead.admission.plugins.base import refusal
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.base.errors import StatusError
+from fairlead.codec.configuration_files import ConfigurationError, Section
 
 
 def _built(dialect: Dialect = KUBERNETES, enabled: str = "", disabled: str = "") -> list[str]:
@@ -114,7 +115,10 @@ def _configuration(directory: Path) -> Configuration:
     policy = {"imagePolicy": {"kubeConfigFile": "client"}}
     file = directory / "admission.yaml"
     return Configuration(
-        {"EventRateLimit": Section(limits, file), "ImagePolicyWebhook": Section(policy, file)}
+        {
+            "EventRateLimit": Section(limits, file, FLAG),
+            "ImagePolicyWebhook": Section(policy, file, FLAG),
+        }
     )
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from support.admission import USER, World, refused
 
-from fairlead.admission.configuration import ConfigurationError, Section
+from fairlead.admission.configuration import FLAG
 from fairlead.admission.plugins.event_rate_limit import EventRateLimit
 from fairlead.auth.authentication.user import User
+from fairlead.codec.configuration_files import ConfigurationError, Section
 
 Object = dict[str, Any]
 EVENTS, NEW_EVENTS = "core/v1/events", "events/v1/events"
@@ -26,7 +27,7 @@ class Clock:
 
 def _limiting(*limits: Object, clock: Clock | None = None) -> EventRateLimit:
     whole = [{"qps": 1, "burst": 1, **limit} for limit in limits]
-    return EventRateLimit(Section({"limits": whole}, Path("f")), clock or Clock())
+    return EventRateLimit(Section({"limits": whole}, Path("f"), FLAG), clock or Clock())
 
 
 def _event(**about: str) -> Object:

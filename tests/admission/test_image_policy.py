@@ -13,10 +13,11 @@ import yaml
 from support.admission import NAMESPACE, PODS, World, both_dialects, pod, refused
 from support.answering import Answering
 
-from fairlead.admission.configuration import ConfigurationError, Section
+from fairlead.admission.configuration import FLAG
 from fairlead.admission.plugins import image_policy
 from fairlead.admission.plugins.image_policy import ImagePolicyWebhook, Settings
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.codec.configuration_files import ConfigurationError, Section
 from fairlead.wire.outgoing.client_config import ClientConfig
 from fairlead.wire.outgoing.json_calls import JsonPoster
 
@@ -212,7 +213,7 @@ def _configured(
     directory: Path, dialect: Dialect = KUBERNETES, group: bool = True, **policy: Any
 ) -> ImagePolicyWebhook:
     whole = {"imagePolicy": {"kubeConfigFile": _client_file(directory), **policy}}
-    section = Section(whole, directory / "f")
+    section = Section(whole, directory / "f", FLAG)
     return image_policy.configured(dialect, section, group_enabled=group)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from support.admission import NAMESPACE, PODS, World, both_dialects, pod, refused
 
-from fairlead.admission.configuration import ConfigurationError, Section
+from fairlead.admission.configuration import FLAG
 from fairlead.admission.plugins.default_toleration_seconds import default_tolerations
 from fairlead.admission.plugins.pod_node_selector import PodNodeSelector
 from fairlead.admission.plugins.pod_toleration_restriction import PodTolerationRestriction
 from fairlead.admission.plugins.tolerations import ExtendedResourceToleration
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.codec.configuration_files import ConfigurationError, Section
 
 Object = dict[str, Any]
 NAMESPACES = "core/v1/namespaces"
@@ -27,7 +28,7 @@ def _namespace(world: World, **annotations: str) -> None:
 
 
 def _section(value: Object) -> Section:
-    return Section(value, Path("file.yaml"))
+    return Section(value, Path("file.yaml"), FLAG)
 
 
 def _selectors(world: World, settings: dict[str, str] | None = None) -> PodNodeSelector:

@@ -16,7 +16,7 @@ from fairlead.admission.catalogue import (
     enabled_plugins,
 )
 from fairlead.admission.chain import Chain
-from fairlead.admission.configuration import Configuration, ConfigurationError, read_configuration
+from fairlead.admission.configuration import Configuration, read_configuration
 from fairlead.admission.plugin import CONNECT, Attributes, LazyPlugin, Plugin, PluginBase
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.webhooks.setup import WebhookDependencies as WebhookSurroundings
@@ -37,6 +37,7 @@ from fairlead.auth.authorization.setup import (
 )
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, forbidden
+from fairlead.codec.configuration_files import ConfigurationError
 from fairlead.controllers.aggregation.registry import API_SERVICES
 from fairlead.controllers.aggregation.setup import Aggregation, ApiServiceReconcilers
 from fairlead.controllers.certificates.flags import SigningFlagError

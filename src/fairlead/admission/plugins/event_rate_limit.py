@@ -6,11 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from time import monotonic
 
-from fairlead.admission.configuration import FLAG, ConfigurationError, Section
+from fairlead.admission.configuration import FLAG
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase
 from fairlead.base.caches import hashed
 from fairlead.base.errors import MAX_FIELD_LENGTH, StatusError, clipped
+from fairlead.codec.configuration_files import ConfigurationError, Section
 
 # The same objects are served in two groups; the limit must cover both.
 EVENTS = ("core/v1/events", "events/v1/events")

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from fairlead.admission.configuration import FLAG, ConfigurationError, Section
+from fairlead.admission.configuration import FLAG
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.base.caches import BoundedCache
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
 from fairlead.base.logs import Tally, quoted
+from fairlead.codec.configuration_files import ConfigurationError, Section
 from fairlead.wire.outgoing import json_calls
 from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
 from fairlead.wire.outgoing.response import CallError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fairlead.admission.configuration import Section
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import (
     Object,
@@ -15,6 +14,7 @@ from fairlead.admission.plugins.namespaces import NamespaceFacts
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
+from fairlead.codec.configuration_files import Section
 from fairlead.codec.types.names import label_value, qualified_name
 
 Labels = dict[str, str]

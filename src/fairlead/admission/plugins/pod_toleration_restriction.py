@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import orjson
 
-from fairlead.admission.configuration import Section
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import (
     Object,
@@ -20,6 +19,7 @@ from fairlead.admission.plugins.namespaces import NamespaceFacts
 from fairlead.admission.plugins.tolerations import TolerationSet, identity, merged, taint_of
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.base.dialect import Dialect
+from fairlead.codec.configuration_files import Section
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import TypeProvider

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from fairlead.admission.configuration import Configuration, Section
+from fairlead.admission.configuration import Configuration
 from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.admission.webhooks.configurations import Configurations
@@ -16,6 +16,7 @@ from fairlead.admission.webhooks.plugins import (
 )
 from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Shapes
+from fairlead.codec.configuration_files import Section
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resources
 from fairlead.storage.audience import Follower

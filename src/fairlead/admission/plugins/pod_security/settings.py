@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fairlead.admission.configuration import Section
 from fairlead.admission.plugins.pod_security.levels import (
     LEVELS,
     WRONG_LEVEL,
@@ -14,6 +13,7 @@ from fairlead.admission.plugins.pod_security.levels import (
     Standard,
     minor_of,
 )
+from fairlead.codec.configuration_files import Section
 from fairlead.codec.types.names import dns_label, dns_subdomain
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from fairlead.admission.configuration import Section
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, PluginBase, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
@@ -24,6 +23,7 @@ from fairlead.admission.plugins.resource_quota.usage import Measure, Measures, U
 from fairlead.admission.plugins.version_facts import FindCollection
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
+from fairlead.codec.configuration_files import Section
 from fairlead.resources.context import Context
 from fairlead.storage.backend import Precondition
 from fairlead.storage.version import Version

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from fairlead.admission.configuration import Section
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, selectors
 from fairlead.admission.plugins.resource_quota.usage import Usage
+from fairlead.codec.configuration_files import Section
 from fairlead.resources.core import resource_quotas
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
