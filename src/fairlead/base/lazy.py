@@ -33,7 +33,8 @@ api/openapi: documents
 api/relay: answers forward
 api/testing: setup
 auth/authentication: bootstrap_tokens front_proxy jws oidc oidc_provider token_file webhook
-auth/authorization: abac coverage webhook
+auth: configuration
+auth/authorization: abac configuration coverage webhook
 cli: connection_flags downloads parser runner
 cli/apply: client_side
 cli/commands: completion raw

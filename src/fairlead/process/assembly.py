@@ -27,7 +27,7 @@ from fairlead.auth.authentication.factory import (
     build_authenticator,
 )
 from fairlead.auth.authorization.bindings import Listener
-from fairlead.auth.authorization.modes import ModeError, parse_modes
+from fairlead.auth.authorization.modes import DEFAULT_MODES, ModeError
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.reconciliation import reconcile_bootstrap_objects
 from fairlead.auth.authorization.setup import (
@@ -200,17 +200,22 @@ class Assembly:
     def _authorization(self) -> Authorization:
         options = self.options
         chosen = AuthorizationOptions(
-            options.authorization_mode,
+            options.authorization_mode or ",".join(DEFAULT_MODES),
             options.authorization_policy_file,
             options.authorization_webhook_config_file,
             options.authorization_webhook_version,
             options.authorization_webhook_cache_authorized_ttl,
             options.authorization_webhook_cache_unauthorized_ttl,
+            options.authorization_config,
         )
         try:
-            return build_authorization(self.dialect, self.follow, chosen, self.api.gates)
+            return build_authorization(
+                self.dialect, self.follow, chosen, self.api.gates, self.api.types
+            )
         except ModeError as error:
             raise StartError(f"--authorization-mode: {error}") from None
+        except ConfigurationError as error:
+            raise StartError(str(error)) from None
 
     def _authentication(self, pki: Pki) -> Authentication:
         try:
@@ -222,7 +227,7 @@ class Assembly:
                 own_ca=pki.ca.certificate,
                 own_key=ensure_service_account_key(self.options.data_dir),
                 console=self.options.data_dir / "console" if self.options.console else None,
-                authorization_modes=parse_modes(self.options.authorization_mode),
+                authorization_modes=self.authorization.authorizer.mode_names,
                 gates=self.api.gates,
             )
         except (AuthenticationError, FileError) as error:
@@ -343,6 +348,7 @@ class Assembly:
         """Return the background tasks to run while the server does."""
         return [
             self.api.authentication.run,
+            self.authorization.run,
             self.aggregation.descriptions.run,
             *self.controlling.works(),
         ]

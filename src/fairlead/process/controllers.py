@@ -14,7 +14,6 @@ from pathlib import Path
 from uuid import uuid4
 
 from fairlead.auth.authorization.aggregation import ClusterRoleAggregation
-from fairlead.auth.authorization.modes import parse_modes
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.rules import Rule
 from fairlead.base.errors import StatusError
@@ -93,7 +92,7 @@ class ControllerManager:
         self._is_only_server = not shares_store(api)
         self._elects = options.leader_elect and not self._is_only_server
         self._running = parse_controllers(",".join(options.controllers)).running
-        self._privileged = "RBAC" not in parse_modes(options.authorization_mode)
+        self._privileged = "RBAC" not in api.authorizer.mode_names
         self._events = EventWriter()
         self._own_service: OwnService | None = None
         self._has_left = False

@@ -59,13 +59,21 @@ class Authorizer:
     """Asks the modes in order until one allows or denies. Members of `system:masters` may do
     everything, regardless of the modes."""
 
-    def __init__(self, modes: Sequence[Mode], epoch: Epoch | None = None) -> None:
+    def __init__(
+        self, modes: Sequence[Mode], epoch: Epoch | None = None, mode_names: Sequence[str] = ()
+    ) -> None:
         self._modes = tuple(modes)
+        self.mode_names = tuple(mode_names)
         self._epoch = epoch or Epoch()
         self._cache: BoundedCache[tuple[Any, ...], Decision] = BoundedCache(
             _MAX_CACHED, _MAX_BYTES, _MAX_KEY_BYTES
         )
         self._kept_at = self._epoch.count
+
+    def replace(self, modes: Sequence[Mode]) -> None:
+        """Decide by other modes from now on."""
+        self._modes = tuple(modes)
+        self._epoch.advance()
 
     def decide_cached(self, attributes: Attributes) -> Decision | None:
         """The decision if it is cached, else None."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import ALLOWED, Attributes, Decision, UserRules
 from fairlead.auth.authorization.chain import ImmediateMode
+
+if TYPE_CHECKING:
+    from fairlead.auth.configuration import Expression
 
 RBAC, NODE, ABAC, WEBHOOK = "RBAC", "Node", "ABAC", "Webhook"
 ALWAYS_ALLOW, ALWAYS_DENY = "AlwaysAllow", "AlwaysDeny"
@@ -45,6 +51,33 @@ def check_files(modes: tuple[str, ...], policy_file: bool, webhook_config: bool)
             raise ModeError(f"authorization-mode {mode}'s {noun} not passed")
         if value and mode not in modes:
             raise ModeError(f"cannot specify {flag} without mode {mode}")
+
+
+# The authorizers in their order, from the flags or from a file.
+
+MAX_TIMEOUT = 30.0
+AUTHORIZED_TTL, UNAUTHORIZED_TTL = 300.0, 30.0
+
+
+class WebhookSettings(NamedTuple):
+    """The configuration of one webhook. `denies` is the decision if it fails: to deny the request,
+    or no opinion."""
+
+    file: Path
+    version: str = "v1beta1"
+    authorized_ttl: float = AUTHORIZED_TTL
+    unauthorized_ttl: float = UNAUTHORIZED_TTL
+    timeout: float = MAX_TIMEOUT
+    denies: bool = False
+    conditions: tuple[Expression, ...] = ()
+
+
+class AuthorizerSettings(NamedTuple):
+    """One authorizer: its mode, and the settings of a webhook."""
+
+    mode: str
+    name: str
+    webhook: WebhookSettings | None = None
 
 
 # The constant modes: AlwaysAllow and AlwaysDeny.

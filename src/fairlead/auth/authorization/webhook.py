@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
+from fairlead.auth import configuration as configuration_files
 from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization import configuration
 from fairlead.auth.authorization.attributes import Attributes, Decision, UserRules
 from fairlead.base.caches import BoundedCache
 from fairlead.base.clock import time
@@ -16,6 +18,9 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.logs import Tally, quoted
 from fairlead.storage.selection import Requirement
 from fairlead.wire.outgoing.response import CallError
+
+if TYPE_CHECKING:
+    from fairlead.auth.configuration import Expression
 
 logger = logging.getLogger("fairlead")
 
@@ -36,7 +41,7 @@ class Poster(Protocol):
 
 class Webhook:
     """Caches decisions, with separate times for allowed and other responses. A failed call is no
-    opinion."""
+    opinion, or denies the request."""
 
     def __init__(
         self,
@@ -46,12 +51,20 @@ class Webhook:
         version: str = "v1beta1",
         authorized_ttl: float = 300.0,
         unauthorized_ttl: float = 30.0,
+        timeout: float = _TIMEOUT,
+        denies: bool = False,
+        conditions: Sequence[Expression] = (),
     ) -> None:
+        """`denies` if a failure denies the request. It is called only for requests that fulfil all
+        conditions."""
         self._poster = poster
         self._version = version
         self._api_version = f"{dialect.group_name('authorization.@')}/{version}"
         self._authorized_ttl = authorized_ttl
         self._unauthorized_ttl = unauthorized_ttl
+        self._timeout = timeout
+        self._denies = denies
+        self._conditions = tuple(conditions)
         self._failed = Tally(logger, logging.WARNING, "requests are decided without an opinion")
         self._cache: BoundedCache[bytes, tuple[float, Decision]] = BoundedCache(
             _MAX_CACHED, _MAX_BYTES, _MAX_KEY_BYTES
@@ -59,6 +72,12 @@ class Webhook:
 
     async def authorize(self, attributes: Attributes) -> Decision:
         spec = self._spec(attributes)
+        if self._conditions:
+            try:
+                if not await configuration.matches(self._conditions, spec):
+                    return Decision(lasting=False)
+            except configuration_files.ExpressionError as error:
+                return Decision(denied=self._denies, errors=(str(error),), lasting=False)
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
         cached = self._cache.get(key)
         if cached is not None and time() < cached[0]:
@@ -67,7 +86,7 @@ class Webhook:
             decision = await self._ask(spec)
         except CallError as error:
             self._failed.add("the authorization webhook failed", quoted(error.brief))
-            return Decision(errors=(str(error),), lasting=False)
+            return Decision(denied=self._denies, errors=(str(error),), lasting=False)
         if sum(map(len, attributes[1:9])) < _MAX_CACHED_LENGTH:
             self._keep(key, decision)
         return decision
@@ -80,7 +99,7 @@ class Webhook:
             "spec": spec,
             "status": {"allowed": False},
         }
-        answer = await self._poster.post_with_retries(review, _TIMEOUT)
+        answer = await self._poster.post_with_retries(review, self._timeout)
         return _decision(answer.get("status"))
 
     def _keep(self, key: bytes, decision: Decision) -> None:

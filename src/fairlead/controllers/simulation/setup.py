@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from fairlead.auth.authorization.modes import parse_modes
 from fairlead.controllers.dependencies import Dependencies
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Controller
@@ -31,8 +30,8 @@ def answer_for_containers(api: Api, options: argparse.Namespace) -> None:
 
 
 def _simulated_nodes(api: Api, options: argparse.Namespace) -> SimulatedNodes:
-    modes = parse_modes(options.authorization_mode)
-    return SimulatedNodes(api, options.simulate_nodes, privileged="Node" not in modes)
+    privileged = "Node" not in api.authorizer.mode_names
+    return SimulatedNodes(api, options.simulate_nodes, privileged=privileged)
 
 
 def build_simulation(dependencies: Dependencies, running: frozenset[str]) -> Sequence[Controller]:

@@ -6,7 +6,7 @@ import argparse
 
 from fairlead.admission.catalogue import PluginNameError, enabled_plugins
 from fairlead.api.audit.flags import AuditFlagError, check_audit_flags
-from fairlead.auth.authorization.modes import ModeError, check_files, parse_modes
+from fairlead.auth.authorization.modes import DEFAULT_MODES, ModeError, check_files, parse_modes
 from fairlead.base.dialect import DIALECTS
 from fairlead.base.release import RELEASES, Release
 from fairlead.codec.types.builtin import BuiltinTypes
@@ -23,7 +23,10 @@ from fairlead.storage.etcd.flags import EtcdFlagError, check_etcd_flags, etcd_fl
 _CHECKS = (check_signing_flags, check_etcd_flags, check_servers_flags, check_audit_flags)
 
 # Flags of later releases, with their gates.
-_GATED_FLAGS = {"--requestheader-uid-headers": "RemoteRequestHeaderUID"}
+_GATED_FLAGS = {
+    "--authorization-config": "StructuredAuthorizationConfiguration",
+    "--requestheader-uid-headers": "RemoteRequestHeaderUID",
+}
 
 
 class FlagError(ValueError):
@@ -58,14 +61,7 @@ def check_flags(options: argparse.Namespace) -> None:
     for flag, gate in _GATED_FLAGS.items():
         if getattr(options, flag[2:].replace("-", "_")) and not gates[gate]:
             raise FlagError(f"{flag}: release {gates.release.name} does not have this flag")
-    try:
-        check_files(
-            parse_modes(options.authorization_mode),
-            bool(options.authorization_policy_file),
-            bool(options.authorization_webhook_config_file),
-        )
-    except ModeError as error:
-        raise FlagError(f"--authorization-mode: {error}") from None
+    _check_authorization(options)
     if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
         raise FlagError("--tls-cert-file and --tls-private-key-file go together")
     if bool(options.proxy_client_cert_file) != bool(options.proxy_client_key_file):
@@ -77,6 +73,22 @@ def check_flags(options: argparse.Namespace) -> None:
         raise FlagError(str(error)) from None
     if options.runtime_config:
         _check_runtime_config(options)
+
+
+def _check_authorization(options: argparse.Namespace) -> None:
+    webhook_file = options.authorization_webhook_config_file
+    if options.authorization_config is not None:
+        if options.authorization_mode is not None or webhook_file is not None:
+            raise FlagError(
+                "--authorization-config can not be specified when --authorization-mode or"
+                " --authorization-webhook-* flags are defined"
+            )
+        return
+    try:
+        modes = parse_modes(options.authorization_mode or ",".join(DEFAULT_MODES))
+        check_files(modes, bool(options.authorization_policy_file), bool(webhook_file))
+    except ModeError as error:
+        raise FlagError(f"--authorization-mode: {error}") from None
 
 
 def _check_runtime_config(options: argparse.Namespace) -> None:

@@ -335,9 +335,16 @@ def _add_authorization_flags(parser: argparse.ArgumentParser) -> None:
     flag(
         "--authorization-mode",
         type=checked(parse_modes),
-        default=",".join(DEFAULT_MODES),
         metavar="MODES",
-        help=f"authorizers that decide, in this order: {', '.join(MODES)}",
+        help=f"authorizers that decide, in this order: {', '.join(MODES)}; by default"
+        f" {','.join(DEFAULT_MODES)}",
+    )
+    flag(
+        "--authorization-config",
+        type=Path,
+        metavar="FILE",
+        help="AuthorizationConfiguration file with the authorizers, in place of"
+        " --authorization-mode; reloaded when it changes; from 1.36 on",
     )
     flag(
         "--authorization-policy-file",

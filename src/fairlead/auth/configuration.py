@@ -1,0 +1,188 @@
+"""The configuration files of authentication and authorization: reading, reloading, and their
+expressions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fairlead.base import clock
+from fairlead.base.errors import TooManyCauses
+from fairlead.base.files import text_beside
+from fairlead.base.logs import quoted
+from fairlead.base.metrics import REGISTRY, Counter, Gauge
+from fairlead.codec.cel.compile import Program, compile_expression
+from fairlead.codec.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
+from fairlead.codec.cel.types import BOOL, Type
+from fairlead.codec.configuration_files import (
+    ConfigurationError,
+    ConfigurationReader,
+    Form,
+    Section,
+    parse_section,
+    versions,
+)
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.model import Struct
+from fairlead.codec.types.notation import parse
+from fairlead.resources.causes import Causes, new_causes
+from fairlead.resources.gates import Gates
+
+logger = logging.getLogger("fairlead")
+
+_GROUP = "apiserver.config.@"
+_VERSIONS = ("v1", "v1beta1", "v1alpha1")
+_MAX_BYTES = 3 * 1024 * 1024
+_RELOAD_EVERY = 1.0  # seconds
+
+
+T = TypeVar("T")
+
+
+class NotReady(ConfigurationError):
+    """A valid configuration that cannot be used yet."""
+
+
+class ConfigurationFile:
+    """A file of one kind. `flag` is the flag that names it."""
+
+    def __init__(self, path: Path, flag: str, kind: str, types: BuiltinTypes) -> None:
+        self.path = path
+        self._flag = flag
+        self._form = Form(kind, versions(kind, _GROUP, *_VERSIONS))
+        self._types = types
+        self.content = b""  # last read
+
+    def read(self) -> Section:
+        """Read and decode the file; raises ConfigurationError."""
+        self.content = self._bytes()
+        return self.decode(self.content)
+
+    def decode(self, content: bytes) -> Section:
+        reader = ConfigurationReader(self._types.dialect, _structs(self._types))
+        return reader.section(self._form, parse_section(content, self.path, self._flag))
+
+    def check(self, section: Section, rules: Callable[[Causes], T], gates: Gates) -> T:
+        """The result of rules that add causes; raises ConfigurationError if there are any."""
+        causes = new_causes(gates)
+        with suppress(TooManyCauses):
+            result = rules(causes)
+        if causes:
+            raise section.error("", ", ".join(f"{c.field}: {c.message}" for c in causes))
+        return result
+
+    def _bytes(self) -> bytes:
+        nowhere = Section({}, self.path, self._flag)
+        try:
+            with self.path.open("rb") as file:
+                content = file.read(_MAX_BYTES + 1)
+        except OSError as error:
+            raise nowhere.error("", f"cannot be read: {error.strerror}") from None
+        if len(content) > _MAX_BYTES:
+            raise nowhere.error("", f"has more than {_MAX_BYTES} bytes")
+        return content
+
+    async def reload_forever(self, apply: Callable[[Section], Awaitable[None]]) -> None:
+        """Call `apply` with the new configuration whenever the file changes. Content is used when
+        two successive reads agree, so that a file in the middle of a write is not. If it is
+        invalid, or `apply` raises ConfigurationError, the configuration stays as it is; `apply` is
+        called again after NotReady."""
+        reloads = _Reloads(self._flag)
+        used = seen = self.content
+        while True:
+            await asyncio.sleep(_RELOAD_EVERY)
+            try:
+                content = await asyncio.to_thread(self._bytes)
+                is_stable, seen = content == seen, content
+                if content == used or not is_stable:
+                    continue
+                await apply(self.decode(content))
+            except ConfigurationError as error:
+                reloads.failed(error)
+                used = used if isinstance(error, NotReady) else seen
+            else:
+                reloads.succeeded(self.path)
+                used = seen
+
+
+def _reload_metrics(kind: str) -> tuple[Counter, Gauge]:
+    prefix = f"apiserver_{kind}_config_controller_automatic_reload"
+    file = f"the file of --{kind}-config"
+    count = REGISTRY.counter(f"{prefix}s", f"Reloads of {file}, by outcome.", ("status",))
+    text = f"Time of the last reload of {file}, by outcome."
+    return count, REGISTRY.gauge(f"{prefix}_last_timestamp_seconds", text, ("status",))
+
+
+_RELOADS = {f"{kind}-config": _reload_metrics(kind) for kind in ("authentication", "authorization")}
+
+
+class _Reloads:
+    """Reports reloads of one file to the log and the metrics."""
+
+    def __init__(self, flag: str) -> None:
+        self._count, self._last = _RELOADS[flag]
+        self._last_error = ""
+
+    def succeeded(self, path: Path) -> None:
+        logger.info("reloaded %s", path)
+        self._last_error = ""
+        self._note("success")
+
+    def failed(self, error: ConfigurationError) -> None:
+        self._note("failure")
+        if str(error) != self._last_error:  # an unreadable file is read again every second
+            self._last_error = str(error)
+            logger.error("the configuration stays as it was: %s", quoted(str(error)))
+
+    def _note(self, status: str) -> None:
+        self._count.add(of=(status,))
+        self._last.set(clock.time(), (status,))
+
+
+@cache
+def _structs(types: BuiltinTypes) -> Mapping[str, Struct]:
+    return parse("configuration", text_beside(__file__, "configuration.types"), types.group_version)
+
+
+# Expressions
+
+_MAX_COST = 1_000_000
+_MAX_COST_ON_LOOP = 10_000
+
+
+class ExpressionError(Exception):
+    """An expression that cannot be compiled or evaluated."""
+
+
+class Expression:
+    """A compiled expression of a configuration; raises ExpressionError."""
+
+    def __init__(self, text: str, variables: Mapping[str, Type], *, is_rule: bool = False) -> None:
+        """A rule must evaluate to a boolean."""
+        self.text = text
+        try:
+            self._program: Program = compile_expression(text, variables)
+        except (CompileError, ConstantProblem) as error:
+            raise ExpressionError(str(error)) from None
+        if is_rule and self._program.result_type != BOOL:
+            shown = self._program.result_type
+            raise ExpressionError(f"must evaluate to bool but got {shown}")
+
+    async def evaluate(self, values: Mapping[str, Any]) -> Any:
+        """The result. A costly evaluation runs in a thread."""
+        try:
+            return self._program.evaluate(values, _MAX_COST_ON_LOOP)[0]
+        except EvaluationError as error:
+            raise ExpressionError(str(error)) from None
+        except CostExceeded:
+            pass
+        try:
+            result, _ = await asyncio.to_thread(self._program.evaluate, values, _MAX_COST)
+        except (EvaluationError, CostExceeded) as error:
+            raise ExpressionError(str(error)) from None
+        return result
