@@ -32,8 +32,9 @@ api/history: page
 api/openapi: documents
 api/relay: answers forward
 api/testing: setup
-auth/authentication: bootstrap_tokens front_proxy jws oidc oidc_provider token_file webhook
 auth: configuration
+auth/authentication: bootstrap_tokens configuration front_proxy jws jwt_issuers oidc oidc_provider
+auth/authentication: token_file webhook
 auth/authorization: abac configuration coverage webhook
 cli: connection_flags downloads parser runner
 cli/apply: client_side

@@ -229,6 +229,7 @@ class Assembly:
                 console=self.options.data_dir / "console" if self.options.console else None,
                 authorization_modes=self.authorization.authorizer.mode_names,
                 gates=self.api.gates,
+                types=self.api.types,
             )
         except (AuthenticationError, FileError) as error:
             raise StartError(str(error)) from None

@@ -23,6 +23,7 @@ class Credentials(Protocol):
     """The parts of a request that methods may read. Names in `raw_headers` are in lower case.
     Methods set `impersonation` if the credential was created by impersonation."""
 
+    path: str
     raw_headers: list[tuple[bytes, bytes]]
     impersonation: Impersonation | None
 
@@ -68,9 +69,17 @@ class Authenticator:
     """All methods in order, then anonymous. After a rejection the next methods are still tried, but
     the request cannot become anonymous."""
 
-    def __init__(self, methods: Sequence[Method], *, anonymous: bool = False) -> None:
+    def __init__(
+        self,
+        methods: Sequence[Method],
+        *,
+        anonymous: bool = False,
+        anonymous_paths: frozenset[str] = frozenset(),
+    ) -> None:
+        """Only requests to `anonymous_paths` may be anonymous, unless there are none."""
         self._methods = tuple(methods)
         self._anonymous = anonymous
+        self._anonymous_paths = anonymous_paths
         self._refused = Tally(logger, logging.INFO, "cannot authenticate a request")
 
     def authenticate(self, request: Credentials) -> User | Awaitable[User]:
@@ -86,7 +95,7 @@ class Authenticator:
                 return user
             if user is not None:
                 return self._try_rest(request, methods, user, [])
-        return self._end([])
+        return self._end(request, [])
 
     async def _try_rest(
         self,
@@ -105,16 +114,18 @@ class Authenticator:
                     return outcome
                 method = next(methods, None)
                 if method is None:
-                    return self._end(rejections)
+                    return self._end(request, rejections)
                 outcome = method.authenticate(request)
             except Rejected as rejection:
                 rejections.append(rejection.with_traceback(None))
                 outcome = None
 
-    def _end(self, rejections: list[Rejected]) -> User:
+    def _end(self, request: Credentials, rejections: list[Rejected]) -> User:
         """No method has recognized the credential."""
         if not rejections and self._anonymous:
-            return ANONYMOUS
+            paths = self._anonymous_paths
+            if not paths or request.path in paths:
+                return ANONYMOUS
         raise self._refusal(rejections)
 
     def _refusal(self, rejections: Iterable[Rejected]) -> Exception:

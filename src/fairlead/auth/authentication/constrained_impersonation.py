@@ -7,7 +7,6 @@ for the request itself. The verb `impersonate` of earlier releases allows both, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterator
 
 from fairlead.auth.authentication.impersonation import (
@@ -16,13 +15,20 @@ from fairlead.auth.authentication.impersonation import (
     with_implied_group,
 )
 from fairlead.auth.authentication.user import MASTERS, User, account_groups, split_account_name
-from fairlead.auth.authorization.attributes import Attributes, Decision, Refused, refusal
+from fairlead.auth.authorization.attributes import (
+    Attributes,
+    Decision,
+    Refused,
+    joined_errors,
+    refusal,
+)
 from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import bad_request
 from fairlead.codec.types.names import dns_subdomain
-from fairlead.resources.causes import quote
+from fairlead.resources.causes import Causes, quote
 from fairlead.resources.go_values import go_list_or_nil
+from fairlead.resources.networking.shared import check_prefixed_path
 
 _NODE_PREFIX, _NODES_GROUP = "system:node:", "system:nodes"
 _ASSOCIATED, _ARBITRARY, _ACCOUNT, _OTHERS = (
@@ -36,7 +42,6 @@ _MODES = (_ASSOCIATED, _ARBITRARY, _ACCOUNT, _OTHERS, _PLAIN)
 _MANY = 4  # from so many groups or extra values on, `*` is tried before each of them
 _MAX_CALLERS = 10_000
 _MAX_CALLER_BYTES = 1024
-_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 Authorize = Callable[[Attributes], Awaitable[Decision]]
 
@@ -192,19 +197,11 @@ def _extra_problem(extra: dict[str, list[str]]) -> str:
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
-        host, _, path = key.partition("/")
-        problem = ""
-        if not host or not path:
-            problem = f'{quote(key)}: must be a domain-prefixed path (such as "acme.io/foo")'
-        elif host_problems := dns_subdomain(host):
-            problem = f"{quote(host)}: {host_problems[0]}"
-        elif not _PATH.fullmatch(path):
-            problem = (
-                f"{quote(path)}: Invalid path (regex used for validation is '{_PATH.pattern}')"
-            )
-        if problem:
-            invalid = "impersonating an invalid key in extra is not allowed"
-            return f"{invalid}: extra.key: Invalid value: {problem}"
+        causes = Causes()
+        check_prefixed_path(key, "extra.key", causes)
+        if causes:
+            problems = joined_errors([f"{cause.field}: {cause.message}" for cause in causes])
+            return f"impersonating an invalid key in extra is not allowed: {problems}"
         if "" in values:
             return "impersonating the empty string value in extra is not allowed"
     return ""

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from fairlead.auth.authentication import bootstrap_tokens, front_proxy, oidc, oidc_provider, webhook
+from fairlead.auth.authentication import (
+    bootstrap_tokens,
+    configuration,
+    front_proxy,
+    jwt_issuers,
+    oidc,
+    oidc_provider,
+    webhook,
+)
 from fairlead.auth.authentication import token_file as token_files
 from fairlead.auth.authentication.account_tokens import IssuerDocuments, TokenIssuer
 from fairlead.auth.authentication.authorities import Authorities, AuthorityError, ClientCertificates
@@ -28,8 +36,11 @@ from fairlead.auth.authentication.service_accounts import (
     ServiceAccountTokens,
 )
 from fairlead.auth.authentication.tokens import ALGORITHMS
+from fairlead.auth.authentication.user import credential_extra
 from fairlead.auth.authentication.websocket_tokens import WebSocketTokens
 from fairlead.base.dialect import Dialect
+from fairlead.codec.configuration_files import ConfigurationError
+from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.gates import Gates
 from fairlead.storage.version import Change
 from fairlead.wire.outgoing import json_calls
@@ -109,12 +120,14 @@ def build_authenticator(
     console: Path | None = None,
     authorization_modes: Sequence[str] = (),
     gates: Gates | None = None,
+    types: BuiltinTypes | None = None,
 ) -> Authentication:
     """Construct authentication from the flags; raises AuthenticationError.
 
     `lookup` reads the newest version of an object. `follow` subscribes to commits. `own_ca` is the
     server's CA, whose client certificates are always accepted. `own_key` is the default signing
-    key. `console` is the directory of the console's sessions.
+    key. `console` is the directory of the console's sessions. `types` are needed for a
+    configuration file.
     """
     issuers = options.service_account_issuer or [default_issuer(dialect)]
     audiences: Audiences = tuple(options.api_audiences or issuers[:1])
@@ -145,9 +158,22 @@ def build_authenticator(
     )
     if options.enable_bootstrap_token_auth:
         methods.append(bootstrap_tokens.BootstrapTokens(dialect, audiences, lookup))
-    methods += _oidc(options, dialect, audiences, background, closables)
+    settings = None
+    if options.authentication_config is not None:
+        assert types is not None
+        file = configuration.AuthenticationFile(
+            options.authentication_config, types, gates, issuers
+        )
+        settings = _settings(options, file)
+        configured = jwt_issuers.JwtIssuers(file, settings, audiences)
+        background.append(configured.run)
+        closables.append(configured)
+        methods.append(configured)
+    methods += _oidc(options, dialect, audiences, background, closables, gates)
     methods += _webhook(options, dialect, audiences, closables)
     tokens = BearerTokens(methods, audiences)
+    if settings is not None:
+        configured.forget = tokens.cache.clear
     _forget_with_objects(tokens, follow, gates)
     proxy = _proxy(options)
     chain: list[Method] = [
@@ -158,7 +184,11 @@ def build_authenticator(
     if proxy is not None:
         chain.insert(0, proxy[1])
     return Authentication(
-        Authenticator(chain, anonymous=_anonymous(options, authorization_modes)),
+        Authenticator(
+            chain,
+            anonymous=_anonymous(options, authorization_modes, settings),
+            anonymous_paths=settings.paths if settings is not None else frozenset(),
+        ),
         tokens,
         issuer,
         _documents(options, issuers[0], keys),
@@ -231,6 +261,7 @@ def _oidc(
     audiences: Audiences,
     background: list[Callable[[], Coroutine[Any, Any, None]]],
     closables: list[Closable],
+    gates: Gates,
 ) -> list[TokenMethod]:
     issuer, client = options.oidc_issuer_url, options.oidc_client_id
     if not issuer and not client:
@@ -259,6 +290,7 @@ def _oidc(
         groups_prefix=options.oidc_groups_prefix,
         required=dict(options.oidc_required_claim),
         groups_array_only=dialect.oidc_groups_array_only,
+        credential_extra=credential_extra(dialect) if gates["ServiceAccountTokenJTI"] else "",
     )
     background.append(provider.keep_trying)
     tokens = oidc.OidcTokens(provider, rules, audiences)
@@ -311,7 +343,32 @@ def _proxy(options: argparse.Namespace) -> tuple[Authorities, front_proxy.FrontP
     )
 
 
-def _anonymous(options: argparse.Namespace, modes: Sequence[str]) -> bool:
+def _settings(
+    options: argparse.Namespace, file: configuration.AuthenticationFile
+) -> configuration.AuthenticationSettings:
+    """The content of the configuration file, which must not contradict flags."""
+    flag = f"--{configuration.FLAG}"
+    if options.oidc_issuer_url or options.oidc_client_id:
+        raise AuthenticationError(f"{flag} file and --oidc-* flags are mutually exclusive")
+    try:
+        settings = file.read()
+    except ConfigurationError as error:
+        raise AuthenticationError(str(error)) from None
+    if settings.anonymous is not None and options.anonymous_auth is not None:
+        raise AuthenticationError(
+            f"{flag}: anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous"
+            " field is configured in authentication configuration file"
+        )
+    return settings
+
+
+def _anonymous(
+    options: argparse.Namespace,
+    modes: Sequence[str],
+    settings: configuration.AuthenticationSettings | None,
+) -> bool:
+    if settings is not None and settings.anonymous is not None:
+        return settings.anonymous
     if "AlwaysAllow" in modes:
         if options.anonymous_auth:
             logger.warning("--anonymous-auth is off: the authorization mode allows everything")

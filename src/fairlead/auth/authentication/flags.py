@@ -61,6 +61,13 @@ def _add_common(parser: argparse._ActionsContainer) -> None:
         type=Path,
         help="CA bundle for client certificates, besides the server's own CA",
     )
+    flag(
+        "--authentication-config",
+        type=Path,
+        metavar="FILE",
+        help="AuthenticationConfiguration file with issuers of tokens and anonymous requests, in"
+        " place of --oidc-*; reloaded when it changes; from 1.36 on",
+    )
     flag("--token-auth-file", type=Path, help="CSV file of static bearer tokens")
     switch(
         parser,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from fairlead.auth.authentication.bearer import Audiences, Grant, common
 from fairlead.auth.authentication.chain import Rejected
@@ -16,9 +17,24 @@ from fairlead.wire.outgoing.response import CallError
 _MAX_CACHE_SECONDS = 60.0  # seconds; bounds the use of tokens whose key the provider withdrew
 
 
+class ClaimsMapper(Protocol):
+    """Maps the claims of verified tokens to users. `audiences` are the accepted ones. The claim
+    `groups_claim` may be distributed."""
+
+    @property
+    def audiences(self) -> Audiences: ...
+
+    @property
+    def groups_claim(self) -> str: ...
+
+    async def user(self, claims: Claims) -> User:
+        """Raises BadToken."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimRules:
-    """Maps claims to a user. `groups_array_only` rejects a groups claim that is a single string."""
+    """Maps claims to a user by the flags `--oidc-…`. `groups_array_only` rejects a groups claim
+    that is a single string. `credential_extra` is the extra field for the id of the token."""
 
     client_id: str
     username_claim: str = "sub"
@@ -27,6 +43,56 @@ class ClaimRules:
     groups_prefix: str = ""
     required: Mapping[str, str] = field(default_factory=dict)
     groups_array_only: bool = True
+    credential_extra: str = ""
+
+    @property
+    def audiences(self) -> Audiences:
+        return (self.client_id,)
+
+    async def user(self, claims: Claims) -> User:
+        name = email_checked(claims, self.username_claim)
+        groups: list[str] = []
+        if self.groups_claim in claims:
+            groups = group_list(claims, self.groups_claim, array_only=self.groups_array_only)
+        prefixed = tuple(self.groups_prefix + group for group in groups)
+        check_required(claims, self.required)
+        extra = credential_id(claims, self.credential_extra) if self.credential_extra else {}
+        return User(self.username_prefix + name, "", prefixed, extra)
+
+
+def email_checked(claims: Claims, claim: str) -> str:
+    """The text of a claim that names the user; an email address must be verified."""
+    name = claims.get(claim)
+    if not isinstance(name, str) or not name:
+        raise BadToken(f'parse username claims "{claim}": not a text')
+    # A missing email_verified claim counts as verified.
+    if claim == "email" and claims.get("email_verified", True) is not True:
+        raise BadToken("email not verified")
+    return name
+
+
+def group_list(claims: Claims, claim: str, *, array_only: bool = False) -> list[str]:
+    """The groups in a claim: a list of texts or, unless `array_only`, one text."""
+    value = claims[claim]
+    if isinstance(value, str) and not array_only:
+        return [value]
+    if not isinstance(value, list) or not all(isinstance(group, str) for group in value):
+        raise BadToken(f'parse groups claim "{claim}": not an array of strings')
+    return value
+
+
+def check_required(claims: Claims, required: Mapping[str, str]) -> None:
+    for claim, value in required.items():
+        if claim not in claims:
+            raise BadToken(f"required claim {claim} not present in ID token")
+        if claims[claim] != value:
+            raise BadToken(f"required claim {claim} value does not match")
+
+
+def credential_id(claims: Claims, extra: str) -> dict[str, tuple[str, ...]]:
+    """The extra field with the id of a token, if it has one."""
+    token_id = claims.get("jti")
+    return {extra: (f"JTI={token_id}",)} if isinstance(token_id, str) and token_id else {}
 
 
 def username_prefix(prefix: str, claim: str, issuer: str) -> str:
@@ -40,12 +106,12 @@ def username_prefix(prefix: str, claim: str, issuer: str) -> str:
 
 
 class OidcTokens:
-    def __init__(self, provider: Provider, rules: ClaimRules, own_audiences: Audiences) -> None:
+    def __init__(self, provider: Provider, mapper: ClaimsMapper, own_audiences: Audiences) -> None:
         self.provider = provider
-        self._rules = rules
+        self._mapper = mapper
         self._own_audiences = own_audiences
-        self._tokens = IssuedTokens(provider, rules.client_id)
-        self._groups_elsewhere = DistributedClaim(rules.groups_claim, self._tokens)
+        self._tokens = IssuedTokens(provider, mapper.audiences)
+        self._groups_elsewhere = DistributedClaim(mapper.groups_claim, self._tokens)
 
     async def check(self, token: str, wanted_audiences: Audiences) -> Grant | None:
         read = unverified(token)
@@ -58,44 +124,17 @@ class OidcTokens:
             return None
         try:
             claims, end = await self._tokens.check(token)
-            if self._rules.groups_claim:
+            if self._mapper.groups_claim:
                 more = await self._groups_elsewhere.fetched(claims)
                 if more is not None:
                     claims, end = more[0], min(end, more[1])
-            user = self._user(claims)
+            user = with_authenticated_group(await self._mapper.user(claims))
         except BadToken as error:
             raise Rejected(f"oidc: {error}") from None
         return Grant(user, shared, min(end, time() + _MAX_CACHE_SECONDS))
 
     async def close(self) -> None:
         await self.provider.close()
-
-    def _user(self, claims: Claims) -> User:
-        rules = self._rules
-        name = claims.get(rules.username_claim)
-        if not isinstance(name, str) or not name:
-            raise BadToken(f'parse username claims "{rules.username_claim}": not a text')
-        # A missing email_verified claim counts as verified.
-        if rules.username_claim == "email" and claims.get("email_verified", True) is not True:
-            raise BadToken("email not verified")
-        groups = tuple(rules.groups_prefix + group for group in self._groups(claims))
-        for claim, value in rules.required.items():
-            if claim not in claims:
-                raise BadToken(f"required claim {claim} not present in ID token")
-            if claims[claim] != value:
-                raise BadToken(f"required claim {claim} value does not match")
-        return with_authenticated_group(User(rules.username_prefix + name, "", groups))
-
-    def _groups(self, claims: Claims) -> list[str]:
-        rules = self._rules
-        if not rules.groups_claim or rules.groups_claim not in claims:
-            return []
-        value = claims[rules.groups_claim]
-        if isinstance(value, str) and not rules.groups_array_only:
-            return [value]
-        if not isinstance(value, list) or not all(isinstance(group, str) for group in value):
-            raise BadToken(f'parse groups claim "{rules.groups_claim}": not an array of strings')
-        return value
 
 
 # Distributed claims: an ID token may name an endpoint that serves one of its claims, signed.
@@ -164,5 +203,5 @@ class DistributedClaim:
             if len(self._others) >= _MAX_ISSUERS:
                 raise BadToken("distributed claims come from too many issuers")
             other = own.provider.like(issuer)
-            tokens = self._others[issuer] = IssuedTokens(other, own.client_id)
+            tokens = self._others[issuer] = IssuedTokens(other, own.audiences)
         return tokens

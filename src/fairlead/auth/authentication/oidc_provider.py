@@ -16,6 +16,7 @@ from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
 from fairlead.auth.authentication.account_tokens import CONFIGURATION_PATH
+from fairlead.auth.authentication.bearer import Audiences, common
 from fairlead.auth.authentication.tokens import (
     ALGORITHMS,
     BadToken,
@@ -43,6 +44,12 @@ _FETCH_TIMEOUT = 5.0  # seconds that a request waits for the provider
 _FAMILIES = {"RSA": ("RS", "PS"), "EC": ("ES",)}
 
 
+def documents_by(ca: bytes) -> Documents:
+    """Fetches documents from servers that a PEM bundle trusts, or the system's CAs if it is empty;
+    raises BundleError."""
+    return Documents(trusting(ca), _TIMEOUT, _MAX_BYTES)
+
+
 class ProviderError(Exception):
     """The provider is unreachable or returns invalid documents."""
 
@@ -62,8 +69,8 @@ class ProviderKey:
 
 class Provider:
     """The algorithms and keys of one issuer. `algorithms` restricts the announced ones; empty for
-    all. Only `ca_file` is trusted, or the system's CAs if it is None. Raises OSError or
-    BundleError."""
+    all. Only `ca_file` is trusted, or the system's CAs if it is None. `discovery_url` is where the
+    issuer's document is if not below its own URL. Raises OSError or BundleError."""
 
     def __init__(
         self,
@@ -71,11 +78,11 @@ class Provider:
         ca_file: Path | None,
         algorithms: Sequence[str] = (),
         documents: Documents | None = None,
+        discovery_url: str = "",
     ) -> None:
         self.issuer = issuer
-        self.documents = documents or Documents(
-            trusting(ca_file.read_bytes() if ca_file else b""), _TIMEOUT, _MAX_BYTES
-        )
+        self.documents = documents or documents_by(ca_file.read_bytes() if ca_file else b"")
+        self._discovery_url = discovery_url or issuer.rstrip("/") + CONFIGURATION_PATH
         self._wanted = tuple(algorithms)
         self._jwks_uri = ""
         self._keys: list[ProviderKey] = []
@@ -134,7 +141,7 @@ class Provider:
             self._failed.add("it cannot be asked", quoted(brief))
 
     async def _discover(self) -> None:
-        url = self.issuer.rstrip("/") + CONFIGURATION_PATH
+        url = self._discovery_url
         document = await self.documents.get_json(url)
         if document.get("issuer") != self.issuer:
             raise ProviderError(f"{url} is the document of another issuer")
@@ -194,11 +201,11 @@ _SKEW = 60.0  # seconds by which the provider's clock may be ahead
 
 
 class IssuedTokens:
-    """Verifies the tokens that a provider issued for one client."""
+    """Verifies the tokens that a provider issued for one of the audiences."""
 
-    def __init__(self, provider: Provider, client_id: str) -> None:
+    def __init__(self, provider: Provider, accepted: Audiences) -> None:
         self.provider = provider
-        self.client_id = client_id
+        self.audiences = accepted
 
     async def check(self, token: str) -> tuple[Claims, float]:
         """The claims of a token and its expiry; raises BadToken."""
@@ -230,7 +237,7 @@ class IssuedTokens:
         """The expiry of the token; raises BadToken for a wrong issuer, audience or time."""
         if claims.get("iss") != self.provider.issuer:
             raise BadToken("verify token: id token issued by a different provider")
-        if self.client_id not in audiences(claims):
+        if not common(audiences(claims), self.audiences):
             raise BadToken("verify token: the token was issued for another client")
         now = time()
         end = seconds(claims, "exp")

@@ -24,6 +24,7 @@ _CHECKS = (check_signing_flags, check_etcd_flags, check_servers_flags, check_aud
 
 # Flags of later releases, with their gates.
 _GATED_FLAGS = {
+    "--authentication-config": "StructuredAuthenticationConfiguration",
     "--authorization-config": "StructuredAuthorizationConfiguration",
     "--requestheader-uid-headers": "RemoteRequestHeaderUID",
 }
