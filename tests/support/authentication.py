@@ -55,6 +55,7 @@ class FakeRequest:
     """The part of a request that authentication uses."""
 
     def __init__(self, *headers: tuple[str, str], certificates: tuple[bytes, ...] = ()) -> None:
+        self.path = "/"
         self.raw_headers = [(name.lower().encode(), value.encode()) for name, value in headers]
         self.peer = Peer(certificates)
         self.warnings: list[str] = []

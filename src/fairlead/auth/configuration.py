@@ -38,7 +38,7 @@ logger = logging.getLogger("fairlead")
 _GROUP = "apiserver.config.@"
 _VERSIONS = ("v1", "v1beta1", "v1alpha1")
 _MAX_BYTES = 3 * 1024 * 1024
-_RELOAD_EVERY = 1.0  # seconds
+_LOOK_EVERY = 0.25  # seconds
 
 
 T = TypeVar("T")
@@ -88,26 +88,46 @@ class ConfigurationFile:
         return content
 
     async def reload_forever(self, apply: Callable[[Section], Awaitable[None]]) -> None:
-        """Call `apply` with the new configuration whenever the file changes. Content is used when
-        two successive reads agree, so that a file in the middle of a write is not. If it is
+        """Call `apply` with the new configuration whenever the file changes. It is read when two
+        successive looks find no change, so that a file in the middle of a write is not. If it is
         invalid, or `apply` raises ConfigurationError, the configuration stays as it is; `apply` is
         called again after NotReady."""
         reloads = _Reloads(self._flag)
-        used = seen = self.content
+        stamp, is_pending = None, False  # the content may have changed since it was read at start
         while True:
-            await asyncio.sleep(_RELOAD_EVERY)
-            try:
-                content = await asyncio.to_thread(self._bytes)
-                is_stable, seen = content == seen, content
-                if content == used or not is_stable:
-                    continue
-                await apply(self.decode(content))
-            except ConfigurationError as error:
-                reloads.failed(error)
-                used = used if isinstance(error, NotReady) else seen
-            else:
-                reloads.succeeded(self.path)
-                used = seen
+            before, stamp = stamp, self._stamp()
+            if stamp != before:
+                is_pending = True
+            elif is_pending:
+                is_pending = False
+                try:
+                    is_new = await self._reload(apply)
+                except ConfigurationError as error:
+                    reloads.failed(error)
+                    is_pending = isinstance(error, NotReady)
+                else:
+                    reloads.succeeded(self.path, is_new=is_new)
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def _reload(self, apply: Callable[[Section], Awaitable[None]]) -> bool:
+        """Whether the content is new. Content that `apply` refused is not new again."""
+        content = await asyncio.to_thread(self._bytes)
+        if content == self.content:
+            return False
+        old, self.content = self.content, content
+        try:
+            await apply(self.decode(content))
+        except NotReady:
+            self.content = old
+            raise
+        return True
+
+    def _stamp(self) -> object:
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _reload_metrics(kind: str) -> tuple[Counter, Gauge]:
@@ -128,14 +148,15 @@ class _Reloads:
         self._count, self._last = _RELOADS[flag]
         self._last_error = ""
 
-    def succeeded(self, path: Path) -> None:
-        logger.info("reloaded %s", path)
+    def succeeded(self, path: Path, *, is_new: bool) -> None:
         self._last_error = ""
-        self._note("success")
+        if is_new:
+            logger.info("reloaded %s", path)
+            self._note("success")
 
     def failed(self, error: ConfigurationError) -> None:
         self._note("failure")
-        if str(error) != self._last_error:  # an unreadable file is read again every second
+        if str(error) != self._last_error:  # keys that cannot be fetched are tried again
             self._last_error = str(error)
             logger.error("the configuration stays as it was: %s", quoted(str(error)))
 

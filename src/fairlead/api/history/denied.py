@@ -47,7 +47,7 @@ class Denied:
 
     def note(self, request: Request, error: Refused) -> None:
         attributes = error.attributes
-        key = (attributes.user.name, *attributes[1:SELECTORS])
+        key: tuple[Any, ...] = (attributes.user.name, *attributes[1:SELECTORS])
         entry = self._entries.get(key)
         if entry is not None:
             entry.count += 1

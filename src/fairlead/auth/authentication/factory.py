@@ -378,9 +378,9 @@ def _anonymous(
 
 def _forget_with_objects(tokens: BearerTokens, follow: Follow, gates: Gates) -> None:
     """Drop cached tokens when an object they depend on changes."""
-    bound_to = (ACCOUNTS, SECRETS, PODS)
+    bound_to = [ACCOUNTS, SECRETS, PODS]
     if gates["ServiceAccountTokenNodeBindingValidation"]:
-        bound_to += (NODES,)
+        bound_to.append(NODES)
     for resource in bound_to:
 
         def changed(change: Change, resource: str = resource) -> None:
