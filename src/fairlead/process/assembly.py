@@ -343,6 +343,7 @@ class Assembly:
         return [
             self.api.authentication.run,
             self.aggregation.descriptions.run,
+            *([self.aggregation.resources.run] if self.api.gates["AggregatedDiscovery"] else ()),
             *self.controlling.works(),
         ]
 
