@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairlead.api import access, discovery
+from fairlead.api import access, aggregated_discovery, discovery
 from fairlead.api.answers import Answer, Outcome, Verb, encode, no_such_page, value_answer
 from fairlead.api.dialect_hint import unknown_group
 from fairlead.api.discovery import DiscoveryMessages
@@ -55,7 +55,6 @@ from fairlead.operations.operation import Operation
 from fairlead.resources.registry import Resource
 
 if TYPE_CHECKING:
-    from fairlead.api.aggregated_discovery import AggregatedDocument
     from fairlead.api.request import Request
 
 Page = Callable[[Request], Awaitable[Answer]]
@@ -109,7 +108,7 @@ class Handler:
         self._authorizes_selectors = api.gates["AuthorizeWithSelectors"]
         self._messages = DiscoveryMessages(api.resources)
         self._documents: dict[tuple[tuple[str, ...], Representation], Answer] = {}
-        self._aggregated: dict[str, AggregatedDocument] = {}
+        self._aggregated: dict[str, aggregated_discovery.AggregatedDocument] = {}
         self._documents_of: tuple[Hashable, ...] = ()
 
     def route(self, request: Request) -> None:
@@ -327,8 +326,6 @@ class Handler:
         accept = request.header(b"accept")
         if "APIGroupDiscoveryList" not in accept or not self.api.gates["AggregatedDiscovery"]:
             return None
-        from fairlead.api import aggregated_discovery
-
         form = aggregated_discovery.requested_form(self.api.dialect, self.api.gates, accept)
         if form is None:
             return None

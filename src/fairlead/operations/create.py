@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from fairlead.admission.plugin import CREATE, Attributes
-from fairlead.auth.authorization.attributes import creation_refusal
+from fairlead.auth.authorization.attributes import creation_refusal, refusal
 from fairlead.base import budget
 from fairlead.base.errors import (
     StatusError,
@@ -125,7 +125,8 @@ async def _authorize(api: Api, operation: Operation) -> None:
     attributes = operation.attributes("create")
     decision = await api.authorizer.authorize(attributes)
     if not decision.allowed:
-        raise creation_refusal(attributes, decision)
+        refuse = refusal if api.gates["LaterWording"] else creation_refusal
+        raise refuse(attributes, decision)
 
 
 async def _stored(

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fairlead.api import component_pages
 from fairlead.api.app import Application
 from fairlead.api.chain import Handler as Handler  # tests put another one here
 from fairlead.api.flow_control.setup import build_gate, place_gate
@@ -98,10 +99,8 @@ def _add_component_pages(
     advertised: str,
     metrics_type: str,
 ) -> None:
-    from fairlead.api.component_pages import ComponentPages
-
     flags = {name.replace("_", "-"): value for name, value in vars(options).items()}
-    ComponentPages(handler, flags, counts, advertised, metrics_type).add()
+    component_pages.ComponentPages(handler, flags, counts, advertised, metrics_type).add()
 
 
 def _add_health(
