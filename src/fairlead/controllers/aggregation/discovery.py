@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from fairlead.api.discovery import Elsewhere
-from fairlead.base.budget import SizeLimitExceeded
+from fairlead.base.meter import SizeLimitExceeded
 from fairlead.codec.bodies import check_values
 from fairlead.controllers.aggregation.calls import ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
@@ -81,7 +81,7 @@ class RemoteResources:
         except CallError:
             self._keep(name, self._known.get(name, _UNKNOWN)._replace(is_current=False))
             failures = self._failures[name] = self._failures.get(name, 0) + 1
-            return min(_FIRST_PAUSE * 2 ** min(failures - 1, 10), _FRESH_FOR)
+            return min(_FIRST_PAUSE * float(1 << min(failures - 1, 10)), _FRESH_FOR)
         self._failures.pop(name, None)
         return _FRESH_FOR
 
@@ -93,7 +93,7 @@ class RemoteResources:
     async def _fetch(self, extension: Extension) -> list[dict[str, Any]]:
         """The entries of the APIResourceList; raises CallError."""
         answer = await self._calls.fetch(
-            extension, extension.path, headers=_JSON, timeout=_SECONDS, most=_MAX_BYTES
+            extension, extension.path, headers=_JSON, timeout=_SECONDS, maximum=_MAX_BYTES
         )
         check_success(answer)
         try:
