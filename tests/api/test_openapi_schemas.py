@@ -8,6 +8,9 @@ import pytest
 from support.openapi import references, resources, swagger, version, without_texts
 
 from fairlead.api.openapi.tables import blocks
+from fairlead.base.dialect import KUBERNETES
+from fairlead.base.release import V1_25, V1_36, Release
+from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Presence
 
 CORE = "io.k8s.api.core.v1."
@@ -111,9 +114,10 @@ def test_required_fields(name: str, required: object) -> None:
     assert old(name).get("required") == required
 
 
-def test_the_table_of_exceptions_speaks_of_fields_there_are() -> None:
-    types = resources().types
-    for header, rows in blocks("required.table").items():
+@pytest.mark.parametrize("release", [V1_25, V1_36], ids=lambda release: str(release.name))
+def test_the_table_of_exceptions_speaks_of_fields_there_are(release: Release) -> None:
+    types = BuiltinTypes(KUBERNETES, release)
+    for header, rows in blocks(release, "required.table").items():
         for name, *fields in rows:
             for field in fields:
                 presence = types.struct(name).fields[field].presence

@@ -13,15 +13,16 @@ from fairlead.api.openapi.documents import Builder
 from fairlead.api.request import Request
 from fairlead.api.routing import route
 from fairlead.base.dialect import DIALECTS
+from fairlead.base.release import V1_25, Release
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.registry import Resources
 
 Value = dict[str, Any]
 
 
-def resources(dialect: str = "kubernetes") -> Resources:
+def resources(dialect: str = "kubernetes", release: Release = V1_25) -> Resources:
     chosen = DIALECTS[dialect]
-    return Resources(chosen, BuiltinTypes(chosen))
+    return Resources(chosen, BuiltinTypes(chosen, release))
 
 
 def builder(served: Resources) -> Builder:
@@ -30,9 +31,9 @@ def builder(served: Resources) -> Builder:
 
 
 @cache
-def swagger(dialect: str = "kubernetes") -> Value:
+def swagger(dialect: str = "kubernetes", release: Release = V1_25) -> Value:
     """The whole document of version 2."""
-    served = resources(dialect)
+    served = resources(dialect, release)
     item = builder(served).swagger()
     for result in served.group_versions():
         item.add(result)

@@ -6,7 +6,8 @@ the packages below it.
 - `routing`, `methods`, `parameters`, `negotiation`, `body`, `patch`: parsing of requests
 - `verbs`, `list`, `watch`, `subresources/`: one handler per verb
 - `answers`, `representation`, `long_lists`, `watch_stream`, `watch_frames`: encoding of responses
-- `discovery`, `openapi/`, `health`, `metrics`, `pages`: documents about the server
+- `discovery`, `aggregated_discovery`, `openapi/`: documents about the API
+- `health`, `metrics`, `pages`, `component_pages`: documents about the server
 - `observer`, `stalls`: what is noted of every request, and of a blocked event loop
 - `flow_control/`: priority levels, queues and seats of requests
 - `audit/`: the audit log

@@ -66,9 +66,11 @@ class Answer:
         self.headers = headers
 
     def fields(self, request: Request) -> list[Header]:
-        headers = [_CACHE, _TYPES.get(self.media_type) or _content_type(self.media_type)]
+        headers = [_CACHE]
+        if self.media_type:  # 304 has no body
+            headers.append(_TYPES.get(self.media_type) or _content_type(self.media_type))
         if self.headers:
-            if PUBLIC in self.headers:
+            if any(name == b"cache-control" for name, _ in self.headers):
                 del headers[0]
             headers += self.headers
         if request.warnings:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairlead.api import access, discovery
+from fairlead.api import access, aggregated_discovery, discovery
 from fairlead.api.answers import Answer, Outcome, Verb, encode, no_such_page, value_answer
 from fairlead.api.dialect_hint import unknown_group
 from fairlead.api.discovery import DiscoveryMessages
@@ -110,6 +111,7 @@ class Handler:
         self._constrained: ConstrainedImpersonation | None = None
         self._messages = DiscoveryMessages(api.resources)
         self._documents: dict[tuple[tuple[str, ...], Representation], Answer] = {}
+        self._aggregated: dict[str, aggregated_discovery.AggregatedDocument] = {}
         self._documents_of: tuple[Hashable, ...] = ()
 
     def route(self, request: Request) -> None:
@@ -307,6 +309,10 @@ class Handler:
     def _discovery(self, request: Request, parts: list[str]) -> Answer:
         resources = self.api.resources
         strict = True
+        if request.path in ("/api", "/api/", "/apis") and (
+            found := self._aggregated_answer(request, parts[0])
+        ):
+            return found
         match parts:
             case ["api"]:
                 make = lambda: discovery.api_versions(resources, self._address)  # noqa: E731
@@ -336,6 +342,37 @@ class Handler:
                 raise no_representation(offered)
         return self._overview(request, tuple(parts), make)
 
+    def _aggregated_answer(self, request: Request, name: str) -> Answer | None:
+        """The aggregated document, if the client requests it."""
+        accept = request.header(b"accept")
+        if "APIGroupDiscoveryList" not in accept or not self.api.gates["AggregatedDiscovery"]:
+            return None
+        form = aggregated_discovery.requested_form(self.api.dialect, self.api.gates, accept)
+        if form is None:
+            return None
+        if name == "api":
+            check_getting(request)
+        self._forget_outdated()
+        document = self._aggregated.get(name)
+        if document is None:
+            resources = self.api.resources
+            document = self._aggregated[name] = (
+                aggregated_discovery.core_document(resources)
+                if name == "api"
+                else aggregated_discovery.groups_document(resources, self.groups)
+            )
+        values = request.query.get("pretty")
+        layout = negotiate(self.api.dialect, "", values[0] if values else None, request.user_agent)
+        return document.answer(request, replace(form, pretty=layout.pretty))
+
+    def _forget_outdated(self) -> None:
+        """Drop the cached documents if the served resources have changed."""
+        generations = self.api.resources.generation, self.groups.generation
+        if self._documents_of != generations:
+            self._documents_of = generations
+            self._documents.clear()
+            self._aggregated.clear()
+
     def _overview(
         self, request: Request, name: tuple[str, ...], make: Callable[[], dict[str, Any]]
     ) -> Answer:
@@ -348,10 +385,7 @@ class Handler:
             request.user_agent,
             NOTHING,
         )
-        generations = self.api.resources.generation, self.groups.generation
-        if self._documents_of != generations:
-            self._documents_of = generations
-            self._documents.clear()
+        self._forget_outdated()
         answer = self._documents.get((name, representation))
         if answer is None:
             answer = self._documents[name, representation] = self._described(request, make())

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha1, sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import fairlead
 from fairlead import __version__
@@ -33,6 +33,17 @@ class Groups(Protocol):
     def versions(self) -> Mapping[str, Sequence[str]]:
         """The versions of each named group, groups and versions in display order."""
 
+    def elsewhere(self, group: str, version: str) -> Elsewhere | None:
+        """The resources of a version that another server serves; None if this one does."""
+
+
+class Elsewhere(NamedTuple):
+    """The entries of the APIResourceList of another server; `is_current` unless that server could
+    not be reached the last time."""
+
+    resources: Sequence[Mapping[str, Any]]
+    is_current: bool
+
 
 class OwnGroups:
     """The groups of this server alone, without aggregated ones."""
@@ -47,6 +58,9 @@ class OwnGroups:
     def versions(self) -> Mapping[str, Sequence[str]]:
         served = self._resources.groups.items()
         return {group: list(versions) for group, versions in served if group and versions}
+
+    def elsewhere(self, group: str, version: str) -> Elsewhere | None:
+        return None
 
 
 def resource_list(resources: Resources, group_version: GroupVersion) -> dict[str, Any]:
@@ -69,7 +83,7 @@ def resource_list(resources: Resources, group_version: GroupVersion) -> dict[str
 def _entry(resources: Resources, resource: Resource) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": resource.name,
-        "singularName": resource.custom.definition.singular if resource.custom else "",
+        "singularName": _singular(resources, resource),
         "namespaced": resource.namespaced,
     }
     if resource.body_version != resource.group_version.table_name:
@@ -84,6 +98,13 @@ def _entry(resources: Resources, resource: Resource) -> dict[str, Any]:
     if resource.parent is None and "watch" in resource.verbs:  # only stored resources have it
         entry["storageVersionHash"] = _storage_hash(resources, resource)
     return entry
+
+
+def _singular(resources: Resources, resource: Resource) -> str:
+    if resource.custom is not None:
+        return resource.custom.definition.singular
+    has_singular = resources.release.minor >= 27 and resource.parent is None
+    return resource.kind.lower() if has_singular else ""
 
 
 def _storage_hash(resources: Resources, resource: Resource) -> str:

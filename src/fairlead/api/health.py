@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from time import monotonic
+from time import monotonic, time
 
 from fairlead.api.answers import NO_SNIFF, Answer, no_such_page, text_answer
 from fairlead.api.request import Request
 from fairlead.base.dialect import Dialect
+from fairlead.base.metrics import Counter, Family, Gauge
+from fairlead.base.release import Release
 
 # A check returns None if healthy, else a description of the problem.
 Check = Callable[[], str | None]
@@ -17,8 +19,16 @@ Check = Callable[[], str | None]
 class Health:
     """The checks of one endpoint, in display order."""
 
-    def __init__(self, dialect: Dialect, name: str, checks: dict[str, Check]) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        name: str,
+        checks: dict[str, Check],
+        counts: CheckCounts | None = None,
+    ) -> None:
+        self._name = name
         self._checks = checks
+        self._counts = counts
         self._shown_name = "healthz" if dialect.verbose_always_healthz else name
 
     async def answer(self, request: Request) -> Answer:
@@ -44,7 +54,7 @@ class Health:
         check = self._checks.get(name)
         if check is None:
             return no_such_page()
-        if check() is not None:
+        if not self._passes(name, check):
             return text_answer(500, "internal server error: check failed\n", NO_SNIFF)
         return text_answer(200, "ok", NO_SNIFF)
 
@@ -53,7 +63,7 @@ class Health:
         for name, check in self._checks.items():
             if name in excluded:
                 lines.append(f"[+]{name} excluded: ok")
-            elif check() is None:
+            elif self._passes(name, check):
                 lines.append(f"[+]{name} ok")
             else:
                 # The reason goes to the log only: this page is public.
@@ -61,36 +71,83 @@ class Health:
                 failed = True
         return lines, failed
 
+    def _passes(self, name: str, check: Check) -> bool:
+        passes = check() is None
+        if self._counts is not None:
+            self._counts.add(name, self._name, passes)
+        return passes
+
+
+class CheckCounts:
+    """Counts the results of health checks, for /metrics/slis."""
+
+    def __init__(self) -> None:
+        self._started = time()
+        self._last = Gauge(
+            "kubernetes_healthcheck", "The last result of a health check.", ("name", "type")
+        )
+        self._total = Counter(
+            "kubernetes_healthchecks", "Results of health checks.", ("name", "status", "type")
+        )
+
+    def add(self, name: str, endpoint: str, passes: bool) -> None:
+        self._last.set(int(passes), (name, endpoint))
+        self._total.add(1, (name, "success" if passes else "error", endpoint))
+
+    def families(self) -> list[Family]:
+        started = Gauge("process_start_time_seconds", "When the process started.")
+        started.set(self._started)
+        return [self._last.snapshot(), self._total.snapshot(), started.snapshot()]
+
 
 # The named checks and the startup progress that they depend on.
 
 logger = logging.getLogger("fairlead")
 
-# The startup stage that each check waits for. Clients of the API know these check names.
+# The startup stage that each check waits for, in display order. Clients of the API know these check
+# names. OVERLOAD stands for the checks of the overload protection.
 STORE, PARTS, OBJECTS, WORK = "store", "parts", "objects", "work"
-HOOKS = {
-    "start-kube-apiserver-admission-initializer": PARTS,
-    "generic-apiserver-start-informers": WORK,
-    "start-apiextensions-informers": PARTS,
-    "start-apiextensions-controllers": WORK,
-    "crd-informer-synced": PARTS,
-    "bootstrap-controller": OBJECTS,
-    "rbac/bootstrap-roles": OBJECTS,
-    "scheduling/bootstrap-system-priority-classes": OBJECTS,
-    "priority-and-fairness-config-producer": OBJECTS,
-    "start-cluster-authentication-info-controller": OBJECTS,
-    "aggregator-reload-proxy-client-cert": PARTS,
-    "start-kube-aggregator-informers": PARTS,
-    "apiservice-registration-controller": PARTS,
-    "apiservice-status-available-controller": WORK,
-    "kube-apiserver-autoregistration": WORK,
-    "autoregister-completion": OBJECTS,
-    "apiservice-openapi-controller": WORK,
-    "apiservice-openapiv3-controller": WORK,
-}
-# The checks of the overload protection: with priority and fairness, or with in-flight limits.
-FAIR = {"priority-and-fairness-config-consumer": WORK, "priority-and-fairness-filter": WORK}
-PLAIN = {"max-in-flight-filter": WORK}
+_HOOKS = """
+start-kube-apiserver-admission-initializer parts until=1.36
+start-apiserver-admission-initializer parts since=1.36
+generic-apiserver-start-informers work
+OVERLOAD work since=1.36
+storage-object-count-tracker-hook work since=1.36
+start-apiextensions-informers parts
+start-apiextensions-controllers work
+crd-informer-synced parts
+bootstrap-controller objects until=1.36
+start-system-namespaces-controller objects since=1.36
+peer-endpoint-reconciler-controller work since=1.36
+start-cluster-authentication-info-controller objects since=1.36
+start-kube-apiserver-identity-lease-controller work since=1.36
+start-kube-apiserver-identity-lease-garbage-collector work since=1.36
+storage-readiness store since=1.36
+start-legacy-token-tracking-controller objects since=1.36
+start-service-ip-repair-controllers work since=1.36
+rbac/bootstrap-roles objects
+scheduling/bootstrap-system-priority-classes objects
+priority-and-fairness-config-producer objects
+bootstrap-controller objects since=1.36
+start-kubernetes-service-cidr-controller objects since=1.36
+start-cluster-authentication-info-controller objects until=1.36
+aggregator-reload-proxy-client-cert parts
+start-kube-aggregator-informers parts
+apiservice-status-local-available-controller work since=1.36
+apiservice-status-remote-available-controller work since=1.36
+apiservice-registration-controller parts
+apiservice-discovery-controller work since=1.36
+apiservice-status-available-controller work until=1.36
+kube-apiserver-autoregistration work
+autoregister-completion objects
+apiservice-openapi-controller work
+apiservice-openapiv3-controller work
+OVERLOAD work until=1.36
+"""
+_OVERLOAD = "OVERLOAD"
+# With priority and fairness, or with in-flight limits.
+_FAIR = ("priority-and-fairness-config-consumer", "priority-and-fairness-filter")
+_PLAIN = ("max-in-flight-filter",)
 # All others have the prefix `poststarthook/`.
 _BARE = ("autoregister-completion",)
 
@@ -120,6 +177,7 @@ def named_checks(
     store_is_healthy: Callable[[], bool],
     is_shutting_down: Callable[[], bool],
     grace: float,
+    release: Release,
     *,
     fair: bool = True,
 ) -> dict[str, dict[str, Check]]:
@@ -144,16 +202,26 @@ def named_checks(
         return check
 
     def hooks(patience: float) -> dict[str, Check]:
-        wanted = {**HOOKS, **(FAIR if fair else PLAIN)}
-        return {_shown(name): hook(stage, patience) for name, stage in wanted.items()}
+        rows = _hook_stages(release, _FAIR if fair else _PLAIN)
+        return {_shown(name): hook(stage, patience) for name, stage in rows.items()}
 
-    common: dict[str, Check] = {"ping": ping, "log": ping, "etcd": store}
-    alive = {**common, **hooks(grace)}
-    return {
-        "healthz": alive,
-        "livez": alive,
-        "readyz": {**common, "informer-sync": hook(PARTS, 0), **hooks(0), "shutdown": shutdown},
-    }
+    base: dict[str, Check] = {"ping": ping, "log": ping}
+    alive, ready = dict(base), {**base, "etcd": store}
+    if release.minor >= 36:
+        alive["loopback-serving-certificate"] = ping
+        ready["etcd-readiness"] = store
+    alive |= {"etcd": store, **hooks(grace)}
+    ready |= {"informer-sync": hook(PARTS, 0), **hooks(0), "shutdown": shutdown}
+    return {"healthz": alive, "livez": alive, "readyz": ready}
+
+
+def _hook_stages(release: Release, overload: tuple[str, ...]) -> dict[str, str]:
+    stages: dict[str, str] = {}
+    for line in release.select(_HOOKS).split("\n"):
+        if line:
+            name, stage = line.split()
+            stages |= dict.fromkeys(overload if name == _OVERLOAD else (name,), stage)
+    return stages
 
 
 def _shown(name: str) -> str:

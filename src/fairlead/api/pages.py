@@ -12,19 +12,22 @@ from fairlead.api.flow_control.dumps import PATH as DUMPS
 from fairlead.api.metrics import Metrics
 from fairlead.api.request import Request
 from fairlead.auth.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH, KEY_SET
-from fairlead.base.metrics import CONTENT_TYPE, format_text
+from fairlead.base.metrics import format_text
 
 _INDEX = ("/", "/index.html")
 
 
 class Pages:
     """Serves the pages. `address` is where clients reach this server, `advertised` the version in
-    /version."""
+    /version, `metrics_type` the media type of /metrics."""
 
-    def __init__(self, handler: Handler, metrics: Metrics, address: str, advertised: str) -> None:
+    def __init__(
+        self, handler: Handler, metrics: Metrics, address: str, advertised: str, metrics_type: str
+    ) -> None:
         self._handler = handler
         self._metrics = metrics
         self._address = address
+        self._metrics_type = metrics_type
         self._release = handler.api.resources.release
         self._advertised = advertised
         self._documents = handler.api.authentication.documents
@@ -52,7 +55,7 @@ class Pages:
         """Take the snapshot on the event loop and format it in a thread."""
         metrics = self._metrics
         families = metrics.families() if metrics.gather is None else await metrics.gather(metrics)
-        return Answer(200, await asyncio.to_thread(format_text, families), CONTENT_TYPE)
+        return Answer(200, await asyncio.to_thread(format_text, families), self._metrics_type)
 
     async def _version(self, request: Request) -> Answer:
         return self._handler.document(request, discovery.version(self._release, self._advertised))

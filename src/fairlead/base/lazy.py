@@ -26,7 +26,7 @@ _TABLE = """
 admission/plugins: image_policy pod_demands
 admission/plugins/pod_security: existing_pods pods standards
 admission/plugins/pod_security_policy: plugin
-api: discovery long_lists
+api: aggregated_discovery component_pages discovery long_lists
 api/audit: auditor own_operations setup
 api/history: page
 api/openapi: documents
@@ -67,6 +67,7 @@ process/backup: archive shared
 process/certificates: issue
 process/flags: serve
 process/workers: parent worker
+resources: go_notation
 resources/apiextensions: approval schema_rules
 resources/certificates: pem
 resources/columns: registry

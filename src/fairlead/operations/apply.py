@@ -42,10 +42,24 @@ async def apply(api: Api, operation: Operation, config: Object, options: WriteOp
     return await _apply(api, operation, view, known_config, options)
 
 
+def _check_object_type(view: View, config: Object) -> None:
+    version, kind = config.get("apiVersion"), config.get("kind")
+    if (version, kind) == (view.api_version, view.kind):
+        return
+    group, name, shown = "", "", str(kind or "")
+    if isinstance(version, str):
+        group, _, name = version.rpartition("/")
+        if "/" in group:  # a malformed version is not shown
+            group, name, shown = "", "", ""
+    raise bad_request(f"invalid object type: {group}/{name}, Kind={shown}")
+
+
 async def _apply(
     api: Api, operation: Operation, view: View, config: Object, options: WriteOptions
 ) -> Outcome:
     kind = config.get("kind")
+    if api.gates["LaterWording"]:
+        _check_object_type(view, config)
     # A wrong apiVersion takes precedence over a wrong kind and is rejected later.
     if kind != view.kind and config.get("apiVersion") == view.api_version:
         if kind:

@@ -125,8 +125,8 @@ async def _authorize(api: Api, operation: Operation) -> None:
     attributes = operation.attributes("create")
     decision = await api.authorizer.authorize(attributes)
     if not decision.allowed:
-        is_described = api.gates["DescribedCreateRefusals"]
-        raise (refusal if is_described else creation_refusal)(attributes, decision)
+        refuse = refusal if api.gates["LaterWording"] else creation_refusal
+        raise refuse(attributes, decision)
 
 
 async def _stored(

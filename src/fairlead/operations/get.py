@@ -19,6 +19,11 @@ async def wait_until(api: Api, revision: int) -> None:
         raise too_large_resource_version(revision, api.store.revision)
 
 
+def _names_scale(main: Resource) -> bool:
+    """Whether the NotFound error names the scale rather than the resource."""
+    return main.name != "statefulsets" and not main.custom
+
+
 def _scale_group(main: Resource) -> str:
     """The group in the NotFound error of a scale; the core group shows as `autoscaling`."""
     return main.group or "autoscaling"
@@ -38,7 +43,7 @@ def stored(api: Api, operation: Operation) -> Version:
     version = api.collection(resource).get(operation.key)
     if version is None:
         main = resource.main
-        if resource.is_scale and main.name != "statefulsets" and not main.custom:
+        if resource.is_scale and not api.gates["LaterWording"] and _names_scale(main):
             raise not_found(ResourceRef(_scale_group(main), resource.name, operation.name))
         raise absent(ResourceRef(main.group, main.name, operation.name))
     return version

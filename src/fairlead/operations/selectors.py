@@ -86,6 +86,9 @@ _ALIASES: Mapping[str, Mapping[str, str]] = {
 def unknown_field(resource: Resource, name: str) -> StatusError:
     if resource.key == "batch/v1/jobs":
         return bad_request(f'field label "{name}" not supported for Job')
+    if resource.key == "resource/v1/resourceslices":
+        kind = f"{resource.api_version}, Kind={resource.kind}"
+        return bad_request(f"field label not supported for {kind}: {name}")
     if _own_fields(resource):
         return bad_request(f"field label not supported: {name}")
     return bad_request(

@@ -351,6 +351,7 @@ class Assembly:
             self.api.authentication.run,
             self.authorization.run,
             self.aggregation.descriptions.run,
+            *([self.aggregation.resources.run] if self.api.gates["AggregatedDiscovery"] else ()),
             *self.controlling.works(),
         ]
 

@@ -38,7 +38,9 @@ class ReconciledObjects:
 
     def __init__(self, api: Api, options: argparse.Namespace, pki: Pki) -> None:
         dialect = api.dialect
-        self._flow_control = FlowControlObjects(own_client(api, objects.MANAGER), dialect)
+        self._flow_control = FlowControlObjects(
+            own_client(api, objects.MANAGER), dialect, api.resources.release
+        )
         self._info = AuthenticationInfo(
             own_client(api), dialect, options, api.authentication, pki, api.gates
         )
@@ -48,7 +50,9 @@ class ReconciledObjects:
             SystemNamespaces(own_client(api), dialect),
         ]
         if options.enable_priority_and_fairness:
-            self.controllers.append(DanglingSchemas(own_client(api, conditions.MANAGER)))
+            self.controllers.append(
+                DanglingSchemas(own_client(api, conditions.MANAGER), api.resources.release)
+            )
 
     async def prepare(self) -> None:
         """Create missing objects. Their namespaces must exist."""

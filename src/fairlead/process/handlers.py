@@ -6,16 +6,18 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fairlead.api import component_pages
 from fairlead.api.app import Application
 from fairlead.api.chain import Handler as Handler  # tests put another one here
 from fairlead.api.flow_control.setup import build_gate, place_gate
-from fairlead.api.health import Health, Progress, named_checks
+from fairlead.api.health import CheckCounts, Health, Progress, named_checks
 from fairlead.api.history.handler import add_history
 from fairlead.api.metrics import Metrics
 from fairlead.api.openapi import OpenApi
 from fairlead.api.pages import Pages
 from fairlead.api.request_log import log_operation, log_request
 from fairlead.api.testing import setup as testing_setup
+from fairlead.base.metrics import CONTENT_TYPE
 from fairlead.console.handler import add_console
 from fairlead.process.assembly import Assembly
 from fairlead.process.backup.page import add_backup_page
@@ -44,9 +46,14 @@ def build_application(
     metrics = _metrics(assembly, worker)
     if powers is not None:
         powers.under_way = metrics.under_way
-    _add_health(handler, options, assembly, progress, is_stopping, worker)
+    counts = CheckCounts() if api.gates["HealthCheckMetrics"] else None
+    _add_health(handler, options, assembly, progress, is_stopping, worker, counts)
     advertised = options.advertised_version or api.resources.release.advertised
-    Pages(handler, metrics, address, advertised).add()
+    metrics_type = CONTENT_TYPE
+    if counts is not None:
+        metrics_type = f"{CONTENT_TYPE}; escaping=underscores"
+        _add_component_pages(handler, options, counts, advertised, metrics_type)
+    Pages(handler, metrics, address, advertised, metrics_type).add()
     openapi = OpenApi(api.resources, advertised)
     openapi.find_others = lambda: assembly.aggregation.descriptions.others
     handler.prefixes["/openapi"] = openapi.answer
@@ -85,6 +92,17 @@ def _metrics(assembly: Assembly, worker: Worker | None) -> Metrics:
     return metrics
 
 
+def _add_component_pages(
+    handler: Handler,
+    options: argparse.Namespace,
+    counts: CheckCounts,
+    advertised: str,
+    metrics_type: str,
+) -> None:
+    flags = {name.replace("_", "-"): value for name, value in vars(options).items()}
+    component_pages.ComponentPages(handler, flags, counts, advertised, metrics_type).add()
+
+
 def _add_health(
     handler: Handler,
     options: argparse.Namespace,
@@ -92,6 +110,7 @@ def _add_health(
     progress: Progress,
     is_stopping: Callable[[], bool],
     worker: Worker | None,
+    counts: CheckCounts | None,
 ) -> None:
     api = assembly.api
     checks_by_name = named_checks(
@@ -99,7 +118,8 @@ def _add_health(
         lambda: api.store.healthy and (worker is None or worker.store_is_healthy),
         is_stopping,
         options.livez_grace_period,
+        api.resources.release,
         fair=options.enable_priority_and_fairness,
     )
     for name, checks in checks_by_name.items():
-        handler.prefixes[f"/{name}"] = Health(api.dialect, name, checks).answer
+        handler.prefixes[f"/{name}"] = Health(api.dialect, name, checks, counts).answer

@@ -22,8 +22,8 @@ from fairlead.base.errors import (
 )
 from fairlead.base.quotes import quote as quote
 from fairlead.codec.types.names import path_segment
+from fairlead.resources import go_notation
 from fairlead.resources.gates import Gates
-from fairlead.resources.go_notation import to_value, without_pointees
 
 _UNKNOWN: Any = object()
 
@@ -43,7 +43,7 @@ class GoValue(str):
 def show(value: Any) -> str:
     """The form of a value in messages."""
     if isinstance(value, GoValue):
-        return without_pointees(value)
+        return go_notation.without_pointees(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -68,9 +68,9 @@ def show_json(value: Any) -> str:
 
 def _converted(value: GoValue) -> str:
     try:
-        return escaped_json(to_value(value))
+        return escaped_json(go_notation.to_value(value))
     except ValueError:
-        return without_pointees(value)
+        return go_notation.without_pointees(value)
 
 
 def escaped_json(value: Any) -> str:

@@ -15,8 +15,8 @@ from fairlead.codec.types.names import (
     qualified_name,
 )
 from fairlead.codec.types.times import parse_time
+from fairlead.resources import go_notation
 from fairlead.resources.causes import Causes, GoValue, quote
-from fairlead.resources.go_notation import pointer
 from fairlead.resources.go_values import go_time
 
 MAX_ANNOTATION_BYTES: Final = 256 * 1024
@@ -183,8 +183,8 @@ def _owners_text(references: list[dict[str, Any]], owner: dict[str, Any]) -> GoV
 
 
 def _owner_text(reference: dict[str, Any]) -> str:
-    controller = pointer("bool", reference.get("controller"))
-    blocks = pointer("bool", reference.get("blockOwnerDeletion"))
+    controller = go_notation.pointer("bool", reference.get("controller"))
+    blocks = go_notation.pointer("bool", reference.get("blockOwnerDeletion"))
     return (
         f"v1.OwnerReference{{APIVersion:{quote(reference['apiVersion'])},"
         f" Kind:{quote(reference['kind'])}, Name:{quote(reference['name'])},"

@@ -39,9 +39,11 @@ class Level:
         self.uid = uid
         limited = spec.get("limited")
         if spec.get("type") == "Exempt" or limited is None:
-            self.queues, self.shares = None, 0
+            exempt = spec.get("exempt") or {}
+            self.queues, self.shares = None, exempt.get("nominalConcurrencyShares") or 0
             return
-        self.shares = limited.get("assuredConcurrencyShares") or 0
+        assured = limited.get("assuredConcurrencyShares")
+        self.shares = limited.get("nominalConcurrencyShares", assured) or 0
         queuing = (limited.get("limitResponse") or {}).get("queuing")
         if queuing is None:
             self.shape = NO_QUEUES
@@ -101,14 +103,21 @@ class Configuration:
     schema without a level is ignored. `total` seats are divided among the levels by their shares,
     and the seats of a level evenly among the `processes`."""
 
-    def __init__(self, dialect: Dialect, total: int, processes: int = 1) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        total: int,
+        processes: int = 1,
+        levels: Mapping[str, Mapping[str, Any]] = PRIORITY_LEVELS,
+    ) -> None:
         self._dialect = dialect
         self._total = total
         self._processes = processes
         self.resized: Callable[[], None] = _nothing  # called when limits may have changed
         self.levels: dict[str, Level] = {}
+        self._mandatory = levels
         self._wanted: dict[str, tuple[str, Mapping[str, Any]]] = {
-            name: ("", spec) for name, spec in PRIORITY_LEVELS.items()
+            name: ("", spec) for name, spec in levels.items()
         }
         self._schemas = {name: Schema(name, "", spec) for name, spec in FLOW_SCHEMAS.items()}
         self._used: list[tuple[Schema, Level, bytes]] = []
@@ -137,8 +146,8 @@ class Configuration:
         if change.after is not None:
             stored = change.after.object()
             self._wanted[name] = stored["metadata"].get("uid", ""), stored.get("spec") or {}
-        elif name in PRIORITY_LEVELS:
-            self._wanted[name] = "", PRIORITY_LEVELS[name]
+        elif name in self._mandatory:
+            self._wanted[name] = "", self._mandatory[name]
         else:
             self._wanted.pop(name, None)
         self._build()

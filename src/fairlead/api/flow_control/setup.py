@@ -10,9 +10,10 @@ from fairlead.api.flow_control.dumps import pages
 from fairlead.api.flow_control.gate import Estimator, Gate
 from fairlead.auth.authorization.bindings import Follow
 from fairlead.operations.api import Api
+from fairlead.resources.flowcontrol.bootstrap import mandatory_levels
 
 SCHEMAS, LEVELS = "flowschemas", "prioritylevelconfigurations"
-_VERSIONS = ("flowcontrol/v1beta2", "flowcontrol/v1beta1")
+_VERSIONS = ("flowcontrol/v1", "flowcontrol/v1beta2", "flowcontrol/v1beta1")
 _PATIENT = 60.0  # seconds, if requests have no timeout
 
 
@@ -21,9 +22,11 @@ def build_gate(options: argparse.Namespace, api: Api, follow: Follow) -> Gate | 
     total = options.max_requests_inflight + options.max_mutating_requests_inflight
     if not options.enable_priority_and_fairness or not total:
         return None
-    configuration = Configuration(api.dialect, total, options.workers)
+    configuration = Configuration(
+        api.dialect, total, options.workers, mandatory_levels(api.resources.release)
+    )
     served = [one for one in _VERSIONS if api.resources.serves(f"{one}/{SCHEMAS}")]
-    for version in served[:1]:  # both versions have the same stored objects
+    for version in served[:1]:  # all versions have the same stored objects
         follow(f"{version}/{LEVELS}", configuration.level_changed)
         follow(f"{version}/{SCHEMAS}", configuration.schema_changed)
     return Gate(configuration, Estimator(api), (options.request_timeout or _PATIENT) / 4)

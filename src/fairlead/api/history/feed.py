@@ -67,7 +67,7 @@ class Lines:
     def frame(self, kind: str, change: Change) -> bytes:
         return self._wrapped(self._events.pop(_key(change)))
 
-    def bookmark(self, revision: int) -> bytes:
+    def bookmark(self, revision: int, *, initial: bool = False) -> bytes:
         return self._wrapped(json_event("BOOKMARK", {"resourceVersion": str(revision)}))
 
     def _wrapped(self, event: bytes) -> bytes:

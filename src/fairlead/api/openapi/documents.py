@@ -60,7 +60,11 @@ class Builder:
             overview.of_version(self._names, schemas, group_version),
             *operations.paths(group_version),
         ]
-        return self._v3(schemas, paths)
+        document = self._v3(schemas, paths)
+        if self._resources.release.minor >= 36 and self._resources.is_custom(group_version.group):
+            title = f"{self._names.title} CRD Swagger"
+            document["info"] = {"title": title, "version": "v0.1.0"}
+        return document
 
     def group(self, group: str) -> dict[str, Any]:
         schemas, _ = self._parts(V3)
@@ -76,7 +80,7 @@ class Builder:
 
     def _v3(self, schemas: Schemas, paths: Iterable[Path]) -> dict[str, Any]:
         schemas.finish()
-        writer = WriterV3(self._resources.dialect, self._names)
+        writer = WriterV3(self._resources.dialect, self._resources.release, self._names)
         return {
             "openapi": "3.0.0",
             **self.head(),
@@ -89,7 +93,8 @@ class Builder:
 
     def swagger(self) -> Swagger:
         """An empty OpenAPI 2 document, to be filled with one group-version after another."""
-        return Swagger(self, *self._parts(V2), WriterV2(self._resources.dialect, self._names))
+        writer = WriterV2(self._resources.dialect, self._resources.release, self._names)
+        return Swagger(self, *self._parts(V2), writer)
 
     def about(self, schemas: Schemas) -> list[Path]:
         """The paths outside of any group."""

@@ -12,6 +12,7 @@ from fairlead.api.openapi.schemas import Schema
 from fairlead.api.openapi.tables import parameters
 from fairlead.api.patch import STRATEGIC, TYPES
 from fairlead.base.dialect import Dialect
+from fairlead.base.release import Release
 
 _WORDS = {"200": "OK", "201": "Created", "202": "Accepted"}
 _UNAUTHORIZED = {"description": "Unauthorized"}
@@ -21,15 +22,16 @@ _PRETTY = (("pretty", "string"),)
 class Writer(ABC):
     """The part that both versions share."""
 
-    def __init__(self, dialect: Dialect, names: Names) -> None:
+    def __init__(self, dialect: Dialect, release: Release, names: Names) -> None:
         self._names = names
+        self._release = release
         binary = dialect.protobuf_media_type
         self._produced = media_types(dialect)
         self._streamed = (f"{JSON};stream=watch", f"{binary};stream=watch")
 
     def path(self, path: Path) -> dict[str, Any]:
         result = {operation.method: self._operation(operation) for operation in path.operations}
-        queried = (*parameters(path.parameters), *(_PRETTY if path.pretty else ()))
+        queried = (*parameters(self._release, path.parameters), *(_PRETTY if path.pretty else ()))
         shared = [self._placed(name) for name in sorted(path.placed)]
         shared += [self._queried(name, kind) for name, kind in queried]
         return {**result, "parameters": shared} if shared else result
@@ -42,7 +44,8 @@ class Writer(ABC):
         }
         parameter_objects = self._body_parameter(operation)
         parameter_objects += [
-            self._queried(name, kind) for name, kind in parameters(operation.parameters)
+            self._queried(name, kind)
+            for name, kind in parameters(self._release, operation.parameters)
         ]
         if parameter_objects:
             result["parameters"] = parameter_objects

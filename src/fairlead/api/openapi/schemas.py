@@ -89,6 +89,7 @@ class Schemas:
         self._groups = groups
         self._texts = texts
         self._todo: list[Callable[[], None]] = []
+        self._bare_list = types.struct(f"{META}.APIResource").fields["verbs"]
 
     def of_type(self, table_name: str, name: str) -> Schema:
         """A reference to a type, for example `core/v1` and `Pod`."""
@@ -132,7 +133,7 @@ class Schemas:
             schema["description"] = text
         schema["type"] = "object"
         schema["properties"] = {field.name: self._property(struct, field, home) for field in fields}
-        if required := [field.name for field in fields if _is_required(struct, field)]:
+        if required := [field.name for field in fields if self._is_required(struct, field)]:
             schema["required"] = required
         if struct.atomic:
             schema[self.names.map_type] = "atomic"
@@ -143,7 +144,7 @@ class Schemas:
 
     def _property(self, struct: Struct, field: Field, home: str) -> Schema:
         schema = dict(self._type(field.type, home))
-        extensions = self._extensions(field)
+        extensions = self._extensions(struct, field)
         if text := self._texts.of_field(struct, field.name):
             extensions["description"] = text
         if field.enum:
@@ -165,11 +166,11 @@ class Schemas:
             return {"type": "object", "additionalProperties": element}
         return {"type": "array", "items": element}
 
-    def _extensions(self, field: Field) -> Schema:
+    def _extensions(self, struct: Struct, field: Field) -> Schema:
         """The extensions that describe how apply and strategic merge treat a field."""
         names, extensions = self.names, dict[str, Any]()
         node = field.type
-        if isinstance(node, ListOf) and (node.kind != "atomic" or field.merge):
+        if isinstance(node, ListOf) and self._has_list_type(struct, field):
             extensions[names.list_type] = node.kind
             if node.keys:
                 extensions[names.list_keys] = list(node.keys)
@@ -182,6 +183,23 @@ class Schemas:
         if field.merge_key:
             extensions[names.patch_key] = field.merge_key
         return extensions
+
+    def _is_required(self, struct: Struct, field: Field) -> bool:
+        key = (f"{struct.group_version}.{struct.name}", field.name)
+        if field.required:
+            return key not in exceptions_of(self.release, "optional")
+        return key in exceptions_of(self.release, "required")
+
+    def _has_list_type(self, struct: Struct, field: Field) -> bool:
+        """Whether the type of a list is published. Earlier releases publish it if it is not atomic,
+        later ones always, except for the items of lists."""
+        node = field.type
+        if not isinstance(node, ListOf):
+            return False
+        if node.kind != "atomic" or field.merge:
+            return True
+        is_item_list = field.name == "items" and struct.name.endswith("List")
+        return self.release.minor >= 30 and not is_item_list and field is not self._bare_list
 
     def _kinds(self, struct: Struct, home: str) -> list[Schema]:
         if home == META:
@@ -203,13 +221,6 @@ def _is_top_level(struct: Struct) -> bool:
     then."""
     fields = struct.fields
     return all(name in fields and not fields[name].number for name in ("kind", "apiVersion"))
-
-
-def _is_required(struct: Struct, field: Field) -> bool:
-    key = (f"{struct.group_version}.{struct.name}", field.name)
-    return (
-        key not in exceptions_of("optional") if field.required else key in exceptions_of("required")
-    )
 
 
 def _strategy(field: Field) -> str:

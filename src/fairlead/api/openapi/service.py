@@ -51,6 +51,9 @@ class OpenApi:
             (group_version.group, group_version.version)
             for group_version in resources.group_versions()
         )
+        # Later releases send documents under their media type, earlier ones as text or bytes:
+        # clients know the type from their request.
+        self._names_types = resources.release.minor >= 30
         self._documents: dict[str, Document] = {}
         self._build_lock = asyncio.Lock()
         self._has_read = False
@@ -107,7 +110,7 @@ class OpenApi:
                 for other_type in (JSON, PROTOBUF_V3):
                     self._documents.pop(_cache_key(name, other_type), None)
                 return not_found_answer()
-            media_type = _accepted_type(request, (JSON, PROTOBUF_V3))
+            media_type = _accepted_type(request, (JSON, PROTOBUF_V3), self._names_types)
             if media_type is None:
                 return not_acceptable_answer()
             requested_tag = request.parameter("hash")
@@ -116,28 +119,42 @@ class OpenApi:
             key = _cache_key(name, media_type)
             document = self._documents.get(key)
             if document is None or document.identity != tag:
-                encode = _pack_json if media_type == JSON else _pack_protobuf_v3
-                document = await asyncio.to_thread(encode, tag, self._value(name))
+                encode = orjson.dumps if media_type == JSON else gnostic_v3.encode_document
+                document = await asyncio.to_thread(
+                    self._pack, tag, encode, self._value(name), media_type
+                )
                 self._documents[key] = document
         return await document_answer(request, document, for_good=bool(requested_tag))
 
     async def _swagger(self, request: Request) -> Answer:
-        media_type = _accepted_type(request, (JSON, PROTOBUF))
+        media_type = _accepted_type(request, (JSON, PROTOBUF), self._names_types)
         if media_type is None:
             return not_acceptable_answer()
         async with self._build_lock:
             tag = self._swagger_tag(media_type)
             document = self._documents.get(media_type)
             if document is None or document.identity != tag:
-                encode = _pack_json if media_type == JSON else _pack_protobuf
+                encode = orjson.dumps if media_type == JSON else gnostic.encode_document
                 merge = self.find_others().merge
                 value = await self._swagger_value()
                 if merge is not None:
                     value = await asyncio.to_thread(merge, value)
-                document = await asyncio.to_thread(encode, tag, value)
+                document = await asyncio.to_thread(self._pack, tag, encode, value, media_type)
                 if self._swagger_tag(media_type) == tag:
                     self._documents[media_type] = document
         return await document_answer(request, document)
+
+    def _pack(
+        self,
+        tag: str,
+        encode: Callable[[dict[str, Any]], bytes],
+        value: dict[str, Any],
+        media_type: str,
+    ) -> Document:
+        shown = TEXT if media_type == JSON else BINARY
+        if self._names_types:
+            shown = media_type.replace("@", ".")
+        return pack(tag, encode(value), shown)
 
     def _swagger_tag(self, media_type: str) -> str:
         return identity.of_all([media_type, *self._tags().values(), self.find_others().tag])
@@ -196,28 +213,17 @@ def _url(name: str, tag: str) -> str:
     return f"/openapi/v3/{name}?hash={tag}"
 
 
-def _accepted_type(request: Request, offered: tuple[str, ...]) -> str | None:
-    """The media type of the response: the first that the client accepts."""
+def _accepted_type(request: Request, offered: tuple[str, ...], with_dots: bool) -> str | None:
+    """The media type of the response: the first that the client accepts. `with_dots`: clients may
+    write media types of protobuf without an `@`."""
     for clause in clauses(request.header(b"accept") or "*/*"):
         kind, _, detail = clause.media_type.partition("/")
         for media_type in offered:
             own_kind, _, own_detail = media_type.partition("/")
-            if kind in (own_kind, "*") and detail in (own_detail, "*"):
+            dotted = own_detail.replace("@", ".") if with_dots else own_detail
+            if kind in (own_kind, "*") and detail in (own_detail, dotted, "*"):
                 return media_type
     return None
-
-
-def _pack_json(tag: str, value: dict[str, Any]) -> Document:
-    """Sent as plain text: clients know the type from their request."""
-    return pack(tag, orjson.dumps(value), TEXT)
-
-
-def _pack_protobuf(tag: str, value: dict[str, Any]) -> Document:
-    return pack(tag, gnostic.encode_document(value), BINARY)
-
-
-def _pack_protobuf_v3(tag: str, value: dict[str, Any]) -> Document:
-    return pack(tag, gnostic_v3.encode_document(value), BINARY)
 
 
 # Documents that aggregated servers contribute.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from functools import cache
 
 from fairlead.base.files import text_beside
+from fairlead.base.release import Release
 
 
 @cache
-def blocks(name: str) -> dict[str, list[list[str]]]:
+def blocks(release: Release, name: str) -> dict[str, list[list[str]]]:
     """The indented lines of a table, split into words, by their header line."""
     result: dict[str, list[list[str]]] = {}
     rows: list[list[str]] = []
-    for line in text_beside(__file__, name).splitlines():
+    for line in release.select(text_beside(__file__, name)).splitlines():
         if not line or line[0] == "#":
             continue
         if line[0] != " ":
@@ -23,13 +24,14 @@ def blocks(name: str) -> dict[str, list[list[str]]]:
 
 
 @cache
-def exceptions_of(header: str) -> frozenset[tuple[str, str]]:
+def exceptions_of(release: Release, header: str) -> frozenset[tuple[str, str]]:
     """(type, field) of all fields under a header of `required.table`."""
-    rows = blocks("required.table")[header]
+    rows = blocks(release, "required.table")[header]
     return frozenset((row[0], name) for row in rows for name in row[1:])
 
 
 @cache
-def parameters(header: str) -> tuple[tuple[str, str], ...]:
+def parameters(release: Release, header: str) -> tuple[tuple[str, str], ...]:
     """(name, type) of the query parameters under a header of `parameters.table`."""
-    return tuple((row[0], row[1]) for row in blocks("parameters.table").get(header, []))
+    rows = blocks(release, "parameters.table").get(header, [])
+    return tuple((row[0], row[1]) for row in rows)

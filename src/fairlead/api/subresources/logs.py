@@ -17,7 +17,7 @@ from fairlead.base.errors import ResourceRef, StatusError, bad_request, internal
 from fairlead.codec.types.times import TimeError, parse_time
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import new_causes
 from fairlead.resources.rules import NON_NEGATIVE, POSITIVE
 from fairlead.wire.outgoing.addresses import NotAllowed
 from fairlead.wire.outgoing.response import CallError
@@ -45,7 +45,7 @@ class NoContent(Answer):
 
 
 async def read_log(api: Api, request: Request, operation: Operation) -> Answer:
-    _check_log_options(request)
+    _check_log_options(api, request)
     pod = pod_of(api, request)
     container = container_of(pod, request.parameter("container"))
     node = pod["spec"].get("nodeName")
@@ -89,8 +89,8 @@ async def _agent_error(passed: ProxiedRequest) -> StatusError:
     return internal(text if status == 500 else f"answered {status}: {text}")
 
 
-def _check_log_options(request: Request) -> None:
-    causes = Causes()
+def _check_log_options(api: Api, request: Request) -> None:
+    causes = new_causes(api.gates)
     tail, limit = integer(request, "tailLines"), integer(request, "limitBytes")
     since, moment = integer(request, "sinceSeconds"), request.parameter("sinceTime")
     if moment:
@@ -107,5 +107,7 @@ def _check_log_options(request: Request) -> None:
         causes.forbidden("[]", detail)
     elif since is not None and since < 1:
         causes.invalid("sinceSeconds", since, POSITIVE)
+    if "stream" in request.query and api.gates["PodLogStream"]:
+        causes.forbidden("stream", "may not be specified")
     if causes:
         raise invalid(ResourceRef("", "PodLogOptions", request.target.name), causes)

@@ -100,7 +100,7 @@ class _Constant:
         self.name = sys.intern(field.name)
         self.default: Any = field.default
         self.is_mutable = isinstance(field.default, (dict, list))
-        self.is_distinct = field.presence is Presence.DISTINCT
+        self.is_distinct = field.presence in (Presence.DISTINCT, Presence.NULLABLE)
 
 
 @final

@@ -213,8 +213,7 @@ def _list_mark(field: Field, value: str) -> None:
 def _map_mark(field: Field, value: str) -> None:
     if isinstance(field.type, MapOf):
         field.type.atomic = value == "atomic"
-    else:
-        field.granular = value == "granular"
+    field.granular = value == "granular"
 
 
 def _merge_mark(field: Field, value: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from fairlead.api.discovery import Elsewhere
 from fairlead.base.dialect import Dialect
 from fairlead.base.files import text_beside
+from fairlead.controllers.aggregation.discovery import RemoteResources
 from fairlead.controllers.aggregation.registry import Extensions, Registration
 from fairlead.resources.custom.definition import priority
 from fairlead.resources.registry import GroupVersion, Resources
@@ -107,16 +109,22 @@ class RegisteredGroups:
     """Includes local groups that are not registered yet, and registered groups that are
     unavailable, so that clients notice a server that is down."""
 
-    def __init__(self, local: LocalVersions, extensions: Extensions) -> None:
+    def __init__(
+        self, local: LocalVersions, extensions: Extensions, remote: RemoteResources
+    ) -> None:
         self._local = local
         self._extensions = extensions
+        self._remote = remote
         self._cached: dict[str, list[str]] = {}
-        self._cached_generation = (-1, -1)
+        self._cached_generation = (-1, -1, -1)
 
     @property
-    def generation(self) -> tuple[int, int]:
-        """Changes with every change of the list."""
-        return self._local.generation, self._extensions.generation
+    def generation(self) -> tuple[int, int, int]:
+        """Changes with every change of the list or of the resources of another server."""
+        return self._local.generation, self._extensions.generation, self._remote.generation
+
+    def elsewhere(self, group: str, version: str) -> Elsewhere | None:
+        return self._remote.find(group, version)
 
     def versions(self) -> Mapping[str, Sequence[str]]:
         """The versions of each named group; groups and versions in order of priority."""

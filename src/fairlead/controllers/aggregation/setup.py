@@ -8,6 +8,7 @@ from fairlead.api.chain import Handler, no_remote
 from fairlead.base.dialect import Dialect
 from fairlead.controllers.aggregation.availability import Availability
 from fairlead.controllers.aggregation.calls import ExtensionCalls
+from fairlead.controllers.aggregation.discovery import RemoteResources
 from fairlead.controllers.aggregation.links import Links
 from fairlead.controllers.aggregation.local import LocalVersions, RegisteredGroups
 from fairlead.controllers.aggregation.openapi.refresh import Descriptions
@@ -57,6 +58,7 @@ class Aggregation:
             passes_redirects=passes_redirects,
             sends_uid=sends_uid,
         )
+        self.resources = RemoteResources(self.extensions, self.calls)
         kind_mark = dialect.marked("x-@-group-version-kind")
         self.descriptions = Descriptions(self.extensions, self.calls, documents, kind_mark)
 
@@ -83,7 +85,7 @@ class ApiServiceReconcilers:
     ) -> None:
         local = LocalVersions(api.resources)
         aggregation.extensions.reserved = local.is_builtin
-        self.groups = RegisteredGroups(local, aggregation.extensions)
+        self.groups = RegisteredGroups(local, aggregation.extensions, aggregation.resources)
         self.own = LocalServices(objects, api.dialect, local)
         self.remote_content = RemoteContent(
             aggregation.extensions, self.groups, aggregation.calls, api.dialect

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from fairlead.base.release import Release
 from fairlead.controllers.flow_control.objects import LEVELS, SCHEMAS
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.statuses import condition, find_condition, without_condition
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.resources.flowcontrol.bootstrap import stored_version
 from fairlead.storage.version import Change
 
 MANAGER = "api-priority-and-fairness-config-consumer-v1"
@@ -23,13 +25,15 @@ class DanglingSchemas:
     name = "priority-and-fairness-config-consumer"
     workers = 1
 
-    def __init__(self, objects: Client) -> None:
+    def __init__(self, objects: Client, release: Release) -> None:
         self._objects = objects
+        version = stored_version(release)
+        self._schemas, self._levels = f"{version}/{SCHEMAS}", f"{version}/{LEVELS}"
         self._level_of: dict[str, str] = {}
         self._schemas_of: defaultdict[str, set[str]] = defaultdict(set)
 
     def follows(self) -> Mapping[str, Keys]:
-        return {SCHEMAS: self._schema, LEVELS: self._schemas_of_level}
+        return {self._schemas: self._schema, self._levels: self._schemas_of_level}
 
     def _schema(self, change: Change) -> Iterable[str]:
         name = change.name
@@ -52,10 +56,10 @@ class DanglingSchemas:
         return tuple(self._schemas_of.get(change.name, ()))
 
     async def sync(self, key: str) -> None:
-        schema = self._objects.find(SCHEMAS, "", key)
+        schema = self._objects.find(self._schemas, "", key)
         if schema is None or self._new_conditions(schema) is None:
             return
-        await self._objects.change(SCHEMAS, "", key, self._change, "status")
+        await self._objects.change(self._schemas, "", key, self._change, "status")
 
     def _change(self, schema: Object) -> Object:
         """Applied to the newest version, which may be right already."""
@@ -68,7 +72,7 @@ class DanglingSchemas:
         """The new conditions, or None if they are up to date."""
         level = _level_of(schema)
         text = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
-        if self._objects.find(LEVELS, "", level) is not None:
+        if self._objects.find(self._levels, "", level) is not None:
             new = condition(_KIND, "False", "Found", f"{text} and it exists")
         else:
             new = condition(_KIND, "True", "NotFound", f"{text} but there is no such object")

@@ -14,6 +14,7 @@ from time import monotonic
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
+from fairlead.base.release import Release
 from fairlead.controllers.framework import Keys
 from fairlead.fields.values import copied
 from fairlead.operations.api import Object
@@ -21,16 +22,16 @@ from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.flowcontrol.bootstrap import (
     FLOW_SCHEMAS,
-    PRIORITY_LEVELS,
     Spec,
+    mandatory_levels,
+    stored_version,
     suggested_objects,
 )
 from fairlead.resources.gates import parse_bool
 from fairlead.resources.storage.shared import same
 from fairlead.storage.version import Change
 
-SCHEMAS = "flowcontrol/v1beta2/flowschemas"
-LEVELS = "flowcontrol/v1beta2/prioritylevelconfigurations"
+SCHEMAS, LEVELS = "flowschemas", "prioritylevelconfigurations"
 MANAGER = "api-priority-and-fairness-config-producer-v1"
 # Seconds between two writes of an object: limits the rate when servers of two releases disagree.
 _APART = 1.0
@@ -43,12 +44,13 @@ class FlowControlObjects:
     workers = 1
     is_steady = True
 
-    def __init__(self, objects: Client, dialect: Dialect) -> None:
+    def __init__(self, objects: Client, dialect: Dialect, release: Release) -> None:
         self._objects = objects
+        self._version = stored_version(release)
         self._annotation = dialect.label("apf.@/autoupdate-spec")
-        self._mandatory = _by_key(PRIORITY_LEVELS, FLOW_SCHEMAS)
-        suggested = suggested_objects(dialect)
-        self._specs = {**_by_key(suggested.levels, suggested.schemas), **self._mandatory}
+        self._mandatory = self._by_key(mandatory_levels(release), FLOW_SCHEMAS)
+        suggested = suggested_objects(dialect, release)
+        self._specs = {**self._by_key(suggested.levels, suggested.schemas), **self._mandatory}
         self._written: dict[str, float] = {}  # time of the last write (monotonic), by key
 
     def add_by(self, add: Callable[[str], None]) -> None:
@@ -56,7 +58,8 @@ class FlowControlObjects:
             add(key)
 
     def follows(self) -> Mapping[str, Keys]:
-        return {resource: partial(self._keys, resource) for resource in (LEVELS, SCHEMAS)}
+        resources = (f"{self._version}/{LEVELS}", f"{self._version}/{SCHEMAS}")
+        return {resource: partial(self._keys, resource) for resource in resources}
 
     def _keys(self, resource: str, change: Change) -> Iterable[str]:
         return (f"{resource}/{change.name}",)
@@ -112,6 +115,9 @@ class FlowControlObjects:
     def _corrected(self, stored: Object, default_spec: Spec, *, mandatory: bool) -> Object | None:
         """The corrected object, or None if it is right."""
         updates = mandatory or self._is_ours(stored)
+        if mandatory and stored["spec"].get("exempt") and "exempt" in default_spec:
+            # Operators may change this part of the exempt level.
+            default_spec = {**default_spec, "exempt": stored["spec"]["exempt"]}
         spec = (
             copied(default_spec)
             if updates and not same(stored["spec"], default_spec)
@@ -136,7 +142,7 @@ class FlowControlObjects:
         marked = self._update_flag(stored)
         return marked if marked is not None else stored["metadata"].get("generation") == 1
 
-
-def _by_key(levels: Mapping[str, Spec], schemas: Mapping[str, Spec]) -> dict[str, Spec]:
-    specs = {f"{LEVELS}/{name}": spec for name, spec in levels.items()}
-    return specs | {f"{SCHEMAS}/{name}": spec for name, spec in schemas.items()}
+    def _by_key(self, levels: Mapping[str, Spec], schemas: Mapping[str, Spec]) -> dict[str, Spec]:
+        version = self._version
+        specs = {f"{version}/{LEVELS}/{name}": spec for name, spec in levels.items()}
+        return specs | {f"{version}/{SCHEMAS}/{name}": spec for name, spec in schemas.items()}

@@ -20,7 +20,7 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 RETENTION = "persistentVolumeClaimRetentionPolicy"
 
 # How messages show a field that is not set.
-UNSET = "null"
+UNSET = GoValue('"null"', None)
 # How messages show a field of a struct that is set: as an address, which has no meaning.
 _ADDRESS = "0xc000000000"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.files import text_beside
+from fairlead.base.release import Release
 
 Spec = dict[str, Any]
 
@@ -57,6 +58,26 @@ PRIORITY_LEVELS: dict[str, Spec] = {
         "limited": {"assuredConcurrencyShares": 5, "limitResponse": {"type": "Reject"}},
     },
 }
+NOMINAL_LEVELS: dict[str, Spec] = {  # as flowcontrol/v1 writes them
+    "exempt": {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}},
+    "catch-all": {
+        "type": "Limited",
+        "limited": {
+            "nominalConcurrencyShares": 5,
+            "limitResponse": {"type": "Reject"},
+            "lendablePercent": 0,
+        },
+    },
+}
+
+
+def stored_version(release: Release) -> str:
+    """The version of the group in which a release stores its objects."""
+    return "flowcontrol/v1" if release.minor >= 29 else "flowcontrol/v1beta2"
+
+
+def mandatory_levels(release: Release) -> dict[str, Spec]:
+    return NOMINAL_LEVELS if stored_version(release) == "flowcontrol/v1" else PRIORITY_LEVELS
 
 
 @dataclass(slots=True)
@@ -67,8 +88,8 @@ class Suggested:
     schemas: dict[str, Spec] = field(default_factory=dict)
 
 
-def suggested_objects(dialect: Dialect) -> Suggested:
-    text = text_beside(__file__, "suggested.table")
+def suggested_objects(dialect: Dialect, release: Release) -> Suggested:
+    text = release.select(text_beside(__file__, "suggested.table"))
     names = {"{prefix}": dialect.system_prefix, "{system}": dialect.system_namespace}
     for word, name in names.items():
         text = text.replace(word, name)
@@ -93,13 +114,19 @@ def suggested_objects(dialect: Dialect) -> Suggested:
     return suggested
 
 
-def _level(shares: int, queues: int, hand: int, length: int) -> Spec:
+def _level(shares: int, queues: int, hand: int, length: int, lendable: int | None = None) -> Spec:
+    """A level of flowcontrol/v1, or of an earlier version if it cannot lend."""
     queuing = {"queues": queues, "handSize": hand, "queueLengthLimit": length}
     response = {"type": "Queue", "queuing": queuing}
-    return {
-        "type": "Limited",
-        "limited": {"assuredConcurrencyShares": shares, "limitResponse": response},
-    }
+    if lendable is None:
+        limited: Spec = {"assuredConcurrencyShares": shares, "limitResponse": response}
+    else:
+        limited = {
+            "nominalConcurrencyShares": shares,
+            "limitResponse": response,
+            "lendablePercent": lendable,
+        }
+    return {"type": "Limited", "limited": limited}
 
 
 def _schema(rule: Spec, level: str, precedence: str, method: str = "") -> Spec:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.resources.columns.cell_text import NONE, field, items
-from fairlead.resources.columns.model import AGE, NAME, Object, Value, table, text
+from fairlead.resources.columns.model import AGE, NAME, Object, Printer, Value, table, text
 
 
 def _dangling(schema: Object) -> str:
@@ -44,21 +44,23 @@ _SCHEMAS = table(
     order=_precedence,
 )
 
-_LEVELS = table(
-    NAME,
-    text("Type", "spec.type", "Limited or Exempt"),
-    text("AssuredConcurrencyShares", _amount(_LIMITED, "assuredConcurrencyShares"), "Its share"),
-    text("Queues", _amount(_QUEUING, "queues"), "Number of queues"),
-    text("HandSize", _amount(_QUEUING, "handSize"), "Queues a flow may choose from"),
-    text("QueueLengthLimit", _amount(_QUEUING, "queueLengthLimit"), "Longest queue"),
-    AGE,
-)
+
+def _levels(shares: str) -> Printer:
+    return table(
+        NAME,
+        text("Type", "spec.type", "Limited or Exempt"),
+        text(shares[:1].upper() + shares[1:], _amount(_LIMITED, shares), "Its share"),
+        text("Queues", _amount(_QUEUING, "queues"), "Number of queues"),
+        text("HandSize", _amount(_QUEUING, "handSize"), "Queues a flow may choose from"),
+        text("QueueLengthLimit", _amount(_QUEUING, "queueLengthLimit"), "Longest queue"),
+        AGE,
+    )
+
+
+_ASSURED, _NOMINAL = _levels("assuredConcurrencyShares"), _levels("nominalConcurrencyShares")
 
 PRINTERS = {
     f"flowcontrol/{version}/{resource}": printer
-    for version in ("v1beta1", "v1beta2")
-    for resource, printer in (
-        ("flowschemas", _SCHEMAS),
-        ("prioritylevelconfigurations", _LEVELS),
-    )
+    for version, levels in (("v1beta1", _ASSURED), ("v1beta2", _ASSURED), ("v1", _NOMINAL))
+    for resource, printer in (("flowschemas", _SCHEMAS), ("prioritylevelconfigurations", levels))
 }

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.base.release import Reworded
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.context import Context
 from fairlead.resources.flowcontrol.bootstrap import Spec
 from fairlead.resources.storage.shared import OrderedBehaviour, Step, same
+
+_EMPTY = Reworded("must not be empty", "")
 
 
 class FlowControlBehaviour(OrderedBehaviour):
@@ -21,10 +24,14 @@ class FlowControlBehaviour(OrderedBehaviour):
         name, spec = value["metadata"].get("name", ""), value["spec"]
         self.check_spec(name, spec, causes)
         fixed = self.mandatory.get(name)
-        if fixed is not None and not same(spec, fixed):
+        if fixed is not None:
+            self.check_mandatory(name, spec, fixed, causes)
+        _check_conditions(value, causes)
+
+    def check_mandatory(self, name: str, spec: dict[str, Any], fixed: Spec, causes: Causes) -> None:
+        if not same(spec, fixed):
             detail = f"spec of '{name}' must equal the fixed value"
             causes.invalid("spec", self.shown_spec(spec), detail)
-        _check_conditions(value, causes)
 
     def check_spec(self, name: str, spec: dict[str, Any], causes: Causes) -> None:
         raise NotImplementedError
@@ -56,4 +63,4 @@ def _check_conditions(value: Object, causes: Causes) -> None:
             causes.duplicate(path, kind)
         seen.add(kind)
         if not kind:
-            causes.required(path, "must not be empty")
+            causes.required(path, _EMPTY)

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
+from fairlead.resources import go_notation
 from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.go_notation import pointer
 from fairlead.resources.metadata import NameRule, check_metadata
 
 
@@ -85,4 +85,4 @@ def same(value: Any, old: Any) -> bool:
 
 def go_pointer(name: str, value: Any) -> str:
     """A pointer as messages print it: it only shows whether the value is set."""
-    return pointer(name, value)
+    return go_notation.pointer(name, value)

@@ -1,0 +1,74 @@
+"""Answers that release 1.36 words differently, and parameters that it has beside those of 1.25."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.namespaces import Space
+
+APPLY = "application/apply-patch+yaml"
+
+
+@pytest.mark.parametrize(
+    ("config", "shown"),
+    [
+        ({"apiVersion": "v1", "kind": "Secret"}, "/v1, Kind=Secret"),
+        ({"apiVersion": "apps/v2", "kind": "ConfigMap"}, "apps/v2, Kind=ConfigMap"),
+        ({"apiVersion": "a/b/c", "kind": "ConfigMap"}, "/, Kind="),
+        ({"apiVersion": 5, "kind": "ConfigMap"}, "/, Kind=ConfigMap"),
+        ({"apiVersion": "v1"}, "/v1, Kind="),
+        ({}, "/, Kind="),
+    ],
+)
+def test_a_configuration_of_another_type(
+    space_1_36: Space, config: dict[str, Any], shown: str
+) -> None:
+    path = space_1_36.config_maps.item("a")
+    body = {**config, "metadata": {"name": "a"}}
+    answer = space_1_36.client.patch(path, body, kind=APPLY, fieldManager="x")
+    assert (answer.status, answer.message) == (400, f"invalid object type: {shown}")
+
+
+@pytest.mark.parametrize(
+    ("group", "resource", "name"),
+    [("apps", "replicasets", "replicasets.apps"), ("", "replicationcontrollers", "")],
+)
+def test_a_scale_that_is_not_there(space_1_36: Space, group: str, resource: str, name: str) -> None:
+    collection = space_1_36.collection(resource, group)
+    answer = collection.client.get(collection.item("no", "scale"))
+    assert answer.message == f'{name or resource} "no" not found'
+
+
+def test_a_stream_of_logs_cannot_be_chosen(space_1_36: Space) -> None:
+    pods = space_1_36.collection("pods")
+    answer = pods.client.get(pods.item("a", "log"), stream="Stdout")
+    assert answer.causes == [
+        ("stream", "FieldValueForbidden", "Forbidden: may not be specified"),
+    ]
+
+
+def test_selectors_of_shards_are_ignored(space_1_36: Space) -> None:
+    space_1_36.secrets.create("a")
+    assert space_1_36.secrets.names(shardSelector="%%") == ["a"]
+
+
+def test_an_unsafe_delete_is_a_plain_one(space_1_36: Space) -> None:
+    space_1_36.secrets.create("a")
+    query = {"ignoreStoreReadErrorWithClusterBreakingPotential": "true"}
+    assert space_1_36.secrets.delete("a", **query).status == 200
+
+
+def test_fields_of_slices_that_cannot_be_selected(space_1_36: Space) -> None:
+    slices = space_1_36.everywhere("resourceslices", "resource.k8s.io")
+    assert slices.list(fieldSelector="spec.nodeName=a,spec.driver=b").status == 200
+    assert slices.list(fieldSelector="spec.pool=a").message == (
+        "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: spec.pool"
+    )
+
+
+def test_a_template_without_a_time_of_creation(space_1_36: Space) -> None:
+    containers = [{"name": "a", "image": "i"}]
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": containers}}
+    created = space_1_36.collection("podtemplates").create("a", template=template)
+    assert created["template"]["metadata"] == {"labels": {"a": "b"}}
