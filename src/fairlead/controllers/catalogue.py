@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from fairlead.admission.plugins.resource_quota import QUOTAS
-from fairlead.controllers import bootstrap_signer, resource_quotas
+from fairlead.controllers import bootstrap_signer, resource_quotas, service_ranges
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
 from fairlead.controllers.dependencies import Build, Dependencies, LazyBuild, built
 from fairlead.controllers.disruption import controller as disruption
@@ -24,6 +24,7 @@ from fairlead.controllers.volumes.catalogue import BUILDERS as VOLUMES
 from fairlead.controllers.workloads.catalogue import BUILDERS as WORKLOADS
 from fairlead.operations.client import own_client
 from fairlead.operations.eviction import BUDGETS
+from fairlead.resources.core.services.allocation import SERVICE_RANGES
 
 
 def _bootstrap_signer(dependencies: Dependencies) -> Controller:
@@ -54,6 +55,17 @@ def _quota(dependencies: Dependencies) -> Reconciler:
 def _root_ca(dependencies: Dependencies) -> Controller:
     return RootCaPublisher(
         dependencies.client("root-ca-cert-publisher"), dependencies.dialect, dependencies.root_ca
+    )
+
+
+def _service_ranges(dependencies: Dependencies) -> Reconciler:
+    allocators, finalizer = dependencies.api.allocators, "networking.@/service-cidr-finalizer"
+    assert allocators is not None
+    assert allocators.objects is not None
+    return service_ranges.ServiceRanges(
+        dependencies.client("service-cidrs-controller"),
+        allocators.objects,
+        dependencies.dialect.group_name(finalizer),
     )
 
 
@@ -89,6 +101,9 @@ _BUILDERS: dict[str, Build | LazyBuild] = {
     "namespace": _namespace,
     "resourcequota": LazyBuild("resourcequota-controller", (QUOTAS,), _quota),
     "root-ca-cert-publisher": _root_ca,
+    "service-cidr-controller": LazyBuild(
+        "service-cidr-controller", (SERVICE_RANGES,), _service_ranges
+    ),
     "serviceaccount": _accounts,
     "serviceaccount-token": _account_tokens,
     "tokencleaner": _token_cleaner,

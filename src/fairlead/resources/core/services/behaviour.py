@@ -41,6 +41,11 @@ class ServiceBehaviour(Behaviour):
         super().prepare_create(value, context)
         _drop_disabled(value, None, context)
 
+    def renamed(self, value: Object, context: Context) -> None:
+        for companion in context.claims:
+            if "spec" in companion.value:  # an IPAddress
+                companion.value["spec"]["parentRef"]["name"] = value["metadata"]["name"]
+
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         sync_addresses(value["spec"], old["spec"])
         keep_allocated(value["spec"], old["spec"])
