@@ -124,7 +124,7 @@ def _check_endpoint(
     elif len(addresses) > MAX_ADDRESSES:
         causes.too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES)
     for index, address in enumerate(addresses):
-        if context.gates["AddressErrorsByValue"] and kind != "FQDN":
+        if context.gates["AddressErrorsByValue"] and kind in ("IPv4", "IPv6"):
             strict = context.gates["StrictIPCIDRValidation"]
             _check_address_by_value(address, kind, f"{path}.addresses", index, causes, strict)
         else:
