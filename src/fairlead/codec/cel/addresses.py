@@ -8,10 +8,10 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NoReturn
 
 from fairlead.base.quotes import quote
-from fairlead.codec.cel.costs import Cost, first_tenth, tenth, twice_tenth
+from fairlead.codec.cel.costs import PER_CHARACTER, Cost, first_tenth, tenth, twice_tenth
 from fairlead.codec.cel.errors import EvaluationError, no_such_overload
 from fairlead.codec.cel.library import EstimateRule, Library, declared, scanned
-from fairlead.codec.cel.ranges import PER_CHARACTER, Estimate, Sizes, fixed
+from fairlead.codec.cel.ranges import Estimate, Sizes, fixed
 from fairlead.codec.cel.syntax import Call
 from fairlead.codec.cel.types import BOOL, CIDR, INT, IP, STRING
 
@@ -90,7 +90,8 @@ def _parse(text: str) -> IPv4Address | IPv6Address:
 
 def _dotted(text: str, part: str) -> int:
     """The number of four octets."""
-    value, fields = -1, []
+    value = -1
+    fields: list[int] = []
     for index, letter in enumerate(part):
         if letter in "0123456789":
             if value == 0:

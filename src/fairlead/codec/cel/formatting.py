@@ -8,10 +8,10 @@ from typing import Any
 
 from fairlead.base.quotes import quote
 from fairlead.codec.cel.conversions import CONVERSIONS
-from fairlead.codec.cel.costs import first_tenth
+from fairlead.codec.cel.costs import PER_CHARACTER, first_tenth
 from fairlead.codec.cel.errors import CostExceeded, EvaluationError
 from fairlead.codec.cel.library import Library, declared
-from fairlead.codec.cel.ranges import MAX_COST, PER_CHARACTER, Estimate, Sizes
+from fairlead.codec.cel.ranges import MAX_COST, Estimate, Sizes
 from fairlead.codec.cel.strings import MAX_RESULT_LENGTH
 from fairlead.codec.cel.syntax import Call, ListOf, MapOf, Node
 from fairlead.codec.cel.types import (

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fairlead.codec.cel.arithmetic import Implementations
-from fairlead.codec.cel.costs import Cost
-from fairlead.codec.cel.ranges import PER_CHARACTER, Estimate, Sizes
+from fairlead.codec.cel.costs import PER_CHARACTER, Cost
+from fairlead.codec.cel.ranges import Estimate, Sizes
 from fairlead.codec.cel.syntax import Call
 from fairlead.codec.cel.types import Overload, Type
 

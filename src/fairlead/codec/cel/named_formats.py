@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar
 
 from fairlead.base.quotes import quote
-from fairlead.codec.cel.costs import PER_PATTERN_CHARACTER, tenth
+from fairlead.codec.cel.costs import PER_CHARACTER, PER_PATTERN_CHARACTER, tenth
 from fairlead.codec.cel.library import Library, declared
-from fairlead.codec.cel.ranges import PER_CHARACTER, Estimate, Sizes, fixed
+from fairlead.codec.cel.ranges import Estimate, Sizes, fixed
 from fairlead.codec.cel.syntax import Call
 from fairlead.codec.cel.types import NAMED_FORMAT, STRING, ListType, OptionalType
 from fairlead.codec.cel.urls import UrlError, parse
@@ -26,15 +27,16 @@ _MAX_PATTERN = 128  # characters of the pattern that the estimate assumes
 Errors = Callable[[str], Sequence[str]]
 
 
-class NamedFormat(NamedTuple):
+@dataclass(frozen=True)
+class NamedFormat:
     """`pattern` is the length of a pattern for the format, which validating costs."""
+
+    type_name: ClassVar = "kubernetes.NamedFormat"
+    class_name: ClassVar = "cel.Format"
 
     name: str
     errors: Errors
     pattern: int
-
-    type_name = "kubernetes.NamedFormat"
-    class_name = "cel.Format"
 
 
 def _prefix(errors: Errors) -> Errors:

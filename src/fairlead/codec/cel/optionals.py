@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fairlead.codec.cel.code import Code, Run, charge
@@ -81,7 +82,8 @@ def optional_field(type_: Type, operand: Run, name: str) -> Run:
     """A field as an optional; absent or null fields of objects are NONE. Only a field that is
     present has a cost."""
     holder_type = type_.of if isinstance(type_, OptionalType) else type_
-    key, kind, read = name, None, _same
+    key, kind = name, None
+    read: Callable[[Any], Any] = _same
     is_object = isinstance(holder_type, ObjectType)
     if isinstance(holder_type, ObjectType):
         key = holder_type.properties.get(name, name)

@@ -6,11 +6,11 @@ import sys
 from typing import Any
 
 from fairlead.codec.cel.code import Run, charge
-from fairlead.codec.cel.costs import LIST, Cost
+from fairlead.codec.cel.costs import LIST, PER_CHARACTER, Cost
 from fairlead.codec.cel.equality import frozen
 from fairlead.codec.cel.errors import CostExceeded, EvaluationError
 from fairlead.codec.cel.library import EstimateRule, Library, declared
-from fairlead.codec.cel.ranges import MAX_COST, PER_CHARACTER, Estimate, Sizes, fixed
+from fairlead.codec.cel.ranges import MAX_COST, Estimate, Sizes, fixed
 from fairlead.codec.cel.syntax import Call, Literal, Node
 from fairlead.codec.cel.types import (
     BOOL,

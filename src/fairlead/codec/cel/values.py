@@ -86,7 +86,7 @@ def type_name(value: Any) -> TypeName:
 
 def class_name(value: Any) -> str:
     """The class of a value in the reference, as some of its messages name it."""
-    return _CLASSES.get(type(value)) or getattr(value, "class_name", "model.URL")
+    return _CLASSES.get(type(value)) or str(getattr(value, "class_name", "model.URL"))
 
 
 def equal(left: Any, right: Any, frame: Frame) -> bool:
