@@ -61,7 +61,7 @@ def _unsigned(text: str) -> int:
     return int(text)
 
 
-def _parse(text: str) -> Semver:
+def parse_version(text: str) -> Semver:
     if not text:
         raise VersionError("Version string empty")
     parts = text.split(".", 2)
@@ -111,14 +111,14 @@ def _trimmed(part: str) -> str:
 
 def _semver(text: str, normalize: bool = False) -> Semver:
     try:
-        return _parse(_normalized(text) if normalize else text)
+        return parse_version(_normalized(text) if normalize else text)
     except VersionError as error:
         raise EvaluationError(str(error)) from None
 
 
 def _is_semver(text: str, normalize: bool = False) -> bool:
     try:
-        return _parse(_normalized(text) if normalize else text) is not None
+        return parse_version(_normalized(text) if normalize else text) is not None
     except VersionError:
         return False
 
