@@ -10,6 +10,7 @@ from fairlead.admission.plugins.resource_quota import QUOTAS
 from fairlead.controllers import bootstrap_signer, resource_quotas, service_ranges
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
 from fairlead.controllers.dependencies import Build, Dependencies, LazyBuild, built
+from fairlead.controllers.devices import claims
 from fairlead.controllers.disruption import controller as disruption
 from fairlead.controllers.framework import Controller, LazyController, Reconciler
 from fairlead.controllers.garbage import GarbageCollector
@@ -58,6 +59,12 @@ def _root_ca(dependencies: Dependencies) -> Controller:
     )
 
 
+def _resource_claims(dependencies: Dependencies) -> Reconciler:
+    client = dependencies.client("resource-claim-controller")
+    recorder = dependencies.recorder(client, "resource_claim")
+    return claims.ResourceClaims(dependencies.api, client, recorder, dependencies.dialect)
+
+
 def _service_ranges(dependencies: Dependencies) -> Reconciler:
     allocators, finalizer = dependencies.api.allocators, "networking.@/service-cidr-finalizer"
     assert allocators is not None
@@ -99,6 +106,11 @@ _BUILDERS: dict[str, Build | LazyBuild] = {
     "disruption": LazyBuild("disruption-controller", (BUDGETS,), _disruption),
     "garbagecollector": _garbage,
     "namespace": _namespace,
+    "resourceclaim-controller": LazyBuild(
+        "resourceclaim-controller",
+        ("resource/v1/resourceclaims", "resource/v1/resourceclaimtemplates"),
+        _resource_claims,
+    ),
     "resourcequota": LazyBuild("resourcequota-controller", (QUOTAS,), _quota),
     "root-ca-cert-publisher": _root_ca,
     "service-cidr-controller": LazyBuild(

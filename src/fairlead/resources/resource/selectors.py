@@ -58,19 +58,20 @@ class Selector:
     def is_too_complex(self) -> bool:
         return self._program.estimate().most > MAX_COST
 
-    def matches(self, device: Object) -> bool:
-        """Whether a device, as `device_value` returns it, is selected; raises SelectorError."""
+    def matches(self, device: Object, limit: int = MAX_COST) -> tuple[bool, int]:
+        """Whether a device, as `device_value` returns it, is selected, and the cost of the
+        evaluation; raises SelectorError, also if it would cost more than the limit."""
         value = {**device, "attributes": {**device["attributes"]}}
         value["capacity"] = {**device["capacity"]}
         for kind, name in self._domains:
             value[kind].setdefault(name, {})
         try:
-            result, _ = self._program.evaluate({"device": value}, MAX_COST)
+            result, cost = self._program.evaluate({"device": value}, min(limit, MAX_COST))
         except (EvaluationError, CostExceeded) as error:
             raise SelectorError(str(error)) from None
         if not isinstance(result, bool):
             raise SelectorError("the result of the expression is not a boolean")
-        return result
+        return result, cost
 
 
 @lru_cache(256)
