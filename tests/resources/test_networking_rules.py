@@ -181,7 +181,7 @@ def test_ingress_status_and_generation() -> None:
 
 def test_errors_name_the_group_ingresses_and_policies_came_from() -> None:
     for name in ("ingresses", "networkpolicies"):
-        assert Kind(f"networking/v1/{name}").behaviour.error_group == "extensions"
+        assert Kind(f"networking/v1/{name}").behaviour.error_ref("a").group == "extensions"
 
 
 CONTROLLER = "spec.controller"

@@ -58,10 +58,12 @@ BANDS = [("10.0.0.0/28", 0), ("10.0.0.0/27", 16), ("10.0.0.0/20", 256), ("fd00::
 
 @pytest.mark.parametrize(("network", "size"), BANDS)
 def test_size_of_the_static_band(network: str, size: int) -> None:
-    created = allocators(network)
-    assert next(iter(created.ranges.values())).pool.static == size
-    unbanded = ServiceAllocators(parse_networks(network), (1, 2), static_band=False)
-    assert next(iter(unbanded.ranges.values())).pool.static == 0
+    family = "IPv6" if ":" in network else "IPv4"
+    banded, unbanded = (
+        ServiceAllocators(parse_networks(network), (1, 2), static_band=band).ranges(family)[0]
+        for band in (True, False)
+    )
+    assert (banded.static, unbanded.static) == (size, 0)
 
 
 OUTSIDE = "the provided IP ({}) is not in the valid range. The range of valid IPs is 10.0.0.0/24"

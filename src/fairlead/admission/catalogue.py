@@ -99,7 +99,7 @@ _PLUGINS = {
     "StorageObjectInUseProtection": _Row(
         "persistent_volumes",
         "dialect",
-        frozenset({_CLAIMS, "core/v1/persistentvolumes"}),
+        frozenset({_CLAIMS, "core/v1/persistentvolumes", "storage/v1/volumeattributesclasses"}),
         on=True,
     ),
     "OwnerReferencesPermissionEnforcement": _Row("owner_references", "dialect resources decide"),

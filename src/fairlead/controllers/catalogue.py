@@ -7,9 +7,10 @@ from functools import partial
 from typing import NamedTuple
 
 from fairlead.admission.plugins.resource_quota import QUOTAS
-from fairlead.controllers import bootstrap_signer, resource_quotas
+from fairlead.controllers import bootstrap_signer, resource_quotas, service_ranges
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
 from fairlead.controllers.dependencies import Build, Dependencies, LazyBuild, built
+from fairlead.controllers.devices import claims
 from fairlead.controllers.disruption import controller as disruption
 from fairlead.controllers.framework import Controller, LazyController, Reconciler
 from fairlead.controllers.garbage import GarbageCollector
@@ -24,6 +25,7 @@ from fairlead.controllers.volumes.catalogue import BUILDERS as VOLUMES
 from fairlead.controllers.workloads.catalogue import BUILDERS as WORKLOADS
 from fairlead.operations.client import own_client
 from fairlead.operations.eviction import BUDGETS
+from fairlead.resources.core.services.allocation import SERVICE_RANGES
 
 
 def _bootstrap_signer(dependencies: Dependencies) -> Controller:
@@ -57,6 +59,23 @@ def _root_ca(dependencies: Dependencies) -> Controller:
     )
 
 
+def _resource_claims(dependencies: Dependencies) -> Reconciler:
+    client = dependencies.client("resource-claim-controller")
+    recorder = dependencies.recorder(client, "resource_claim")
+    return claims.ResourceClaims(dependencies.api, client, recorder, dependencies.dialect)
+
+
+def _service_ranges(dependencies: Dependencies) -> Reconciler:
+    allocators, finalizer = dependencies.api.allocators, "networking.@/service-cidr-finalizer"
+    assert allocators is not None
+    assert allocators.objects is not None
+    return service_ranges.ServiceRanges(
+        dependencies.client("service-cidrs-controller"),
+        allocators.objects,
+        dependencies.dialect.group_name(finalizer),
+    )
+
+
 def _accounts(dependencies: Dependencies) -> Controller:
     return DefaultServiceAccounts(dependencies.client("service-account-controller"))
 
@@ -87,8 +106,16 @@ _BUILDERS: dict[str, Build | LazyBuild] = {
     "disruption": LazyBuild("disruption-controller", (BUDGETS,), _disruption),
     "garbagecollector": _garbage,
     "namespace": _namespace,
+    "resourceclaim-controller": LazyBuild(
+        "resourceclaim-controller",
+        ("resource/v1/resourceclaims", "resource/v1/resourceclaimtemplates"),
+        _resource_claims,
+    ),
     "resourcequota": LazyBuild("resourcequota-controller", (QUOTAS,), _quota),
     "root-ca-cert-publisher": _root_ca,
+    "service-cidr-controller": LazyBuild(
+        "service-cidr-controller", (SERVICE_RANGES,), _service_ranges
+    ),
     "serviceaccount": _accounts,
     "serviceaccount-token": _account_tokens,
     "tokencleaner": _token_cleaner,

@@ -24,6 +24,7 @@ from fairlead.resources.custom.definition import DEFINITIONS
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Change
 
+PODS = "core/v1/pods"
 _BACKGROUND = DeleteOptions(propagation="Background")
 # Seconds between two counts of the remaining content while objects disappear one by one.
 _REST = 1.0
@@ -111,15 +112,29 @@ class NamespaceDeletion:
         """Delete all content that is not being deleted yet; returns what remains and watches it."""
         remains = Remains()
         contents = self._contents()
+        if self._api.gates["OrderedNamespaceDeletion"]:
+            # Pods end before the objects that protect or restrict them are deleted.
+            pods = [resource for resource in contents if resource.key == PODS]
+            for resource in pods:
+                failure = await self._delete_all(resource, namespace)
+                remains.failures += [failure] if failure is not None else []
+                if self._api.collection(resource).newest(namespace):
+                    self._wait_for(namespace, pods, remains)
+                    return remains
         # A resource that two groups serve is stored once; delete it once.
         collections = {self._api.collection(resource): resource for resource in reversed(contents)}
         outcomes = await asyncio.gather(
             *(self._delete_all(resource, namespace) for resource in collections.values())
         )
-        remains.failures = [error for error in outcomes if error is not None]
+        remains.failures += [error for error in outcomes if error is not None]
         await self._empty_remote(namespace, remains)
         note = self._undiscovered.add if remains.undiscovered else self._undiscovered.discard
         note(namespace)
+        self._wait_for(namespace, contents, remains)
+        return remains
+
+    def _wait_for(self, namespace: str, contents: list[Resource], remains: Remains) -> None:
+        """Watch the objects of these resources, and note how many remain."""
         # After a failure the back-off of the queue decides.
         rest = monotonic() + (0.0 if remains.failure() is not None else _REST)
         waiting = _RemainingContent([], set(), rest)
@@ -133,7 +148,6 @@ class NamespaceDeletion:
             for version in versions:
                 remains.finalizers.update(version.finalizers())
         self._hold(namespace, waiting)
-        return remains
 
     def _contents(self) -> list[Resource]:
         """All namespaced resources with deletes, each in the preferred version of its group."""

@@ -145,6 +145,13 @@ class Api:
         `known_applies`)."""
         return self._namespaces.latest(name)
 
+    def releases_addresses(self, resource: Resource) -> bool:
+        """Whether objects of a resource have addresses that are objects themselves."""
+        allocators = self.allocators
+        if allocators is None or allocators.objects is None:
+            return False
+        return self.behaviour(resource).claims_values
+
     def context(self, operation: Operation, dry_run: bool = False) -> Context:
         resource = operation.resource
         return Context(

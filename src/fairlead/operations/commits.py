@@ -95,6 +95,8 @@ async def put(
     for one in alongside:
         if one.version is not None:
             api.actors.note(one.version.revision, operation)
+    if over is not None and api.releases_addresses(operation.resource):
+        await _release_addresses(api, operation, over, value)
     return written
 
 
@@ -129,6 +131,26 @@ async def remove(api: Api, operation: Operation, collection: Collection, current
     check_fence()
     deletion = await api.store.delete(collection, current.key, current)
     api.actors.note(deletion.revision, operation)
+    if api.releases_addresses(operation.resource):
+        await _release_addresses(api, operation, current, None)
+
+
+async def _release_addresses(
+    api: Api, operation: Operation, before: Version, after: Object | None
+) -> None:
+    """Delete the IPAddress objects of the addresses that a service no longer has. If the process
+    ends before that, the repair controller deletes them."""
+    assert api.allocators is not None
+    assert api.allocators.objects is not None
+    addresses = api.allocators.objects.collection
+    for name in api.allocators.released(before.object(), after):
+        current = addresses.latest(name)
+        if current is not None:
+            try:
+                deletion = await api.store.delete(addresses, name, current)
+            except (Conflict, ConditionFailed):  # changed meanwhile
+                continue
+            api.actors.note(deletion.revision, operation)
 
 
 async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -39,7 +39,7 @@ def create(
 ) -> Coroutine[Any, Any, Version]:
     """Run a new object, in the stored version, through defaulting, admission and validation, and
     store it. `entries` are its managedFields if the caller has computed them already."""
-    if not api.behaviour(operation.resource).claims_values or api.store.is_sole_writer:
+    if not api.behaviour(operation.resource).claims_values:
         return _create(api, operation, value, options, entries)
     return _create_claiming(api, operation, value, options, entries)
 
@@ -140,6 +140,7 @@ async def _stored(
     for attempt in range(write_pipeline.GENERATE_TRIES if generated else 1):
         if attempt:
             metadata["name"] = write_pipeline.generate_name(metadata["generateName"])
+            api.behaviour(resource).renamed(value, context)
         key = resource.storage_key(metadata.get("namespace", ""), metadata["name"])
         try:
             if not context.dry_run:

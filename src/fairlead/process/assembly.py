@@ -52,6 +52,9 @@ from fairlead.process.controllers import ControllerManager
 from fairlead.process.data_directory import FileError
 from fairlead.process.first_objects import ReconciledObjects, create_first_objects, own_service
 from fairlead.resources.core.services.allocation import (
+    IP_ADDRESSES,
+    SERVICE_RANGES,
+    AddressObjects,
     Claims,
     ServiceAllocators,
     parse_networks,
@@ -165,13 +168,29 @@ class Assembly:
         band = self.api.gates["ServiceIPStaticSubrange"]
         store = self.api.store
         claims = Claims(store) if not store.is_sole_writer else None
-        allocators = ServiceAllocators(networks, ports, static_band=band, claims=claims)
+        resources = self.api.resources
+        objects = None
+        if resources.serves(IP_ADDRESSES):
+            collection = self.api.collection(resources.named(IP_ADDRESSES))
+            objects = AddressObjects(collection, self.dialect)
+        allocators = ServiceAllocators(
+            networks, ports, static_band=band, claims=claims, objects=objects
+        )
 
         def changed(change: Change) -> None:
             old = change.before.object() if change.before is not None else None
             allocators.observe(old, change.after.object() if change.after is not None else None)
 
+        def changed_range(change: Change) -> None:
+            after = change.after.object() if change.after is not None else None
+            allocators.observe_range(change.key, after)
+
+        def changed_address(change: Change) -> None:
+            allocators.observe_address(change.key, change.after is not None)
+
         self.follow(SERVICES, changed)
+        self.follow(SERVICE_RANGES, changed_range)
+        self.follow(IP_ADDRESSES, changed_address)
         return allocators
 
     def _reach(self) -> ClusterDialer:

@@ -7,6 +7,7 @@ import asyncio
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
+from fairlead.controllers import service_ranges
 from fairlead.controllers.flow_control import conditions, objects
 from fairlead.controllers.flow_control.conditions import DanglingSchemas
 from fairlead.controllers.flow_control.objects import FlowControlObjects
@@ -53,6 +54,14 @@ class ReconciledObjects:
             self.controllers.append(
                 DanglingSchemas(own_client(api, conditions.MANAGER), api.resources.release)
             )
+        allocators = api.allocators
+        if allocators is not None and allocators.objects is not None:
+            self.controllers.append(
+                service_ranges.DefaultServiceRange(
+                    own_client(api), dialect.own_service, allocators.configured
+                )
+            )
+            self.controllers.append(service_ranges.AddressRepair(own_client(api), allocators))
 
     async def prepare(self) -> None:
         """Create missing objects. Their namespaces must exist."""

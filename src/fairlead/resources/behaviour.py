@@ -81,6 +81,9 @@ class Behaviour:
         if field is not None and field.presence in (Presence.OMITTED, Presence.ALWAYS):
             value["status"] = zero(field.type)
 
+    def renamed(self, value: Object, context: Context) -> None:
+        """Runs if a generated name exists already and a prepared object gets another one."""
+
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         check_metadata(
             value["metadata"],

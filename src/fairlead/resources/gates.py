@@ -25,6 +25,11 @@ def states(release: Release) -> Mapping[str, str]:
     return {words[0]: words[-1] for words in rows}
 
 
+def is_default(name: str, release: Release) -> bool:
+    """Whether a gate is on in a release without `--feature-gates`."""
+    return states(release)[name] in _ON
+
+
 class Gates:
     """Whether each feature gate of a release is on."""
 

@@ -112,14 +112,18 @@ class Resource:
         return f"Resource({self.group_version.table_name}/{self.name})"
 
     def _deprecation(self, mark: str) -> str:
-        """The warning for `since[:until[:replacement]]`; a subresource inherits its parent's."""
+        """The warning for `since[:until[:replacement[,kind]]]`; a subresource inherits its
+        parent's."""
         if not mark:
             return self.parent.deprecation if self.parent else ""
         since, *details = mark.split(":")
         text = f"{self.group_version.api_version} {self.kind} is deprecated in v{since}+"
-        if details:
+        if details and details[0]:
             text += f", unavailable in v{details[0]}+"
-        return f"{text}; use {details[1]} {self.kind}" if len(details) > 1 else text
+        if len(details) < 2:
+            return text
+        version, _, kind = details[1].partition(",")
+        return f"{text}; use {version} {kind or self.kind}"
 
     def _removed_release(self, mark: str) -> str:
         """The `until` of the mark; empty if it has none."""

@@ -180,18 +180,26 @@ def _size(claim: Object) -> Decimal:
     return quantity(requests.get("storage", "0"))
 
 
+CLASS_PROTECTION = "@/vac-protection"
+
+
 class StorageObjectInUseProtection(PluginBase):
     """Adds the finalizer that delays the deletion of used volumes and claims."""
 
     name = "StorageObjectInUseProtection"
     concerns: frozenset[str] | None = frozenset(
-        {"core/v1/persistentvolumeclaims", "core/v1/persistentvolumes"}
+        {
+            "core/v1/persistentvolumeclaims",
+            "core/v1/persistentvolumes",
+            "storage/v1/volumeattributesclasses",
+        }
     )
 
     def __init__(self, dialect: Dialect) -> None:
         self._finalizers = {
             "core/v1/persistentvolumeclaims": dialect.pvc_protection,
             "core/v1/persistentvolumes": dialect.pv_protection,
+            "storage/v1/volumeattributesclasses": dialect.label(CLASS_PROTECTION),
         }
 
     def admit(self, attributes: Attributes) -> None:

@@ -31,7 +31,7 @@ def _probes(api: Api) -> Mapping[str, Probe]:
 
 async def get_component(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
-    value = find_component(operation.name, _probes(api))
+    value = find_component(operation.name, _probes(api), api.gates)
     return object_answer(api.resources, request, resource, typed(resource, value))
 
 

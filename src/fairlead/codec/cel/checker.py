@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead.codec.cel.declarations import EXACT, FUNCTIONS, OPEN_TYPES, TYPE_IDENTIFIERS
+from fairlead.codec.cel.constants import constant_problems
+from fairlead.codec.cel.environment import Environment
 from fairlead.codec.cel.errors import Problem, TypeProblem
 from fairlead.codec.cel.parser import MAX_DEPTH, TOO_DEEP
 from fairlead.codec.cel.syntax import (
@@ -18,7 +19,9 @@ from fairlead.codec.cel.syntax import (
     Message,
     Name,
     Node,
+    OptionalMap,
     Select,
+    SortBy,
 )
 from fairlead.codec.cel.types import (
     BOOL,
@@ -30,13 +33,14 @@ from fairlead.codec.cel.types import (
     INT,
     NULL,
     STRING,
+    STRUCTS,
     TIMESTAMP,
     UINT,
     UNTYPED,
-    URL,
     ListType,
     MapType,
     ObjectType,
+    OptionalType,
     Overload,
     Scalar,
     Type,
@@ -57,14 +61,18 @@ _LITERALS: dict[type, Type] = {
 }
 
 
-def check(text: str, root: Node, variables: Mapping[str, Type]) -> None:
+def check(text: str, root: Node, variables: Mapping[str, Type], environment: Environment) -> None:
     """Set the types of all nodes; raises TypeProblem."""
-    checker = _Checker(variables)
+    checker = _Checker(variables, environment)
     checker.check(root)
     if checker.problems:
         raise TypeProblem(text, checker.problems)
     for node in checker.checked:
         node.type = checker.unification.resolved(node.type, open_as=DYN)
+    if "constants" in environment.rules:
+        problems = constant_problems(root)
+        if problems:
+            raise TypeProblem(text, problems)
 
 
 class _TooDeep(Exception):
@@ -72,9 +80,11 @@ class _TooDeep(Exception):
 
 
 class _Checker:
-    def __init__(self, variables: Mapping[str, Type]) -> None:
+    def __init__(self, variables: Mapping[str, Type], environment: Environment) -> None:
+        self._environment = environment
+        self._is_revised = environment.is_revised
         self._scopes: list[Mapping[str, Type]] = [variables]
-        self.unification = Unification()
+        self.unification = Unification(null_both_ways=environment.is_revised)
         self.problems: list[Problem] = []
         self.checked: list[Node] = []
         self._depth = 0
@@ -114,7 +124,7 @@ class _Checker:
         for scope in reversed(self._scopes):
             if plain in scope:
                 return scope[plain]
-        identifier = TYPE_IDENTIFIERS.get(plain)
+        identifier = self._environment.identifiers.get(plain)
         return TypeOf(identifier) if identifier is not None else None
 
     def _select(self, node: Select) -> Type:
@@ -123,28 +133,43 @@ class _Checker:
             node.name = qualified
             return type_
         operand = self.unification.resolved(self._check(node.operand))
-        type_ = self._field(node, operand)
-        return BOOL if node.test and type_ is not ERROR else type_
+        type_ = self._field(node, operand, node.field)
+        return BOOL if node.test and (type_ is not ERROR or self._is_revised) else type_
 
-    def _field(self, node: Select, operand: Type) -> Type:
+    def _field(self, node: Node, operand: Type, name: str) -> Type:
+        """The type of a field; that of an optional object is optional."""
+        if isinstance(operand, OptionalType):
+            return OptionalType(self._field(node, operand.of, name))
         if isinstance(operand, ObjectType):
-            declared = operand.fields.get(node.field)
+            declared = operand.fields.get(name)
             if declared is None:
-                return self._report(node, f"undefined field '{node.field}'")
+                return self._report(node, f"undefined field '{name}'")
             return declared
         if isinstance(operand, MapType):
             return operand.value
-        if operand == URL:
-            return self._report(node, f"[internal] unexpected failed resolution of '{URL}'")
+        if operand in STRUCTS:
+            internal = "" if self._is_revised else "[internal] "
+            return self._report(node, f"{internal}unexpected failed resolution of '{operand}'")
         if isinstance(operand, Unknown):
             self.unification.assign([DYN], [operand])
         elif operand not in (DYN, ERROR):
-            shown = _describe(operand)
-            return self._report(node, f"type '{shown}' does not support field selection")
+            shown = operand if self._is_revised else _describe(operand)
+            problem = self._report(node, f"type '{shown}' does not support field selection")
+            return DYN if self._is_revised else problem
         return DYN
+
+    def _optional_field(self, node: Call) -> Type:
+        operand, name = node.arguments
+        assert isinstance(name, Literal)
+        name.type = STRING
+        type_ = self._field(node, self.unification.resolved(self._check(operand)), name.value)
+        return type_ if isinstance(operand.type, OptionalType) else OptionalType(type_)
 
     def _call(self, node: Call) -> Type:
         name = node.function.removeprefix(".")
+        if name == "_?._":
+            return self._optional_field(node)
+        functions = self._environment.functions
         if node.method:
             qualified = self._namespaced(node)
             if qualified:
@@ -154,20 +179,20 @@ class _Checker:
         types = [self._check(argument) for argument in node.arguments[node.method :]]
         if node.method:  # the target is checked last
             types.insert(0, self._check(node.arguments[0]))
-        exact = EXACT.get((name, node.method, tuple(types)))
+        exact = self._environment.exact.get((name, node.method, tuple(types)))
         if exact is not None:
-            self.unification.skip(OPEN_TYPES[name, node.method])
+            self.unification.skip(self._environment.open_types[name, node.method])
             node.overloads = [exact]
             return exact.result
-        if name not in FUNCTIONS:
+        if name not in functions:
             self._report(node, _undeclared(name))
-            return UNTYPED if node.method else ERROR
-        return self._overload(node, FUNCTIONS[name], types)
+            return UNTYPED if node.method and not self._is_revised else ERROR
+        return self._overload(node, functions[name], types)
 
     def _namespaced(self, node: Call) -> str | None:
         prefix = _qualified(node.arguments[0])
         name = f"{prefix}.{node.function}"
-        return name if prefix and name in FUNCTIONS else None
+        return name if prefix and name in self._environment.functions else None
 
     def _overload(self, node: Call, overloads: Sequence[Overload], types: list[Type]) -> Type:
         result: Type | None = None
@@ -175,7 +200,7 @@ class _Checker:
         for overload in overloads:
             if overload.method != node.method:
                 continue
-            if is_compound and isinstance(overload.types[0], Scalar):
+            if is_compound and overload.types and isinstance(overload.types[0], Scalar):
                 continue  # cannot match; skips most overloads
             instance = self.unification.instantiate((*overload.types, overload.result))
             if not self.unification.assign(types, instance[:-1]):
@@ -187,7 +212,7 @@ class _Checker:
             result = overload_result if result is None or result == overload_result else DYN
         if result is None:
             return self._no_overload(node.place, node.function, types, node.method)
-        left = self.unification.resolved(types[0])
+        left = self.unification.resolved(types[0]) if types else result
         if node.function == "_+_" and isinstance(result, ListType) and isinstance(left, ListType):
             return ListType(result.element, left.maximum, left.keys)
         return result
@@ -196,6 +221,8 @@ class _Checker:
         self, position: int, function: str, types: Sequence[Type], method: bool = False
     ) -> Type:
         """Shows types as they were found, and type variables by their numbers."""
+        if self._is_revised:
+            types = [self.unification.resolved(type_, open_as=DYN) for type_ in types]
         shown = list(map(str, types))
         target = f"{shown.pop(0)}." if method else ""
         signature = f"{target}({', '.join(shown)})"
@@ -206,7 +233,18 @@ class _Checker:
 
     def _logic(self, node: Logic) -> Type:
         types = [self._check(argument) for argument in node.arguments]
-        return self._operands(node, types, 0, len(node.places) - 1)
+        if not self._is_revised:
+            return self._operands(node, types, 0, len(node.places) - 1)
+        pairs = zip(node.arguments, types, strict=True)
+        results = [self._boolean(argument, type_) for argument, type_ in pairs]
+        return BOOL if all(results) else ERROR
+
+    def _boolean(self, node: Node, type_: Type) -> bool:
+        """Whether an operand is a boolean; reports it if not."""
+        if self.unification.assign([type_], [BOOL]):
+            return True
+        self._report(node, f"expected type 'bool' but found '{type_}'")
+        return False
 
     def _operands(self, node: Logic, types: list[Type], first: int, last: int) -> Type:
         """The reference builds a balanced tree from a chain of operators, and its message names the
@@ -223,16 +261,28 @@ class _Checker:
 
     def _list(self, node: ListOf) -> Type:
         element: Type | None = None
-        for item in node.items:
-            element = self._joined(item, element, self._check(item))
+        for index, item in enumerate(node.items):
+            type_ = self._present(item, self._check(item), index in node.optional)
+            element = self._joined(item, element, type_)
         return ListType(element or self.unification.fresh())
+
+    def _present(self, node: Node, type_: Type, is_optional: bool) -> Type:
+        """The type of an item or entry, without the optional around it."""
+        if not is_optional:
+            return type_
+        if isinstance(type_, OptionalType):
+            return type_.of
+        if type_ != DYN:
+            self._report(node, f"expected type 'optional_type({type_})' but found '{type_}'")
+        return type_
 
     def _map(self, node: MapOf) -> Type:
         key: Type | None = None
         value: Type | None = None
-        for name, entry in node.entries:
+        for index, (name, entry) in enumerate(node.entries):
             key = self._joined(name, key, self._check(name))
-            value = self._joined(entry, value, self._check(entry))
+            type_ = self._present(entry, self._check(entry), index in node.optional)
+            value = self._joined(entry, value, type_)
         fresh = self.unification.fresh
         if key is not None and isinstance(self.unification.binding_of(key), ListType | MapType):
             key = DYN  # fails at evaluation; keeps types from growing on both sides
@@ -242,6 +292,8 @@ class _Checker:
         if before is None or before == UNTYPED:
             return inner
         joined = self.unification.join(before, inner)
+        if joined is None and "constants" in self._environment.rules:
+            return DYN  # reported with the constants, if it is an error at all
         if joined is None:
             return self._report(node, f"expected type '{before}' but found '{inner}'")
         return joined
@@ -251,55 +303,108 @@ class _Checker:
         if isinstance(type_, TypeOf):
             return self._report(node, f"'{type_.of}' is not a message type")
         if type_ is not None:
-            return self._report(node, f"'{type_}({_describe(type_)})' is not a type")
+            shown = f"{type_}" if self._is_revised else f"{type_}({_describe(type_)})"
+            return self._report(node, f"'{shown}' is not a type")
         self._report(node, _undeclared(node.name))
-        return UNTYPED
+        return ERROR if self._is_revised else UNTYPED
 
     def _loop(self, node: Loop) -> Type:
         over = self.unification.resolved(self._check(node.range))
-        # The type of the list that collects the results, initially empty.
-        collected = ListType(self.unification.fresh()) if node.macro in _COLLECTING else None
-        variable = self._element(node, over)
-        self._scopes.append({node.variable: variable})
+        # The type of the list or map that collects the results, initially empty.
+        collected = self._collected(node.macro)
+        variables = self._elements(node, over)
+        self._scopes.append(dict(zip((node.variable, node.second), variables, strict=False)))
         condition = self._check(node.condition) if node.condition is not None else None
-        element = self._check(node.transform) if node.transform is not None else variable
+        element = self._check(node.transform) if node.transform is not None else variables[0]
         self._scopes.pop()
-        result = ListType(self.unification.resolved(element)) if collected is not None else BOOL
+        result = self._result(node, collected, variables[0], element)
         step = (result, collected) if collected is not None else (INT, INT)
         if condition is not None:
             self._condition(node, condition, step)
         is_filtered = node.transform is not None and condition is not None
-        self.unification.skip(_UNKNOWNS[node.macro] + is_filtered)
+        self.unification.skip(_UNKNOWNS.get(node.macro, 0) + is_filtered)
         return result
 
-    def _element(self, node: Loop, over: Type) -> Type:
-        """The type of the loop variable: the elements of a list or the keys of a map."""
+    def _collected(self, macro: str) -> Type | None:
+        fresh = self.unification.fresh
+        if macro in ("transformMap", "transformMapEntry"):
+            return MapType(fresh(), fresh())
+        return ListType(fresh()) if macro in _COLLECTING else None
+
+    def _result(self, node: Loop, collected: Type | None, first: Type, element: Type) -> Type:
+        """The type of the result of a loop from the type of its transformation."""
+        if isinstance(collected, ListType):
+            result = ListType(self.unification.resolved(element))
+            if self._is_revised:
+                self.unification.assign([result], [collected])
+            return result
+        if not isinstance(collected, MapType):
+            return BOOL
+        arguments = [collected, element]
+        if node.macro == "transformMap":
+            arguments.insert(1, first)
+        call = Call(node.place, MAP_INSERT, [])
+        result_type = self._overload(call, _MAP_INSERTS, arguments)
+        return self.unification.resolved(result_type)
+
+    def _elements(self, node: Loop, over: Type) -> list[Type]:
+        """The types of the loop variables: the elements of a list or the keys of a map, or with two
+        variables also indexes and values."""
         if isinstance(over, ListType):
-            return over.element
+            return [INT, over.element] if node.second else [over.element]
         if isinstance(over, MapType):
-            return over.key
+            return [over.key, over.value] if node.second else [over.key]
         if over in (DYN, ERROR) or isinstance(over, Unknown):
             self.unification.assign([DYN], [over])
-            return DYN
-        return self._report(
+            return [DYN, DYN] if node.second else [DYN]
+        problem = self._report(
             node.range,
             f"expression of type '{over}' cannot be range of a comprehension"
             " (must be list, map, or dynamic)",
         )
+        return [problem, problem]
 
     def _condition(self, node: Loop, type_: Type, step: tuple[Type, Type]) -> None:
         """Report a condition that is not a boolean, by the operator that the macro passes it to."""
-        if self.unification.assign([type_], [BOOL]):
-            return
         operator = _QUANTIFIERS.get(node.macro)
-        if operator is not None:
+        if operator is not None and self._is_revised and node.condition is not None:
+            self._boolean(node.condition, type_)
+        elif self.unification.assign([type_], [BOOL]):
+            return
+        elif operator is not None:
             self._no_overload(node.place, operator, [BOOL, type_])
         else:
             self._no_overload(node.place, "_?_:_", [type_, *step])
 
+    def _optional_map(self, node: OptionalMap) -> Type:
+        """Checks the calls that the macro stands for: `hasValue`, `value`, and a choice."""
+        functions = self._environment.functions
+        target = self._check(node.target)
+        has_value = Call(node.place, "hasValue", [node.target], method=True)
+        self._overload(has_value, functions["hasValue"], [target])
+        value = Call(node.place, "value", [node.target], method=True)
+        self._scopes.append({node.variable: self._overload(value, functions["value"], [target])})
+        body = self._check(node.body)
+        self._scopes.pop()
+        result = body if node.is_flat else OptionalType(self.unification.resolved(body))
+        none = OptionalType(self.unification.fresh())
+        choice = Call(node.place, "_?_:_", [])
+        return self._overload(choice, functions["_?_:_"], [BOOL, result, none])
 
+    def _sort_by(self, node: SortBy) -> Type:
+        """Checks `target.map(variable, key)`, and that its items can be ordered."""
+        keys = self._check(node.keys)
+        target = node.target.type
+        call = Call(node.place, SORT_BY, [node.target, node.keys], method=True)
+        return self._overload(call, self._environment.functions[SORT_BY], [target, keys])
+
+
+MAP_INSERT, SORT_BY = "cel.@mapInsert", "@sortByAssociatedKeys"
+_K, _V = Unknown("K"), Unknown("V")
+_MAP = MapType(_K, _V)
+_MAP_INSERTS = (Overload((_MAP, _K, _V), _MAP), Overload((_MAP, _MAP), _MAP))
 _QUANTIFIERS = {"all": "_&&_", "exists": "_||_"}
-_COLLECTING = ("filter", "map")
+_COLLECTING = ("filter", "map", "transformList")
 # How many type variables the operators of a macro leave open; each takes a number.
 _UNKNOWNS = {"all": 0, "exists": 0, "exists_one": 3, "filter": 2, "map": 1}
 
@@ -359,4 +464,6 @@ _CHECKS = {
     MapOf: _Checker._map,
     Message: _Checker._message,
     Loop: _Checker._loop,
+    OptionalMap: _Checker._optional_map,
+    SortBy: _Checker._sort_by,
 }

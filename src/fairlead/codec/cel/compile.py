@@ -9,6 +9,8 @@ from fairlead.codec.cel.builder import Builder
 from fairlead.codec.cel.checker import check
 from fairlead.codec.cel.code import MAX_WORK, failure
 from fairlead.codec.cel.data import reader
+from fairlead.codec.cel.environment import Environment
+from fairlead.codec.cel.environment import environment as default_environment
 from fairlead.codec.cel.errors import (
     CostExceeded,
     EvaluationError,
@@ -18,22 +20,27 @@ from fairlead.codec.cel.errors import (
 )
 from fairlead.codec.cel.estimate import Estimate, estimate
 from fairlead.codec.cel.parser import TOO_DEEP, parse
+from fairlead.codec.cel.sized_estimate import estimate_sized
 from fairlead.codec.cel.syntax import Node
-from fairlead.codec.cel.types import Type
+from fairlead.codec.cel.types import OptionalType, Type
 from fairlead.codec.cel.values import BUDGET, FIRST_SLOT, READ
 
 
 def compile_expression(
-    text: str, variables: Mapping[str, Type], result: Type | None = None
+    text: str,
+    variables: Mapping[str, Type],
+    result: Type | None = None,
+    environment: Environment | None = None,
 ) -> Program:
     """Compile an expression; raises SyntaxProblem, TypeProblem or ConstantProblem, or ResultProblem
-    if its type is not `result`."""
+    if its type is not `result`. The environment is that of the oldest release by default."""
+    environment = environment or default_environment()
     try:
-        root = parse(text)
-        check(text, root, variables)
+        root = parse(text, environment.rules)
+        check(text, root, variables, environment)
         if result is not None and root.type != result:
             raise ResultProblem(f"cel expression must evaluate to a {result}")
-        return Program(root, variables)
+        return Program(root, variables, environment)
     except RecursionError:  # within the depth limit, but the stack was deep already
         raise SyntaxProblem(text, [Problem(-1, TOO_DEEP)]) from None
 
@@ -41,14 +48,15 @@ def compile_expression(
 class Program:
     """A compiled expression, which can be evaluated any number of times."""
 
-    def __init__(self, root: Node, variables: Mapping[str, Type]) -> None:
-        builder = Builder(list(variables))
+    def __init__(self, root: Node, variables: Mapping[str, Type], environment: Environment) -> None:
+        builder = Builder(list(variables), environment)
         code = builder.build(root)
-        self._estimate = estimate(root, variables)
+        rule = estimate_sized if environment.is_revised else estimate
+        self._estimate = rule(root, variables, environment)
         self._used = frozenset(builder.used)
         self._run, self._cost = code.run, code.cost
         self._inputs = [
-            (FIRST_SLOT + index, name, *reader(type_))
+            (FIRST_SLOT + index, name, *reader(type_), isinstance(type_, OptionalType))
             for index, (name, type_) in enumerate(variables.items())
             if name in self._used
         ]
@@ -70,11 +78,11 @@ class Program:
         if frame[BUDGET] < 0:
             raise CostExceeded
         frame[READ] = {}
-        for slot, name, kind, read in self._inputs:
+        for slot, name, kind, read, is_optional in self._inputs:
             if name not in values:
                 raise EvaluationError(f"no such attribute: {name}")
             value = values[name]
-            if type(value) is not kind and kind is not None and value is not None:
+            if type(value) is not kind and kind is not None and (value is not None or is_optional):
                 value = read(value)
             frame[slot] = value
         try:

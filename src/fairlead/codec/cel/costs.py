@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from fairlead.codec.cel.values import NONE, Optional
 
 PER_CHARACTER = 0.1
 PER_PATTERN_CHARACTER = 0.25
@@ -20,18 +22,22 @@ def tenth(size: int) -> int:
 
 
 def _size(value: Any) -> int:
-    return len(value) if type(value) in _SIZED else 1
+    if type(value) in _SIZED:
+        return len(value)
+    if type(value) is Optional and value is not NONE:
+        return _size(value.value)
+    return len(value) if hasattr(value, "type_name") and hasattr(value, "__len__") else 1
 
 
 def _shorter(left: Any, right: Any, result: Any) -> int:
     return tenth(min(_size(left), _size(right)))
 
 
-def _first(value: Any, *rest: Any) -> int:
+def first_tenth(value: Any, *rest: Any) -> int:
     return tenth(_size(value))
 
 
-def _first_twice(value: Any, *rest: Any) -> int:
+def twice_tenth(value: Any, *rest: Any) -> int:
     return tenth(2 * _size(value))
 
 
@@ -83,29 +89,35 @@ COSTS: dict[str, Cost | dict[type, Cost]] = {
     "_!=_": _shorter,
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _COMPARED),
     "_+_": dict.fromkeys(_TEXT, _both),
-    "bytes": {str: _first},
-    "string": {bytes: _first},
-    "startsWith": _first,
-    "endsWith": _first,
+    "bytes": {str: first_tenth},
+    "string": {bytes: first_tenth},
+    "startsWith": first_tenth,
+    "endsWith": first_tenth,
     "contains": _product,
     **dict.fromkeys(("matches", "find", "findAll"), _pattern),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversal),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _first),
-    "replace": _first_twice,
-    "split": _first_twice,
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), first_tenth),
+    "replace": twice_tenth,
+    "split": twice_tenth,
     "join": _result_twice,
 }
 
 
-def cost_of(function: str, kind: type | None) -> Cost | None:
-    """The cost function of a call by the class of its first argument (None: unknown before the
-    evaluation); takes arguments and result. Returns None if the cost is 1."""
-    cost = COSTS.get(function)
-    if not isinstance(cost, dict):
-        return cost
-    if kind is not None:
-        return cost.get(kind)
-    return _by_class(cost)
+class Costs:
+    """The cost functions of an environment, by function."""
+
+    def __init__(self, costs: Mapping[str, Cost | dict[type, Cost]]) -> None:
+        self._costs = costs
+
+    def of(self, function: str, kind: type | None) -> Cost | None:
+        """The cost function of a call by the class of its first argument (None: unknown before the
+        evaluation); takes arguments and result. Returns None if the cost is 1."""
+        cost = self._costs.get(function)
+        if not isinstance(cost, dict):
+            return cost
+        if kind is not None:
+            return cost.get(kind)
+        return _by_class(cost)
 
 
 def _by_class(costs: dict[type, Cost]) -> Cost:

@@ -23,11 +23,12 @@ from fairlead.codec.cel.types import (
     ListType,
     MapType,
     ObjectType,
+    OptionalType,
     Type,
     TypeOf,
 )
 from fairlead.codec.cel.urls import Url
-from fairlead.codec.cel.values import Duration, Timestamp, TypeName, UInt
+from fairlead.codec.cel.values import NONE, Duration, Optional, Timestamp, TypeName, UInt
 
 Reader = Callable[[Any], Any]
 
@@ -58,6 +59,8 @@ def class_of(type_: Type) -> type | None:
         return dict
     if isinstance(type_, TypeOf):
         return TypeName
+    if isinstance(type_, OptionalType):
+        return Optional
     return CLASSES.get(type_)
 
 
@@ -70,6 +73,8 @@ def reader(type_: Type) -> tuple[type | None, Reader]:
         return _map_reader(type_)
     if isinstance(type_, ObjectType):
         return dict, _refuse("object")
+    if isinstance(type_, OptionalType):
+        return _optional_reader(type_)
     kind = CLASSES.get(type_)
     return kind, _READERS.get(type_, _refuse(str(type_)))
 
@@ -101,6 +106,19 @@ def _map_reader(type_: MapType) -> tuple[type, Reader]:
         }
 
     return _Always, read_all
+
+
+def _optional_reader(type_: OptionalType) -> tuple[type, Reader]:
+    """The data of an optional is None if it is absent."""
+    kind, read = reader(type_.of)
+
+    def read_present(data: Any) -> Optional:
+        if data is None:
+            return NONE
+        is_read = kind is None or type(data) is kind
+        return Optional(data if is_read else read(data))
+
+    return _Always, read_present
 
 
 def _converts(type_: Type) -> bool:

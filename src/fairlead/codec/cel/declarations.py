@@ -19,8 +19,8 @@ from fairlead.codec.cel.types import (
     URL,
     ListType,
     MapType,
+    OptionalType,
     Overload,
-    Scalar,
     Type,
     TypeOf,
     Unknown,
@@ -124,28 +124,19 @@ def _table() -> dict[str, tuple[Overload, ...]]:
 
 
 FUNCTIONS = _table()
-
-
-def _exact() -> dict[tuple[str, bool, tuple[Type, ...]], Overload]:
-    """The overloads without type parameters."""
-    return {
-        (name, overload.method, overload.types): overload
-        for name, overloads in FUNCTIONS.items()
-        for overload in overloads
-        if all(isinstance(type_, Scalar) for type_ in overload.types)
-    }
-
-
-def _open_types() -> dict[tuple[str, bool], int]:
-    """The number of type parameters in all overloads of a function."""
-    numbers: dict[tuple[str, bool], int] = {}
-    for name, overloads in FUNCTIONS.items():
-        for overload in overloads:
-            key = name, overload.method
-            numbers[key] = numbers.get(key, 0) + len(
-                unknowns_in((*overload.types, overload.result))
-            )
-    return numbers
+# The overloads that rules of the language add.
+RULES: dict[str, dict[str, tuple[Overload, ...]]] = {
+    "revised": {"matches": (Overload((STRING, STRING), BOOL),)},
+    "mixed_numbers": {
+        name: tuple(
+            Overload((left, right), BOOL)
+            for left in _NUMBERS
+            for right in _NUMBERS
+            if left != right
+        )
+        for name in ("_<_", "_<=_", "_>_", "_>=_")
+    },
+}
 
 
 def unknowns_in(types: Iterable[Type]) -> set[Unknown]:
@@ -157,10 +148,11 @@ def unknowns_in(types: Iterable[Type]) -> set[Unknown]:
             unknowns |= unknowns_in((type_.element,))
         elif isinstance(type_, MapType):
             unknowns |= unknowns_in((type_.key, type_.value))
+        elif isinstance(type_, OptionalType):
+            unknowns |= unknowns_in((type_.of,))
     return unknowns
 
 
-EXACT, OPEN_TYPES = _exact(), _open_types()
 TYPE_IDENTIFIERS: dict[str, Type] = {
     **{str(type_): type_ for type_ in (BOOL, INT, UINT, DOUBLE, STRING, BYTES)},
     "list": ListType(DYN),

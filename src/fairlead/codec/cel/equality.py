@@ -136,8 +136,8 @@ class _Index:
 
     def _key(self, item: Any) -> Any:
         if self._keys and type(item) is dict:
-            return tuple(_frozen(item.get(key), self._frame) for key in self._keys)
-        return _frozen(item, self._frame)
+            return tuple(frozen(item.get(key), self._frame) for key in self._keys)
+        return frozen(item, self._frame)
 
     def get(self, item: Any) -> Any:
         return self._index.get(self._key(item), _MISSING)
@@ -149,13 +149,13 @@ class _Index:
         return list(self._index.values())
 
 
-def _frozen(value: Any, frame: Frame) -> Any:
+def frozen(value: Any, frame: Frame) -> Any:
     """A hashable form of a value; true and 1 differ, 1 and 1.0 do not."""
     work(frame, 1)
     if type(value) is list:
-        return ("list", *(_frozen(item, frame) for item in value))
+        return ("list", *(frozen(item, frame) for item in value))
     if type(value) is dict:
-        return ("map", frozenset((key, _frozen(item, frame)) for key, item in value.items()))
+        return ("map", frozenset((key, frozen(item, frame)) for key, item in value.items()))
     return ("bool", value) if type(value) is bool else value
 
 

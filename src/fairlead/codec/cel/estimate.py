@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fairlead.codec.cel.costs import LIST, MAP
+from fairlead.codec.cel.environment import Environment
 from fairlead.codec.cel.ranges import NOTHING, UNKNOWN, Estimate, call_cost, fixed
 from fairlead.codec.cel.syntax import Call, ListOf, Literal, Logic, Loop, MapOf, Name, Node, Select
 from fairlead.codec.cel.types import (
@@ -36,7 +37,7 @@ _ROUNDS = {
 _RESULTS = {"all": 1, "exists": 1, "exists_one": 2, "filter": 11, "map": 11}
 
 
-def estimate(root: Node, variables: Mapping[str, Type]) -> Estimate:
+def estimate(root: Node, variables: Mapping[str, Type], _: Environment) -> Estimate:
     return _Estimator(variables).part(root).cost
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fairlead.codec.cel.arithmetic import OPERATORS, Implementations
@@ -27,15 +27,10 @@ def _moments() -> Implementations:
     return result
 
 
-def _all() -> Implementations:
-    result: Implementations = {"_+_": {(list, list): lambda left, right: left + right}}
-    for table in (OPERATORS, CONVERSIONS, STRINGS, LISTS, REGEXES, URLS, _moments()):
-        for name, overloads in table.items():
-            result.setdefault(name, {}).update(overloads)
-    return result
-
-
-_FUNCTIONS = _all()
+_BASE: tuple[Implementations, ...] = (
+    {"_+_": {(list, list): lambda left, right: left + right}},
+    *(OPERATORS, CONVERSIONS, STRINGS, LISTS, REGEXES, URLS, _moments()),
+)
 _NUMBERS = frozenset((int, UInt, float))
 _ORDERED = _NUMBERS | {bool, str, bytes, Timestamp, Duration}
 # The classes that an operator or function accepts as its first argument.
@@ -58,19 +53,67 @@ _NAMED_WITH_TYPES = (
     *REGEXES.keys() - {"matches"},
     *("indexOf", "lastIndexOf", *URLS, *TIMESTAMP_PARTS, *DURATION_PARTS),
 )
-_known: dict[tuple[str, tuple[type | None, ...]], Implementation | None] = {}
 
 
-def implementation(function: str, classes: tuple[type | None, ...]) -> Implementation | None:
-    """The implementation for arguments of these classes (None: not known yet), if there is one."""
-    key = function, classes
-    if key not in _known:
-        _known[key] = _search(function, classes)
-    return _known[key]
+class Functions:
+    """The implementations of all functions of an environment. A table of a library replaces the
+    implementations for the same classes. Those in `comparing` take the frame first."""
+
+    def __init__(
+        self,
+        libraries: Sequence[Implementations] = (),
+        comparing: Sequence[Implementations] = (),
+    ) -> None:
+        self._functions = _merged((*_BASE, *libraries))
+        self._comparing = _merged((COMPARING, *comparing))
+        self._named_with_types = frozenset(
+            (*_NAMED_WITH_TYPES, *(name for table in (*libraries, *comparing) for name in table))
+        ) - {"_[_]", "string", "sort"}
+        self._known: dict[tuple[str, tuple[type | None, ...]], Implementation | None] = {}
+
+    def implementation(
+        self, function: str, classes: tuple[type | None, ...]
+    ) -> Implementation | None:
+        """The implementation for arguments of these classes (None: not known yet), if there is
+        one."""
+        key = function, classes
+        if key not in self._known:
+            self._known[key] = _matching(self._functions.get(function, {}), classes)
+        return self._known[key]
+
+    def dispatch(self, function: str, values: list[Any], frame: Frame) -> Any:
+        """Call a function whose argument classes are known only at evaluation."""
+        classes = tuple(map(type, values))
+        run = self.implementation(function, classes)
+        if run is not None:
+            return run(*values)
+        comparing = _matching(self._comparing.get(function, {}), classes)
+        if comparing is None:
+            raise self.refusal(function, values)
+        return comparing(frame, *values)
+
+    def refusal(self, function: str, values: list[Any]) -> EvaluationError:
+        """The error of a call without an implementation for its arguments. The reference's message
+        has the function with types, without types, or not at all, depending on how it resolves the
+        call."""
+        first = type(values[0])
+        if function in CONVERSIONS and function != "size":
+            return unconvertible(values[0], function)
+        if function in self._named_with_types and (function, len(values)) != ("findAll", 3):
+            types = ", ".join(map(type_name, values))
+            return EvaluationError(f"no such overload: {function}({types})")
+        taken = _TAKEN.get(function)
+        if taken is None or first in taken or first in _RECEIVERS:
+            return no_such_overload()
+        return EvaluationError(f"no such overload: {function}")
 
 
-def _search(function: str, classes: tuple[type | None, ...]) -> Implementation | None:
-    return _matching(_FUNCTIONS.get(function, {}), classes)
+def _merged(tables: Sequence[Implementations]) -> Implementations:
+    merged: Implementations = {}
+    for table in tables:
+        for name, overloads in table.items():
+            merged.setdefault(name, {}).update(overloads)
+    return merged
 
 
 def _matching(
@@ -83,30 +126,3 @@ def _matching(
         ):
             return candidate
     return None
-
-
-def dispatch(function: str, values: list[Any], frame: Frame) -> Any:
-    """Call a function whose argument classes are known only at evaluation."""
-    classes = tuple(map(type, values))
-    run = implementation(function, classes)
-    if run is not None:
-        return run(*values)
-    comparing = _matching(COMPARING.get(function, {}), classes)
-    if comparing is None:
-        raise refusal(function, values)
-    return comparing(frame, *values)
-
-
-def refusal(function: str, values: list[Any]) -> EvaluationError:
-    """The error of a call without an implementation for its arguments. The reference's message has
-    the function with types, without types, or not at all, depending on how it resolves the call."""
-    first = type(values[0])
-    if function in CONVERSIONS and function != "size":
-        return unconvertible(values[0], function)
-    if function in _NAMED_WITH_TYPES and (function, len(values)) != ("findAll", 3):
-        types = ", ".join(map(type_name, values))
-        return EvaluationError(f"no such overload: {function}({types})")
-    taken = _TAKEN.get(function)
-    if taken is None or first in taken or first in _RECEIVERS:
-        return no_such_overload()
-    return EvaluationError(f"no such overload: {function}")

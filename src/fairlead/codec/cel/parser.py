@@ -18,7 +18,9 @@ from fairlead.codec.cel.syntax import (
     Message,
     Name,
     Node,
+    OptionalMap,
     Select,
+    SortBy,
 )
 
 MAX_LENGTH = 100_000  # code points
@@ -54,15 +56,15 @@ _SIGNED = ("NUM_INT", "NUM_FLOAT")
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
-def parse(text: str) -> Node:
-    """The tree of an expression; raises SyntaxProblem."""
+def parse(text: str, rules: frozenset[str] = frozenset()) -> Node:
+    """The tree of an expression in a language with these rules; raises SyntaxProblem."""
     if len(text) > MAX_LENGTH:
         limit = f"size: {len(text)}, limit {MAX_LENGTH}"
         raise SyntaxProblem(
             text, [Problem(-1, f"expression code point size exceeds limit: {limit}")]
         )
     problems: list[Problem] = []
-    parser = _Parser(tokens(text, problems), problems)
+    parser = _Parser(tokens(text, problems), problems, rules)
     try:
         node: Node | None = parser.expression()
         if parser.token.kind != END:
@@ -79,7 +81,12 @@ class _Stop(Exception):
 
 
 class _Parser:
-    def __init__(self, token_list: list[Token], problems: list[Problem]) -> None:
+    def __init__(
+        self, token_list: list[Token], problems: list[Problem], rules: frozenset[str]
+    ) -> None:
+        self._macros = Macros(rules)
+        self._has_optionals = "optionals" in rules
+        self._is_revised = "revised" in rules
         self._tokens = token_list
         self._at = 0
         self._depth = 0
@@ -95,8 +102,17 @@ class _Parser:
 
     def _expect(self, kind: str, *others: str) -> Token:
         if self.token.kind != kind:
+            if self._is_revised:
+                others = tuple(other for other in others if other == ",")
             self.fail((*others, kind))
         return self._next()
+
+    def _is_optional(self) -> bool:
+        """Skip the mark of an optional field, index, item or entry; whether there is one."""
+        if self._has_optionals and self.token.kind == "?":
+            self._next()
+            return True
+        return False
 
     def fail(self, expected: tuple[str, ...]) -> None:
         """Report the current token as unexpected, in the words of the grammar tool."""
@@ -108,6 +124,8 @@ class _Parser:
         shown = names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
         how = "extraneous" if following in expected and self.token.kind != END else "mismatched"
         message = f"Syntax error: {how} input '{self.token.text}' expecting {shown}"
+        if self._is_revised and expected == (")",):
+            message = f"Syntax error: missing ')' at '{self.token.text}'"
         self._report(self.token.place, message)
         raise _Stop
 
@@ -151,10 +169,10 @@ class _Parser:
             self._expect(")", *_AFTER_OPERAND)
         elif token.kind == "[":
             self._next()
-            node = ListOf(token.place, self._items("]"))
+            node = self._list(token.place)
         elif token.kind == "{":
             self._next()
-            node = MapOf(token.place, self._entries())
+            node = self._map(token.place)
         elif first.kind == "-" and signs == 1 and token.kind in _SIGNED:
             self._next()
             node = self._literal(Token(token.kind, "-" + token.text, first.place))
@@ -201,23 +219,18 @@ class _Parser:
         while True:
             kind = self.token.kind
             if kind == ".":
-                position = self._next().place
-                name = self._expect("IDENTIFIER").text
-                if self.token.kind == "(":
-                    position = self._next().place
-                    node = self._call(Call(position, name, [node, *self._arguments()], method=True))
-                else:
-                    node = Select(position, node, name)
+                node = self._field(node)
             elif kind == "[":
                 position = self._next().place
-                node = Call(position, "_[_]", [node, self.expression()])
+                function = "_[?_]" if self._is_optional() else "_[_]"
+                node = Call(position, function, [node, self.expression()])
                 self._expect("]", *_AFTER_OPERAND)
             elif kind == "(" and isinstance(node, Name) and count == 0:
                 position = self._next().place
                 node = self._call(Call(position, node.name, self._arguments()))
             elif kind == "{" and isinstance(node, Name | Select):
                 node = Message(self._next().place, _dotted(node))
-                self._entries()
+                self._map(node.place)
             else:
                 return node
             count += 1
@@ -225,9 +238,27 @@ class _Parser:
                 self._report(-1, TOO_DEEP)
                 raise _Stop
 
+    def _field(self, node: Node) -> Node:
+        """Parse a field, an optional field or a method of an operand."""
+        position = self._next().place
+        is_optional = self._is_optional()
+        if self._is_revised and self.token.kind != "IDENTIFIER":
+            text = "" if self.token.kind == END else self.token.text
+            self._report(
+                self.token.place, f"Syntax error: no viable alternative at input '.{text}'"
+            )
+            raise _Stop
+        name = self._expect("IDENTIFIER")
+        if is_optional:
+            return Call(position, "_?._", [node, Literal(name.place, name.text)])
+        if self.token.kind != "(":
+            return Select(position, node, name.text)
+        position = self._next().place
+        return self._call(Call(position, name.text, [node, *self._arguments()], method=True))
+
     def _call(self, call: Call) -> Node:
         try:
-            return expand(call)
+            return self._macros.expand(call)
         except MacroError as error:
             self._report(error.place, str(error))
             return call
@@ -242,22 +273,28 @@ class _Parser:
         self._expect(")", *_AFTER_OPERAND, ",")
         return arguments
 
-    def _items(self, end: str) -> list[Node]:
+    def _list(self, position: int) -> Node:
         items: list[Node] = []
-        while self.token.kind != end:
+        optional: set[int] = set()
+        while self.token.kind != "]":
             if self.token.kind == "," and not items:
                 self._next()
                 break
+            if self._is_optional():
+                optional.add(len(items))
             items.append(self.expression())
             if self.token.kind != ",":
                 break
             self._next()
-        self._expect(end, *_AFTER_OPERAND, ",")
-        return items
+        self._expect("]", *_AFTER_OPERAND, ",")
+        return ListOf(position, items, frozenset(optional))
 
-    def _entries(self) -> list[tuple[Node, Node]]:
+    def _map(self, position: int) -> Node:
         entries: list[tuple[Node, Node]] = []
+        optional: set[int] = set()
         while self.token.kind != "}":
+            if self._is_optional():
+                optional.add(len(entries))
             key = self.expression()
             self._expect(":", *_AFTER_OPERAND)
             entries.append((key, self.expression()))
@@ -265,7 +302,7 @@ class _Parser:
                 break
             self._next()
         self._expect("}", *_AFTER_OPERAND, ",")
-        return entries
+        return MapOf(position, entries, frozenset(optional))
 
 
 def _join(operands: list[Node], operator: Token) -> None:
@@ -293,8 +330,19 @@ def _dotted(node: Node) -> str:
 
 # Macros: they look like calls, but a name among their arguments is not evaluated.
 
-_LOOPS = {("all", 3), ("exists", 3), ("exists_one", 3), ("filter", 3), ("map", 3), ("map", 4)}
+_LOOPS = frozenset(
+    (("all", 3), ("exists", 3), ("exists_one", 3), ("filter", 3), ("map", 3), ("map", 4))
+)
+_PAIR_LOOPS = frozenset(
+    (
+        *(("all", 4), ("exists", 4), ("exists_one", 4), ("existsOne", 4)),
+        *((f"transform{of}", count) for of in ("List", "Map", "MapEntry") for count in (4, 5)),
+    )
+)
+_OPTIONAL_MAPS = ("optMap", "optFlatMap")
 _ACCUMULATOR = "__result__"
+_NO_SIMPLE_NAME = "argument must be a simple name"
+_SORTED = ListOf, Name, Select, Loop, Call, OptionalMap, SortBy
 
 
 class MacroError(ValueError):
@@ -305,28 +353,84 @@ class MacroError(ValueError):
         self.place = position
 
 
-def expand(call: Call) -> Node:
-    """The macro that a call denotes, or the call itself."""
-    if not call.method:
-        return _has(call) if call.function == "has" and len(call.arguments) == 1 else call
-    if (call.function, len(call.arguments)) not in _LOOPS:
+class Macros:
+    """The macros of a language with certain rules."""
+
+    def __init__(self, rules: frozenset[str]) -> None:
+        self._is_revised = "revised" in rules
+        self._has_optionals = "optionals" in rules
+        self._pair_loops = _PAIR_LOOPS if "pairs" in rules else frozenset()
+        self._has_sorting = "sequences" in rules
+
+    def expand(self, call: Call) -> Node:
+        """The macro that a call denotes, or the call itself."""
+        function, count = call.function, len(call.arguments)
+        if not call.method:
+            return self._has(call) if function == "has" and count == 1 else call
+        if (function, count) in _LOOPS:
+            return _loop(call)
+        if (function, count) in self._pair_loops:
+            return _pair_loop(call)
+        if self._has_optionals and function in _OPTIONAL_MAPS and count == 3:
+            return _optional_map(call)
+        if self._has_sorting and (function, count) == ("sortBy", 3):
+            return _sort_by(call)
         return call
+
+    def _has(self, call: Call) -> Node:
+        argument = call.arguments[0]
+        if not isinstance(argument, Select) or argument.test:
+            position = argument.place if self._is_revised else call.place
+            raise MacroError(position, "invalid argument to has() macro")
+        return Select(call.place, argument.operand, argument.field, test=True)
+
+
+def _variable(node: Node, message: str) -> str:
+    if not isinstance(node, Name):
+        raise MacroError(node.place, message)
+    if node.name == _ACCUMULATOR:
+        raise MacroError(node.place, "iteration variable overwrites accumulator variable")
+    return node.name
+
+
+def _loop(call: Call) -> Loop:
     over, variable, *rest = call.arguments
-    if not isinstance(variable, Name):
-        collects = call.function in ("map", "filter")
-        raise MacroError(
-            variable.place,
-            "argument is not an identifier" if collects else "argument must be a simple name",
-        )
-    if variable.name == _ACCUMULATOR:
-        raise MacroError(variable.place, "iteration variable overwrites accumulator variable")
-    transform = rest.pop() if call.function == "map" else None
+    macro = call.function
+    collects = macro in ("map", "filter", "sortBy")
+    name = _variable(variable, "argument is not an identifier" if collects else _NO_SIMPLE_NAME)
+    transform = rest.pop() if macro in ("map", "sortBy") else None
     condition = rest[0] if rest else None
-    return Loop(call.place, call.function, over, variable.name, condition, transform)
+    return Loop(call.place, macro, over, name, condition, transform)
 
 
-def _has(call: Call) -> Node:
-    argument = call.arguments[0]
-    if not isinstance(argument, Select) or argument.test:
-        raise MacroError(call.place, "invalid argument to has() macro")
-    return Select(call.place, argument.operand, argument.field, test=True)
+def _pair_loop(call: Call) -> Loop:
+    over, first, second, *rest = call.arguments
+    names = [_variable(first, _NO_SIMPLE_NAME), _variable(second, _NO_SIMPLE_NAME)]
+    if names[0] == names[1]:
+        raise MacroError(second.place, f"duplicate variable name: {names[0]}")
+    macro = "exists_one" if call.function == "existsOne" else call.function
+    transform = rest.pop() if macro.startswith("transform") else None
+    condition = rest[0] if rest else None
+    return Loop(call.place, macro, over, names[0], condition, transform, names[1])
+
+
+def _optional_map(call: Call) -> Node:
+    target, variable, body = call.arguments
+    if not isinstance(variable, Name):
+        message = f"{call.function}() variable name must be a simple identifier"
+        raise MacroError(variable.place, message)
+    is_flat = call.function == "optFlatMap"
+    return OptionalMap(call.place, target, variable.name, body, is_flat)
+
+
+def _sort_by(call: Call) -> Node:
+    target = call.arguments[0]
+    if not isinstance(target, _SORTED):
+        message = (
+            "sortBy can only be applied to a list, identifier, comprehension, call or select"
+            " expression"
+        )
+        raise MacroError(target.place, message)
+    loop = _loop(call)
+    loop.macro = "map"
+    return SortBy(call.place, target, loop)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fairlead.codec.cel.costs import PER_CHARACTER, PER_PATTERN_CHARACTER
-from fairlead.codec.cel.syntax import Call
+from fairlead.codec.cel.syntax import Call, Literal
 from fairlead.codec.cel.types import BYTES, STRING, ListType, Overload
 
 MAX_COST = 2**64 - 1
@@ -76,6 +76,8 @@ def call_cost(
 def _overload_cost(
     function: str, overload: Overload, sizes: Sizes
 ) -> tuple[Estimate, Estimate | None]:
+    if not overload.types:
+        return fixed(1), None
     first, last = overload.types[0], overload.types[-1]
     if function in _EQUALITIES or (function in _ORDERS and first in _TEXT):
         return _compared(sizes), None
@@ -109,12 +111,16 @@ def _traversal(call: Call, size: Estimate, elements: Estimate | None) -> Estimat
 
 
 def _join(sizes: Sizes, elements: Estimate | None) -> Estimate:
+    return _joined(sizes, elements).scaled(PER_CHARACTER)
+
+
+def _joined(sizes: Sizes, elements: Estimate | None) -> Estimate:
     count = sizes[0]
     size = count.times(elements or NOTHING)
     if len(sizes) > 1:
         between = Estimate(max(count.minimum - 1, 0), max(count.maximum - 1, 0))
         size = size.plus(sizes[1].times(between))
-    return size.scaled(PER_CHARACTER)
+    return size
 
 
 def _pattern(sizes: Sizes) -> Estimate:
@@ -150,3 +156,54 @@ _RULES: dict[str, Callable[[Sizes], Estimate]] = {
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _once),
     **dict.fromkeys(("split", "replace"), _twice),
 }
+
+
+# The sizes of results, which only the later estimate knows
+
+
+def result_size(
+    function: str, call: Call, sizes: Sizes, elements: Estimate | None
+) -> Estimate | None:
+    """The size of the result of a call; None if it is not known."""
+    if function in _SAME_SIZE:
+        return sizes[0]
+    match function:
+        case "replace":
+            return _replaced(*sizes[:3])
+        case "split":
+            return Estimate(0, _split_count(call, sizes[0].maximum))
+        case "join":
+            return _joined(sizes, elements)
+        case "find" | "findAll":
+            return Estimate(0, sizes[0].maximum)
+        case "bytes" if call.arguments[0].type == STRING:
+            return Estimate(sizes[0].minimum, min(sizes[0].maximum * 4, MAX_COST))
+        case "string" if call.arguments[0].type == BYTES:
+            return Estimate(sizes[0].minimum // 4, sizes[0].maximum)
+    return None
+
+
+_SAME_SIZE = ("url", "lowerAscii", "upperAscii", "substring", "trim")
+
+
+def _split_count(call: Call, most: int) -> int:
+    limit = call.arguments[2] if len(call.arguments) > 2 else None
+    if isinstance(limit, Literal) and type(limit.value) is int:
+        return limit.value % (MAX_COST + 1)
+    return most
+
+
+def _replaced(text: Estimate, old: Estimate, new: Estimate) -> Estimate:
+    """From the fewest and shortest replacements to the most and longest."""
+    most_count, most_kept = -(-text.maximum // max(old.minimum, 1)), 0
+    if old.minimum == 0:
+        most_count, most_kept = min(text.maximum + 1, MAX_COST), text.maximum
+    elif new.maximum <= old.minimum:
+        most_count, most_kept = 0, text.maximum
+    least_count, least_kept = -(-text.minimum // max(old.maximum, 1)), 0
+    if old.maximum == 0:
+        least_count, least_kept = min(text.minimum + 1, MAX_COST), text.minimum
+    elif old.maximum <= new.minimum:
+        least_count, least_kept = 0, text.minimum
+    kept = Estimate(least_kept, most_kept)
+    return Estimate(least_count, most_count).times(new).plus(kept)

@@ -59,12 +59,18 @@ class Logic(Node):
 
 @dataclass(slots=True, eq=False)
 class ListOf(Node):
+    """A list; items at the `optional` indexes are present only if their optional has a value."""
+
     items: list[Node]
+    optional: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
 class MapOf(Node):
+    """A map; entries at the `optional` indexes are present only if their optional has a value."""
+
     entries: list[tuple[Node, Node]]
+    optional: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -76,10 +82,53 @@ class Message(Node):
 
 @dataclass(slots=True, eq=False)
 class Loop(Node):
-    """A macro that iterates over a list or a map's keys: all, exists, exists_one, filter, map."""
+    """A macro that iterates over a list or a map's keys: all, exists, exists_one, filter, map. With
+    a `second` variable it iterates over indexes and items, or keys and values; then it may also be
+    transformList, transformMap or transformMapEntry."""
 
     macro: str
     range: Node
     variable: str
     condition: Node | None
     transform: Node | None
+    second: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class OptionalMap(Node):
+    """`target.optMap(variable, body)`, or `optFlatMap` if the body is an optional itself."""
+
+    target: Node
+    variable: str
+    body: Node
+    is_flat: bool
+
+
+@dataclass(slots=True, eq=False)
+class SortBy(Node):
+    """`target.sortBy(variable, key)`: `keys` is `target.map(variable, key)` over the evaluated
+    target."""
+
+    target: Node
+    keys: Loop
+
+
+def parts_of(node: Node) -> list[Node]:
+    """The nodes directly below a node."""
+    match node:
+        case Select():
+            return [node.operand]
+        case Call() | Logic():
+            return node.arguments
+        case ListOf():
+            return node.items
+        case MapOf():
+            return [part for entry in node.entries for part in entry]
+        case Loop():
+            parts = (node.range, node.condition, node.transform)
+            return [part for part in parts if part is not None]
+        case OptionalMap():
+            return [node.target, node.body]
+        case SortBy():
+            return [node.keys]
+    return []

@@ -78,6 +78,16 @@ class TypeOf(Type):
 
 
 @dataclass(frozen=True, slots=True)
+class OptionalType(Type):
+    """A value that may be absent, as of `optional.of(1)`."""
+
+    of: Type
+
+    def __str__(self) -> str:
+        return f"optional_type({self.of})"
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown(Type):
     """A type variable: the type parameter of a function, the element type of an empty list."""
 
@@ -106,6 +116,12 @@ DURATION = Scalar("duration")
 NULL = Scalar("null")
 DYN = Scalar("dyn", None)
 URL = Scalar("kubernetes.URL")
+QUANTITY = Scalar("kubernetes.Quantity")
+SEMVER = Scalar("kubernetes.Semver")
+NAMED_FORMAT = Scalar("kubernetes.NamedFormat")
+IP = Scalar("net.IP")
+CIDR = Scalar("net.CIDR")
+STRUCTS = frozenset((URL, QUANTITY, SEMVER, NAMED_FORMAT))  # objects without fields
 ERROR = Scalar("!error!")  # the type of a node with a reported problem
 UNTYPED = Scalar("<nil>")  # the same for undeclared names; compatible with no other type
 

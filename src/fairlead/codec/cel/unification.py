@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.codec.cel.types import (
+    CIDR,
     DURATION,
     DYN,
     ERROR,
+    IP,
     NULL,
+    STRUCTS,
     TIMESTAMP,
-    URL,
     ListType,
     MapType,
     ObjectType,
+    OptionalType,
     Type,
     TypeOf,
     Unknown,
 )
 
-_NULLABLE = (NULL, TIMESTAMP, DURATION, URL)
+_NULLABLE = (NULL, TIMESTAMP, DURATION, IP, CIDR, *STRUCTS)
 
 
 class Unification:
     """The bindings of the type variables of one expression."""
 
-    def __init__(self) -> None:
+    def __init__(self, null_both_ways: bool = False) -> None:
+        self._null_both_ways = null_both_ways  # null is assignable from nullable types too
         self._bindings: dict[Unknown, Type] = {}
         self._new_bindings: list[tuple[Unknown, Type | None]] = []  # with the previous binding
         self._count = 0
@@ -52,6 +56,8 @@ class Unification:
             return ListType(self._replace(type_.element, new), type_.maximum, type_.keys)
         if isinstance(type_, MapType):
             return MapType(self._replace(type_.key, new), self._replace(type_.value, new))
+        if isinstance(type_, OptionalType):
+            return OptionalType(self._replace(type_.of, new))
         return type_
 
     def assign(self, actual: Sequence[Type], expected: Sequence[Type]) -> bool:
@@ -79,13 +85,17 @@ class Unification:
         if DYN in (expected, actual) or ERROR in (expected, actual):
             return True
         if actual == NULL:
-            return isinstance(expected, ObjectType) or expected in _NULLABLE
+            return _is_nullable(expected)
+        if expected == NULL and self._null_both_ways:
+            return _is_nullable(actual)
         if isinstance(actual, ListType) and isinstance(expected, ListType):
             return self._assign(actual.element, expected.element)
         if isinstance(actual, MapType) and isinstance(expected, MapType):
             return self._assign(actual.key, expected.key) and self._assign(
                 actual.value, expected.value
             )
+        if isinstance(actual, OptionalType) and isinstance(expected, OptionalType):
+            return self._assign(actual.of, expected.of)
         if isinstance(actual, TypeOf) and isinstance(expected, TypeOf):
             return True
         return actual == expected
@@ -126,6 +136,8 @@ class Unification:
             return self._occurs(unknown, type_.element)
         if isinstance(type_, MapType):
             return self._occurs(unknown, type_.key) or self._occurs(unknown, type_.value)
+        if isinstance(type_, OptionalType):
+            return self._occurs(unknown, type_.of)
         return type_ == unknown
 
     def _last(self, type_: Type) -> Type:
@@ -161,9 +173,15 @@ class Unification:
             key, value = self.resolved(type_.key, open_as), self.resolved(type_.value, open_as)
             same = key is type_.key and value is type_.value
             return type_ if same else MapType(key, value, type_.maximum)
+        if isinstance(type_, OptionalType):
+            return OptionalType(self.resolved(type_.of, open_as))
         if isinstance(type_, TypeOf):
             return TypeOf(self.resolved(type_.of, open_as))
         return type_
+
+
+def _is_nullable(type_: Type) -> bool:
+    return isinstance(type_, ObjectType | OptionalType) or type_ in _NULLABLE
 
 
 def _is_as_general(type_: Type, other: Type) -> bool:
@@ -176,6 +194,8 @@ def _is_as_general(type_: Type, other: Type) -> bool:
         return _is_as_general(type_.element, other.element)
     if isinstance(type_, MapType) and isinstance(other, MapType):
         return _is_as_general(type_.key, other.key) and _is_as_general(type_.value, other.value)
+    if isinstance(type_, OptionalType) and isinstance(other, OptionalType):
+        return _is_as_general(type_.of, other.of)
     if isinstance(type_, TypeOf) and isinstance(other, TypeOf):
         return True
     return type_ == other

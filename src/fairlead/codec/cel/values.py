@@ -36,6 +36,19 @@ class TypeName(str):
     __slots__ = ()
 
 
+class Optional:
+    """A value that may be absent; NONE is the one without a value."""
+
+    type_name, class_name = "optional_type", "*types.Optional"
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+NONE = Optional(None)
+
+
 _NAMES = {
     bool: "bool",
     int: "int",
@@ -73,7 +86,7 @@ def type_name(value: Any) -> TypeName:
 
 def class_name(value: Any) -> str:
     """The class of a value in the reference, as some of its messages name it."""
-    return _CLASSES.get(type(value), "model.URL")
+    return _CLASSES.get(type(value)) or str(getattr(value, "class_name", "model.URL"))
 
 
 def equal(left: Any, right: Any, frame: Frame) -> bool:
@@ -97,6 +110,8 @@ def equal(left: Any, right: Any, frame: Frame) -> bool:
             if key not in right or not equal(value, right[key], frame):
                 return False
         return True
+    if kind is Optional and left is not NONE and right is not NONE:
+        return equal(left.value, right.value, frame)
     return bool(left == right)
 
 
@@ -120,7 +135,26 @@ def lookup(container: Any, index: Any) -> Any:
         return item(container, index)
     if type(container) is dict:
         return entry(container, index)
+    if type(container) is Optional:
+        return optional_item(container, index)
     raise EvaluationError(f"no such key: {shown(index)}")
+
+
+def optional_item(holder: Any, index: Any) -> Optional:
+    """`holder[?index]`; an absent holder has no items."""
+    if type(holder) is Optional:
+        if holder is NONE:
+            return NONE
+        holder = holder.value
+    if type(holder) is dict:
+        return Optional(holder[index]) if has_key(holder, index) else NONE
+    if type(holder) is not list:
+        raise no_such_overload()
+    if type(index) is float and index.is_integer():
+        index = int(index)
+    if type(index) not in (int, UInt):
+        raise no_such_overload()
+    return Optional(holder[index]) if 0 <= index < len(holder) else NONE
 
 
 def item(items: list[Any], index: Any) -> Any:

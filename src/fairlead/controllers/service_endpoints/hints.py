@@ -7,7 +7,7 @@ some of other zones. If no allocation is even enough, there are no hints.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -17,6 +17,8 @@ from fairlead.operations.api import Object
 
 _OVERLOAD = 0.2  # allowed overload of an endpoint relative to its share
 _WANTED = ("Auto", "auto")
+_SAME_NODE = "PreferSameNode"
+_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", _SAME_NODE)
 
 Parts = Mapping[str, float]
 
@@ -170,12 +172,40 @@ def _hint(slices: Iterable[Object], giving: Counter[str], getting: Counter[str])
             endpoint_slice["endpoints"] = endpoints
 
 
-class Hints:
-    """Sets hints and tracks the allocation of each service."""
+def put_close_hints(plan: Plan, unchanged: Iterable[Object], by_node: bool) -> None:
+    """Set the hints of `trafficDistribution`: each ready endpoint serves its own zone and, if
+    `by_node`, its own node first."""
+    for endpoint_slice in unchanged:
+        endpoints = endpoint_slice["endpoints"] or ()
+        if any(_close(endpoint, by_node) != endpoint for endpoint in endpoints):
+            plan.update.append({**endpoint_slice})
+    for endpoint_slice in (*plan.create, *plan.update):
+        if endpoint_slice["endpoints"]:
+            endpoint_slice["endpoints"] = [
+                _close(endpoint, by_node) for endpoint in endpoint_slice["endpoints"]
+            ]
 
-    def __init__(self, zones: Zones, annotation: str, *, enabled: bool) -> None:
+
+def _close(endpoint: Object, by_node: bool) -> Object:
+    """The endpoint with hints for its own zone and node."""
+    if not (endpoint.get("conditions") or {}).get("ready"):
+        return endpoint
+    hints: Object = {}
+    if endpoint.get("zone"):
+        hints["forZones"] = [{"name": endpoint["zone"]}]
+    if by_node and endpoint.get("nodeName"):
+        hints["forNodes"] = [{"name": endpoint["nodeName"]}]
+    copied = _hinted(endpoint)
+    return {**copied, "hints": hints} if hints else copied
+
+
+class Hints:
+    """Sets hints and tracks the allocation of each service. The first of the `annotations` that a
+    service has requests hints by the sizes of zones."""
+
+    def __init__(self, zones: Zones, annotations: Sequence[str], *, enabled: bool) -> None:
         self._zones = zones
-        self._annotation = annotation
+        self._annotations = annotations
         self._enabled = enabled
         # By service and address family. A service that requests hints but cannot have any has an
         # empty entry.
@@ -194,16 +224,24 @@ class Hints:
             for endpoint_slice in existing
             if endpoint_slice["metadata"]["name"] not in touched
         ]
-        annotations = service["metadata"].get("annotations") or {}
-        if not self._enabled or annotations.get(self._annotation) not in _WANTED:
+        if not self._enabled or not self._are_requested(service):
             self._hint_counts.pop(key, None)
-            take_hints(plan, unchanged)
+            distribution = service["spec"].get("trafficDistribution")
+            if distribution in _DISTRIBUTIONS:
+                put_close_hints(plan, unchanged, distribution == _SAME_NODE)
+            else:
+                take_hints(plan, unchanged)
             return
         hinted = put_hints(plan, unchanged, self._zones.parts())
         families = self._hint_counts.setdefault(key, {})
         families.pop(family, None)
         if hinted is not None:
             families[family] = hinted
+
+    def _are_requested(self, service: Object) -> bool:
+        annotations = service["metadata"].get("annotations") or {}
+        present = (annotations[name] for name in self._annotations if name in annotations)
+        return next(present, "") in _WANTED
 
     def forget(self, key: str) -> None:
         self._hint_counts.pop(key, None)

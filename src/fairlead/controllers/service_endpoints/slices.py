@@ -63,11 +63,10 @@ class SlicesController:
         self._triggers = TriggerTimes()
         self._nodes_of: dict[str, frozenset[str]] = {}  # node names by key of the service
         self._zones = Zones(self._nodes, api.dialect)
-        self._hints = Hints(
-            self._zones,
-            api.dialect.label("service.@/topology-aware-hints"),
-            enabled=api.gates[HINTS_GATE],
-        )
+        annotations = [api.dialect.label("service.@/topology-aware-hints")]
+        if api.gates["TopologyModeAnnotation"]:
+            annotations.append(api.dialect.label("service.@/topology-mode"))
+        self._hints = Hints(self._zones, annotations, enabled=api.gates[HINTS_GATE])
         self._headless_label = api.dialect.label("service.@/headless")
         self._last_change = api.dialect.label(LAST_CHANGE)
 

@@ -22,6 +22,11 @@ def _volume_protection(dependencies: Dependencies) -> Reconciler:
     )
 
 
+def _attributes_class_protection(dependencies: Dependencies) -> Reconciler:
+    client = dependencies.client("volumeattributesclass-protection-controller")
+    return protection.AttributesClassProtection(client, dependencies.dialect)
+
+
 def _volume_binder(dependencies: Dependencies) -> Reconciler:
     client = dependencies.client("persistent-volume-binder")
     recorder = dependencies.recorder(client, "persistentvolume-controller")
@@ -54,4 +59,9 @@ BUILDERS: dict[str, LazyBuild] = {
     ),
     "pv-protection": LazyBuild("pv-protection-controller", (_VOLUMES,), _volume_protection),
     "pvc-protection": LazyBuild("pvc-protection-controller", (_CLAIMS,), _claim_protection),
+    "volumeattributesclass-protection-controller": LazyBuild(
+        "volumeattributesclass-protection-controller",
+        ("storage/v1/volumeattributesclasses",),
+        _attributes_class_protection,
+    ),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from fairlead.admission.plugins.persistent_volumes import CLASS_PROTECTION
 from fairlead.base.dialect import Dialect
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.versions import may_be_terminating
@@ -23,6 +24,8 @@ from fairlead.controllers.volumes.pods import (
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.version import Change
+
+ATTRIBUTES_CLASSES = "storage/v1/volumeattributesclasses"
 
 
 class _Protection:
@@ -114,3 +117,51 @@ class VolumeProtection:
 
     async def sync(self, key: str) -> None:
         await self._protection.settle("", key)
+
+
+class AttributesClassProtection:
+    """Keys are names of VolumeAttributesClasses. A class is in use while a claim or a volume names
+    it."""
+
+    workers = 1
+
+    def __init__(self, client: Client, dialect: Dialect) -> None:
+        self._client = client
+        finalizer = dialect.label(CLASS_PROTECTION)
+        self._protection = _Protection(client, ATTRIBUTES_CLASSES, finalizer, self._is_used)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {
+            ATTRIBUTES_CLASSES: lambda change: () if change.deleted else (change.name,),
+            CLAIMS: self._released,
+            VOLUMES: self._released,
+        }
+
+    def _released(self, change: Change) -> Iterable[str]:
+        """The classes that an object no longer names."""
+        if change.before is None or not change.before.mentions("olumeAttributesClass"):
+            return ()
+        before = _classes_of(change.before.object())
+        return before - (_classes_of(change.after.object()) if change.after else set())
+
+    async def sync(self, key: str) -> None:
+        await self._protection.settle("", key)
+
+    def _is_used(self, attributes_class: Object) -> bool:
+        name = attributes_class["metadata"]["name"]
+        return any(
+            version.mentions(name) and name in _classes_of(version.object())
+            for resource in (CLAIMS, VOLUMES)
+            for version in self._client.collection(resource).newest("")
+        )
+
+
+def _classes_of(value: Object) -> set[str]:
+    """The VolumeAttributesClasses that a claim or a volume names."""
+    status = value.get("status") or {}
+    names = (
+        value["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return {name for name in names if name}

@@ -33,6 +33,7 @@ _MODULES = (
     "fairlead.resources.policy.disruption_budgets",
     "fairlead.resources.policy.security_policies",
     "fairlead.resources.rbac.bindings",
+    "fairlead.resources.resource.columns",
     "fairlead.resources.scheduling.priority_classes",
     "fairlead.resources.core.service_columns",
     "fairlead.resources.storage.columns",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fairlead.base.errors import StatusError
+from fairlead.base.errors import ResourceRef, StatusError, not_found
 from fairlead.resources.behaviour import Object
+from fairlead.resources.gates import Gates
 
 # Returns the problem of a component; empty if it is healthy.
 Probe = Callable[[], str]
@@ -23,8 +24,10 @@ def component_statuses(probes: Mapping[str, Probe]) -> list[Object]:
     return [component_status(name, probe) for name, probe in probes.items()]
 
 
-def find_component(name: str, probes: Mapping[str, Probe]) -> Object:
+def find_component(name: str, probes: Mapping[str, Probe], gates: Gates) -> Object:
     """The status of a named component; raises StatusError if it does not exist."""
     if name not in probes:
+        if gates["LaterWording"]:
+            raise not_found(ResourceRef("", "componentstatus", name))
         raise StatusError(500, "", f"Component not found: {name}")
     return component_status(name, probes[name])

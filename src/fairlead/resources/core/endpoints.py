@@ -7,9 +7,9 @@ from fairlead.codec.types.times import TimeError, canonical_time
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.core.addresses import non_special_address, parse_address
+from fairlead.resources.core.addresses import address_errors, address_warning, non_special_address
 from fairlead.resources.metadata import check_metadata_update
-from fairlead.resources.rules import NOT_AN_ADDRESS, PROTOCOLS, one_of, port_number
+from fairlead.resources.rules import PROTOCOLS, one_of, port_number
 
 LAST_CHANGE = "endpoints.@/last-change-trigger-time"
 
@@ -17,12 +17,25 @@ LAST_CHANGE = "endpoints.@/last-change-trigger-time"
 class EndpointsBehaviour(Behaviour):
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         _check_annotations(value["metadata"].get("annotations") or {}, causes, context)
+        strict = context.gates["StrictIPCIDRValidation"]
         for index, subset in enumerate(value.get("subsets") or ()):
-            _check_subset(subset, f"subsets[{index}]", causes)
+            _check_subset(subset, f"subsets[{index}]", causes, strict)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
+        if context.gates["AddressErrorsByValue"] and value.get("subsets") == old.get("subsets"):
+            value = {**value, "subsets": []}  # what was valid before is not checked again
         self.check_create(value, causes, context)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if not context.gates["EndpointAddressWarnings"]:
+            return
+        for index, subset in enumerate(value.get("subsets") or ()):
+            for name in ("addresses", "notReadyAddresses"):
+                for number, address in enumerate(subset.get(name) or ()):
+                    path = f"subsets[{index}].{name}[{number}].ip"
+                    if warning := address_warning(address["ip"], path):
+                        context.warn(warning)
 
 
 def _check_annotations(annotations: dict[str, str], causes: Causes, context: Context) -> None:
@@ -35,21 +48,21 @@ def _check_annotations(annotations: dict[str, str], causes: Causes, context: Con
         causes.invalid(f"annotations[{key}]", annotations[key], str(error))
 
 
-def _check_subset(subset: Object, path: str, causes: Causes) -> None:
+def _check_subset(subset: Object, path: str, causes: Causes, strict: bool) -> None:
     ready, waiting = subset.get("addresses") or [], subset.get("notReadyAddresses") or []
     if not ready and not waiting:
         causes.required(path, "must specify `addresses` or `notReadyAddresses`")
     for name, addresses in (("addresses", ready), ("notReadyAddresses", waiting)):
         for index, address in enumerate(addresses):
-            _check_address(address, f"{path}.{name}[{index}]", causes)
+            _check_address(address, f"{path}.{name}[{index}]", causes, strict)
     ports = subset.get("ports") or []
     for index, port in enumerate(ports):
         _check_port(port, len(ports) > 1, f"{path}.ports[{index}]", causes)
 
 
-def _check_address(address: Object, path: str, causes: Causes) -> None:
-    if parse_address(address["ip"]) is None:
-        causes.invalid(f"{path}.ip", address["ip"], NOT_AN_ADDRESS)
+def _check_address(address: Object, path: str, causes: Causes, strict: bool) -> None:
+    errors = address_errors(address["ip"], strict=strict)
+    causes.invalid_each(f"{path}.ip", address["ip"], errors)
     hostname, node = address.get("hostname"), address.get("nodeName")
     if hostname:
         causes.invalid_each(f"{path}.hostname", hostname, dns_label(hostname))

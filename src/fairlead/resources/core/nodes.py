@@ -16,7 +16,7 @@ from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.columns.cell_text import NONE, UNKNOWN, field, items, mapping
 from fairlead.resources.columns.model import AGE, NAME, Field, Printer, Value, table, text
 from fairlead.resources.context import Context
-from fairlead.resources.core.addresses import parse_network
+from fairlead.resources.core.addresses import network_errors, parse_network
 from fairlead.resources.core.pods.resources import round_up_amounts
 from fairlead.resources.core.pods.scheduling import TAINT_EFFECTS
 from fairlead.resources.core.resource_names import check_amount
@@ -57,7 +57,7 @@ class NodeBehaviour(Behaviour):
         check_node_annotations(value["metadata"], causes, context)
         check_taints(value["spec"].get("taints"), _TAINTS, causes)
         _check_resources(value["status"], causes, context)
-        _check_ranges(value["spec"].get("podCIDRs") or [], "spec.podCIDRs", causes)
+        _check_ranges(value["spec"].get("podCIDRs") or [], "spec.podCIDRs", causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         self.check_create(value, causes, context)
@@ -105,10 +105,14 @@ def _check_resources(status: Object, causes: Causes, context: Context) -> None:
             check_amount(name, amount, f"status.{kind}.{name}", causes, context.dialect)
 
 
-def _check_ranges(ranges: list[str], path: str, causes: Causes) -> None:
+def _check_ranges(ranges: list[str], path: str, causes: Causes, context: Context) -> None:
     networks = [parse_network(cidr) for cidr in ranges]
+    by_value = context.gates["AddressErrorsByValue"]
     for index, network in enumerate(networks):
-        if network is None:
+        if by_value:
+            errors = network_errors(ranges[index], strict=context.gates["StrictIPCIDRValidation"])
+            causes.invalid_each(f"{path}[{index}]", ranges[index], errors)
+        elif network is None:
             causes.invalid(f"{path}[{index}]", go_list("string", ranges), "must be valid CIDR")
     if len(ranges) < 2:
         return
@@ -122,7 +126,7 @@ def _check_ranges(ranges: list[str], path: str, causes: Causes) -> None:
         detail = "may specify no more than one CIDR for each IP family"
         causes.invalid(path, go_list("string", ranges), detail)
     for index, cidr in enumerate(ranges):
-        if cidr in ranges[:index]:
+        if cidr in ranges[:index] and not by_value:
             causes.duplicate(f"{path}[{index}]", cidr)
 
 

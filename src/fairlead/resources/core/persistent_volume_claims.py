@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from copy import deepcopy
 
+from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.quantity import quantity
-from fairlead.resources.behaviour import Behaviour, Object
-from fairlead.resources.causes import Causes
+from fairlead.resources.behaviour import Behaviour, Object, keep
+from fairlead.resources.causes import Causes, quote
 from fairlead.resources.context import Context
 from fairlead.resources.core.persistent_volumes import CLASS_ANNOTATION
 from fairlead.resources.core.pods.difference import difference
@@ -27,7 +28,15 @@ RESIZE_STATES = (
     "NodeExpansionInProgress",
     "NodeExpansionPending",
 )
-_RESIZE_FIELDS = ("allocatedResources", "resizeStatus")
+_RESIZE_FIELDS = ("allocatedResources", "resizeStatus", "allocatedResourceStatuses")
+_RESOURCE_STATES = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
+_CLASS = "volumeAttributesClassName"
 _SIZE_PATH = "spec.resources.requests.storage"
 
 
@@ -63,8 +72,9 @@ class PersistentVolumeClaimBehaviour(Behaviour):
         check_claim_spec(value["spec"], "spec", causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        """Checks the whole object twice, as the reference's causes show."""
-        self._check_all(value, old, causes, context)
+        """Early releases check the whole object twice, as the reference's causes show."""
+        if not context.gates["StorageCheckedOnce"]:
+            self._check_all(value, old, causes, context)
         check_metadata_update(value["metadata"], old["metadata"], causes)
         self._check_all(value, old, causes, context)
         _check_spec_change(value, old, causes, context)
@@ -72,11 +82,29 @@ class PersistentVolumeClaimBehaviour(Behaviour):
         immutable(
             value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
         )
+        _check_attributes_class_change(value["spec"].get(_CLASS), old, causes)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if context.subresource or not context.gates["VolumeWarnings"]:
+            return
+        name = context.dialect.label(CLASS_ANNOTATION)
+        if name in (value["metadata"].get("annotations") or {}):
+            use = 'deprecated since v1.8; use "storageClassName" attribute instead'
+            context.warn(f"metadata.annotations[{name}]: {use}")
+        for kind in ("requests", "limits"):
+            size = (value["spec"]["resources"].get(kind) or {}).get("storage", "0")
+            if quantity(size) % 1:
+                context.warn(
+                    f"spec.resources.{kind}[storage]: fractional byte value {quote(size)} is"
+                    " invalid, must be an integer"
+                )
 
     def _check_all(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata(value["metadata"], self.resource.namespaced, self.name_rule, causes)
         used = SINGLE_POD in (old["spec"].get("accessModes") or ())
-        check_claim_spec(value["spec"], "spec", causes, context, single_pod_allowed=used)
+        check_claim_spec(
+            value["spec"], "spec", causes, context, single_pod_allowed=used, old=old["spec"]
+        )
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -102,15 +130,22 @@ def _normalize_sources(spec: Object, old: Object | None, context: Context) -> No
     gate = context.gates["AnyVolumeDataSource"]
     if not gate:
         spec.pop("dataSourceRef", None)
+    is_foreign = bool((spec.get("dataSourceRef") or {}).get("namespace"))
+    had_reference = old is not None and old.get("dataSourceRef") is not None
+    if is_foreign and not had_reference and not context.gates["CrossNamespaceVolumeDataSource"]:
+        spec.pop("dataSourceRef", None)
     was_used = old is not None and old.get("dataSource") is not None
-    if not was_used and not _is_known_source(spec.get("dataSource"), context):
+    # A client that sets the newer field does not expect that invalid sources are ignored.
+    is_newer = context.gates["VolumeAttributesClass"] and spec.get("dataSourceRef") is not None
+    if not was_used and not is_newer and not _is_known_source(spec.get("dataSource"), context):
         spec.pop("dataSource", None)
     if not gate:
         return
-    if "dataSource" in spec and "dataSourceRef" not in spec:
+    reference = spec.get("dataSourceRef")
+    if "dataSource" in spec and reference is None:
         spec["dataSourceRef"] = dict(spec["dataSource"])
-    elif "dataSourceRef" in spec and "dataSource" not in spec:
-        spec["dataSource"] = dict(spec["dataSourceRef"])
+    elif "dataSource" not in spec and reference is not None and not reference.get("namespace"):
+        spec["dataSource"] = {key: each for key, each in reference.items() if key != "namespace"}
 
 
 def _is_known_source(source: Object | None, context: Context) -> bool:
@@ -130,10 +165,14 @@ def _check_spec_change(value: Object, old: Object, causes: Causes, context: Cont
         spec.pop("storageClassName", None)
     else:
         _check_class_annotation(value["metadata"], old["metadata"], causes, context)
+        if _gets_class(value, old, context):
+            spec.pop("storageClassName", None)
     if value["status"].get("phase") == "Bound":
         _set_aside_size(spec, old_spec)
+        keep(spec, old_spec, _CLASS)
     if not _same_spec(spec, old_spec):
-        fixed = "spec is immutable after creation except resources.requests for bound claims"
+        also = " and volumeAttributesClassName" if context.gates["VolumeAttributesClass"] else ""
+        fixed = f"spec is immutable after creation except resources.requests{also} for bound claims"
         changes = difference("PersistentVolumeClaimSpec", old_spec, spec)
         causes.forbidden("spec", f"{fixed}\n{changes}")
 
@@ -154,6 +193,26 @@ def _moves_class_to_field(value: Object, old: Object, context: Context) -> bool:
         and value["spec"].get("storageClassName") == before
         and after in (None, before)
     )
+
+
+def _gets_class(value: Object, old: Object, context: Context) -> bool:
+    """Whether a claim without a class gets one, such as the default class."""
+    if not context.gates["RetroactiveDefaultStorageClass"]:
+        return False
+    annotations = old["metadata"].get("annotations") or {}
+    annotation = annotations.get(context.dialect.label(CLASS_ANNOTATION))
+    name = value["spec"].get("storageClassName")
+    is_new = name is not None and old["spec"].get("storageClassName") is None
+    return is_new and annotation in (None, name)
+
+
+def _check_attributes_class_change(name: str | None, old: Object, causes: Causes) -> None:
+    is_applied = old["status"].get("currentVolumeAttributesClassName") is not None
+    if name == old["spec"].get(_CLASS) or not is_applied or name:
+        return
+    shown = "nil" if name is None else "empty string"
+    detail = f"update to {shown} is forbidden when status.currentVolumeAttributesClassName is not"
+    causes.forbidden(f"spec.{_CLASS}", f"{detail} nil")
 
 
 def _check_class_annotation(
@@ -191,12 +250,31 @@ def _check_resizing(status: Object, causes: Causes, context: Context) -> None:
     state = status.get("resizeStatus")
     if state is not None and state not in RESIZE_STATES:
         causes.unsupported("status.resizeStatus", state, RESIZE_STATES)
+    states, path = status.get("allocatedResourceStatuses") or {}, "status.allocatedResourceStatuses"
+    for name, text in states.items():
+        _check_resource_key(name, path, causes, context)
+        if text not in _RESOURCE_STATES:
+            causes.unsupported(path, name, sorted(_RESOURCE_STATES))
     for name, text in (status.get("allocatedResources") or {}).items():
         path = "status.allocatedResources"
-        if name != "storage":
-            causes.unsupported(path, name, ("storage",))
+        if not _check_resource_key(name, path, causes, context):
             continue
         before = len(causes)
         basic_quantity(text, f"{path}[{name}]", causes)
         if len(causes) == before:
             check_amount(name, text, f"{path}[{name}]", causes, context.dialect)
+
+
+def _check_resource_key(name: str, path: str, causes: Causes, context: Context) -> bool:
+    """Whether a claim can have a resource: storage, or one of another domain."""
+    if not context.gates["VolumeAttributesClass"]:
+        if name != "storage":
+            causes.unsupported(path, name, ("storage",))
+        return name == "storage"
+    errors = qualified_name(name)
+    causes.invalid_each(path, name, errors)
+    is_native = "/" not in name or name.partition("/")[0].endswith(context.dialect.label_domain)
+    if not errors and is_native and name != "storage":
+        causes.unsupported(path, name, ("storage",))
+        return False
+    return not errors

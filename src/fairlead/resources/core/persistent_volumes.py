@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+from copy import deepcopy
+from typing import Any
 
 from fairlead.codec.types.names import dns_subdomain
+from fairlead.codec.types.times import now
 from fairlead.resources.behaviour import Behaviour, Object
-from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.difference import difference
 from fairlead.resources.core.pods.resources import round_up_amounts
@@ -61,11 +64,26 @@ class PersistentVolumeBehaviour(Behaviour):
 
     def prepare_create(self, value: Object, context: Context) -> None:
         value["status"] = {"phase": "Pending"}
+        if context.gates["PersistentVolumeLastPhaseTransitionTime"]:
+            value["status"]["lastPhaseTransitionTime"] = now()
         _drop_disabled(value, None, context)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         super().prepare_update(value, old, context)
         _drop_disabled(value, old, context)
+
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        super().prepare_subresource_update(subresource, value, old, context)
+        if not context.gates["PersistentVolumeLastPhaseTransitionTime"]:
+            return
+        status, before, name = value["status"], old["status"], "lastPhaseTransitionTime"
+        if status.get("phase") != before.get("phase"):
+            if status.get(name) in (None, before.get(name)):
+                status[name] = now()
+        elif status.get(name) is None and before.get(name) is not None:
+            status[name] = before[name]
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         _check_spec(value, None, causes, context)
@@ -83,16 +101,86 @@ class PersistentVolumeBehaviour(Behaviour):
         immutable(
             value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
         )
-        affinity = old["spec"].get("nodeAffinity")
-        if affinity is not None and value["spec"].get("nodeAffinity") != affinity:
-            shown = _shown_affinity(value["spec"].get("nodeAffinity"))
-            causes.invalid("nodeAffinity", shown, IMMUTABLE)
+        _check_affinity_change(value["spec"], old["spec"], causes, context)
+        name = "volumeAttributesClassName"
+        if old["spec"].get(name) is not None and value["spec"].get(name) is None:
+            causes.forbidden(f"spec.{name}", "update from non-nil value to nil is forbidden")
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         affinity = (value["spec"].get("nodeAffinity") or {}).get("required") or {}
         for index, term in enumerate(affinity.get("nodeSelectorTerms") or ()):
             path = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"
             warn_of_node_term(term, path, context)
+        if context.gates["VolumeWarnings"]:
+            _warn_of_deprecated(value, context)
+
+
+_DEPRECATED_SOURCES = {
+    "cephfs": ("1.28", "1.31"),
+    "photonPersistentDisk": ("1.11", "1.16"),
+    "scaleIO": ("1.16", "1.22"),
+    "storageos": ("1.22", "1.25"),
+    "glusterfs": ("1.25", "1.26"),
+    "rbd": ("1.28", "1.31"),
+}
+_SHOWN_SOURCES = {"storageos": "storageOS"}
+
+
+def _warn_of_deprecated(volume: Object, context: Context) -> None:
+    annotations, spec = volume["metadata"].get("annotations") or {}, volume["spec"]
+    for key, since, field in (
+        (CLASS_ANNOTATION, "1.8", "storageClassName"),
+        (MOUNT_OPTIONS_ANNOTATION, "1.31", "mountOptions"),
+    ):
+        name = context.dialect.label(key)
+        if name in annotations:
+            use = f'deprecated since v{since}; use "{field}" attribute instead'
+            context.warn(f"metadata.annotations[{name}]: {use}")
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        context.warn(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead,"
+            " the recommended approach is to use dynamic provisioning."
+        )
+    for name, (since, until) in _DEPRECATED_SOURCES.items():
+        if spec.get(name) is not None:
+            shown = _SHOWN_SOURCES.get(name, name)
+            context.warn(f"spec.{shown}: deprecated in v{since}, non-functional in v{until}+")
+
+
+def _check_affinity_change(spec: Object, old: Object, causes: Causes, context: Context) -> None:
+    affinity, before = spec.get("nodeAffinity"), old.get("nodeAffinity")
+    if before is None or affinity == before:
+        return
+    detail = IMMUTABLE
+    if context.gates["VolumeWarnings"]:
+        if affinity == _with_newer_labels(before, affinity, context):
+            return
+        detail += ", except for updating from beta label to GA"
+    causes.invalid("nodeAffinity", _shown_affinity(affinity, causes), detail)
+
+
+_NEWER_LABELS = {
+    "beta.@/arch": "@/arch",
+    "beta.@/os": "@/os",
+    "failure-domain.beta.@/zone": "topology.@/zone",
+    "failure-domain.beta.@/region": "topology.@/region",
+    "beta.@/instance-type": "node.@/instance-type",
+}
+
+
+def _with_newer_labels(old: Object, new: Object | None, context: Context) -> Object:
+    """The old affinity with the labels of the new one where only their names are newer."""
+    label = context.dialect.label
+    newer = {label(key): label(name) for key, name in _NEWER_LABELS.items()}
+    result = deepcopy(old)
+    terms = (result.get("required") or {}).get("nodeSelectorTerms") or []
+    new_terms = (((new or {}).get("required")) or {}).get("nodeSelectorTerms") or []
+    for term, new_term in zip(terms, new_terms, strict=False):
+        rules, new_rules = (each.get("matchExpressions") or [] for each in (term, new_term))
+        for rule, new_rule in zip(rules, new_rules, strict=False):
+            if newer.get(rule["key"]) == new_rule["key"]:
+                rule["key"] = new_rule["key"]
+    return result
 
 
 def _check_spec(value: Object, old: Object | None, causes: Causes, context: Context) -> None:
@@ -109,6 +197,19 @@ def _check_spec(value: Object, old: Object | None, causes: Causes, context: Cont
         causes.invalid_each("spec.storageClassName", name, dns_subdomain(name))
     if mode is not None and mode not in VOLUME_MODES:
         causes.unsupported("spec.volumeMode", mode, VOLUME_MODES)
+    _check_attributes_class(spec, causes)
+
+
+def _check_attributes_class(spec: Object, causes: Causes) -> None:
+    name, path = spec.get("volumeAttributesClassName"), "spec.volumeAttributesClassName"
+    if name is None:
+        return
+    if not name:
+        causes.required(path, "an empty string is disallowed")
+    else:
+        causes.invalid_each(path, name, dns_subdomain(name))
+    if spec.get("csi") is None:
+        causes.required("spec.csi", "has to be specified when using volumeAttributesClassName")
 
 
 def _drop_disabled(value: Object, old: Object | None, context: Context) -> None:
@@ -180,8 +281,31 @@ def _check_source_change(spec: Object, old: Object, causes: Causes) -> None:
         causes.forbidden("spec.persistentvolumesource", detail)
 
 
-def _shown_affinity(affinity: Object | None) -> GoValue | None:
-    if affinity is None:
-        return None
+def _shown_affinity(affinity: Object | None, causes: Causes) -> Any:
+    if affinity is None or causes.shows_json:
+        return _internal(affinity)
     required = go_pointer("core.NodeSelector", affinity.get("required"))
     return go_struct("core.VolumeNodeAffinity", {"Required": required})
+
+
+def _internal(affinity: Object | None) -> Object | None:
+    """An affinity with the names of the reference's internal types."""
+    if affinity is None or affinity.get("required") is None:
+        return affinity if affinity is None else {"Required": None}
+    terms = [
+        {
+            "MatchExpressions": _internal_rules(term.get("matchExpressions")),
+            "MatchFields": _internal_rules(term.get("matchFields")),
+        }
+        for term in affinity["required"].get("nodeSelectorTerms") or ()
+    ]
+    return {"Required": {"NodeSelectorTerms": terms}}
+
+
+def _internal_rules(rules: list[Object] | None) -> list[Object] | None:
+    if rules is None:
+        return None
+    return [
+        {"Key": rule["key"], "Operator": rule["operator"], "Values": rule.get("values")}
+        for rule in rules
+    ]

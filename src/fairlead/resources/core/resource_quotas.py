@@ -4,6 +4,8 @@ scopes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.context import Context
@@ -21,8 +23,9 @@ _POD_RESOURCES = frozenset(
     {"pods", "cpu", "memory"}
     | {f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory")}
 )
+Scopes = Mapping[str, frozenset[str]]
 # The resources that can be limited in each scope.
-SCOPES: dict[str, frozenset[str]] = {
+SCOPES: Scopes = {
     "Terminating": _POD_RESOURCES,
     "NotTerminating": _POD_RESOURCES,
     "BestEffort": frozenset({"pods"}),
@@ -30,6 +33,11 @@ SCOPES: dict[str, frozenset[str]] = {
     "PriorityClass": _POD_RESOURCES,
     "CrossNamespacePodAffinity": _POD_RESOURCES,
 }
+_LATER_SCOPES = {
+    **SCOPES,
+    "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
+}
+_EXISTING = frozenset(SCOPES) - {"PriorityClass"}  # scopes without values
 MAX_NAMES = 3_000  # limited resources; every write is checked against all of them
 _EXCLUSIVE = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
 _NOT_APPLICABLE = "unsupported scope applied to resource"
@@ -49,9 +57,10 @@ class ResourceQuotaBehaviour(Behaviour):
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]
         _check_amounts(spec.get("hard"), "spec.hard", causes, context)
-        _check_scopes(spec, "spec.scopes", causes)
+        supported = SCOPES if not context.gates["VolumeAttributesClass"] else _LATER_SCOPES
+        _check_scopes(spec, "spec.scopes", causes, supported)
         if spec.get("scopeSelector") is not None:
-            _check_selector(spec, "spec.scopeSelector.matchExpressions", causes)
+            _check_selector(spec, "spec.scopeSelector.matchExpressions", causes, supported)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         scopes = value["spec"].get("scopes") or []
@@ -82,17 +91,17 @@ def _format_scopes(scopes: list[str] | None) -> GoValue:
     return go_list("core.ResourceQuotaScope", scopes)
 
 
-def _unsupported_counts(spec: Object) -> dict[str, int]:
+def _unsupported_counts(spec: Object, supported: Scopes) -> dict[str, int]:
     """The number of limited resources that each scope does not support."""
     limited = {name for name in spec.get("hard") or () if is_quota_resource(name)}
-    return {scope: len(limited - counted) for scope, counted in SCOPES.items()}
+    return {scope: len(limited - counted) for scope, counted in supported.items()}
 
 
-def _check_scopes(spec: Object, path: str, causes: Causes) -> None:
+def _check_scopes(spec: Object, path: str, causes: Causes, supported: Scopes) -> None:
     scopes: list[str] = spec.get("scopes") or []
-    unsupported, shown = _unsupported_counts(spec), _format_scopes(scopes)
+    unsupported, shown = _unsupported_counts(spec, supported), _format_scopes(scopes)
     for scope in scopes:
-        if scope not in SCOPES:
+        if scope not in supported:
             causes.invalid(path, shown, "unsupported scope")
         for _ in range(unsupported.get(scope, 0)):
             causes.invalid(path, shown, _NOT_APPLICABLE)
@@ -101,17 +110,20 @@ def _check_scopes(spec: Object, path: str, causes: Causes) -> None:
             causes.invalid(path, _format_scopes(scopes), "conflicting scopes")
 
 
-def _check_selector(spec: Object, path: str, causes: Causes) -> None:
+def _check_selector(spec: Object, path: str, causes: Causes, supported: Scopes) -> None:
     rules: list[Object] = spec["scopeSelector"].get("matchExpressions") or []
-    unsupported = _unsupported_counts(spec)
+    unsupported = _unsupported_counts(spec, supported)
+    must_exist = _MUST_EXIST
+    if causes.shows_json:
+        must_exist = must_exist.replace("'Exist'", "'Exists'")
     for rule in rules:
         scope = rule["scopeName"]
-        if scope not in SCOPES:
+        if scope not in supported:
             causes.invalid(f"{path}.scopeName", scope, "unsupported scope")
         for _ in range(unsupported.get(scope, 0)):
             causes.invalid(path, _shown_selector(rules), _NOT_APPLICABLE)
-        if scope in SCOPES and scope != "PriorityClass" and rule["operator"] != "Exists":
-            causes.invalid(f"{path}.operator", rule["operator"], _MUST_EXIST)
+        if scope in _EXISTING and rule["operator"] != "Exists":
+            causes.invalid(f"{path}.operator", rule["operator"], must_exist)
         _check_operator(rule, path, causes)
     for pair in _EXCLUSIVE:
         if pair <= {rule["scopeName"] for rule in rules}:

@@ -10,8 +10,14 @@ from fairlead.resources.causes import Causes
 from fairlead.resources.columns.cell_text import UNSET, items, shortened
 from fairlead.resources.columns.model import AGE, NAME, table, text
 from fairlead.resources.context import Context
-from fairlead.resources.core.addresses import family_of, non_special_address
-from fairlead.resources.metadata import check_labels
+from fairlead.resources.core.addresses import (
+    address_errors,
+    address_warning,
+    canonical_address_errors,
+    family_of,
+    non_special_address,
+)
+from fairlead.resources.metadata import NameRule, check_labels
 from fairlead.resources.networking.shared import check_full_domain
 from fairlead.resources.rules import PROTOCOLS, immutable, one_of
 from fairlead.resources.storage.shared import OrderedBehaviour, Step, same
@@ -21,7 +27,7 @@ MAX_ENDPOINTS = 1000
 MAX_ADDRESSES = 100
 MAX_PORTS = 20000
 MAX_TOPOLOGY_LABELS = 16
-MAX_ZONE_HINTS = 8
+MAX_HINTS = 8
 HINTS_GATE = "TopologyAwareHints"
 
 
@@ -46,15 +52,31 @@ class EndpointSliceBehaviour(OrderedBehaviour):
         _drop_topology(value, old, context)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
+        self.check_again(value, {}, causes, context)
+
+    def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        """Endpoints that did not change are valid, from release 1.33 on."""
+        one_of(value["addressType"], ADDRESS_TYPES, "addressType", causes)
+        by_value = context.gates["AddressErrorsByValue"]
+        if by_value:
+            _check_ports(value["ports"] or [], causes)
+            if old and same(value["endpoints"], old["endpoints"]):
+                return
+        _check_endpoints(value, causes, context)
+        if not by_value:
+            _check_ports(value["ports"] or [], causes)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if not context.gates["EndpointAddressWarnings"]:
+            return
         kind = value["addressType"]
-        one_of(kind, ADDRESS_TYPES, "addressType", causes)
-        endpoints = value["endpoints"] or []
-        if len(endpoints) > MAX_ENDPOINTS:
-            causes.too_many("endpoints", len(endpoints), MAX_ENDPOINTS)
-        else:
-            for index, endpoint in enumerate(endpoints):
-                _check_endpoint(endpoint, kind, f"endpoints[{index}]", causes)
-        _check_ports(value["ports"] or [], causes)
+        if old is None and kind == "FQDN":
+            context.warn("spec.addressType: FQDN endpoints are deprecated")
+        for index, endpoint in enumerate(value["endpoints"] or () if kind != "FQDN" else ()):
+            for number, address in enumerate(endpoint["addresses"] or ()):
+                path = f"endpoints[{index}].addresses[{number}]"
+                if warning := address_warning(address, path):
+                    context.warn(warning)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         immutable(value["addressType"], old["addressType"], "addressType", causes)
@@ -84,14 +106,29 @@ def _drop_topology(value: Object, old: Object, context: Context) -> None:
             endpoint["nodeName"] = name
 
 
-def _check_endpoint(endpoint: dict[str, Any], kind: str, path: str, causes: Causes) -> None:
+def _check_endpoints(value: Object, causes: Causes, context: Context) -> None:
+    endpoints = value["endpoints"] or []
+    if len(endpoints) > MAX_ENDPOINTS:
+        causes.too_many("endpoints", len(endpoints), MAX_ENDPOINTS)
+        return
+    for index, endpoint in enumerate(endpoints):
+        _check_endpoint(endpoint, value["addressType"], f"endpoints[{index}]", causes, context)
+
+
+def _check_endpoint(
+    endpoint: dict[str, Any], kind: str, path: str, causes: Causes, context: Context
+) -> None:
     addresses = endpoint["addresses"] or []
     if not addresses:
         causes.required(f"{path}.addresses", "must contain at least 1 address")
     elif len(addresses) > MAX_ADDRESSES:
         causes.too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES)
     for index, address in enumerate(addresses):
-        _check_address(address, kind, f"{path}.addresses[{index}]", causes)
+        if context.gates["AddressErrorsByValue"] and kind in ("IPv4", "IPv6"):
+            strict = context.gates["StrictIPCIDRValidation"]
+            _check_address_by_value(address, kind, f"{path}.addresses", index, causes, strict)
+        else:
+            _check_address(address, kind, f"{path}.addresses[{index}]", causes)
     node = endpoint.get("nodeName")
     if node is not None:
         causes.invalid_each(f"{path}.nodeName", node, dns_subdomain(node))
@@ -103,7 +140,10 @@ def _check_endpoint(endpoint: dict[str, Any], kind: str, path: str, causes: Caus
     if hostname is not None:
         causes.invalid_each(f"{path}.hostname", hostname, dns_label(hostname))
     if endpoint.get("hints") is not None:
-        _check_hints(endpoint["hints"].get("forZones") or [], f"{path}.hints.forZones", causes)
+        hints = f"{path}.hints"
+        zones, nodes = (endpoint["hints"].get(name) or [] for name in ("forZones", "forNodes"))
+        if _check_hints(zones, f"{hints}.forZones", label_value, causes):
+            _check_hints(nodes, f"{hints}.forNodes", dns_subdomain, causes)
 
 
 def _check_address(address: str, kind: str, path: str, causes: Causes) -> None:
@@ -115,17 +155,36 @@ def _check_address(address: str, kind: str, path: str, causes: Causes) -> None:
         check_full_domain(address, path, causes)
 
 
-def _check_hints(zones: list[dict[str, str]], path: str, causes: Causes) -> None:
-    if len(zones) > MAX_ZONE_HINTS:
-        causes.too_many(path, len(zones), MAX_ZONE_HINTS)
-        return
+def _check_address_by_value(
+    address: str, kind: str, path: str, index: int, causes: Causes, strict: bool
+) -> None:
+    here = f"{path}[{index}]"
+    if kind == "IPv6":
+        errors = canonical_address_errors(address)
+    else:
+        errors = address_errors(address, strict=strict)
+    causes.invalid_each(here, address, errors)
+    if not errors:
+        if family_of(address) != kind:
+            causes.invalid(path, address, f"must be an {kind} address")
+        non_special_address(address, here, causes)
+
+
+def _check_hints(
+    hints: list[dict[str, str]], path: str, name_rule: NameRule, causes: Causes
+) -> bool:
+    """Check hints by their names; returns False if there are too many."""
+    if len(hints) > MAX_HINTS:
+        causes.too_many(path, len(hints), MAX_HINTS)
+        return False
     seen = set()
-    for index, zone in enumerate(zones):
-        name, here = zone["name"], f"{path}[{index}].name"
+    for index, hint in enumerate(hints):
+        name, here = hint["name"], f"{path}[{index}].name"
         if name in seen:
             causes.duplicate(here, name)
         seen.add(name)
-        causes.invalid_each(here, name, label_value(name))
+        causes.invalid_each(here, name, name_rule(name))
+    return True
 
 
 def _check_ports(ports: list[dict[str, Any]], causes: Causes) -> None:

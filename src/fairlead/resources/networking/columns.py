@@ -1,8 +1,15 @@
-"""Columns of ingresses, ingress classes and network policies."""
+"""Columns of the networking kinds."""
 
 from __future__ import annotations
 
-from fairlead.resources.columns.cell_text import NONE, field, items, load_balancer_text, selector_at
+from fairlead.resources.columns.cell_text import (
+    NONE,
+    field,
+    items,
+    joined,
+    load_balancer_text,
+    selector_at,
+)
 from fairlead.resources.columns.model import AGE, NAME, Object, table, text
 
 _MAX_SHOWN = 3
@@ -37,7 +44,31 @@ def _parameters(ingress_class: Object) -> str:
     return f"{kind if group is None else f'{kind}.{group}'}/{parameters.get('name') or ''}"
 
 
+def _parent(address: Object) -> str:
+    reference = field(address, "spec.parentRef")
+    if reference is None:
+        return NONE
+    resource, group = reference.get("resource") or "", reference.get("group")
+    parts = [f"{resource}.{group}".lower() if group else resource.lower()]
+    if reference.get("namespace"):
+        parts.append(reference["namespace"])
+    return "/".join([*parts, reference.get("name") or ""])
+
+
+def _ranges(service_range: Object) -> str:
+    return joined(items(service_range, "spec.cidrs"))
+
+
 PRINTERS = {
+    "networking/v1/ipaddresses": table(
+        NAME,
+        text("ParentRef", _parent, "Object that uses the address"),
+    ),
+    "networking/v1/servicecidrs": table(
+        NAME,
+        text("CIDRs", _ranges, "Ranges of addresses for services"),
+        AGE,
+    ),
     "networking/v1/ingresses": table(
         NAME,
         text("Class", "spec.ingressClassName", "Class that serves the ingress", missing=NONE),

@@ -7,13 +7,14 @@ from typing import Any
 
 from fairlead.codec.types.names import dns_1035_label, dns_label, dns_subdomain
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, quote
 from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import parse_address
 from fairlead.resources.go_values import given_list, go_list
-from fairlead.resources.metadata import check_metadata_update
+from fairlead.resources.metadata import NameRule, check_metadata_update
 from fairlead.resources.networking.shared import (
     NOT_AN_IP,
+    NetworkingBehaviour,
     check_balancer_status,
     check_prefixed_path,
     check_typed_reference,
@@ -27,41 +28,64 @@ NOT_IN_A_PATH = ("//", "/./", "/../", "%2f", "%2F")
 NOT_AT_THE_END = ("/..", "/.")
 
 
-class IngressBehaviour(OrderedBehaviour):
-    # The former group of ingresses, which errors still name.
-    error_group = "extensions"
+class IngressBehaviour(NetworkingBehaviour):
     update_order = (Step.METADATA_CHANGE, Step.METADATA, Step.RULES)
 
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         super().check_create(value, causes, context)
         key = context.dialect.label("@/ingress.class")
         annotation = (value["metadata"].get("annotations") or {}).get(key)
-        if annotation is not None and value["spec"].get("ingressClassName") is not None:
+        name = value["spec"].get("ingressClassName")
+        if annotation is None or name is None:
+            return
+        if not context.gates["IngressClassAnnotationBesideField"]:
             detail = "can not be set when the class field is also set"
+            causes.invalid(f"annotations.{key}", annotation, detail)
+        elif annotation != name:
+            detail = "must match `ingressClassName` when both are specified"
             causes.invalid(f"annotations.{key}", annotation, detail)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        _check_spec(value["spec"], causes)
+        self._check_spec(value, causes, context, bad_secret_names=False)
 
     def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        _check_spec(value["spec"], causes, bad_secret_names=_has_bad_secret_name(old["spec"]))
+        bad_secret_names = _has_bad_secret_name(old["spec"])
+        self._check_spec(value, causes, context, bad_secret_names=bad_secret_names)
+
+    def _check_spec(
+        self, value: Object, causes: Causes, context: Context, *, bad_secret_names: bool
+    ) -> None:
+        relaxed = context.gates["RelaxedServiceNameValidation"]
+        service_name = dns_label if relaxed else dns_1035_label
+        _check_spec(value["spec"], causes, service_name, bad_secret_names)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if old is not None or not context.gates["IngressClassAnnotationBesideField"]:
+            return
+        key = context.dialect.label("@/ingress.class")
+        if key in (value["metadata"].get("annotations") or {}):
+            use = "please use 'spec.ingressClassName' instead"
+            context.warn(f"annotation {quote(key)} is deprecated, {use}")
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
-        check_balancer_status(value["status"]["loadBalancer"], "status.loadBalancer", causes)
+        new, before = (each["status"]["loadBalancer"] for each in (value, old))
+        check_balancer_status(new, before, "status.loadBalancer", causes, context)
 
 
-def _check_spec(spec: dict[str, Any], causes: Causes, bad_secret_names: bool = False) -> None:
+def _check_spec(
+    spec: dict[str, Any], causes: Causes, service_name: NameRule, bad_secret_names: bool
+) -> None:
     backend, rules = spec.get("defaultBackend"), given_list(spec, "rules")
     if not rules and backend is None:
         detail = "either `defaultBackend` or `rules` must be specified"
         causes.invalid("spec", go_list("networking.IngressRule", rules), detail)
     if backend is not None:
-        _check_backend(backend, "spec.defaultBackend", causes)
+        _check_backend(backend, "spec.defaultBackend", causes, service_name)
     for index, rule in enumerate(rules or ()):
-        _check_rule(rule, f"spec.rules[{index}]", causes)
+        _check_rule(rule, f"spec.rules[{index}]", causes, service_name)
     for index, tls in enumerate(spec.get("tls") or ()):
         _check_tls(tls, f"spec.tls[{index}]", causes, bad_secret_names)
     name = spec.get("ingressClassName")
@@ -69,7 +93,7 @@ def _check_spec(spec: dict[str, Any], causes: Causes, bad_secret_names: bool = F
         causes.invalid_each("spec.ingressClassName", name, dns_subdomain(name))
 
 
-def _check_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
+def _check_rule(rule: dict[str, Any], path: str, causes: Causes, service_name: NameRule) -> None:
     host = rule.get("host", "")
     if host:
         if parse_address(host) is not None:
@@ -82,10 +106,10 @@ def _check_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
     if not paths:
         causes.required(f"{path}.http.paths")
     for index, item in enumerate(paths):
-        _check_path(item, f"{path}.http.paths[{index}]", causes)
+        _check_path(item, f"{path}.http.paths[{index}]", causes, service_name)
 
 
-def _check_path(item: dict[str, Any], path: str, causes: Causes) -> None:
+def _check_path(item: dict[str, Any], path: str, causes: Causes, service_name: NameRule) -> None:
     kind, text = item.get("pathType"), item.get("path", "")
     if kind is None:
         causes.required(f"{path}.pathType", "pathType must be specified")
@@ -95,7 +119,7 @@ def _check_path(item: dict[str, Any], path: str, causes: Causes) -> None:
     else:
         exact = kind != "ImplementationSpecific"
         causes.invalid_each(f"{path}.path", text, _path_errors(text, exact))
-    _check_backend(item["backend"], f"{path}.backend", causes)
+    _check_backend(item["backend"], f"{path}.backend", causes, service_name)
 
 
 def _path_errors(text: str, exact: bool) -> list[str]:
@@ -108,25 +132,27 @@ def _path_errors(text: str, exact: bool) -> list[str]:
     return errors
 
 
-def _check_backend(backend: dict[str, Any], path: str, causes: Causes) -> None:
+def _check_backend(
+    backend: dict[str, Any], path: str, causes: Causes, service_name: NameRule
+) -> None:
     resource, service = backend.get("resource"), backend.get("service")
     if resource is not None and service is not None:
         causes.invalid(path, "", "cannot set both resource and service backends")
     elif resource is not None:
         check_typed_reference(resource, f"{path}.resource", causes)
     elif service is not None:
-        _check_service(service, path, causes)
+        _check_service(service, path, causes, service_name)
     else:
         causes.invalid(path, "", "resource or service backend is required")
 
 
-def _check_service(service: dict[str, Any], path: str, causes: Causes) -> None:
+def _check_service(
+    service: dict[str, Any], path: str, causes: Causes, service_name: NameRule
+) -> None:
     if not service["name"]:
         causes.required(f"{path}.service.name")
     else:
-        causes.invalid_each(
-            f"{path}.service.name", service["name"], dns_1035_label(service["name"])
-        )
+        causes.invalid_each(f"{path}.service.name", service["name"], service_name(service["name"]))
     name, number = service["port"].get("name", ""), service["port"].get("number", 0)
     if name and number:
         causes.invalid(path, "", "cannot set both port name & port number")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from fairlead.resources.behaviour import Object, keep
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.core.addresses import Network, parse_network
+from fairlead.resources.core.addresses import Network, network_errors, parse_network
 from fairlead.resources.go_values import go_list
+from fairlead.resources.networking.shared import NetworkingBehaviour
 from fairlead.resources.rules import check_conditions, label_selector, port_name, port_number
-from fairlead.resources.storage.shared import OrderedBehaviour, Step
+from fairlead.resources.storage.shared import Step
 
 STATUS_GATE = "NetworkPolicyStatus"
 PROTOCOLS = ("TCP", "UDP", "SCTP")
@@ -19,9 +21,7 @@ POLICY_TYPES = ("Ingress", "Egress")
 DIRECTIONS = (("ingress", "from"), ("egress", "to"))
 
 
-class NetworkPolicyBehaviour(OrderedBehaviour):
-    # The former group of network policies, which errors still name.
-    error_group = "extensions"
+class NetworkPolicyBehaviour(NetworkingBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.RULES)
 
     def fill_defaults(self, value: Object, context: Context) -> None:
@@ -52,15 +52,24 @@ class NetworkPolicyBehaviour(OrderedBehaviour):
                 self.reset_status(value)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        spec = value["spec"]
-        label_selector(spec["podSelector"], "spec.podSelector", causes)
+        self.check_again(value, {"spec": {}}, causes, context)
+
+    def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        spec, before = value["spec"], old["spec"]
+        check_values = context.gates["SelectorValuesChecked"]
+        if check_values and before:
+            selector_causes = Causes()
+            label_selector(before["podSelector"], "", selector_causes, check_values=True)
+            check_values = not selector_causes
+        rules = _PeerRules(context, check_values, frozenset(_networks_of(before)))
+        label_selector(spec["podSelector"], "spec.podSelector", causes, check_values=check_values)
         for direction, peers in DIRECTIONS:
             for index, rule in enumerate(spec.get(direction) or ()):
                 path = f"spec.{direction}[{index}]"
                 for number, port in enumerate(rule.get("ports") or ()):
                     _check_port(port, f"{path}.ports[{number}]", causes)
                 for number, peer in enumerate(rule.get(peers) or ()):
-                    _check_peer(peer, f"{path}.{peers}[{number}]", causes)
+                    rules.check(peer, f"{path}.{peers}[{number}]", causes)
         _check_types(spec.get("policyTypes") or [], causes)
 
     def check_subresource_update(
@@ -102,36 +111,64 @@ def _check_port(port: dict[str, Any], path: str, causes: Causes) -> None:
         port_name(value, f"{path}.port", causes)
 
 
-def _check_peer(peer: dict[str, Any], path: str, causes: Causes) -> None:
-    for name in ("podSelector", "namespaceSelector"):
-        label_selector(peer.get(name), f"{path}.{name}", causes)
-    block = peer.get("ipBlock")
-    if block is not None:
-        _check_block(block, f"{path}.ipBlock", causes)
-    set_fields = [name for name, value in peer.items() if value is not None]
-    if not set_fields:
-        causes.required(path, "must specify a peer")
-    elif len(set_fields) > 1 and block is not None:
-        causes.forbidden(path, "may not specify both ipBlock and another peer")
+def _networks_of(spec: dict[str, Any]) -> Iterator[str]:
+    """All networks in a policy."""
+    for direction, peers in DIRECTIONS:
+        for rule in spec.get(direction) or ():
+            for peer in rule.get(peers) or ():
+                if (block := peer.get("ipBlock")) is not None:
+                    yield block["cidr"]
+                    yield from block.get("except") or ()
 
 
-def _check_block(block: dict[str, Any], path: str, causes: Causes) -> None:
-    text = block["cidr"]
-    if not text:
-        causes.required(f"{path}.cidr")
-        return
-    network = parse_network(text)
-    if network is None:
-        causes.invalid(f"{path}.cidr", text, "not a valid CIDR")
-        return
-    for index, excepted in enumerate(block.get("except") or ()):
-        here = f"{path}.except[{index}]"
-        inner = parse_network(excepted)
-        if inner is None:
-            causes.invalid(here, excepted, "not a valid CIDR")
+class _PeerRules:
+    """The rules of peers; `known` networks are those of the old policy, which are valid."""
+
+    def __init__(self, context: Context, check_values: bool, known: frozenset[str]) -> None:
+        self._check_values = check_values
+        self._known = known
+        self._strict = context.gates["StrictIPCIDRValidation"]
+        self._by_value = context.gates["AddressErrorsByValue"]
+
+    def check(self, peer: dict[str, Any], path: str, causes: Causes) -> None:
+        for name in ("podSelector", "namespaceSelector"):
+            here = f"{path}.{name}"
+            label_selector(peer.get(name), here, causes, check_values=self._check_values)
+        block = peer.get("ipBlock")
+        if block is not None:
+            self._check_block(block, f"{path}.ipBlock", causes)
+        set_fields = [name for name, value in peer.items() if value is not None]
+        if not set_fields:
+            causes.required(path, "must specify a peer")
+        elif len(set_fields) > 1 and block is not None:
+            causes.forbidden(path, "may not specify both ipBlock and another peer")
+
+    def _check_block(self, block: dict[str, Any], path: str, causes: Causes) -> None:
+        if not block["cidr"]:
+            causes.required(f"{path}.cidr")
             return
-        if not _is_strict_part(inner, network):
-            causes.invalid(here, excepted, "must be a strict subset of `cidr`")
+        network = self._check_network(block["cidr"], f"{path}.cidr", causes)
+        if network is None:
+            return
+        for index, excepted in enumerate(block.get("except") or ()):
+            here = f"{path}.except[{index}]"
+            inner = self._check_network(excepted, here, causes)
+            if inner is None:
+                if self._by_value:
+                    continue
+                return
+            if not _is_strict_part(inner, network):
+                causes.invalid(here, excepted, "must be a strict subset of `cidr`")
+
+    def _check_network(self, text: str, path: str, causes: Causes) -> Network | None:
+        if not self._by_value:
+            network = parse_network(text)
+            if network is None:
+                causes.invalid(path, text, "not a valid CIDR")
+            return network
+        if text not in self._known:
+            causes.invalid_each(path, text, network_errors(text, strict=self._strict))
+        return parse_network(text)
 
 
 def _is_strict_part(inner: Network, outer: Network) -> bool:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from fairlead.base.errors import ResourceRef
 from fairlead.codec.types.names import dns_label, dns_subdomain, path_segment
 from fairlead.resources.causes import Causes
-from fairlead.resources.core.addresses import parse_address
+from fairlead.resources.context import Context
+from fairlead.resources.core.addresses import address_errors, parse_address
+from fairlead.resources.gates import is_default
+from fairlead.resources.storage.shared import OrderedBehaviour
 
 NOT_AN_IP = "must be a DNS name, not an IP address"
 
@@ -19,6 +23,15 @@ _WILDCARD_ERROR = (
     f" character (e.g. '*.example.com', regex used for validation is '{_WILDCARD}')"
 )
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+
+
+class NetworkingBehaviour(OrderedBehaviour):
+    """A kind whose errors name its former group in early releases."""
+
+    def error_ref(self, name: str) -> ResourceRef:
+        if is_default("NetworkingErrorsInOwnGroup", self.resource.release):
+            return super().error_ref(name)
+        return ResourceRef("extensions", self.resource.kind, name)
 
 
 def wildcard_errors(name: str) -> list[str]:
@@ -85,18 +98,31 @@ def check_typed_reference(reference: dict[str, Any], path: str, causes: Causes) 
         causes.invalid_each(f"{path}.apiGroup", group, dns_subdomain(group))
     for name in ("kind", "name"):
         if not reference[name]:
-            causes.required(f"{path}.{name}", f"{name} is required")
+            detail = "" if causes.shows_json else f"{name} is required"
+            causes.required(f"{path}.{name}", detail)
         else:
             causes.invalid_each(f"{path}.{name}", reference[name], path_segment(reference[name]))
 
 
-def check_balancer_status(status: dict[str, Any], path: str, causes: Causes) -> None:
-    """Check the addresses of a load balancer."""
+def check_balancer_status(
+    status: dict[str, Any],
+    old: dict[str, Any],
+    path: str,
+    causes: Causes,
+    context: Context,
+) -> None:
+    """Check the addresses of a load balancer; those of the old status are valid."""
+    strict, by_value = (
+        context.gates[name] for name in ("StrictIPCIDRValidation", "AddressErrorsByValue")
+    )
+    known = {point.get("ip") for point in old.get("ingress") or ()} if by_value else ()
     for index, point in enumerate(status.get("ingress") or ()):
         here = f"{path}.ingress[{index}]"
         ip, hostname = point.get("ip", ""), point.get("hostname", "")
-        if ip and parse_address(ip) is None:
-            causes.invalid(f"{here}.ip", ip, "must be a valid IP address")
+        errors = address_errors(ip, strict=strict) if ip and ip not in known else []
+        if errors and not by_value:
+            errors = ["must be a valid IP address"]
+        causes.invalid_each(f"{here}.ip", ip, errors)
         if hostname:
             causes.invalid_each(f"{here}.hostname", hostname, dns_subdomain(hostname))
             if parse_address(hostname) is not None:

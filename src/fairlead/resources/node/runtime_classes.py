@@ -26,7 +26,10 @@ class RuntimeClassBehaviour(OrderedBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        causes.invalid_each("handler", value["handler"], dns_label(value["handler"]))
+        if causes.shows_json and not value["handler"]:
+            causes.required("handler")
+        else:
+            causes.invalid_each("handler", value["handler"], dns_label(value["handler"]))
         overhead = value.get("overhead")
         if overhead is not None:
             # The overhead of a pod has the rules, and the path, of a container's limits.
@@ -48,7 +51,8 @@ class RuntimeClassBehaviour(OrderedBehaviour):
 
 def _check_tolerations(tolerations: list[dict[str, Any]], causes: Causes) -> None:
     path = "scheduling.tolerations"
-    check_tolerations(tolerations, f"{path}.tolerations", causes)
+    # The path of early releases names the field twice.
+    check_tolerations(tolerations, path if causes.shows_json else f"{path}.tolerations", causes)
     seen = set()
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name, "") for name in _TOLERATION_KEY)

@@ -65,6 +65,11 @@ def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
 
 
 _PLAIN = {
+    "storage/v1/volumeattributesclasses": table(
+        NAME,
+        text("DriverName", "driverName", "Driver of the volumes"),
+        AGE,
+    ),
     "storage/v1/volumeattachments": table(
         NAME,
         text("Attacher", "spec.attacher", "Driver that attaches the volume", format="name"),

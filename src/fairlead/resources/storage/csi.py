@@ -26,6 +26,7 @@ from fairlead.resources.storage.shared import OrderedBehaviour, Step, go_pointer
 SELINUX_GATE = "SELinuxMountReadWriteOncePod"
 FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLE_MODES = ("Persistent", "Ephemeral")
+MIN_UPDATE_PERIOD = 10
 MIN_TOKEN_SECONDS = 600
 MAX_TOKEN_SECONDS = 2**32
 
@@ -51,7 +52,8 @@ class CSIDriverBehaviour(OrderedBehaviour):
         spec, before = value["spec"], old["spec"]
         if not context.gates[SELINUX_GATE] and before.get("seLinuxMount") is None:
             spec.pop("seLinuxMount", None)
-        if any(not same(spec.get(name), before.get(name)) for name in _COUNTED):
+        counted = {*spec, *before} if context.gates["CSIDriverSpecMutable"] else _COUNTED
+        if any(not same(spec.get(name), before.get(name)) for name in counted):
             value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
@@ -63,6 +65,20 @@ class CSIDriverBehaviour(OrderedBehaviour):
         for mode in spec.get("volumeLifecycleModes") or ():
             if mode not in LIFECYCLE_MODES:
                 causes.unsupported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)
+        if context.gates["MutableCSINodeAllocatableCount"]:
+            _check_later_fields(spec, causes)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        spec, before = value["spec"], old["spec"] if old is not None else {}
+        requests = spec.get("tokenRequests") or []
+        is_unset = spec.get("serviceAccountTokenInSecrets") is None
+        if not context.gates["CSIServiceAccountTokenSecrets"] or not is_unset or not requests:
+            return
+        if not same(requests, before.get("tokenRequests")):
+            context.warn(
+                "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set"
+                " to true to prevent possible logging of tokens in volume attributes"
+            )
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         spec, before = value["spec"], old["spec"]
@@ -73,13 +89,28 @@ class CSIDriverBehaviour(OrderedBehaviour):
             "spec.attachedRequired",
             causes,
         )
-        for name in ("fsGroupPolicy", "podInfoOnMount"):
+        is_mutable = context.gates["CSIDriverSpecMutable"]
+        for name in () if is_mutable else ("fsGroupPolicy", "podInfoOnMount"):
             immutable(spec.get(name), before.get(name), f"spec.{name}", causes)
         modes = spec.get("volumeLifecycleModes")
         if not same(modes, before.get("volumeLifecycleModes")):
             shown = go_list("storage.VolumeLifecycleMode", modes)
             causes.invalid("spec.volumeLifecycleModes", shown, IMMUTABLE)
-        _check_token_requests(spec.get("tokenRequests") or [], causes)
+        if not is_mutable:
+            _check_token_requests(spec.get("tokenRequests") or [], causes)
+
+
+def _check_later_fields(spec: dict[str, Any], causes: Causes) -> None:
+    if spec.get("seLinuxMount") is None:
+        causes.required("spec.seLinuxMount")
+    seconds = spec.get("nodeAllocatableUpdatePeriodSeconds")
+    if seconds is not None and seconds < MIN_UPDATE_PERIOD:
+        detail = f"must be greater than or equal to {MIN_UPDATE_PERIOD} seconds"
+        causes.invalid("spec.nodeAllocatableUpdatePeriodSeconds", seconds, detail)
+    in_secrets = spec.get("serviceAccountTokenInSecrets")
+    if in_secrets is not None and not spec.get("tokenRequests"):
+        detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        causes.invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail)
 
 
 def _check_token_requests(requests: list[dict[str, Any]], causes: Causes) -> None:
@@ -112,6 +143,13 @@ MAX_NODE_ID_LENGTH = 256
 class CSINodeBehaviour(OrderedBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA, Step.RULES, Step.CHANGE)
 
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        if not context.gates["StorageCheckedOnce"]:
+            super().check_update(value, old, causes, context)
+            return
+        self.check_create(value, causes, context)
+        self.check_change(value, old, causes, context)
+
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         seen: set[str] = set()
         for index, driver in enumerate(value["spec"]["drivers"] or ()):
@@ -121,10 +159,15 @@ class CSINodeBehaviour(OrderedBehaviour):
         named: dict[str, list[dict[str, Any]]] = {}
         for driver in value["spec"]["drivers"] or ():
             named.setdefault(driver["name"], []).append(driver)
+        is_count_mutable = context.gates["MutableCSINodeAllocatableCount"]
+        path = "spec.drivers" if is_count_mutable else "CSINodeDriver"
         for before in old["spec"]["drivers"] or ():
             for driver in named.get(before["name"], ()):
-                if not same(driver, before):
-                    causes.invalid("CSINodeDriver", _format_driver(driver), IMMUTABLE)
+                compared = [driver, before]
+                if is_count_mutable:
+                    compared = [{**each, "allocatable": None} for each in compared]
+                if not same(*compared):
+                    causes.invalid(path, _format_driver(compared[0]), IMMUTABLE)
 
 
 def _check_driver(driver: dict[str, Any], seen: set[str], path: str, causes: Causes) -> None:
@@ -174,11 +217,21 @@ class CSIStorageCapacityBehaviour(OrderedBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
 
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
-        for _ in range(2):  # the reference checks twice and lists every cause twice
+        # Early releases of the reference check twice and list every cause twice.
+        for _ in range(1 if context.gates["StorageCheckedOnce"] else 2):
             super().check_create(value, causes, context)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        label_selector(value.get("nodeTopology"), "nodeTopology", causes)
+        self.check_again(value, value, causes, context)
+
+    def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_values = context.gates["SelectorValuesChecked"]
+        if check_values and old is not value:
+            old_causes = Causes()
+            label_selector(old.get("nodeTopology"), "", old_causes, check_values=True)
+            check_values = not old_causes
+        topology = value.get("nodeTopology")
+        label_selector(topology, "nodeTopology", causes, check_values=check_values)
         name = value["storageClassName"]
         causes.invalid_each("storageClassName", name, dns_subdomain(name))
         capacity = value.get("capacity")

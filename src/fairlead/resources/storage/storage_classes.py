@@ -1,4 +1,6 @@
-"""The behaviour of StorageClass: how the volumes of a class are provisioned; mostly immutable."""
+"""The behaviour of StorageClass, how the volumes of a class are provisioned, and of
+VolumeAttributesClass, attributes that a driver can change while a volume is in use. Both are mostly
+immutable."""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ class StorageClassBehaviour(OrderedBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        _check_provisioner(value["provisioner"], causes)
+        _check_provisioner(value["provisioner"], "provisioner", causes)
         _check_parameters(value.get("parameters") or {}, causes)
         one_of_if_set(value.get("reclaimPolicy"), RECLAIM_POLICIES, "reclaimPolicy", causes)
         mode = value.get("volumeBindingMode")
@@ -35,7 +37,9 @@ class StorageClassBehaviour(OrderedBehaviour):
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         for name in ("parameters", "provisioner", "reclaimPolicy"):
-            if value.get(name) != old.get(name):
+            if context.gates["StorageCheckedOnce"]:
+                immutable(value.get(name), old.get(name), name, causes)
+            elif value.get(name) != old.get(name):
                 causes.forbidden(name, f"updates to {name} are forbidden.")
         name = "volumeBindingMode"
         immutable(value.get(name), old.get(name), name, causes)
@@ -48,12 +52,28 @@ class StorageClassBehaviour(OrderedBehaviour):
                     context.warn(f"{path}[{number}].key: {newer}")
 
 
-def _check_provisioner(provisioner: str, causes: Causes) -> None:
+class VolumeAttributesClassBehaviour(OrderedBehaviour):
+    update_order = (Step.METADATA_CHANGE, Step.CHANGE, Step.METADATA, Step.RULES)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        _check_provisioner(value["driverName"], "driverName", causes)
+        parameters = value.get("parameters") or {}
+        _check_parameters(parameters, causes)
+        if not parameters:
+            causes.required("parameters", "must contain at least one key/value pair")
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        for name in ("driverName", "parameters"):
+            if (value.get(name) or {}) != (old.get(name) or {}):
+                causes.forbidden(name, f"updates to {name} are forbidden.")
+
+
+def _check_provisioner(provisioner: str, path: str, causes: Causes) -> None:
     if not provisioner:
-        causes.required("provisioner")
+        causes.required(path)
     else:
         lower = provisioner.lower()
-        causes.invalid_each("provisioner", lower, qualified_name(lower))
+        causes.invalid_each(path, lower, qualified_name(lower))
 
 
 def _check_parameters(parameters: dict[str, str], causes: Causes) -> None:

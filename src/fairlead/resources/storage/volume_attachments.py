@@ -29,10 +29,19 @@ ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeN
 class VolumeAttachmentBehaviour(OrderedBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA, Step.RULES, Step.CHANGE)
 
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        if not context.gates["StorageCheckedOnce"]:
+            super().check_update(value, old, causes, context)
+            return
+        self.check_own_metadata(value, causes)
+        self.check(value, causes, context)
+        self.check_change(value, old, causes, context)
+
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         super().check_create(value, causes, context)
         spec = value["spec"]
-        csi_driver_name(spec["attacher"], "spec.attacher", causes)
+        if not context.gates["StorageCheckedOnce"]:
+            csi_driver_name(spec["attacher"], "spec.attacher", causes)
         name = spec["source"].get("persistentVolumeName")
         if name is not None:
             path = "spec.source.persistentVolumeName"
@@ -40,7 +49,9 @@ class VolumeAttachmentBehaviour(OrderedBehaviour):
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]
-        if not spec["attacher"]:
+        if context.gates["StorageCheckedOnce"]:
+            csi_driver_name(spec["attacher"], "spec.attacher", causes)
+        elif not spec["attacher"]:
             causes.required("spec.attacher")
         _check_source(spec["source"], causes, context)
         causes.invalid_each("spec.nodeName", spec["nodeName"], dns_subdomain(spec["nodeName"]))
@@ -81,10 +92,14 @@ def _check_status(status: dict[str, Any], causes: Causes) -> None:
     if size > MAX_METADATA_BYTES:
         causes.too_long("status.attachmentMetadata", MAX_METADATA_BYTES)
     for name in ("attachError", "detachError"):
-        message = (status.get(name) or {}).get("message", "")
+        error = status.get(name) or {}
+        message, code = error.get("message", ""), error.get("errorCode")
         if len(message.encode()) > MAX_MESSAGE_LENGTH:
             # As in the reference, the message names the other limit.
             causes.too_long(f"status.{name}.message", MAX_METADATA_BYTES)
+        if code is not None and code < 0:
+            detail = "must be between 0 and 2147483647, inclusive"
+            causes.invalid(f"status.{name}.errorCode", code, detail)
 
 
 def _format_spec(spec: dict[str, Any]) -> GoValue:

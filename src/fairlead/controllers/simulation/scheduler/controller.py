@@ -12,6 +12,7 @@ from fairlead.base.slices import TimeSlices
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.pod_status import disrupted, write_status
+from fairlead.controllers.simulation.scheduler import devices
 from fairlead.controllers.simulation.scheduler.cluster import Cluster, Event, NodeSummary
 from fairlead.controllers.simulation.scheduler.conditions import clear_nomination, set_unschedulable
 from fairlead.controllers.simulation.scheduler.facts import (
@@ -40,6 +41,8 @@ from fairlead.storage.version import Change, Version
 logger = logging.getLogger("fairlead.controllers.simulation")
 
 _NAMESPACES = "core/v1/namespaces"
+RESOURCE_CLAIMS = "resource/v1/resourceclaims"
+_OF_DEVICES = (RESOURCE_CLAIMS, "resource/v1/resourceslices", "resource/v1/deviceclasses")
 _ROUND = ("round",)
 _MAX_CONCURRENT = 64  # concurrent bindings, which share commits
 _NONE = "no nodes available to schedule pods"
@@ -61,7 +64,10 @@ class Scheduler:
         self._namespaces = client.collection(_NAMESPACES)
         self._cluster = Cluster(simulated_nodes.numbers, api.dialect, self._labels_of)
         self._volumes = VolumeRule(client, api.dialect)
-        self._judge = FilterChain(self._cluster, self._volumes)
+        self._devices: devices.DeviceRule | None = None
+        if api.gates["DynamicResourceAllocation"] and client.serves(RESOURCE_CLAIMS):
+            self._devices = devices.DeviceRule(client, api.dialect, api.resources.release)
+        self._judge = FilterChain(self._cluster, self._volumes, self._devices)
         self._room = Preemptor(api, client, events, self._cluster)
         self._waiting = PodQueue()
 
@@ -78,6 +84,7 @@ class Scheduler:
             CLASSES: self._volume,
             DRIVERS: self._volume,
             CAPACITIES: self._volume,
+            **(dict.fromkeys(_OF_DEVICES, self._volume) if self._devices is not None else {}),
         }
 
     def _node(self, change: Change) -> Iterable[str]:
@@ -186,6 +193,8 @@ class Scheduler:
             self._waiting.wait_for(key, Event.VOLUME)
             await self._volumes.carry_out(plan, node)
             return None
+        if self._devices is not None:
+            await self._devices.reserve(pending, node)
         self._cluster.place(pending.facts, node.name)
         return pending, node
 

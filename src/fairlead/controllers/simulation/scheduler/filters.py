@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from fairlead.controllers.simulation.scheduler import devices
 from fairlead.controllers.simulation.scheduler.cluster import (
     Cluster,
     Event,
@@ -40,7 +41,9 @@ class FilterResult(NamedTuple):
 class FilterChain:
     """Applies the rules in order; the first rejection of a node is reported."""
 
-    def __init__(self, cluster: Cluster, volumes: VolumeRule) -> None:
+    def __init__(
+        self, cluster: Cluster, volumes: VolumeRule, device_rule: devices.DeviceRule | None
+    ) -> None:
         self._cluster = cluster
         self._rules: tuple[Rule, ...] = (
             weighable,
@@ -50,6 +53,7 @@ class FilterChain:
             free_ports,
             enough,
             volumes.reachable,
+            *(() if device_rule is None else (device_rule.reachable,)),
             even,
             near,
             far,

@@ -4,26 +4,33 @@ A server has one `ServiceAllocators`. A write reserves values in a `Reservation`
 `observe` assigns them to the service; if the write fails, the reservation is released. Committed
 services always win: `observe` follows the store, regardless of reservations. If several servers
 share the store, reserved values are also claimed in the store (`Claims`).
+
+From release 1.33 on, ServiceCIDR objects have the ranges of addresses, and each allocated address
+is an IPAddress object, which is written in the commit of its service (`AddressObjects`).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from ipaddress import ip_address
-from itertools import chain
 
+from sortedcontainers import SortedDict
+
+from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
+from fairlead.codec.types.times import new_uid, now
 from fairlead.resources.core.addresses import Network, family_of, parse_address, parse_network
 from fairlead.resources.core.services.fields import HEADLESS, addresses, needs_address, node_ports
 from fairlead.storage.backend import ConditionFailed
+from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
 from fairlead.storage.writes import Companion
 
 DEFAULT_NETWORKS = "10.0.0.0/24"
 DEFAULT_PORTS = "30000-32767"
 
-_MAX_POOL_SIZE = 2**16
+_MAX_CAPPED = 2**16
 _SMALLEST_BAND, _LARGEST_BAND, _BANDS = 16, 256, 16
 # The first port that a dry run shows in place of an allocated port.
 _DRY_PORT = 32769
@@ -34,16 +41,16 @@ class AllocationError(Exception):
 
 
 class Pool:
-    """The numbers from 0 up to `size`, each with any number of holders. Free numbers are chosen at
-    random, first outside of the lowest `static` numbers, which are kept for explicit requests."""
+    """Numbers with their holders, any number of holders for each."""
 
-    def __init__(self, size: int, static: int = 0) -> None:
-        self.size = size
-        self.static = min(static, size)
-        self._holders: dict[int, set[Hashable]] = {}
+    def __init__(self) -> None:
+        self._holders: SortedDict[int, set[Hashable]] = SortedDict()
 
     def is_taken(self, number: int) -> bool:
         return number in self._holders
+
+    def holders(self, number: int) -> Iterable[Hashable]:
+        return self._holders.get(number, ())
 
     def hold(self, number: int, holder: Hashable) -> None:
         self._holders.setdefault(number, set()).add(holder)
@@ -62,45 +69,64 @@ class Pool:
         if not holders:
             del self._holders[number]
 
-    def free(self) -> int | None:
-        """A random free number; None if the pool is full."""
-        number = self._free_between(self.static, self.size)
-        return self._free_between(0, self.static) if number is None else number
-
-    def _free_between(self, low: int, high: int) -> int | None:
+    def free(self, low: int, high: int) -> int | None:
+        """A random free number from `low` up to `high`, exclusive; None if all are taken."""
         if low >= high:
             return None
         start = random.randrange(low, high)
-        for number in chain(range(start, high), range(low, start)):
-            if number not in self._holders:
-                return number
-        return None
+        number = self._free_from(start, high)
+        return self._free_from(low, start) if number is None else number
+
+    def _free_from(self, low: int, high: int) -> int | None:
+        """The lowest free number. Taken numbers are sorted: as long as all from `low` on are taken,
+        a number and its position grow alike, so the first gap is found by halving."""
+        taken = self._holders.keys()
+        first = left = self._holders.bisect_left(low)
+        right = len(taken)
+        while left < right:
+            middle = (left + right) // 2
+            if taken[middle] - low == middle - first:
+                left = middle + 1
+            else:
+                right = middle
+        number = low + left - first
+        return number if number < high else None
 
 
 class AddressRange:
-    """The allocatable addresses of a network, without its network and broadcast addresses."""
+    """The allocatable addresses of a network, without its network and broadcast addresses. The
+    lowest ones are kept for explicit requests: random allocation takes them last. Ranges of one
+    family share a pool, so they may overlap."""
 
-    def __init__(self, network: Network, *, static_band: bool = True) -> None:
+    def __init__(
+        self, network: Network, pool: Pool, *, static_band: bool = True, is_capped: bool = False
+    ) -> None:
+        """`is_capped`: only the first 65,536 addresses of an IPv6 network are allocatable."""
         self.network = network
         self.family = f"IPv{network.version}"
+        self.pool = pool
         self._first = int(network.network_address) + 1
-        usable = min(network.num_addresses, _MAX_POOL_SIZE) - 1
-        if network.version == 4:
-            usable = network.num_addresses - 2
-        static = _static_size(network.num_addresses) if static_band else 0
-        self.pool = Pool(max(usable, 0), static)
+        usable = network.num_addresses - 2
+        if network.version == 6:
+            usable = (min(network.num_addresses, _MAX_CAPPED) if is_capped else usable + 2) - 1
+        self._end = self._first + max(usable, 0)
+        self.static = _static_size(network.num_addresses) if static_band else 0
+        self._dynamic = min(self._first + self.static, self._end)
 
     def number_of(self, text: str) -> int | None:
-        """The pool number of an address; None if it is outside of the network."""
+        """An address as a number; None if it is outside of the range."""
         address = parse_address(text)
         if address is None or address.version != self.network.version:
             return None
-        number = int(address) - self._first
-        return number if 0 <= number < self.pool.size else None
+        return int(address) if self._first <= int(address) < self._end else None
 
     def address_of(self, number: int) -> str:
-        address = type(self.network.network_address)(self._first + number)
-        return str(address)
+        return str(type(self.network.network_address)(number))
+
+    def free(self) -> int | None:
+        """A random free address as a number; None if the range is full."""
+        number = self.pool.free(self._dynamic, self._end)
+        return self.pool.free(self._first, self._dynamic) if number is None else number
 
 
 def _static_size(addresses_in_network: int) -> int:
@@ -115,13 +141,16 @@ class PortRange:
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high
-        self.pool = Pool(high - low + 1)
+        self.pool = Pool()
 
     def __str__(self) -> str:
         return f"{self.low}-{self.high}"
 
     def number_of(self, port: int) -> int | None:
-        return port - self.low if self.low <= port <= self.high else None
+        return port if self.low <= port <= self.high else None
+
+    def free(self) -> int | None:
+        return self.pool.free(self.low, self.high + 1)
 
 
 def parse_networks(text: str) -> list[Network]:
@@ -150,7 +179,8 @@ def parse_ports(text: str) -> tuple[int, int]:
 
 class ServiceAllocators:
     """The cluster addresses and node ports of a server. The family of the first network is the
-    default for services."""
+    default for services. `objects`: addresses are IPAddress objects, and ServiceCIDR objects have
+    the ranges."""
 
     def __init__(
         self,
@@ -159,17 +189,63 @@ class ServiceAllocators:
         *,
         static_band: bool = True,
         claims: Claims | None = None,
+        objects: AddressObjects | None = None,
     ) -> None:
         self._claims_in_store = claims
-        ranges = [AddressRange(network, static_band=static_band) for network in networks]
-        self.ranges = {each.family: each for each in ranges}
+        self.objects = objects
+        self._static_band = static_band
+        self._pools: dict[str, Pool] = {}
+        self._configured = [self._range(network) for network in networks]
+        self._by_object: dict[str, list[AddressRange]] = {}  # those of ready ServiceCIDRs
         self.ports = PortRange(*ports)
         self._assigned: dict[str, set[tuple[Pool, int]]] = {}
+
+    def _range(self, network: Network) -> AddressRange:
+        pool = self._pools.setdefault(f"IPv{network.version}", Pool())
+        is_capped = self.objects is None
+        return AddressRange(network, pool, static_band=self._static_band, is_capped=is_capped)
 
     @property
     def families(self) -> tuple[str, ...]:
         """The configured families, the default first."""
-        return tuple(self.ranges)
+        return tuple(each.family for each in self._configured)
+
+    @property
+    def configured(self) -> list[str]:
+        """The configured ranges."""
+        return [str(each.network) for each in self._configured]
+
+    def ranges(self, family: str) -> list[AddressRange]:
+        """The ranges that addresses of a family come from: those of the ServiceCIDRs that are
+        ready, and the configured one until its ServiceCIDR exists."""
+        configured = self._configured
+        if self.objects is not None and self.objects.default_range in self._by_object:
+            configured = []
+        ranges = (configured, *self._by_object.values())
+        return [each for group in ranges for each in group if each.family == family]
+
+    def observe_range(self, name: str, value: Object | None) -> None:
+        """Record a committed ServiceCIDR; None if it is deleted. One that is not ready or is being
+        deleted gives no addresses."""
+        ready = _readiness(value) if value is not None else ""
+        is_default = self.objects is not None and name == self.objects.default_range
+        if value is None or (is_default and not ready):
+            self._by_object.pop(name, None)
+            return
+        networks = map(parse_network, value["spec"].get("cidrs") or ())
+        usable = ready == "True" and not value["metadata"].get("deletionTimestamp")
+        self._by_object[name] = [self._range(each) for each in networks if each and usable]
+
+    def observe_address(self, name: str, exists: bool) -> None:
+        """Record a committed or deleted IPAddress: nobody else gets its address."""
+        address = parse_address(name)
+        if address is None:
+            return
+        pool = self._pools.setdefault(f"IPv{address.version}", Pool())
+        if exists:
+            pool.hold(int(address), IP_ADDRESSES)
+        else:
+            pool.release(int(address), IP_ADDRESSES)
 
     def load(self, services: Iterable[Object]) -> None:
         """Record the stored services at start."""
@@ -195,25 +271,70 @@ class ServiceAllocators:
 
     def _claims(self, spec: Object) -> set[tuple[Pool, int]]:
         claimed: set[tuple[Pool, int]] = set()
-        for text in addresses(spec) if needs_address(spec) else ():
-            each = self.ranges.get(family_of(text)) if text != HEADLESS else None
-            number = each.number_of(text) if each is not None else None
-            if each is not None and number is not None:
-                claimed.add((each.pool, number))
+        for text in cluster_addresses(spec):
+            address, pool = ip_address(text), self._pools.get(family_of(text))
+            if pool is not None:
+                claimed.add((pool, int(address)))
         for port in (*node_ports(spec), spec.get("healthCheckNodePort") or 0):
             number = self.ports.number_of(port)
             if number is not None:
                 claimed.add((self.ports.pool, number))
         return claimed
 
+    def released(self, old: Object, new: Object | None) -> list[str]:
+        """The addresses that the new version of a service does not have, whose IPAddress objects
+        refer to it."""
+        kept = set(cluster_addresses(new["spec"])) if new is not None else set()
+        return [
+            text
+            for text in cluster_addresses(old["spec"])
+            if text not in kept and self._is_of(text, old["metadata"])
+        ]
+
+    def services_of(self, address: str) -> list[str]:
+        """The keys of the services that have an address: more than one only by a mistake."""
+        number = ip_address(address)
+        pool = self._pools.get(f"IPv{number.version}")
+        holders = pool.holders(int(number)) if pool is not None else ()
+        return sorted(each for each in holders if isinstance(each, str) and each != IP_ADDRESSES)
+
+    def _is_of(self, address: str, service: Mapping[str, str]) -> bool:
+        held = self.objects.collection.latest(address) if self.objects is not None else None
+        reference = parent_reference(service["namespace"], service["name"])
+        return held is not None and held.object()["spec"].get("parentRef") == reference
+
     def reserve(self, *, dry_run: bool = False) -> Reservation:
         return Reservation(self, dry_run)
 
-    def claims(self, reservation: Reservation) -> list[Companion]:
+    def claims(self, reservation: Reservation, service: Object) -> list[Companion]:
         """The companions to write with the service that gets the reserved values."""
-        if self._claims_in_store is None:
-            return []
-        return self._claims_in_store.of(reservation.names)
+        companions: list[Companion] = []
+        if self.objects is not None:
+            companions += (
+                self.objects.companion(text, service["metadata"]) for text in reservation.addresses
+            )
+        if self._claims_in_store is not None:
+            shared = [] if self.objects is not None else reservation.addresses
+            names = [
+                *(f"address-{text}" for text in shared),
+                *(f"port-{port}" for port in reservation.ports),
+            ]
+            companions += self._claims_in_store.of(names)
+        return companions
+
+
+def cluster_addresses(spec: Object) -> list[str]:
+    """The addresses of a service in their canonical form."""
+    if not needs_address(spec):
+        return []
+    parsed = (parse_address(text) for text in addresses(spec) if text != HEADLESS)
+    return [str(address) for address in parsed if address is not None]
+
+
+def _readiness(service_range: Object) -> str:
+    """The status of the condition Ready; empty without one."""
+    conditions = (service_range.get("status") or {}).get("conditions") or ()
+    return next((each["status"] for each in conditions if each["type"] == "Ready"), "")
 
 
 class Reservation:
@@ -224,29 +345,40 @@ class Reservation:
         self._allocators = allocators
         self._dry_run = dry_run
         self._taken: list[tuple[Pool, int]] = []
-        self.names: list[str] = []  # of the reserved values, as keys in the store
+        self.addresses: list[str] = []
+        self.ports: list[int] = []
         self._dry_ports: set[int] = set()
         self._last_dry_port = 0
 
     def address(self, family: str, requested: str = "") -> str:
         """Allocate a free address of a family, or the wanted address; raises AllocationError."""
-        each = self._allocators.ranges[family]
+        ranges = self._allocators.ranges(family)
         if not requested:
-            if self._dry_run:
-                return str(ip_address(each.network.network_address))
-            allocated = each.address_of(self._take_free(each.pool))
-            self.names.append(f"address-{allocated}")
-            return allocated
-        number = each.number_of(requested)
-        if number is None:
-            raise AllocationError(
-                f"the provided IP ({requested}) is not in the valid range."
-                f" The range of valid IPs is {each.network}"
-            )
-        if not self._dry_run:
-            self._take(each.pool, number, "provided IP is already allocated")
-            self.names.append(f"address-{each.address_of(number)}")
-        return requested
+            if self._dry_run and ranges:
+                return str(ip_address(ranges[0].network.network_address))
+            return self._free_address(ranges)
+        for each in ranges:
+            number = each.number_of(requested)
+            if number is not None:
+                if not self._dry_run:
+                    self._take(each.pool, number, "provided IP is already allocated")
+                    self.addresses.append(each.address_of(number))
+                return requested
+        if self._allocators.objects is not None:
+            raise AllocationError("the provided network does not match the current range")
+        raise AllocationError(
+            f"the provided IP ({requested}) is not in the valid range."
+            f" The range of valid IPs is {ranges[0].network}"
+        )
+
+    def _free_address(self, ranges: Sequence[AddressRange]) -> str:
+        for each in ranges:
+            number = each.free()
+            if number is not None:
+                self._hold(each.pool, number)
+                self.addresses.append(each.address_of(number))
+                return self.addresses[-1]
+        raise AllocationError("range is full")
 
     def port(self, requested: int = 0) -> int:
         """Allocate a free node port, or the wanted port; raises AllocationError."""
@@ -254,8 +386,11 @@ class Reservation:
             return self._dry_port(requested)
         ports = self._allocators.ports
         if not requested:
-            allocated = ports.low + self._take_free(ports.pool)
-            self.names.append(f"port-{allocated}")
+            allocated = ports.free()
+            if allocated is None:
+                raise AllocationError("range is full")
+            self._hold(ports.pool, allocated)
+            self.ports.append(allocated)
             return allocated
         number = ports.number_of(requested)
         if number is None:
@@ -263,7 +398,7 @@ class Reservation:
                 f"provided port is not in the valid range. The range of valid ports is {ports}"
             )
         self._take(ports.pool, number, "provided port is already allocated")
-        self.names.append(f"port-{requested}")
+        self.ports.append(requested)
         return requested
 
     def _dry_port(self, requested: int) -> int:
@@ -276,13 +411,6 @@ class Reservation:
         self._last_dry_port = max(self._last_dry_port, port)
         self._dry_ports.add(port)
         return port
-
-    def _take_free(self, pool: Pool) -> int:
-        number = pool.free()
-        if number is None:
-            raise AllocationError("range is full")
-        self._hold(pool, number)
-        return number
 
     def _take(self, pool: Pool, number: int, refusal: str) -> None:
         if pool.is_taken(number):
@@ -329,6 +457,72 @@ class Claims:
         ]
 
 
+# Addresses as objects
+
+IP_ADDRESSES = "networking/v1/ipaddresses"
+SERVICE_RANGES = "networking/v1/servicecidrs"
+
+
+class AddressObjects:
+    """Builds the IPAddress object of an allocated address. A second object with its name cannot be
+    created, so of two servers that choose the same address one has to choose again."""
+
+    def __init__(self, collection: Collection, dialect: Dialect) -> None:
+        self.collection = collection
+        self._api_version = f"{dialect.group_name('networking.@')}/v1"
+        self.default_range = dialect.own_service  # the ServiceCIDR of the configured ranges
+        self._family_label = dialect.label("ipaddress.@/ip-family")
+        self._manager_label = dialect.label("ipaddress.@/managed-by")
+        self._allocator = dialect.group_name("ipallocator.@")
+        self._field_manager = f"{dialect.system_prefix}-apiserver"
+
+    def labels(self, address: str) -> dict[str, str]:
+        return {self._family_label: family_of(address), self._manager_label: self._allocator}
+
+    def is_managed(self, value: Object) -> bool:
+        """Whether an IPAddress belongs to the allocator, not to another controller."""
+        labels = value["metadata"].get("labels") or {}
+        return bool(labels.get(self._manager_label) == self._allocator)
+
+    def companion(self, address: str, service: Mapping[str, str]) -> Companion:
+        return Companion(self.collection, self._object(address, service), None, address)
+
+    def _object(self, address: str, service: Mapping[str, str]) -> Object:
+        created = now()
+        reference = parent_reference(service["namespace"], service.get("name", ""))
+        entry = {
+            "manager": self._field_manager,
+            "operation": "Update",
+            "apiVersion": self._api_version,
+            "time": created,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {
+                "f:metadata": {"f:labels": {".": {}, **self._owned_labels(address)}},
+                "f:spec": {
+                    "f:parentRef": {".": {}, **{f"f:{name}": {} for name in sorted(reference)}}
+                },
+            },
+        }
+        return {
+            "metadata": {
+                "name": address,
+                "uid": new_uid(),
+                "creationTimestamp": created,
+                "labels": self.labels(address),
+                "managedFields": [entry],
+            },
+            "spec": {"parentRef": reference},
+        }
+
+    def _owned_labels(self, address: str) -> dict[str, Object]:
+        return {f"f:{name}": {} for name in sorted(self.labels(address))}
+
+
+def parent_reference(namespace: str, name: str) -> dict[str, str]:
+    """The reference of an IPAddress to its service."""
+    return {"resource": "services", "namespace": namespace, "name": name}
+
+
 def is_claimed(error: ConditionFailed) -> bool:
     """Whether a write failed because another server allocated one of its values."""
-    return error.condition.resource == CLAIMS
+    return error.condition.resource in (CLAIMS, IP_ADDRESSES)

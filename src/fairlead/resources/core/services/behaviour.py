@@ -6,7 +6,7 @@ write reserves them, and `context.roll_back()` releases them if the write does n
 
 from __future__ import annotations
 
-from fairlead.codec.types.names import dns_1035_label
+from fairlead.codec.types.names import dns_1035_label, dns_label
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
@@ -21,25 +21,35 @@ from fairlead.resources.core.services.linked_fields import (
 )
 from fairlead.resources.core.services.rules import (
     check_load_balancer_class,
-    check_load_balancer_status,
     check_service,
+    check_service_status,
 )
-from fairlead.resources.metadata import check_metadata_update
+from fairlead.resources.core.services.warnings import warn_of_service
+from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.rules import IMMUTABLE
 
 
 class ServiceBehaviour(Behaviour):
-    name_rule = staticmethod(dns_1035_label)
     claims_values = True
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         fill_defaults(value["spec"])
+        if context.gates["LoadBalancerIPMode"] and is_load_balancer(value["spec"]):
+            status = (value.get("status") or {}).get("loadBalancer") or {}
+            for point in status.get("ingress") or ():
+                if point.get("ip") and point.get("ipMode") is None:
+                    point["ipMode"] = "VIP"
 
     def prepare_create(self, value: Object, context: Context) -> None:
         sync_addresses(value["spec"], None)
         grant(self.resource, value, None, context)
         super().prepare_create(value, context)
         _drop_disabled(value, None, context)
+
+    def renamed(self, value: Object, context: Context) -> None:
+        for companion in context.claims:
+            if "spec" in companion.value:  # an IPAddress
+                companion.value["spec"]["parentRef"]["name"] = value["metadata"]["name"]
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         sync_addresses(value["spec"], old["spec"])
@@ -51,13 +61,21 @@ class ServiceBehaviour(Behaviour):
         if not is_load_balancer(value["spec"]):
             value["status"] = {**value["status"], "loadBalancer": {}}
 
-    def check(self, value: Object, causes: Causes, context: Context) -> None:
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        self._check_metadata(value, causes, context)
         check_service(value, causes, context)
+
+    def _check_metadata(self, value: Object, causes: Causes, context: Context) -> None:
+        relaxed = context.gates["RelaxedServiceNameValidation"]
+        rule = dns_label if relaxed else dns_1035_label
+        check_metadata(value["metadata"], self.resource.namespaced, rule, causes)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
         self.check_change(value, old, causes, context)
-        self.check_create(value, causes, context)
+        if not context.gates["AddressErrorsByValue"]:
+            self._check_metadata(value, causes, context)
+        check_service(value, causes, context, old)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         spec, before = value["spec"], old["spec"]
@@ -75,8 +93,12 @@ class ServiceBehaviour(Behaviour):
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
-        status = value["status"]["loadBalancer"]
-        check_load_balancer_status(status, "status.loadBalancer", causes)
+        check_service_status(value, old, causes, context)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if context.subresource or not context.gates["StrictIPCIDRValidation"]:
+            return
+        warn_of_service(value, context)
 
 
 def _drop_disabled(value: Object, old: Object | None, context: Context) -> None:

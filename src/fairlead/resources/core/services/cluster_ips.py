@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
-from fairlead.resources.core.addresses import V4, V6, family_of, is_dual_stack
+from fairlead.resources.core.addresses import V4, V6, address_errors, family_of, is_dual_stack
 from fairlead.resources.core.services.fields import (
     HEADLESS,
     addresses,
@@ -13,14 +15,16 @@ from fairlead.resources.core.services.fields import (
     needs_address,
 )
 from fairlead.resources.go_values import go_list_or_nil as go_list
-from fairlead.resources.rules import NOT_AN_ADDRESS
 
 FAMILIES = (V4, V6)
 POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _FIELD = "spec.clusterIPs"
 
 
-def check_cluster_ips(spec: Object, causes: Causes) -> None:
+def check_cluster_ips(
+    spec: Object, causes: Causes, known: Sequence[str] = (), *, strict: bool = False
+) -> None:
+    """`known` addresses are valid."""
     if not needs_address(spec):
         return
     _check_pairing(spec, causes)
@@ -28,7 +32,7 @@ def check_cluster_ips(spec: Object, causes: Causes) -> None:
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in POLICIES:
         causes.unsupported("spec.ipFamilyPolicy", policy, POLICIES)
-    if not _check_each(addresses(spec), causes):
+    if not _check_each(addresses(spec), causes, known, strict):
         return
     if len(addresses(spec)) > 1 and not is_dual_stack([family_of(a) for a in addresses(spec)]):
         detail = "may specify no more than one IP for each IP family"
@@ -58,7 +62,7 @@ def _check_families(requested: list[str], causes: Causes) -> None:
             causes.duplicate(path, family)
 
 
-def _check_each(listed: list[str], causes: Causes) -> bool:
+def _check_each(listed: list[str], causes: Causes, known: Sequence[str], strict: bool) -> bool:
     """Check each address; returns whether all can be parsed, so that further checks are
     possible."""
     shown, readable = go_list("string", listed), True
@@ -67,9 +71,9 @@ def _check_each(listed: list[str], causes: Causes) -> bool:
             if len(listed) > 1:
                 readable = False
                 causes.invalid(_FIELD, shown, "'None' must be the first and only value")
-        elif not family_of(text):
+        elif text not in known and (errors := address_errors(text, strict=strict)):
             readable = False
-            causes.invalid(f"{_FIELD}[{index}]", text, NOT_AN_ADDRESS)
+            causes.invalid_each(f"{_FIELD}[{index}]", text, errors)
     if len(listed) > 2:
         causes.invalid(_FIELD, shown, "may only hold up to 2 values")
     return readable

@@ -73,7 +73,7 @@ def grant(resource: Resource, service: Object, old: Object | None, context: Cont
     if context.dry_run:
         reservation.release()
     else:
-        context.claims += context.allocators.claims(reservation)
+        context.claims += context.allocators.claims(reservation, service)
 
 
 def _grant_addresses(spec: Object, reservation: Reservation) -> None:

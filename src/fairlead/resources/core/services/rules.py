@@ -6,7 +6,13 @@ from fairlead.codec.types.names import dns_label, dns_subdomain, qualified_name
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.context import Context
-from fairlead.resources.core.addresses import non_special_address, parse_address, parse_network
+from fairlead.resources.core.addresses import (
+    address_errors,
+    network_errors,
+    non_special_address,
+    parse_address,
+    parse_network,
+)
 from fairlead.resources.core.services.cluster_ips import check_cluster_ips
 from fairlead.resources.core.services.fields import (
     TYPES,
@@ -19,41 +25,70 @@ from fairlead.resources.core.services.fields import (
     ports,
 )
 from fairlead.resources.metadata import check_labels
-from fairlead.resources.rules import NOT_AN_ADDRESS, PROTOCOLS, one_of, port_number, port_or_name
+from fairlead.resources.rules import PROTOCOLS, one_of, port_number, port_or_name
 
 AFFINITIES = ("ClientIP", "None")
 POLICIES = ("Cluster", "Local")
 NODE_AGENT_PORT = 10250
 MAX_AFFINITY_SECONDS = 86400
+DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+TOPOLOGY_MODE = "service.@/topology-mode"
+TOPOLOGY_HINTS = "service.@/topology-aware-hints"
 SOURCE_RANGES = "service.beta.@/load-balancer-source-ranges"
 ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
 _NOT_EXTERNAL_NAME = "may not be set for ExternalName services"
 
 
-def check_service(service: Object, causes: Causes, context: Context) -> None:
-    spec = service["spec"]
+def check_service(
+    service: Object, causes: Causes, context: Context, old: Object | None = None
+) -> None:
+    """Check the rules of services. Addresses that the old service has are valid."""
+    spec, before = service["spec"], old["spec"] if old is not None else {}
+    if context.gates["TopologyModeAnnotation"]:
+        _check_topology_annotations(service, causes, context)
     if not ports(spec) and not is_headless(spec) and spec["type"] != "ExternalName":
         causes.required("spec.ports")
-    _check_type_fields(spec, causes)
+    _check_type_fields(spec, causes, context)
     _check_ports(spec, causes)
     check_labels(spec.get("selector"), "spec.selector", causes)
     _check_affinity(spec, causes)
-    check_cluster_ips(spec, causes)
+    strict = context.gates["StrictIPCIDRValidation"]
+    check_cluster_ips(spec, causes, addresses(before), strict=strict)
     for index, address in enumerate(spec.get("externalIPs") or ()):
-        _check_external_address(address, f"spec.externalIPs[{index}]", causes)
+        path = f"spec.externalIPs[{index}]"
+        known = address in (before.get("externalIPs") or ())
+        errors = [] if known else address_errors(address, strict=strict)
+        causes.invalid_each(path, address, errors)
+        if not errors:
+            non_special_address(address, path, causes)
     one_of(spec["type"], TYPES, "spec.type", causes)
     _check_node_ports(spec, causes)
     _check_repeated_ports(spec, causes)
     _check_mixed_protocols(spec, causes, context)
-    _check_source_ranges(service, causes, context)
+    if context.gates["AddressErrorsByValue"]:
+        _check_each_source_range(service, old, causes, context)
+    else:
+        _check_source_ranges(service, causes, context)
     _check_load_balancer_fields(spec, causes)
     _check_external_policy(spec, causes)
     _check_internal_policy(spec, causes, context)
+    distribution = spec.get("trafficDistribution")
+    if distribution is not None and distribution not in DISTRIBUTIONS:
+        causes.unsupported("spec.trafficDistribution", distribution, DISTRIBUTIONS)
 
 
-def _check_type_fields(spec: Object, causes: Causes) -> None:
+def _check_topology_annotations(service: Object, causes: Causes, context: Context) -> None:
+    annotations = service["metadata"].get("annotations") or {}
+    mode_key, hints_key = (context.dialect.label(key) for key in (TOPOLOGY_MODE, TOPOLOGY_HINTS))
+    mode, hints = annotations.get(mode_key), annotations.get(hints_key)
+    if mode is not None and hints is not None and mode != hints:
+        detail = f"must match annotations[{hints_key}] when both are specified"
+        causes.invalid(f"metadata.annotations[{mode_key}]", mode, detail)
+
+
+def _check_type_fields(spec: Object, causes: Causes, context: Context) -> None:
     kind = spec["type"]
-    if kind == "LoadBalancer":
+    if kind == "LoadBalancer" and not context.gates["ServicesOnAnyPort"]:
         for index, port in enumerate(ports(spec)):
             if port["port"] == NODE_AGENT_PORT:
                 detail = f"may not expose port {NODE_AGENT_PORT} externally since it is used by"
@@ -115,13 +150,6 @@ def _check_affinity(spec: Object, causes: Causes) -> None:
         causes.invalid(f"{path}.clientIP.timeoutSeconds", seconds, detail)
 
 
-def _check_external_address(text: str, path: str, causes: Causes) -> None:
-    if parse_address(text) is None:
-        causes.invalid(path, text, NOT_AN_ADDRESS)
-    else:
-        non_special_address(text, path, causes)
-
-
 def _check_node_ports(spec: Object, causes: Causes) -> None:
     seen: set[tuple[str, int]] = set()
     if spec["type"] == "ClusterIP":
@@ -180,6 +208,31 @@ def _check_source_ranges(service: Object, causes: Causes, context: Context) -> N
         causes.invalid(path, shown, detail)
 
 
+def _check_each_source_range(
+    service: Object, old: Object | None, causes: Causes, context: Context
+) -> None:
+    """Spaces around a range are allowed, and so is everything that the old service has."""
+    spec, key = service["spec"], context.dialect.label(SOURCE_RANGES)
+    strict = context.gates["StrictIPCIDRValidation"]
+    ranges = spec.get("loadBalancerSourceRanges") or []
+    annotation = (service["metadata"].get("annotations") or {}).get(key)
+    path = "spec.LoadBalancerSourceRanges" if ranges else f"metadata.annotations[{key}]"
+    if not is_load_balancer(spec) and (ranges or annotation is not None):
+        causes.forbidden(path, ONLY_LOAD_BALANCER)
+    if ranges:
+        before = (old["spec"].get("loadBalancerSourceRanges") or []) if old is not None else []
+        known = {text.strip() for text in before}
+        for index, text in enumerate(each.strip() for each in ranges):
+            if text not in known:
+                errors = network_errors(text, strict=strict)
+                causes.invalid_each(f"{path}[{index}]", text, errors)
+        return
+    known_annotation = (old["metadata"].get("annotations") or {}).get(key) if old else None
+    if annotation is not None and annotation != known_annotation and annotation.strip():
+        for text in annotation.split(","):
+            causes.invalid_each(path, text.strip(), network_errors(text.strip(), strict=strict))
+
+
 def _check_load_balancer_fields(spec: Object, causes: Causes) -> None:
     allocates = spec.get("allocateLoadBalancerNodePorts")
     if allocates is not None and not is_load_balancer(spec):
@@ -229,15 +282,45 @@ def _check_internal_policy(spec: Object, causes: Causes, context: Context) -> No
         causes.unsupported(path, policy, POLICIES)
 
 
+IP_MODES = ("Proxy", "VIP")
+
+
+def check_service_status(value: Object, old: Object, causes: Causes, context: Context) -> None:
+    points = value["status"]["loadBalancer"].get("ingress") or []
+    path = "status.loadBalancer.ingress"
+    if not context.gates["LoadBalancerIPMode"]:
+        check_load_balancer_status(value["status"]["loadBalancer"], "status.loadBalancer", causes)
+        return
+    if points and not is_load_balancer(value["spec"]):
+        causes.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
+    known = {point.get("ip") for point in old["status"]["loadBalancer"].get("ingress") or ()}
+    strict = context.gates["StrictIPCIDRValidation"]
+    for index, point in enumerate(points):
+        field, address, mode = f"{path}[{index}]", point.get("ip", ""), point.get("ipMode")
+        if address and address not in known:
+            causes.invalid_each(f"{field}.ip", address, address_errors(address, strict=strict))
+        if mode is None:
+            if address:
+                causes.required(f"{field}.ipMode", "must be specified when `ip` is set")
+        elif not address:
+            causes.forbidden(f"{field}.ipMode", "may not be specified when `ip` is not set")
+        elif mode not in IP_MODES:
+            causes.unsupported(f"{field}.ipMode", mode, IP_MODES)
+        _check_point_hostname(point.get("hostname", ""), f"{field}.hostname", causes)
+
+
 def check_load_balancer_status(status: Object, path: str, causes: Causes) -> None:
     """Check the addresses of a load balancer; the same for services and ingresses."""
     for index, point in enumerate(status.get("ingress") or ()):
-        address, hostname = point.get("ip", ""), point.get("hostname", "")
-        field = f"{path}.ingress[{index}]"
+        address, field = point.get("ip", ""), f"{path}.ingress[{index}]"
         if address and parse_address(address) is None:
             causes.invalid(f"{field}.ip", address, "must be a valid IP address")
-        if hostname:
-            causes.invalid_each(f"{field}.hostname", hostname, dns_subdomain(hostname))
-            if parse_address(hostname) is not None:
-                detail = "must be a DNS name, not an IP address"
-                causes.invalid(f"{field}.hostname", hostname, detail)
+        _check_point_hostname(point.get("hostname", ""), f"{field}.hostname", causes)
+
+
+def _check_point_hostname(hostname: str, path: str, causes: Causes) -> None:
+    if hostname:
+        causes.invalid_each(path, hostname, dns_subdomain(hostname))
+        if parse_address(hostname) is not None:
+            causes.invalid(path, hostname, "must be a DNS name, not an IP address")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.codec.types.names import dns_subdomain
+from fairlead.codec.types.names import dns_label, dns_subdomain
 from fairlead.codec.types.quantity import quantity
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue
@@ -54,13 +54,19 @@ def check_claim_spec(
     context: Context,
     *,
     single_pod_allowed: bool = False,
+    old: Object | None = None,
 ) -> None:
     """Check a PersistentVolumeClaimSpec. `single_pod_allowed`: the old object already has the gated
-    access mode."""
+    access mode. What was invalid in the `old` spec may stay so."""
     modes = spec.get("accessModes") or []
     if not modes:
         causes.required(f"{path}.accessModes", "at least 1 access mode is required")
-    label_selector(spec.get("selector"), f"{path}.selector", causes)
+    check_values = context.gates["SelectorValuesChecked"]
+    if check_values and old is not None:
+        old_causes = Causes()
+        label_selector(old.get("selector"), "", old_causes, check_values=True)
+        check_values = not old_causes
+    label_selector(spec.get("selector"), f"{path}.selector", causes, check_values=check_values)
     single_pod = single_pod_allowed or context.gates["ReadWriteOncePod"]
     check_access_modes(modes, f"{path}.accessModes", causes, single_pod=single_pod)
     _check_size((spec["resources"].get("requests") or {}).get("storage"), path, causes)
@@ -70,7 +76,11 @@ def check_claim_spec(
     mode = spec.get("volumeMode")
     if mode is not None and mode not in VOLUME_MODES:
         causes.unsupported(f"{path}.volumeMode", mode, VOLUME_MODES)
-    _check_data_sources(spec, path, causes)
+    _check_data_sources(spec, path, causes, context, old)
+    attributes_class = spec.get("volumeAttributesClassName")
+    if attributes_class:
+        errors = dns_subdomain(attributes_class)
+        causes.invalid_each(f"{path}.volumeAttributesClassName", attributes_class, errors)
 
 
 def check_access_modes(modes: list[str], path: str, causes: Causes, *, single_pod: bool) -> None:
@@ -90,19 +100,45 @@ def _check_size(size: str | None, path: str, causes: Causes) -> None:
         causes.invalid(field, size, ABOVE_ZERO)
 
 
-def _check_data_sources(spec: Object, path: str, causes: Causes) -> None:
+def _check_data_sources(
+    spec: Object, path: str, causes: Causes, context: Context, old: Object | None
+) -> None:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None:
-        _check_data_source(source, f"{path}.dataSource", causes)
-    if reference is not None:
-        _check_data_source(reference, f"{path}.dataSourceRef", causes)
-    if source is not None and reference is not None and source != reference:
-        causes.invalid(path, GoValue(f"{path}.dataSource"), "must match dataSourceRef")
+    checks_group = context.gates["VolumeAttributesClass"] and not _has_bad_group(old or {})
+    for name, each in (("dataSource", source), ("dataSourceRef", reference)):
+        if each is not None:
+            _check_data_source(each, f"{path}.{name}", causes, checks_group)
+    if source is None or reference is None:
+        return
+    if reference.get("namespace"):
+        detail = "may not be specified when dataSourceRef.namespace is specified"
+        causes.invalid(path, _shown_path(f"{path}.dataSource", causes), detail)
+    elif any(source.get(name) != reference.get(name) for name in ("apiGroup", "kind", "name")):
+        shown = _shown_path(f"{path}.dataSource", causes)
+        causes.invalid(path, shown, "must match dataSourceRef")
 
 
-def _check_data_source(source: Object, path: str, causes: Causes) -> None:
+def _shown_path(path: str, causes: Causes) -> object:
+    """A path in place of a value; it has no public fields, so that JSON shows nothing of it."""
+    return {} if causes.shows_json else GoValue(path)
+
+
+def _has_bad_group(spec: Object) -> bool:
+    sources = (spec.get(name) or {} for name in ("dataSource", "dataSourceRef"))
+    return any(dns_subdomain(each["apiGroup"]) for each in sources if each.get("apiGroup"))
+
+
+def _check_data_source(source: Object, path: str, causes: Causes, checks_group: bool) -> None:
     for name in ("name", "kind"):
         if not source[name]:
             causes.required(f"{path}.{name}")
-    if not source.get("apiGroup") and source["kind"] != "PersistentVolumeClaim":
-        causes.invalid(path, source["kind"], "")
+    group, namespace = source.get("apiGroup"), source.get("namespace")
+    if not group and source["kind"] != "PersistentVolumeClaim":
+        detail = ""
+        if causes.shows_json:
+            detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        causes.invalid(path, source["kind"], detail)
+    if group and checks_group:
+        causes.invalid_each(f"{path}.apiGroup", group, dns_subdomain(group))
+    if namespace:
+        causes.invalid_each(f"{path}.namespace", namespace, dns_label(namespace))

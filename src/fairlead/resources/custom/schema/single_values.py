@@ -11,7 +11,7 @@ import orjson
 from fairlead.base.patterns import matcher
 from fairlead.codec.types.json_numbers import plain
 from fairlead.codec.types.mismatch import number_text, quoted, shown
-from fairlead.resources.custom.schema.formats import check_of
+from fairlead.codec.types.string_formats import check_of
 from fairlead.resources.custom.schema.markers import Schema
 from fairlead.resources.custom.schema.problems import (
     INVALID,

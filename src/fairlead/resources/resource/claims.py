@@ -1,0 +1,155 @@
+"""The behaviour of ResourceClaim, ResourceClaimTemplate and DeviceClass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.codec.types.model import Object
+from fairlead.codec.types.names import qualified_name
+from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.metadata import check_annotations, check_labels, check_metadata
+from fairlead.resources.resource.claim_status import check_claim_status, device_id, results_of
+from fairlead.resources.resource.requests import (
+    MAX_CONFIG,
+    ClaimRules,
+    check_config,
+    check_items,
+    check_selectors,
+)
+from fairlead.resources.rules import IMMUTABLE
+from fairlead.resources.storage.shared import keep_metadata
+
+ADMIN_LABEL = "resource.@/admin-access"
+NAMESPACES = "core/v1/namespaces"
+
+
+def exact_requests(spec: Object) -> Iterator[Object]:
+    """All requests of a claim for devices of a class, also the alternatives."""
+    for request in spec["devices"]["requests"] or ():
+        if request.get("exactly") is not None:
+            yield request["exactly"]
+        yield from request.get("firstAvailable") or ()
+
+
+def _fill_defaults(spec: Object) -> None:
+    for request in exact_requests(spec):
+        if not request.get("allocationMode"):
+            request["allocationMode"] = "ExactCount"
+        if request["allocationMode"] == "ExactCount" and not request.get("count"):
+            request["count"] = 1
+
+
+def _check_admin_access(spec: Object, causes: Causes, context: Context) -> None:
+    for index, request in enumerate(spec["devices"]["requests"] or ()):
+        if (request.get("exactly") or {}).get("adminAccess"):
+            path = f"spec.devices.requests[{index}].adminAccess"
+            _check_admin_namespace(path, causes, context)
+            return
+
+
+def _check_admin_namespace(path: str, causes: Causes, context: Context) -> None:
+    namespace = context.lookup(NAMESPACES, "", context.namespace) or {"metadata": {}}
+    key = context.dialect.label(ADMIN_LABEL)
+    if (namespace["metadata"].get("labels") or {}).get(key) != "true":
+        detail = f"requires the `{key}: true` label on the containing namespace"
+        causes.forbidden(path, f"admin access to devices {detail}")
+
+
+class ResourceClaimBehaviour(Behaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        _fill_defaults(value["spec"])
+
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        super().prepare_subresource_update(subresource, value, old, context)
+        keep_metadata(value, old)
+        status = value.get("status") or {}
+        before = {device_id(result) for result in results_of(old.get("status") or {})}
+        released = before - {device_id(result) for result in results_of(status)}
+        if status.get("devices"):
+            kept = [each for each in status["devices"] if device_id(each) not in released]
+            status["devices"] = kept
+            if not kept:
+                del status["devices"]
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        _check_admin_access(value["spec"], causes, context)
+        super().check_create(value, causes, context)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        ClaimRules(causes, self.resource.release).check(value["spec"], "spec")
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_metadata(value["metadata"], self.resource.namespaced, self.name_rule, causes)
+        self.check_metadata_change(value, old, causes)
+        if value["spec"] != old["spec"]:
+            causes.invalid("spec", value["spec"], IMMUTABLE)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        results, before = (results_of(each.get("status") or {}) for each in (value, old))
+        if not any(result.get("adminAccess") for result in before):
+            for index, result in enumerate(results):
+                if result.get("adminAccess"):
+                    path = f"status.allocation.devices.results[{index}].adminAccess"
+                    _check_admin_namespace(path, causes, context)
+                    break
+        self.check_metadata_change(value, old, causes)
+        check_claim_status(value, old, causes)
+
+
+class ResourceClaimTemplateBehaviour(Behaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        _fill_defaults(value["spec"]["spec"])
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        _check_admin_access(value["spec"]["spec"], causes, context)
+        super().check_create(value, causes, context)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        metadata, path = value["spec"]["metadata"], "spec.metadata"
+        check_annotations(metadata.get("annotations"), f"{path}.annotations", causes)
+        check_labels(metadata.get("labels"), f"{path}.labels", causes)
+        ClaimRules(causes, self.resource.release).check(value["spec"]["spec"], "spec.spec")
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self.check_metadata_change(value, old, causes)
+        if value["spec"] != old["spec"]:
+            causes.invalid("spec", value["spec"], IMMUTABLE)
+
+
+class DeviceClassBehaviour(Behaviour):
+    def prepare_create(self, value: Object, context: Context) -> None:
+        value["metadata"]["generation"] = 1
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        generation = old["metadata"].get("generation", 0)
+        changed = value["spec"] != old["spec"]
+        value["metadata"]["generation"] = generation + 1 if changed else generation
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        spec, release = value["spec"], self.resource.release
+        check_selectors(spec.get("selectors"), "spec.selectors", causes, release)
+        check_items(
+            spec.get("config"),
+            MAX_CONFIG,
+            lambda config, path: check_config(config, path, causes),
+            "spec.config",
+            causes,
+        )
+        name = spec.get("extendedResourceName")
+        if name is not None and not _is_extended(name, context):
+            detail = "must be a valid extended resource name"
+            causes.invalid("spec.extendedResourceName", name, detail)
+
+
+def _is_extended(name: str, context: Context) -> bool:
+    """Whether a name is that of a resource of another domain."""
+    domain, slash, _ = name.partition("/")
+    own = context.dialect.label_domain
+    is_foreign = bool(slash) and domain != own and not domain.endswith(f".{own}")
+    return is_foreign and not name.startswith("requests.") and not qualified_name(name)
