@@ -15,6 +15,7 @@ from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.base.errors import TooManyCauses
 from fairlead.resources.apiextensions.schemas import check_schema
 from fairlead.resources.causes import Causes
+from fairlead.resources.gates import Gates
 
 ROOT = "spec.validation.openAPIV3Schema"
 FIELD = f"{ROOT}.properties[f]"
@@ -29,7 +30,7 @@ OBJECT = {"type": "object"}
 def errors_of(schema: Any, dialect: Dialect = KUBERNETES) -> list[tuple[str, str]]:
     """Field and message of everything wrong with a schema."""
     causes = Causes()
-    context: Any = SimpleNamespace(dialect=dialect)
+    context: Any = SimpleNamespace(dialect=dialect, gates=Gates())
     check_schema({"openAPIV3Schema": schema}, False, "spec.validation", causes, context)
     return [(cause.field, cause.message) for cause in causes]
 

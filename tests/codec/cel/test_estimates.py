@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.codec.cel.declarations import FUNCTIONS
+from fairlead.codec.cel.environment import environment
 from fairlead.resources.custom.schema.markers import markers_of
 from fairlead.resources.custom.schema.rule_types import declared
 from fairlead.resources.custom.schema.rules import compiled_rule
@@ -104,7 +105,7 @@ def number(estimate: str) -> int:
 def test_a_rule_is_estimated_by_the_cost_model(schema: str, rule: str, estimate: str) -> None:
     of = declared(SCHEMAS[schema], markers_of("kubernetes"), is_object=False)
     assert of is not None
-    assert compiled_rule(rule, of).estimate().maximum == number(estimate)
+    assert compiled_rule(rule, of, environment(), {}).estimate().maximum == number(estimate)
 
 
 def test_the_table_has_rows_of_every_function() -> None:

@@ -6,14 +6,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from fairlead.codec.cel.environment import environment
 from fairlead.resources.apiextensions import schema_rules
 from fairlead.resources.causes import Causes
+from fairlead.resources.custom.schema.field_paths import FieldPathError, field_path
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.go_values import go_list
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 LIST_TYPES = ("atomic", "set", "map")
 MAP_TYPES = ("atomic", "granular")
+REASONS = (
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+)
 _META = ("metadata", "kind", "apiVersion")
 QUADRATIC = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
 _ATOMIC_ITEMS = "must be atomic as item of a list with {}=set"
@@ -75,12 +83,16 @@ class OpenAPIRules:
         rules = schema.get(self._markers.validations)
         if rules:
             self._check_rule_texts(rules, f"{position.path}.{self._markers.validations}")
+            if self._markers.is_later:
+                self._check_reports(schema, f"{position.path}.{self._markers.validations}")
             if position.with_rules and len(self._causes) == before:
                 self._check_rules(schema, position)
 
     def _check_rules(self, schema: Schema, position: SchemaPosition) -> None:
         if self._rules is None:  # lazy: few schemas have rules, and none at the start
-            self._rules = schema_rules.RuleChecks(self._markers)
+            pending = type(self._causes)()
+            release = environment(self._markers.release)
+            self._rules = schema_rules.RuleChecks(self._markers, release, pending)
         where = f"{position.path}.{self._markers.validations}"
         is_object = position.is_root or bool(schema.get(self._markers.embedded))
         self._rules.check(schema, where, is_object, position.times, position.uncorrelatable)
@@ -247,6 +259,7 @@ class OpenAPIRules:
                 causes.forbidden(f"{where}.nullable", f"{reason}, so it cannot be nullable")
 
     def _check_rule_texts(self, rules: list[Schema], path: str) -> None:
+        word = "" if self._markers.is_later else "message "
         for index, rule in enumerate(rules):
             here, text, message = (
                 f"{path}[{index}]",
@@ -256,14 +269,40 @@ class OpenAPIRules:
             if not text.strip():
                 self._causes.required(f"{here}.rule", "rule is not specified")
             elif message and not message.strip():
-                detail = "message must be non-empty if specified"
+                detail = f"{word}must be non-empty if specified"
                 self._causes.invalid(f"{here}.message", message, detail)
             elif _has_lines(message.strip()):
-                detail = "message must not contain line breaks"
+                detail = f"{word}must not contain line breaks"
                 self._causes.invalid(f"{here}.message", message, detail)
             elif _has_lines(text.strip()) and not message.strip():
                 detail = "message must be specified if rule contains line breaks"
                 self._causes.required(f"{here}.message", detail)
+
+    def _check_reports(self, schema: Schema, path: str) -> None:
+        """Check how rules report a value that they refuse: with a message, a reason, a path."""
+        for index, rule in enumerate(schema[self._markers.validations]):
+            here, field = f"{path}[{index}]", rule.get("fieldPath") or ""
+            expression, reason = rule.get("messageExpression") or "", rule.get("reason")
+            if expression and not expression.strip():
+                detail = "messageExpression must be non-empty if specified"
+                self._causes.required(f"{here}.messageExpression", detail)
+            if reason is not None and reason not in REASONS:
+                self._causes.unsupported(f"{here}.reason", reason, REASONS)
+            if field and not field.strip():
+                detail = "must be non-empty if specified"
+                self._causes.invalid(f"{here}.fieldPath", field, detail)
+            if _has_lines(field):
+                self._causes.invalid(f"{here}.fieldPath", field, "must not contain line breaks")
+            if field and not _is_path(field, schema):
+                self._causes.invalid(f"{here}.fieldPath", field, "must be a valid path")
+
+
+def _is_path(text: str, schema: Schema) -> bool:
+    try:
+        field_path(text, schema)
+    except FieldPathError:
+        return False
+    return True
 
 
 def _has_lines(text: str) -> bool:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from fairlead.base.dialect import CLUSTER
+from fairlead.codec.cel.environment import environment
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.json_numbers import plain
 from fairlead.codec.types.mismatch import source_text
@@ -89,7 +90,8 @@ class _Defaults:
         repeats = repeats_check(schema, self._markers)
         report(repeats(default) if repeats else None, self._causes, path)
         if len(self._causes) == before and has_rules(schema, self._markers):
-            rules.check_default(schema, self._markers, default, path, self._causes)
+            release = environment(self._markers.release)
+            rules.check_default(schema, self._markers, release, default, path, self._causes)
 
     def _is_no_object(self, schema: Schema, default: Any, path: str) -> bool:
         """Whether an embedded object in a default lacks apiVersion, kind or valid metadata; then no

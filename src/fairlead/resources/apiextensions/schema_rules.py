@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.codec.cel.environment import Environment
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.custom.schema.markers import Markers, Schema
-from fairlead.resources.custom.schema.rule_types import cardinality, declared
-from fairlead.resources.custom.schema.rules import RuleError, compiled_rule
+from fairlead.resources.custom.schema.rule_types import Declared, cardinality, declared
+from fairlead.resources.custom.schema.rules import RuleError, compiled_message, compiled_rule
 
 MAX_RULE_COST = 10_000_000  # estimated cost of all its evaluations on one object
 MAX_SCHEMA_COST = 100_000_000
@@ -29,9 +30,10 @@ _CONTRIBUTED = (
 class RuleChecks:
     """Collects the errors of the rules in one schema, and their estimated cost."""
 
-    def __init__(self, markers: Markers) -> None:
+    def __init__(self, markers: Markers, environment: Environment, pending: Causes) -> None:
         self._markers = markers
-        self._pending = Causes()
+        self._environment = environment
+        self._pending = pending
         self._costs: list[tuple[int, str]] = []
 
     def check(
@@ -46,20 +48,45 @@ class RuleChecks:
             return
         maximum = cardinality(of.minimum) if times is None else times
         for index, rule in enumerate(schema[self._markers.validations]):
-            here = f"{path}[{index}].rule"
-            try:
-                program = compiled_rule(rule["rule"], of)
-            except RuleError as error:
-                self._pending.invalid(here, _format_rule(rule), str(error))
-                continue
-            cost = min(program.estimate()[1] * maximum, _MAX_COST)
-            self._costs.append((cost, here))
-            if cost > MAX_RULE_COST:
-                text = _too_expensive("estimated rule cost", cost, MAX_RULE_COST)
-                self._pending.forbidden(here, text)
-            if uncorrelatable and program.uses("oldSelf"):
-                detail = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
-                self._pending.invalid(here, rule["rule"], f"{detail} {uncorrelatable}")
+            self._check_one(rule, f"{path}[{index}]", of, maximum, uncorrelatable)
+
+    def _check_one(
+        self, rule: Schema, path: str, of: Declared, maximum: int, uncorrelatable: str
+    ) -> None:
+        here = f"{path}.rule"
+        try:
+            program = compiled_rule(rule["rule"], of, self._environment, rule)
+        except RuleError as error:
+            self._pending.invalid(here, _format_rule(rule), str(error))
+            self._check_optional(rule, path, uses_old=False)
+            return
+        cost = min(program.estimate()[1] * maximum, _MAX_COST)
+        self._add_cost(cost, here, "estimated rule cost")
+        if self._environment.is_revised and rule.get("messageExpression"):
+            self._check_message(rule, f"{path}.messageExpression", of)
+        uses_old = program.uses("oldSelf")
+        if uncorrelatable and uses_old:
+            detail = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
+            self._pending.invalid(here, rule["rule"], f"{detail} {uncorrelatable}")
+        self._check_optional(rule, path, uses_old)
+
+    def _check_optional(self, rule: Schema, path: str, uses_old: bool) -> None:
+        if rule.get("optionalOldSelf") is not None and not uses_old:
+            detail = "may not be set if oldSelf is not used in rule"
+            self._pending.invalid(f"{path}.optionalOldSelf", rule["optionalOldSelf"], detail)
+
+    def _check_message(self, rule: Schema, path: str, of: Declared) -> None:
+        try:
+            program = compiled_message(of, self._environment, rule)
+        except RuleError as error:
+            self._pending.invalid(path, _format_rule(rule), str(error))
+            return
+        self._add_cost(program.estimate()[1], path, "estimated messageExpression cost")
+
+    def _add_cost(self, cost: int, path: str, subject: str) -> None:
+        self._costs.append((cost, path))
+        if cost > MAX_RULE_COST:
+            self._pending.forbidden(path, _too_expensive(subject, cost, MAX_RULE_COST))
 
     def report(self, path: str, causes: Causes) -> None:
         """Add all errors to `causes`; `path` is that of the whole schema."""
@@ -91,4 +118,12 @@ def _too_expensive(subject: str, cost: int, limit: int) -> str:
 
 def _format_rule(rule: dict[str, Any]) -> GoValue:
     text, message = quote(rule["rule"]), quote(rule.get("message") or "")
-    return GoValue(f"apiextensions.ValidationRule{{Rule:{text}, Message:{message}}}")
+    fields = {
+        "Rule": rule["rule"],
+        "Message": rule.get("message") or "",
+        "MessageExpression": rule.get("messageExpression") or "",
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath") or "",
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }
+    return GoValue(f"apiextensions.ValidationRule{{Rule:{text}, Message:{message}}}", fields)

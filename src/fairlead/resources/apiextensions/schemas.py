@@ -60,7 +60,7 @@ def check_schema(
         _check_root(schema, here, causes, context)
     if schema.get("nullable"):
         causes.forbidden(f"{here}.nullable", "nullable cannot be true at the root")
-    markers = markers_of(context.dialect.marker)
+    markers = markers_of(context.dialect.marker, context.gates.release)
     if check_depth(schema, here, causes):
         try:
             unstructured = _check_inside(schema, here, markers, causes)

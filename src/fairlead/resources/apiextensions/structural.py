@@ -60,7 +60,7 @@ def _inner(schema: Schema) -> list[Schema]:
 
 def check_structural(schema: Schema, path: str, markers: Markers, causes: Causes) -> bool:
     """Whether a schema is structural; if not, adds causes sorted by their text."""
-    structural = _Structural(markers)
+    structural = _Structural(markers, type(causes)())
     structural.check(schema, ROOT, path)
     structural.check_complete(schema, path)
     for cause in sorted(
@@ -71,9 +71,9 @@ def check_structural(schema: Schema, path: str, markers: Markers, causes: Causes
 
 
 class _Structural:
-    def __init__(self, markers: Markers) -> None:
+    def __init__(self, markers: Markers, causes: Causes) -> None:
         self.markers = markers
-        self.causes = Causes()
+        self.causes = causes
 
     def check(self, schema: Schema, level: str, path: str) -> None:
         self._check_inside(schema, level, path)

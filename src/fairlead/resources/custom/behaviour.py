@@ -57,27 +57,35 @@ class CustomBehaviour(Behaviour):
             self._kind.compiled.normalize(value, applied=applied)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        self._check(value, None, causes)
+        self._check(value, None, causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         self.check_metadata_change(value, old, causes)
-        self._check(value, old, causes)
+        self._check(value, old, causes, context)
 
-    def _check(self, value: Object, old: Object | None, causes: Causes) -> None:
-        kind = self._kind
-        kind.compiled.validate(value, old, causes)
+    def _check(self, value: Object, old: Object | None, causes: Causes, context: Context) -> None:
+        kind, schema = self._kind, self._kind.compiled
+        correlated = None
+        if old is not None and context.gates["CRDValidationRatcheting"]:
+            correlated = schema.correlated(value, old)
+        schema.validate(value, old, causes, correlated)
         if kind.scale is not None:
             kind.scale.check(value, causes, spec=True)
-        kind.compiled.check_rules(value, old, causes)
+        schema.check_rules(value, old, causes, correlated, context.warn)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
         """Validate the whole object, because the new schema may reject fields outside of the
-        status."""
+        status; with ratcheting these did not change, so that only the status counts."""
         self.check_metadata_change(value, old, causes)
-        kind = self._kind
-        kind.compiled.validate(value, old, causes)
+        kind, schema = self._kind, self._kind.compiled
+        correlated = None
+        if context.gates["CRDValidationRatcheting"]:
+            correlated = schema.correlated(value, old)
+            schema.validate_status(value, old, causes, correlated)
+        else:
+            schema.validate(value, old, causes)
         if kind.scale is not None:
             kind.scale.check(value, causes, spec=False)
-        kind.compiled.check_rules(value, old, causes)
+        schema.check_rules(value, old, causes, correlated, context.warn)

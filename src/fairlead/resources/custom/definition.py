@@ -117,6 +117,7 @@ class CustomKind:
                 kind=definition.kind,
                 api_version=self.api_version,
                 markers=definition.dialect.marker,
+                release=definition.types.release,
                 metadata=definition.types.struct("meta/v1.ObjectMeta"),
                 preserve=definition.preserves,
                 metadata_rules=check_embedded_metadata,

@@ -39,7 +39,10 @@ def _runner(table: dict[type, Check | None]) -> Run:
     def run(value: Any) -> list[Problem] | None:
         meter.spend()
         check = table.get(value.__class__)
-        return check(value) if check is not None else None
+        problems = check(value) if check is not None else None
+        for problem in problems or ():
+            problem.inside = len(problem.steps)
+        return problems
 
     return run
 

@@ -1,4 +1,4 @@
-"""The names of schema extensions in a dialect."""
+"""The names of schema extensions in a dialect, and the rules of schemas in a release."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from functools import cache
 from typing import Any
 
 import orjson
+
+from fairlead.base.release import V1_25, Release
+from fairlead.resources.gates import Gates
 
 Schema = dict[str, Any]
 
@@ -20,10 +23,12 @@ class Markers:
     list_keys: str
     map_type: str
     validations: str
+    release: Release
+    is_later: bool  # values are checked and printed as with the gate LaterWording
 
 
 @cache
-def markers_of(word: str) -> Markers:
+def markers_of(word: str, release: Release = V1_25) -> Markers:
     """`word` is the middle of the names: `x-kubernetes-list-type`."""
     return Markers(
         preserve=f"x-{word}-preserve-unknown-fields",
@@ -33,6 +38,8 @@ def markers_of(word: str) -> Markers:
         list_keys=f"x-{word}-list-map-keys",
         map_type=f"x-{word}-map-type",
         validations=f"x-{word}-validations",
+        release=release,
+        is_later=Gates(release=release)["LaterWording"],
     )
 
 

@@ -40,15 +40,16 @@ class Causes(Protocol):
 
 class Problem:
     """`text` makes the message from the path of the value. A problem that is not `placed` is
-    reported on the whole object."""
+    reported on the whole object. The first `inside` steps are inside of `allOf` and the like."""
 
-    __slots__ = ("placed", "reason", "steps", "text")
+    __slots__ = ("inside", "placed", "reason", "steps", "text")
 
     def __init__(self, reason: str, text: Callable[[str], str], placed: bool = True) -> None:
         self.reason = reason
         self.text = text
         self.placed = placed
         self.steps: list[str] = []
+        self.inside = 0
 
 
 def invalid(shown: str, detail: str) -> list[Problem]:
