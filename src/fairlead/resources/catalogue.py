@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -38,6 +38,8 @@ _UNSET = {"status.replicas": "0", "status.successful": "0", "spec.unschedulable"
 
 def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str, str]] | None:
     """A function that reads the selectable fields of an object; None if the kind has none."""
+    if resource.custom is not None:
+        return _custom_fields(resource.custom.definition.selectable)
     if not resource.selectable:
         return None
     rows = [
@@ -57,6 +59,25 @@ def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str
         return fields
 
     return select
+
+
+def _custom_fields(
+    names: Sequence[str],
+) -> Callable[[dict[str, Any]], Mapping[str, str]] | None:
+    """Reads the selectable fields of custom objects, of all versions: objects are selected as they
+    are stored."""
+    paths = [(name, name.split(".")) for name in names]
+
+    def select(value: dict[str, Any]) -> Mapping[str, str]:
+        fields: dict[str, str] = {}
+        for name, steps in paths:
+            found: Any = value
+            for step in steps:
+                found = found.get(step) if found.__class__ is dict else None
+            fields[name] = "" if found is None else _text(found)
+        return fields
+
+    return select if paths else None
 
 
 def _text(value: object) -> str:

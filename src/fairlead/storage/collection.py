@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Keys
+from itertools import chain
 from typing import Any
 
 from sortedcontainers import SortedList
@@ -308,16 +309,20 @@ class Collection:
         if not older:
             del self._older[key]
 
+    def reselect(self, select_fields: SelectFields | None) -> None:
+        """Change the selectable fields: drop the indexes and what was read from objects."""
+        self.select_fields = select_fields
+        self.indexes.clear()
+        for version in chain(self.heads.values(), *self._older.values()):
+            version.drop_facts()
+
     def forget_readers(self) -> None:
         """Stop serving the resource: close its watchers, and drop its followers, indexes and
         selectable fields, which may differ when it is served again."""
         for watcher in list(self.audience):
             watcher.close()
         self.followers.clear()
-        self.select_fields = None
-        self.indexes.clear()
-        for head in self.heads.values():
-            head.drop_facts()
+        self.reselect(None)
 
 
 # Indexes of objects by a label or a field, which save scans.

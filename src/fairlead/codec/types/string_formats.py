@@ -9,6 +9,7 @@ from unicodedata import category
 from urllib.parse import urlsplit
 
 from fairlead.base.patterns import matcher
+from fairlead.codec.types.names import dns_label, dns_subdomain
 from fairlead.codec.types.times import DurationError, parse_duration
 
 IsOf = Callable[[str], bool]
@@ -175,6 +176,14 @@ _CHECKS: dict[str, IsOf] = {
 }
 
 
-def check_of(form: str) -> IsOf | None:
+# Formats that later releases have.
+_LATER_CHECKS: dict[str, IsOf] = {
+    "k8sshortname": lambda text: not dns_label(text),
+    "k8slongname": lambda text: not dns_subdomain(text),
+}
+
+
+def check_of(form: str, is_later: bool = False) -> IsOf | None:
     """The check of a format; None if the format is not checked."""
-    return _CHECKS.get(form.replace("-", ""))
+    name = form.replace("-", "")
+    return _CHECKS.get(name) or (_LATER_CHECKS.get(name) if is_later else None)

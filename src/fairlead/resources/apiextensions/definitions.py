@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from fairlead.base.release import Reworded
 from fairlead.codec.types.names import dns_1035_label, dns_subdomain
 from fairlead.resources.admissionregistration.client_config import (
     check_client_config,
@@ -27,6 +28,7 @@ from fairlead.resources.apiextensions.schemas import check_schema
 from fairlead.resources.apiextensions.versions import (
     check_columns,
     check_deprecation,
+    check_selectable_fields,
     check_subresources,
     shown_version,
 )
@@ -152,17 +154,42 @@ def _check_spec(
         detail = "must be false in order to use defaults in the schema"
         causes.invalid("spec.preserveUnknownFields", True, detail)
     hoisted = hoist(versions)
+    old_versions = hoist((old or {}).get("versions") or [])
     for index, version in enumerate(hoisted.versions):
-        _check_version(version, versions[index], f"spec.versions[{index}]", causes, context)
+        path = f"spec.versions[{index}]"
+        _check_version(version, versions[index], path, causes, context)
+        check_selectable_fields(
+            version,
+            (version.get("schema") or {}).get("openAPIV3Schema"),
+            f"{path}.selectableFields",
+            causes,
+            without_schema=_WITHOUT_VERSION_SCHEMA,
+            is_unchanged=_selects_the_same(version, old_versions.of(version["name"])),
+        )
     _check_version_set(spec["versions"], hoisted, causes)
     check_required_names(spec["names"], "spec.names", causes)
     check_names(spec["names"], "spec.names", causes)
     _check_shared(hoisted, versions, causes, context)
+    check_selectable_fields(
+        hoisted.top,
+        (hoisted.top.get("schema") or {}).get("openAPIV3Schema"),
+        hoisted.path("selectableFields"),
+        causes,
+        without_schema="may only be set when validations.schema is included",
+        is_unchanged=_selects_the_same(hoisted.top, old_versions.top),
+    )
     conversion = spec.get("conversion")
     if spec.get("preserveUnknownFields") and conversion and conversion["strategy"] != "None":
         detail = "must be None if spec.preserveUnknownFields is true"
         causes.invalid("spec.conversion.strategy", conversion["strategy"], detail)
     check_conversion(conversion, old.get("conversion") if old else None, causes)
+
+
+_WITHOUT_VERSION_SCHEMA = "may only be set when `version.schema.openAPIV3Schema` is not included"
+
+
+def _selects_the_same(version: Spec, old: Spec) -> bool:
+    return version.get("selectableFields") == old.get("selectableFields")
 
 
 def _check_group(group: str, causes: Causes) -> None:
@@ -192,7 +219,7 @@ def _check_schemas_given(versions: list[dict[str, Any]], causes: Causes) -> None
     for index, version in enumerate(versions):
         if not _has_schema(version):
             path = f"spec.versions[{index}].schema.openAPIV3Schema"
-            causes.required(path, "schemas are required")
+            causes.required(path, Reworded("schemas are required", ""))
 
 
 def _check_version(
@@ -278,6 +305,7 @@ _SHARED = {
     "schema": "validation",
     "subresources": "subresources",
     "additionalPrinterColumns": "additionalPrinterColumns",
+    "selectableFields": "selectableFields",
 }
 
 
@@ -288,6 +316,10 @@ class Hoisted:
 
     top: dict[str, Any]
     versions: list[Spec]
+
+    def of(self, name: str) -> Spec:
+        """The version of this name; empty if there is none."""
+        return next((version for version in self.versions if version["name"] == name), {})
 
     def path(self, field: str) -> str:
         """The path of a shared field."""

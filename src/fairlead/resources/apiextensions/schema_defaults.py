@@ -81,7 +81,7 @@ class _Defaults:
         if decode is not None and not inside_meta:
             decode(default, unknown)
         if unknown:
-            shown = GoValue(source_text(default))
+            shown = GoValue(source_text(default), default)
             self._causes.invalid(path, shown, "must not have unknown fields")
         if not inside_meta and self._is_no_object(schema, default, path):
             return

@@ -6,8 +6,10 @@ from typing import Any
 
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.core.shared import go_struct, go_structs
+from fairlead.resources.custom.schema.field_paths import FieldPathError, field_path
 from fairlead.resources.storage.shared import go_pointer
 
+MAX_SELECTABLE_FIELDS = 8
 COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS = (
     "byte",
@@ -94,6 +96,54 @@ def _check_column(column: dict[str, Any], path: str, causes: Causes) -> None:
         causes.required(f"{path}.JSONPath")
     elif not json_path.startswith("."):
         causes.invalid(f"{path}.JSONPath", json_path, "must be a simple json path starting with .")
+
+
+def check_selectable_fields(
+    version: dict[str, Any],
+    schema: dict[str, Any] | None,
+    path: str,
+    causes: Causes,
+    *,
+    without_schema: str,
+    is_unchanged: bool,
+) -> None:
+    """Check the fields that field selectors may name; too many pass if they did not change."""
+    selectable = version.get("selectableFields")
+    if not selectable:
+        return
+    if schema is None:
+        causes.invalid(path, "", without_schema)
+        return
+    seen: set[str] = set()
+    for index, entry in enumerate(selectable):
+        here = f"{path}[{index}].jsonPath"
+        _check_selectable_field(entry.get("jsonPath") or "", schema, here, seen, causes)
+    if len(seen) > MAX_SELECTABLE_FIELDS and not is_unchanged:
+        causes.too_many(path, len(seen), MAX_SELECTABLE_FIELDS)
+
+
+def _check_selectable_field(
+    text: str, schema: dict[str, Any], here: str, seen: set[str], causes: Causes
+) -> None:
+    if not text:
+        causes.required(here)
+        return
+    try:
+        found = field_path(text, schema, with_brackets=False)
+    except FieldPathError as error:
+        causes.invalid(here, text, f"is an invalid path: {error}")
+        return
+    if found.steps[:1] == ("metadata",):
+        causes.invalid(here, text, "must not point to fields in metadata")
+    if found.schema.get("type") not in ("string", "boolean", "integer"):
+        detail = (
+            "must point to a field of type string, boolean or integer. Enum string fields and"
+            " strings with formats are allowed."
+        )
+        causes.invalid(here, text, detail)
+    if found.text in seen:
+        causes.duplicate(here, text)
+    seen.add(found.text)
 
 
 def shown_version(version: dict[str, Any]) -> GoValue:

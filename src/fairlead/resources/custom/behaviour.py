@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from fairlead.codec.types.model import Object
 from fairlead.fields.values import equal
 from fairlead.resources.behaviour import Behaviour, keep
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, quote
 from fairlead.resources.context import Context
 from fairlead.resources.custom.definition import CustomKind
+from fairlead.resources.metadata import STANDARD_FINALIZERS
 
 if TYPE_CHECKING:
     from fairlead.resources.custom.resource import CustomResource
@@ -55,6 +56,21 @@ class CustomBehaviour(Behaviour):
         `stored_versions.to_storage_version`."""
         if self._kind is self._kind.definition.storage:
             self._kind.compiled.normalize(value, applied=applied)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        """Warn of new finalizers without a domain."""
+        if not context.gates["LaterWording"] or context.subresource:
+            return
+        new = set(value["metadata"].get("finalizers") or ())
+        new -= set(((old or {}).get("metadata") or {}).get("finalizers") or ())
+        for finalizer in sorted(new):
+            if "/" in finalizer or finalizer in STANDARD_FINALIZERS:
+                continue
+            path = " including a path (/)" if "." in finalizer else ""
+            context.warn(
+                f"metadata.finalizers: {quote(finalizer)}: prefer a domain-qualified finalizer name"
+                f"{path} to avoid accidental conflicts with other finalizer writers"
+            )
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         self._check(value, None, causes, context)

@@ -75,6 +75,9 @@ class CustomKind:
         self.has_status = subresources.get("status") is not None
         self.scale = ScalePaths.of(subresources.get("scale"))
         self.columns = tuple(map(_column, version.get("additionalPrinterColumns") or ()))
+        self.selectable = tuple(
+            entry["jsonPath"].removeprefix(".") for entry in version.get("selectableFields") or ()
+        )
         self.converted_bodies: BoundedCache[tuple[str, int], bytes] = BoundedCache(
             max_bytes=_MAX_CACHE_BYTES, longest=_MAX_ENTRY_BYTES, per_byte=1
         )
@@ -236,6 +239,11 @@ class Definition:
     def identity(self) -> str:
         """Changes whenever the published schemas or names of the definition change."""
         return self._identity
+
+    @property
+    def selectable(self) -> tuple[str, ...]:
+        """The fields that selectors may name in any version."""
+        return tuple(sorted({name for kind in self.kinds.values() for name in kind.selectable}))
 
     @property
     def served(self) -> list[CustomKind]:

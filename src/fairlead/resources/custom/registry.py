@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from fairlead.codec.types.model import Object
+from fairlead.resources.catalogue import field_selector
 from fairlead.resources.custom.definition import DEFINITIONS as DEFINITIONS
 from fairlead.resources.custom.definition import Converter, CustomKind, Definition, priority
 from fairlead.resources.custom.resource import CustomResource
@@ -44,6 +45,7 @@ class Registry:
         self._by_group: dict[str, dict[str, Definition]] = {}
         self._resources: dict[str, dict[str, CustomResource]] = {}  # served, by apiVersion
         self._unserved: dict[str, CustomResource] = {}
+        self._selectable: dict[str, tuple[str, ...]] = {}  # of the served definitions
 
     def changed(self, change: Change) -> None:
         """Apply a commit. A definition that cannot be parsed is logged and not served."""
@@ -113,6 +115,7 @@ class Registry:
 
     def _serve(self, definition: Definition) -> None:
         api, name = self._api, definition.name
+        old_selectable = self._selectable.get(name, ())
         kinds = [] if self._is_built_in(definition) else definition.served
         wanted_kinds = {kind.api_version: kind for kind in kinds}
         served = self._resources.setdefault(name, {})
@@ -127,7 +130,13 @@ class Registry:
             elif resource.custom is not kind:
                 resource.define(kind)
             api.forget(resource)
-            api.collection(resource).api_version = definition.storage.api_version
+            collection = api.collection(resource)
+            collection.api_version = definition.storage.api_version
+            if definition.selectable != old_selectable:
+                resource.end_watches()
+                collection.reselect(field_selector(resource))
+        if wanted_kinds:
+            self._selectable[name] = definition.selectable
         api.resources.touch()
 
     def _is_built_in(self, definition: Definition) -> bool:
@@ -174,6 +183,7 @@ class Registry:
         del group[name]
         if not group:
             del self._by_group[definition.group]
+        self._selectable.pop(name, None)
         served = self._resources.pop(name, {})
         while served:
             _, resource = served.popitem()

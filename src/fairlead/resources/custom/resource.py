@@ -47,6 +47,7 @@ class CustomResource(Resource):
         self.verbs = VERBS
         self.short_names = definition.short_names
         self.categories = definition.categories
+        self.selectable = kind.selectable
         self.deprecation = kind.deprecation
         self.storage_prefix = f"{definition.group}/{definition.plural}"
         self._head = b""  # depends on the kind

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairlead.codec.types.mismatch import shown
+from fairlead.resources.causes import show_json
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.custom.schema.problems import (
     DUPLICATE,
@@ -58,23 +59,23 @@ def repeats_check(schema: Schema, markers: Markers) -> Check | None:
 def _own(schema: Schema, markers: Markers) -> Check | None:
     kind = schema.get(markers.list_type)
     if kind == "set":
-        return lambda value: _repeated_items(value, value)
+        return lambda value: _repeated_items(value, value, markers.is_later)
     if kind == "map":
         keys = tuple(schema.get(markers.list_keys) or ())
-        return lambda value: _repeated_keys(value, keys)
+        return lambda value: _repeated_keys(value, keys, markers.is_later)
     return None
 
 
-def _repeated_keys(value: list[Any], keys: tuple[str, ...]) -> list[Problem] | None:
+def _repeated_keys(value: list[Any], keys: tuple[str, ...], is_later: bool) -> list[Problem] | None:
     for index, item in enumerate(value):
         if item is not None and item.__class__ is not dict:
             problem = invalid(shown(item), "must be an object for an array of list-type map")
             return at(problem, f"[{index}]")
     list_keys = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
-    return _repeated_items(value, list_keys)
+    return _repeated_items(value, list_keys, is_later)
 
 
-def _repeated_items(value: list[Any], key_of: list[Any]) -> list[Problem] | None:
+def _repeated_items(value: list[Any], key_of: list[Any], is_later: bool) -> list[Problem] | None:
     """The second item of each group of equal items."""
     if len(value) < 2:
         return None
@@ -84,9 +85,10 @@ def _repeated_items(value: list[Any], key_of: list[Any]) -> list[Problem] | None
         hashable = key if key.__class__ is str else identity(key)
         seen = times[hashable] = times.get(hashable, 0) + 1
         if seen == 2:
-            problems += at([_duplicate(key)], f"[{index}]")
+            problems += at([_duplicate(key, is_later)], f"[{index}]")
     return problems
 
 
-def _duplicate(key: Any) -> Problem:
-    return Problem(DUPLICATE, lambda _: f"Duplicate value: {shown(key)}")
+def _duplicate(key: Any, is_later: bool) -> Problem:
+    given = show_json(key) if is_later else shown(key)
+    return Problem(DUPLICATE, lambda _: f"Duplicate value: {given}")

@@ -28,6 +28,7 @@ from fairlead.resources.custom.schema.problems import (
 from fairlead.resources.custom.schema.single_values import (
     bad,
     enum_check,
+    has_number_range,
     identity,
     number_checks,
     string_checks,
@@ -68,7 +69,7 @@ class ValueChecks:
     def table(self, schema: Schema) -> Table:
         types = self._types(schema)
         plain = self._of_type(types, bool(schema.get("nullable")))
-        if schema.keys() <= _SILENT:
+        if schema.keys() <= _SILENT and not (self._markers.is_later and has_number_range(schema)):
             return plain
         table = dict(plain)
         conditions = junctors.checks(schema, self.table)
@@ -102,13 +103,14 @@ class ValueChecks:
         """The checks for values of a class, without `allOf`, `anyOf`, `oneOf` and `not`."""
         checks: list[Check] = []
         if value_class is str:
-            checks = string_checks(schema)
+            checks = string_checks(schema, self._markers.is_later)
         elif value_class in (int, float):
-            checks = number_checks(schema)
+            checks = number_checks(schema, self._markers.is_later)
         elif value_class is list:
             checks = self._list_checks(schema)
         if schema.get("enum"):
-            checks.append(enum_check(schema["enum"], is_text=value_class is str))
+            is_text, is_later = value_class is str, self._markers.is_later
+            checks.append(enum_check(schema["enum"], is_text, is_later))
         return checks + self._object_checks(schema) if value_class is dict else checks
 
     def _list_checks(self, schema: Schema) -> list[Check]:
