@@ -20,7 +20,7 @@ def publish(schemas: Schemas, resource: Resource, custom: Published) -> Schema:
     if full not in schemas.by_name:
         schema = _with_metadata(schemas, custom.schema)
         schema[schemas.names.kind] = [_kind(resource, resource.kind)]
-        schemas.by_name[full] = schema
+        schemas.by_name[full] = {**schema, **_selectable(schemas, resource)}
     return schemas.link(full)
 
 
@@ -39,8 +39,16 @@ def publish_list(schemas: Schemas, resource: Resource, custom: Published) -> Sch
                 ),
             },
             schemas.names.kind: [_kind(resource, custom.list_kind)],
+            **_selectable(schemas, resource),
         }
     return schemas.link(full)
+
+
+def _selectable(schemas: Schemas, resource: Resource) -> Schema:
+    """The fields that field selectors may name, if the kind has some."""
+    if not resource.selectable:
+        return {}
+    return {schemas.names.selectable: [{"fieldPath": name} for name in resource.selectable]}
 
 
 def _name(schemas: Schemas, resource: Resource, kind: str) -> str:

@@ -49,6 +49,7 @@ class Names:
         self.patch_key = self.extension("patch-merge-key")
         self.embedded = self.extension("embedded-resource")
         self.preserve = self.extension("preserve-unknown-fields")
+        self.selectable = self.extension("selectable-fields")
 
     def extension(self, name: str) -> str:
         return self._dialect.marked(f"x-@-{name}")
