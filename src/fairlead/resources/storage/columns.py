@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.release import Release
 from fairlead.resources.columns.cell_text import NONE, UNSET, count, field, items, joined, mapping
 from fairlead.resources.columns.model import (
     AGE,
@@ -44,7 +43,7 @@ def _class_name(dialect: Dialect) -> Field:
     return text("Name", cell, NAME.column.description, format="name")
 
 
-def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
+def printers(dialect: Dialect) -> dict[str, Printer]:
     """The printers of the group; the default class is marked by an annotation."""
     return {
         "storage/v1/storageclasses": table(
