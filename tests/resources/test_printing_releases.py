@@ -193,6 +193,13 @@ def test_a_deleted_job_is_terminating_until_it_has_ended() -> None:
         ("batch/v1/cronjobs", "Timezone", {"spec": {"timeZone": "Etc/UTC"}}, None, "Etc/UTC"),
         ("core/v1/persistentvolumes", "VolumeAttributesClass", {}, None, "<unset>"),
         (
+            "networking/v1/ingressclasses",
+            "Name",
+            {"metadata": {"annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}}},
+            "a",
+            "a (default)",
+        ),
+        (
             "core/v1/persistentvolumeclaims",
             "VolumeAttributesClass",
             {"spec": {"volumeAttributesClassName": "v"}},

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from fairlead.base.dialect import Dialect
 from fairlead.base.release import Release
 from fairlead.codec.types.model import Object as Object
-from fairlead.resources.columns.cell_text import Age, age_of, field, instant
+from fairlead.resources.columns.cell_text import Age, age_of, field, instant, mapping
 
 # Returns the cell of an object; an `Age` if it depends on the current time.
 Value = Callable[[Object], Any]
@@ -141,6 +142,19 @@ def _value(value: str | Value, missing: Any) -> Value:
         return missing if value is None or value == "" else value
 
     return value_at
+
+
+def class_name(dialect: Dialect, *marks: str) -> Field:
+    """The name of a class; the default class is marked by one of these annotations."""
+    keys = [dialect.label(mark) for mark in marks]
+
+    def cell(obj: Object) -> str:
+        name = field(obj, "metadata.name") or ""
+        annotations = mapping(obj, "metadata.annotations")
+        is_default = any(annotations.get(key) == "true" for key in keys)
+        return f"{name} (default)" if is_default else name
+
+    return text("Name", cell, NAME.column.description, format="name")
 
 
 NAME = text("Name", "metadata.name", "Name of the object", format="name")
