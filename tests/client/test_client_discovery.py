@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+from unittest import mock
 
 import pytest
 from support.namespaces import Space, random_word
 from support.talking import talk
 
 from fairlead.base.dialect import Dialect
-from fairlead.client import Client, Resource, UnknownKind, UnknownResource
+from fairlead.client import ApiError, Client, Resource, ResourceType, UnknownKind, UnknownResource
+from fairlead.client.discovery import Discovery
+from fairlead.client.session import Answer, Request, Session
 
 WORDS = {
     "pods": ("", "pods"),
@@ -113,3 +118,67 @@ async def _define(client: Client, group: str) -> None:
             },
         }
     )
+
+
+async def _all_resources(client: Client) -> tuple[list[ResourceType], list[str]]:
+    """All resources, and the paths of the requests that it took to find them."""
+    paths = []
+    opened = client.session.open
+
+    def count(request: Request) -> AbstractAsyncContextManager[Answer]:
+        paths.append(request.path)
+        return opened(request)
+
+    with mock.patch.object(client.session, "open", count):
+        return await client.discovery.all_resources(preferred_only=False), paths
+
+
+def test_two_requests_find_all_resources_in_release_1_36(space_1_36: Space) -> None:
+    resources, paths = talk(space_1_36, _all_resources)
+    assert sorted(paths) == ["/api/v1", "/apis"]
+    deployments = next(each for each in resources if each.qualified == "deployments.apps")
+    assert deployments.namespaced
+    assert deployments.singular == "deployment"
+    assert deployments.short_names == ("deploy",)
+    assert set(deployments.subresources) == {"scale", "status"}
+    assert "deletecollection" in deployments.verbs
+
+
+def test_aggregated_discovery_finds_the_same_resources(space_1_36: Space) -> None:
+    async def work(client: Client) -> None:
+        aggregated, _ = await _all_resources(client)
+        client.discovery.forget()
+        with mock.patch("fairlead.client.discovery._ACCEPT", "application/json"):
+            assert (await _all_resources(client))[0] == aggregated
+
+    talk(space_1_36, work)
+
+
+def test_resources_that_may_be_outdated_are_requested() -> None:
+    session = mock.create_autospec(Session)
+    answers: dict[str, Any] = {
+        "/apis": {
+            "kind": "APIGroupDiscoveryList",
+            "items": [
+                {
+                    "metadata": {"name": "example.com"},
+                    "versions": [{"version": "v1", "freshness": "Stale"}],
+                }
+            ],
+        }
+    }
+
+    async def answer(request: Request) -> Any:
+        if request.path not in answers:
+            raise ApiError({"code": 503})
+        return answers[request.path]
+
+    session.object.side_effect = answer
+
+    async def work() -> None:
+        discovery = Discovery(session)
+        assert [group.name for group in await discovery.groups()] == ["", "example.com"]
+        assert await discovery.resources("example.com", "v1") == ()
+        assert session.object.call_count == 2
+
+    asyncio.run(work())

@@ -1,4 +1,8 @@
-"""Discovers the resources of a server, requesting only as much as needed."""
+"""Discovers the resources of a server, requesting only as much as needed.
+
+Later releases answer /apis with the resources of all groups (aggregated discovery). Other servers
+list the groups alone, so that each group version takes a request of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,19 @@ from typing import Any
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.client.errors import ApiError
-from fairlead.client.session import Request, Session
+from fairlead.client.session import JSON, Request, Session
 
 _MAX_CONCURRENT = 8  # concurrent requests for resource lists
+_AGGREGATED = "APIGroupDiscoveryList"
+_ACCEPT = ",".join(
+    (
+        *(
+            f"{JSON};g={dialect.group_name('apidiscovery.@')};v=v2;as={_AGGREGATED}"
+            for dialect in (KUBERNETES, CLUSTER)
+        ),
+        JSON,
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +93,25 @@ class Discovery:
         """All groups in the server's order, core group first. A short name refers to the first
         group that has it."""
         if self._groups is None:
-            answer = await self._session.object(Request("GET", "/apis"))
-            listed = answer.get("groups") or ()
-            self._groups = (Group("", ("v1",)), *(_group(item) for item in listed))
+            answer = await self._session.object(Request("GET", "/apis", accept=_ACCEPT))
+            if answer.get("kind") == _AGGREGATED:
+                groups = [self._remember(item) for item in answer.get("items") or ()]
+            else:
+                groups = [_group(item) for item in answer.get("groups") or ()]
+            self._groups = (Group("", ("v1",)), *groups)
         return self._groups
+
+    def _remember(self, listed: Mapping[str, Any]) -> Group:
+        """Keep the resources of a group of an aggregated document. Those of an extension server
+        that is unavailable may be outdated: they are requested when they are needed."""
+        name = str(listed["metadata"]["name"])
+        versions = listed.get("versions") or ()
+        for item in versions:
+            if item.get("freshness") != "Stale":
+                version = str(item["version"])
+                resources = tuple(_aggregated(item.get("resources") or (), name, version))
+                self._resources[name, version] = resources
+        return Group(name, tuple(str(item["version"]) for item in versions))
 
     async def dialect(self) -> Dialect:
         """The dialect of the server."""
@@ -179,6 +208,26 @@ def _group(listed: Mapping[str, Any]) -> Group:
     preferred = (listed.get("preferredVersion") or {}).get("version")
     versions.sort(key=lambda version: version != preferred)
     return Group(str(listed["name"]), tuple(versions))
+
+
+def _aggregated(
+    listed: Sequence[Mapping[str, Any]], group: str, version: str
+) -> Iterator[ResourceType]:
+    for item in listed:
+        kind = (item.get("responseKind") or {}).get("kind")
+        if kind:  # absent if only subresources are served
+            yield ResourceType(
+                group,
+                version,
+                item["resource"],
+                kind,
+                item.get("scope") == "Namespaced",
+                item.get("singularResource") or kind.lower(),
+                tuple(item.get("verbs") or ()),
+                tuple(item.get("shortNames") or ()),
+                tuple(item.get("categories") or ()),
+                tuple(below["subresource"] for below in item.get("subresources") or ()),
+            )
 
 
 def _resources(

@@ -7,10 +7,12 @@ their keys as on the server; for others a JSON merge patch.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from fairlead.base.dialect import Dialect
+from fairlead.base.release import V1_25, V1_36, Release
 from fairlead.client.discovery import ResourceType
 from fairlead.client.resources import MERGE_PATCH, STRATEGIC_PATCH
 from fairlead.codec.types.builtin import BuiltinTypes
@@ -22,20 +24,21 @@ Object = dict[str, Any]
 
 
 @cache
-def _types(dialect: Dialect) -> BuiltinTypes:
+def _types(dialect: Dialect, release: Release) -> BuiltinTypes:
     """Cached: the type tables are read once."""
-    return BuiltinTypes(dialect)
+    return BuiltinTypes(dialect, release)
 
 
 def type_of(dialect: Dialect, type: ResourceType) -> Struct | None:
-    """The built-in type of a resource; None for custom resources."""
+    """The built-in type of a resource in the latest release that has it; None for custom
+    resources. Later releases add fields, and merge those of earlier ones alike."""
     group, _, domain = type.group.partition(".")
     if domain and not f".{domain}".endswith(f".{dialect.group_domain}"):
         return None
-    try:
-        return _types(dialect).struct(f"{group or 'core'}/{type.version}.{type.kind}")
-    except (FileNotFoundError, KeyError):
-        return None
+    for release in (V1_36, V1_25):
+        with suppress(FileNotFoundError, KeyError):
+            return _types(dialect, release).struct(f"{group or 'core'}/{type.version}.{type.kind}")
+    return None
 
 
 def patch_type(struct: Struct | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import (
@@ -25,7 +26,13 @@ def _draw_job(page: Page, job: Subject) -> None:
         ("Parallelism", job.text("spec.parallelism")),
         ("Completions", job.text("spec.completions", UNSET)),
         ("Completion Mode", job.text("spec.completionMode")),
+        ("Managed By", job.text("spec.managedBy")),
+        ("Pod Replacement Policy", job.text("spec.podReplacementPolicy")),
+        ("Backoff Limit Per Index", job.at("spec.backoffLimitPerIndex")),
+        ("Max Failed Indexes", job.at("spec.maxFailedIndexes")),
     )
+    if job.has("spec.successPolicy"):
+        page.entries("Success Policy", list(map(_rule, job.items("spec.successPolicy.rules"))))
     started, completed = job.at("status.startTime"), job.at("status.completionTime")
     if started is not None:
         page.pair("Start Time", in_full(started))
@@ -39,7 +46,16 @@ def _draw_job(page: Page, job: Subject) -> None:
     page.pair("Pods Statuses", _counts(job))
     if job.text("spec.completionMode") == "Indexed":
         page.pair("Completed Indexes", _indexes(job.text("status.completedIndexes")))
+        if job.has("status.failedIndexes"):
+            page.pair("Failed Indexes", _indexes(job.text("status.failedIndexes")))
     draw_template(page, job)
+
+
+def _rule(rule: Fields) -> str:
+    """The indexes of a rule of the success policy, and how many of them have to succeed."""
+    indexes = rule.text("succeededIndexes")
+    number = rule.text("succeededCount", "all" if indexes else "")
+    return f"{number} of indexes {indexes}" if indexes else f"any {number} indexes"
 
 
 def _counts(job: Subject) -> str:
@@ -65,6 +81,9 @@ def _draw_cron_job(page: Page, cron_job: Subject) -> None:
         ("Schedule", spec.text("schedule")),
         ("Concurrency Policy", spec.text("concurrencyPolicy")),
         ("Suspend", yes_or_no(spec.at("suspend"))),
+    )
+    page.pairs_if(("Time Zone", spec.text("timeZone")))
+    page.pairs(
         ("Successful Job History Limit", spec.text("successfulJobsHistoryLimit", UNSET)),
         ("Failed Job History Limit", spec.text("failedJobsHistoryLimit", UNSET)),
         ("Starting Deadline Seconds", f"{deadline}s" if deadline else UNSET),

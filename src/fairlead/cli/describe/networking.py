@@ -1,4 +1,4 @@
-"""Layouts of ingresses, ingress classes and network policies."""
+"""Layouts of the networking kinds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.metadata import (
     draw_annotations,
     draw_cluster_head,
+    draw_conditions_with_time,
     draw_labels,
     draw_labels_and_annotations,
     selector_or_none,
@@ -174,3 +175,27 @@ def _draw_peer(page: Page, peer: Fields) -> None:
 INGRESS = Layout(_draw_ingress, {"backends": _backends})
 INGRESS_CLASS = Layout(_draw_class)
 NETWORK_POLICY = Layout(_draw_policy, events=None)
+
+
+# Layouts of the ranges and addresses of services.
+
+
+def _draw_range(page: Page, service_range: Subject) -> None:
+    draw_cluster_head(page, service_range)
+    page.pair("CIDRs", ", ".join(service_range.texts("spec.cidrs")))
+    if service_range.items("status.conditions"):
+        page.write("Status:")
+    draw_conditions_with_time(page, service_range)
+
+
+def _draw_address(page: Page, address: Subject) -> None:
+    draw_cluster_head(page, address)
+    parent = address.part("spec.parentRef")
+    if parent.has():
+        page.write("Parent Reference:")
+        for name in ("group", "resource", "namespace", "name"):
+            page.pair(name.title(), parent.text(name), 1)
+
+
+SERVICE_CIDR = Layout(_draw_range)
+IP_ADDRESS = Layout(_draw_address)

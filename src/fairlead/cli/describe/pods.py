@@ -13,7 +13,7 @@ from fairlead.cli.describe.parts.metadata import (
     draw_labels_and_annotations,
 )
 from fairlead.cli.describe.parts.pods import draw_spreading, draw_tolerations
-from fairlead.cli.describe.parts.quantities import quality_of_service
+from fairlead.cli.describe.parts.quantities import draw_limits_and_requests, quality_of_service
 from fairlead.cli.describe.parts.values import NONE, age, in_full
 from fairlead.cli.describe.parts.volume_sources import draw_volumes
 
@@ -71,7 +71,19 @@ def _draw_state(page: Page, pod: Subject) -> None:
     for address in addresses:
         page.pair("IP", address.text("ip"), 1)
     draw_controller(page, pod)
-    page.pairs_if(("NominatedNodeName", pod.text("status.nominatedNodeName")))
+    page.pairs_if(
+        ("NominatedNodeName", pod.text("status.nominatedNodeName")),
+        ("Hostname Override", pod.text("spec.hostnameOverride")),
+        ("Scheduling Gates", ", ".join(_names(pod, "spec.schedulingGates"))),
+        ("Resource Claims", ", ".join(_names(pod, "spec.resourceClaims"))),
+    )
+    if pod.has("spec.resources"):
+        page.write("Resources:")
+        draw_limits_and_requests(page, pod.part("spec.resources"), 1)
+
+
+def _names(pod: Subject, path: str) -> list[str]:
+    return [item.text("name") for item in pod.items(path)]
 
 
 def _draw_conditions(page: Page, pod: Subject) -> None:

@@ -41,12 +41,15 @@ def _draw(page: Page, service: Subject) -> None:
     page.pair("Session Affinity", spec.text("sessionAffinity"))
     page.pairs_if(
         ("External Traffic Policy", spec.text("externalTrafficPolicy")),
+        ("Traffic Distribution", spec.text("trafficDistribution")),
         ("HealthCheck NodePort", spec.number("healthCheckNodePort") or ""),
         ("LoadBalancer Source Ranges", ",".join(spec.texts("loadBalancerSourceRanges"))),
     )
 
 
 def _balancer(ingress: Fields) -> str:
+    if ingress.has("ipMode") and ingress.text("ip"):
+        return f"{ingress.text('ip')} ({ingress.text('ipMode')})"
     return ingress.text("ip") or ingress.text("hostname")
 
 

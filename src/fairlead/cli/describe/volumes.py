@@ -1,4 +1,4 @@
-"""Layouts of persistent volumes, claims, storage classes and CSI nodes."""
+"""Layouts of persistent volumes, claims, their classes, and CSI nodes."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ def _draw_volume(page: Page, volume: Subject) -> None:
     page.pairs(
         ("Finalizers", listed(volume.texts("metadata.finalizers"))),
         ("StorageClass", storage_class(volume, volume.dialect)),
+    )
+    page.pairs_if(("VolumeAttributesClass", volume.text("spec.volumeAttributesClassName")))
+    page.pairs(
         ("Status", phase(volume)),
         ("Claim", claimed),
         ("Reclaim Policy", volume.text("spec.persistentVolumeReclaimPolicy")),
@@ -79,7 +82,7 @@ PERSISTENT_VOLUME = Layout(_draw_volume)
 PERSISTENT_VOLUME_CLAIM = Layout(_draw_claim, {"pods": _pods})
 
 
-# Layouts of storage classes and CSI nodes.
+# Layouts of classes and CSI nodes.
 
 
 def _draw_class(page: Page, storage_class: Subject) -> None:
@@ -111,6 +114,15 @@ def _draw_class(page: Page, storage_class: Subject) -> None:
             page.entries(f"Term {index}", lines, 1)
 
 
+def _draw_attributes_class(page: Page, attributes_class: Subject) -> None:
+    page.pairs(
+        ("Name", attributes_class.name),
+        ("Annotations", one_line(attributes_class.annotations)),
+        ("DriverName", attributes_class.text("driverName")),
+        ("Parameters", one_line(attributes_class.map("parameters"))),
+    )
+
+
 def _draw_node(page: Page, node: Subject) -> None:
     draw_cluster_head(page, node)
     page.pair("CreationTimestamp", in_full(node.at("metadata.creationTimestamp")))
@@ -128,4 +140,5 @@ def _draw_node(page: Page, node: Subject) -> None:
 
 
 STORAGE_CLASS = Layout(_draw_class)
+ATTRIBUTES_CLASS = Layout(_draw_attributes_class)
 CSI_NODE = Layout(_draw_node)

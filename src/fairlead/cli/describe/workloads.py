@@ -207,6 +207,8 @@ def _draw_budget(page: Page, budget: Subject) -> None:
         page.pair("Max unavailable", budget.text("spec.maxUnavailable"))
     selector = budget.part("spec.selector")
     page.pair("Selector", selector_or_none(selector) if selector.has() else UNSET)
+    policy = budget.text("spec.unhealthyPodEvictionPolicy")
+    page.pairs_if(("Unhealthy Pod Eviction Policy", policy))
     page.write("Status:")
     for name, path in _COUNTS:
         page.pair(name, budget.number(f"status.{path}"), 2)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.release import Release
 from fairlead.resources.columns.cell_text import (
     NONE,
     UNKNOWN,
@@ -16,7 +17,21 @@ from fairlead.resources.columns.cell_text import (
     mapping,
     shortened,
 )
-from fairlead.resources.columns.model import AGE, NAME, Object, Printer, Value, number, table, text
+from fairlead.resources.columns.model import (
+    AGE,
+    NAME,
+    Object,
+    Printer,
+    Value,
+    changed,
+    number,
+    table,
+    text,
+)
+
+# Returns the metrics of an autoscaler: those of its spec and those of its status.
+ReadMetrics = Callable[[Object], tuple[list[Object], list[Object]]]
+WriteMetric = Callable[[Object, Object], str]
 
 _MAX_SHOWN = 2
 _DEFAULT_UTILIZATION = 80
@@ -71,6 +86,13 @@ def _average(target: Object, current: Object | None) -> str:
     return f"{now}/{_quantity(target.get('averageValue'))}"
 
 
+def _named_metric(spec: Object, status: Object) -> str:
+    """A metric as later releases show it: resources have their names."""
+    shown = _metric(spec, status)
+    key = _BY_UTILIZATION.get(str(spec.get("type") or ""))
+    return shown if key is None else f"{field(spec, f'{key}.name') or ''}: {shown}"
+
+
 def _metric(spec: Object, status: Object) -> str:
     kind = str(spec.get("type") or "")
     if kind in _BY_UTILIZATION:
@@ -85,17 +107,21 @@ def _metric(spec: Object, status: Object) -> str:
     return write(mapping(spec, f"{key}.target"), current)
 
 
-def _targets_text(specs: list[Object], statuses: list[Object]) -> str:
-    if not specs:
-        return NONE
-    statuses = statuses + [{}] * (len(specs) - len(statuses))
-    return shortened(
-        [_metric(*pair) for pair in zip(specs, statuses, strict=False)], _MAX_SHOWN, ", "
-    )
+def _targets(read_metrics: ReadMetrics, write_metric: WriteMetric) -> Value:
+    """A cell with the metrics of an autoscaler, the present value before the target."""
+
+    def cell(scaler: Object) -> str:
+        specs, statuses = read_metrics(scaler)
+        if not specs:
+            return NONE
+        pairs = zip_longest(specs, statuses[: len(specs)], fillvalue={})
+        return shortened([write_metric(*pair) for pair in pairs], _MAX_SHOWN, ", ")
+
+    return cell
 
 
-def _targets(scaler: Object) -> str:
-    return _targets_text(items(scaler, "spec.metrics"), items(scaler, "status.currentMetrics"))
+def _metrics(scaler: Object) -> tuple[list[Object], list[Object]]:
+    return items(scaler, "spec.metrics"), items(scaler, "status.currentMetrics")
 
 
 def _old_metrics(scaler: Object, annotation: str, part: str, keys: dict[str, str]) -> list[Object]:
@@ -113,29 +139,31 @@ def _later_metric(metric: Object, part: str, keys: dict[str, str]) -> Object:
     later: Object = {"type": metric.get("type")}
     for name, source in metric.items():
         if isinstance(source, dict):
-            later[name] = {part: {keys[key]: source[key] for key in keys if key in source}}
+            amounts = {keys[key]: source[key] for key in keys if key in source}
+            later[name] = {"name": source.get("name"), part: amounts}
     return later
 
 
 def _cpu(part: str, percent: Any) -> list[Object]:
     if percent is None:
         return []
-    return [{"type": "Resource", "resource": {part: {"averageUtilization": percent}}}]
+    resource = {"name": "cpu", part: {"averageUtilization": percent}}
+    return [{"type": "Resource", "resource": resource}]
 
 
-def _targets_of_version_1(dialect: Dialect) -> Value:
+def _metrics_of_version_1(dialect: Dialect) -> ReadMetrics:
     spec_key = dialect.label("autoscaling.alpha.@/metrics")
     status_key = dialect.label("autoscaling.alpha.@/current-metrics")
 
-    def cell(scaler: Object) -> str:
+    def read(scaler: Object) -> tuple[list[Object], list[Object]]:
         specs = _old_metrics(scaler, spec_key, "target", _OLD_SPEC)
         specs += _cpu("target", field(scaler, "spec.targetCPUUtilizationPercentage"))
         statuses = _old_metrics(scaler, status_key, "current", _OLD_STATUS)
         percent = field(scaler, "status.currentCPUUtilizationPercentage")
         statuses = statuses or _cpu("current", percent)
-        return _targets_text(specs or _cpu("target", _DEFAULT_UTILIZATION), statuses)
+        return specs or _cpu("target", _DEFAULT_UTILIZATION), statuses
 
-    return cell
+    return read
 
 
 def _reference(scaler: Object) -> str:
@@ -148,11 +176,12 @@ def _minimum(scaler: Object) -> str:
     return UNSET if minimum is None else str(minimum)
 
 
-def _printer(targets: Value) -> Printer:
+def _printer(metrics: ReadMetrics) -> Printer:
+    before, later = _targets(metrics, _metric), _targets(metrics, _named_metric)
     return table(
         NAME,
         text("Reference", _reference, "What is scaled"),
-        text("Targets", targets, "Each metric now and as it should be"),
+        *changed(36, "Targets", before, later, "Each metric now and as it should be"),
         text("MinPods", _minimum, "Fewest pods allowed"),
         text("MaxPods", "spec.maxReplicas", "Most pods allowed", missing=0),
         text("Replicas", "status.currentReplicas", "Pods at present", missing=0),
@@ -168,11 +197,11 @@ SCALE = table(
 )
 
 
-def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
+def printers(dialect: Dialect) -> dict[str, Printer]:
     """The printers of every version; v1 keeps most metrics in annotations."""
-    later = _printer(_targets)
+    later = _printer(_metrics)
     return {
-        "autoscaling/v1/horizontalpodautoscalers": _printer(_targets_of_version_1(dialect)),
+        "autoscaling/v1/horizontalpodautoscalers": _printer(_metrics_of_version_1(dialect)),
         "autoscaling/v2/horizontalpodautoscalers": later,
         "autoscaling/v2beta2/horizontalpodautoscalers": later,
     }

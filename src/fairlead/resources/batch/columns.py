@@ -11,11 +11,26 @@ from fairlead.resources.columns.cell_text import (
     duration_text,
     field,
     instant,
+    items,
     moment,
     selector_at,
 )
-from fairlead.resources.columns.model import AGE, NAME, Object, flag, number, table, text
+from fairlead.resources.columns.model import AGE, NAME, Object, flag, number, since, table, text
 from fairlead.resources.columns.workloads import containers, selector
+
+# The first state that holds is shown.
+_STATES = ("Complete", "Failed", "Terminating", "Suspended", "FailureTarget", "SuccessCriteriaMet")
+
+
+def _status(job: Object) -> str:
+    met = {
+        condition.get("type")
+        for condition in items(job, "status.conditions")
+        if condition.get("status") == "True"
+    }
+    if field(job, "metadata.deletionTimestamp") is not None:
+        met.add("Terminating")
+    return next((state for state in _STATES if state in met), "Running")
 
 
 def _completions(job: Object) -> str:
@@ -43,6 +58,7 @@ def _suspended(cron_job: Object) -> str:
 PRINTERS = {
     "batch/v1/jobs": table(
         NAME,
+        since(36, text("Status", _status, "State of the job in a word")),
         text("Completions", _completions, "Pods that succeeded, of those needed"),
         text("Duration", _duration, "How long the job took, or has been at work"),
         AGE,
@@ -52,6 +68,7 @@ PRINTERS = {
     "batch/v1/cronjobs": table(
         NAME,
         text("Schedule", "spec.schedule", "When jobs are started"),
+        since(36, text("Timezone", "spec.timeZone", "Time zone of the schedule", missing=NONE)),
         flag("Suspend", _suspended, "Whether new runs are held back"),
         number("Active", count("status.active"), "Jobs at work"),
         text("Last Schedule", age_of("status.lastScheduleTime", NONE), "Time since the last run"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.release import Release
 from fairlead.codec.types.model import Object as Object
-from fairlead.resources.columns.cell_text import Age, age_of, field, instant
+from fairlead.resources.columns.cell_text import Age, age_of, field, instant, mapping
 
 # Returns the cell of an object; an `Age` if it depends on the current time.
 Value = Callable[[Object], Any]
@@ -43,6 +45,7 @@ class Printer:
     `order` is the sort key of the rows if they do not keep the order of the list.
     """
 
+    fields: tuple[Field, ...]
     columns: tuple[Column, ...]
     values: Callable[[Object], list[Any]]
     conditions: Callable[[Object], list[dict[str, Any]]] | None = None
@@ -53,13 +56,22 @@ class Printer:
         moment = instant(now)
         return [cell.at(moment) if isinstance(cell, Age) else cell for cell in self.values(obj)]
 
+    def of(self, release: Release) -> Printer:
+        """The printer of a release: without the columns that the release does not have."""
+        fields = [field for field in self.fields if field.since <= release.minor < field.until]
+        if len(fields) == len(self.fields):
+            return self
+        return table(*fields, conditions=self.conditions, order=self.order)
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column and the function that fills it."""
+    """A column and the function that fills it, in the releases 1.`since` up to 1.`until`."""
 
     column: Column
     value: Value
+    since: int = 0
+    until: int = 1000
 
 
 def text(
@@ -87,6 +99,24 @@ def flag(name: str, value: str | Value, description: str, *, missing: bool = Fal
     return Field(Column(name, "boolean", description=description), _value(value, missing))
 
 
+def since(minor: int, field: Field) -> Field:
+    """A column that exists from a release on."""
+    return replace(field, since=minor)
+
+
+def until(minor: int, field: Field) -> Field:
+    """A column that exists before a release."""
+    return replace(field, until=minor)
+
+
+def changed(minor: int, name: str, before: Value, later: Value, description: str) -> list[Field]:
+    """A string column whose cells change with a release."""
+    return [
+        until(minor, text(name, before, description)),
+        since(minor, text(name, later, description)),
+    ]
+
+
 def table(
     *fields: Field,
     conditions: Callable[[Object], list[dict[str, Any]]] | None = None,
@@ -98,7 +128,8 @@ def table(
     def values(obj: Object) -> list[Any]:
         return [maker(obj) for maker in makers]
 
-    return Printer(tuple(entry.column for entry in fields), values, conditions, order)
+    columns = tuple(entry.column for entry in fields)
+    return Printer(fields, columns, values, conditions, order)
 
 
 def _value(value: str | Value, missing: Any) -> Value:
@@ -111,6 +142,19 @@ def _value(value: str | Value, missing: Any) -> Value:
         return missing if value is None or value == "" else value
 
     return value_at
+
+
+def class_name(dialect: Dialect, *marks: str) -> Field:
+    """The name of a class; the default class is marked by one of these annotations."""
+    keys = [dialect.label(mark) for mark in marks]
+
+    def cell(obj: Object) -> str:
+        name = field(obj, "metadata.name") or ""
+        annotations = mapping(obj, "metadata.annotations")
+        is_default = any(annotations.get(key) == "true" for key in keys)
+        return f"{name} (default)" if is_default else name
+
+    return text("Name", cell, NAME.column.description, format="name")
 
 
 NAME = text("Name", "metadata.name", "Name of the object", format="name")

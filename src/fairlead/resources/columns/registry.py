@@ -13,7 +13,7 @@ from fairlead.resources.columns.model import NAME, Column, Field, Object, Printe
 from fairlead.resources.custom import columns
 from fairlead.resources.registry import Resource
 
-# Each module has PRINTERS, or `printers(dialect, release)` if dialects or releases differ.
+# Each module has PRINTERS, or `printers(dialect)` if dialects differ.
 _MODULES = (
     "fairlead.resources.admissionregistration.webhook_configurations",
     "fairlead.resources.apiregistration.api_services",
@@ -40,7 +40,7 @@ _MODULES = (
     "fairlead.resources.core.volume_columns",
 )
 _NO_TIME = "0001-01-01T00:00:00Z"
-_SAME_OBJECT = frozenset({"status", "approval", "ephemeralcontainers", "finalize"})
+_SAME_OBJECT = frozenset({"status", "approval", "ephemeralcontainers", "finalize", "resize"})
 
 
 def _created(obj: Object) -> str:
@@ -61,8 +61,8 @@ def _printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
     printers: dict[str, Printer] = {}
     for module in map(import_module, _MODULES):
         build = getattr(module, "printers", None)
-        printers.update(module.PRINTERS if build is None else build(dialect, release))
-    return printers
+        printers.update(module.PRINTERS if build is None else build(dialect))
+    return {key: printer.of(release) for key, printer in printers.items()}
 
 
 def printer_of(resource: Resource) -> Printer:

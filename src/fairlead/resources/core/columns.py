@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.resources.columns.cell_text import count, field, items, labels_at, mapping
-from fairlead.resources.columns.model import AGE, NAME, Object, Value, table, text
+from fairlead.resources.columns.model import AGE, NAME, Object, Value, since, table, text, until
 from fairlead.resources.columns.workloads import containers, replicas, selector
 
 
@@ -59,7 +59,7 @@ PRINTERS = {
     ),
     "core/v1/serviceaccounts": table(
         NAME,
-        text("Secrets", count("secrets"), "Number of secrets its pods may use"),
+        until(36, text("Secrets", count("secrets"), "Number of secrets its pods may use")),
         AGE,
     ),
     "core/v1/namespaces": table(
@@ -76,9 +76,10 @@ PRINTERS = {
     ),
     "core/v1/resourcequotas": table(
         NAME,
-        AGE,
+        until(36, AGE),
         text("Request", _usage(limits=False), "Used and allowed, of counts and requests"),
         text("Limit", _usage(limits=True), "Used and allowed, of limits"),
+        since(36, AGE),
     ),
     "core/v1/componentstatuses": table(
         NAME,

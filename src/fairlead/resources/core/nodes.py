@@ -7,14 +7,23 @@ from typing import Any, Final
 import orjson
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.release import Release
 from fairlead.codec.json_syntax import describe_json_error
 from fairlead.codec.types.mismatch import json_kind
 from fairlead.codec.types.names import dns_label, dns_subdomain, label_value, qualified_name
 from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.columns.cell_text import NONE, UNKNOWN, field, items, mapping
-from fairlead.resources.columns.model import AGE, NAME, Field, Printer, Value, table, text
+from fairlead.resources.columns.model import (
+    AGE,
+    NAME,
+    Field,
+    Printer,
+    Value,
+    since,
+    table,
+    text,
+    until,
+)
 from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import network_errors, parse_network
 from fairlead.resources.core.pods.resources import round_up_amounts
@@ -342,7 +351,13 @@ def _roles(dialect: Dialect) -> Value:
     return cell
 
 
-def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
+def _kernel(node: Object) -> str:
+    info = mapping(node, "status.nodeInfo")
+    kernel, architecture = info.get("kernelVersion") or UNKNOWN, info.get("architecture")
+    return f"{kernel} ({architecture})" if architecture else kernel
+
+
+def printers(dialect: Dialect) -> dict[str, Printer]:
     """The printer of nodes; the labels of roles depend on the dialect."""
 
     def info_column(name: str, key: str, description: str) -> Field:
@@ -358,7 +373,8 @@ def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
             text("Internal-IP", _address("InternalIP"), "Address inside the cluster", wide=True),
             text("External-IP", _address("ExternalIP"), "Address from outside", wide=True),
             info_column("OS-Image", "osImage", "Operating system"),
-            info_column("Kernel-Version", "kernelVersion", "Kernel"),
+            until(36, info_column("Kernel-Version", "kernelVersion", "Kernel")),
+            since(36, text("Kernel-Version", _kernel, "Kernel and architecture", wide=True)),
             info_column("Container-Runtime", "containerRuntimeVersion", "What runs the containers"),
         )
     }

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.release import Release
 from fairlead.resources.columns.cell_text import UNSET, field, items, mapping
-from fairlead.resources.columns.model import AGE, NAME, Object, Printer, Value, table, text
+from fairlead.resources.columns.model import AGE, NAME, Object, Printer, Value, since, table, text
 
 _MODES = {
     "ReadWriteOnce": "RWO",
@@ -59,9 +58,18 @@ def _storage_class(dialect: Dialect) -> Value:
     return cell
 
 
-def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
+def printers(dialect: Dialect) -> dict[str, Printer]:
     """The printers of volumes and claims; the class annotation depends on the dialect."""
     storage_class = text("StorageClass", _storage_class(dialect), "Storage class it belongs to")
+    attributes_class = since(
+        36,
+        text(
+            "VolumeAttributesClass",
+            "spec.volumeAttributesClassName",
+            "Volume attributes class it belongs to",
+            missing=UNSET,
+        ),
+    )
     mode = text(
         "VolumeMode",
         "spec.volumeMode",
@@ -78,6 +86,7 @@ def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
             text("Status", _phase, "Where the volume is in its life"),
             text("Claim", _claim, "Claim the volume is bound to"),
             storage_class,
+            attributes_class,
             text("Reason", "status.reason", "Why the volume failed"),
             AGE,
             mode,
@@ -89,6 +98,7 @@ def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
             text("Capacity", _claim_capacity, "Size of the bound volume"),
             text("Access Modes", _claim_modes, "Ways the bound volume may be used"),
             storage_class,
+            attributes_class,
             AGE,
             mode,
         ),

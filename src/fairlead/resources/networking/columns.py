@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.base.dialect import Dialect
 from fairlead.resources.columns.cell_text import (
     NONE,
     field,
@@ -10,7 +11,17 @@ from fairlead.resources.columns.cell_text import (
     load_balancer_text,
     selector_at,
 )
-from fairlead.resources.columns.model import AGE, NAME, Object, table, text
+from fairlead.resources.columns.model import (
+    AGE,
+    NAME,
+    Object,
+    Printer,
+    class_name,
+    since,
+    table,
+    text,
+    until,
+)
 
 _MAX_SHOWN = 3
 
@@ -59,7 +70,21 @@ def _ranges(service_range: Object) -> str:
     return joined(items(service_range, "spec.cidrs"))
 
 
-PRINTERS = {
+def printers(dialect: Dialect) -> dict[str, Printer]:
+    """The printers of the group; the default class is marked by an annotation."""
+    return {
+        "networking/v1/ingressclasses": table(
+            until(36, NAME),
+            since(36, class_name(dialect, "ingressclass.@/is-default-class")),
+            text("Controller", "spec.controller", "Controller that serves the class"),
+            text("Parameters", _parameters, "Object with the controller's settings"),
+            AGE,
+        ),
+        **_PLAIN,
+    }
+
+
+_PLAIN = {
     "networking/v1/ipaddresses": table(
         NAME,
         text("ParentRef", _parent, "Object that uses the address"),
@@ -75,12 +100,6 @@ PRINTERS = {
         text("Hosts", _hosts, "Hosts its rules are for"),
         text("Address", _address, "Where the ingress is reached"),
         text("Ports", _ports, "Ports it listens on"),
-        AGE,
-    ),
-    "networking/v1/ingressclasses": table(
-        NAME,
-        text("Controller", "spec.controller", "Controller that serves the class"),
-        text("Parameters", _parameters, "Object with the controller's settings"),
         AGE,
     ),
     "networking/v1/networkpolicies": table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
-from fairlead.resources.columns.model import AGE, NAME, flag, number, table
+from fairlead.resources.columns.model import AGE, NAME, flag, number, since, table, text
 from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import immutable, one_of
@@ -65,5 +65,6 @@ PRINTERS = {
         number("Value", "value", "Higher goes first"),
         flag("Global-Default", "globalDefault", "Whether pods without a class get this one"),
         AGE,
+        since(36, text("PreemptionPolicy", "preemptionPolicy", "Whether its pods displace others")),
     ),
 }

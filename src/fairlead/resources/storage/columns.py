@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.release import Release
-from fairlead.resources.columns.cell_text import NONE, UNSET, count, field, items, joined, mapping
+from fairlead.resources.columns.cell_text import NONE, UNSET, count, field, items, joined
 from fairlead.resources.columns.model import (
     AGE,
     NAME,
-    Field,
     Object,
     Printer,
+    class_name,
     flag,
     number,
     table,
@@ -29,26 +28,13 @@ def _modes(driver: Object) -> str:
     return joined(items(driver, "spec.volumeLifecycleModes")) or NONE
 
 
-def _class_name(dialect: Dialect) -> Field:
-    marks = [
-        dialect.label("storageclass.@/is-default-class"),
-        dialect.label("storageclass.beta.@/is-default-class"),
-    ]
-
-    def cell(storage_class: Object) -> str:
-        name = field(storage_class, "metadata.name") or ""
-        annotations = mapping(storage_class, "metadata.annotations")
-        default = any(annotations.get(mark) == "true" for mark in marks)
-        return f"{name} (default)" if default else name
-
-    return text("Name", cell, NAME.column.description, format="name")
-
-
-def printers(dialect: Dialect, release: Release) -> dict[str, Printer]:
+def printers(dialect: Dialect) -> dict[str, Printer]:
     """The printers of the group; the default class is marked by an annotation."""
     return {
         "storage/v1/storageclasses": table(
-            _class_name(dialect),
+            class_name(
+                dialect, "storageclass.@/is-default-class", "storageclass.beta.@/is-default-class"
+            ),
             text("Provisioner", "provisioner", "What makes the volumes"),
             text("ReclaimPolicy", "reclaimPolicy", "Fate after the claim", missing="Delete"),
             text("VolumeBindingMode", "volumeBindingMode", "When it binds", missing="Immediate"),

@@ -33,9 +33,9 @@ def draw_claim(page: Page, claim: Fields, dialect: Dialect) -> None:
         ("Name", claim.text("metadata.name")),
         ("Namespace", claim.text("metadata.namespace")),
         ("StorageClass", storage_class(claim, dialect)),
-        ("Status", phase(claim)),
-        ("Volume", claim.text("spec.volumeName")),
     )
+    page.pairs_if(("VolumeAttributesClass", claim.text("spec.volumeAttributesClassName")))
+    page.pairs(("Status", phase(claim)), ("Volume", claim.text("spec.volumeName")))
     draw_labels(page, "Labels", claim.map("metadata.labels"))
     page.entries("Annotations", annotation_lines(claim.map("metadata.annotations"), dialect))
     page.pair("Finalizers", listed(claim.texts("metadata.finalizers")))

@@ -37,6 +37,7 @@ def draw_containers(
 
 def _draw_container(page: Page, container: Fields, status: Fields, pod: Fields) -> None:
     _draw_image(page, container, status)
+    page.pairs_if(("Restart Policy", container.text("restartPolicy")), level=2)
     draw_security_profile(page, container, 2, 3)
     for name, path in (("Command", "command"), ("Args", "args")):
         words = container.texts(path)
@@ -213,6 +214,10 @@ def _value(variable: Fields, container: Fields, pod: Fields) -> list[str]:
     if source.has("configMapKeyRef"):
         key = source.part("configMapKeyRef")
         where = f"of config map '{key.text('name')}'"
+        return [f"<key '{key.text('key')}' {where}>\t{_optional(key)}"]
+    if source.has("fileKeyRef"):
+        key = source.part("fileKeyRef")
+        where = f"in file '{key.text('path')}' of volume '{key.text('volumeName')}'"
         return [f"<key '{key.text('key')}' {where}>\t{_optional(key)}"]
     return variable.text("value").split("\n")
 

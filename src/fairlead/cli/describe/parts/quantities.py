@@ -56,15 +56,13 @@ def add(total: Amounts, more: Amounts) -> None:
 
 
 def of_pod(pod: Fields, path: str) -> Amounts:
-    """The `requests` or `limits` of a pod: the sum of its containers or the maximum of its init
-    containers, whichever is larger, plus overhead."""
+    """The `requests` or `limits` of a pod: the sum of its containers and sidecars or the maximum of
+    its init containers, whichever is larger, unless the pod has its own; plus overhead."""
     total: Amounts = {}
     for container in pod.items("spec.containers"):
         add(total, _resources(container, path))
-    for container in pod.items("spec.initContainers"):
-        for name, needed in _resources(container, path).items():
-            if name not in total or needed.value > total[name].value:
-                total[name] = needed
+    _add_init_containers(total, pod, path)
+    total.update(_resources(pod.part("spec"), path))
     overhead = {name: amount_of(value) for name, value in pod.parts("spec.overhead")}
     if path == "limits":
         overhead = {
@@ -72,6 +70,25 @@ def of_pod(pod: Fields, path: str) -> Amounts:
         }
     add(total, overhead)
     return total
+
+
+def _add_init_containers(total: Amounts, pod: Fields, path: str) -> None:
+    """An init container runs beside the sidecars before it."""
+    sidecars: Amounts = {}
+    phases: list[Amounts] = []
+    for container in pod.items("spec.initContainers"):
+        phase = _resources(container, path)
+        if container.text("restartPolicy") == "Always":
+            add(total, phase)
+            add(sidecars, phase)
+            phase = dict(sidecars)
+        else:
+            add(phase, sidecars)
+        phases.append(phase)
+    for phase in phases:
+        for name, needed in phase.items():
+            if name not in total or needed.value > total[name].value:
+                total[name] = needed
 
 
 def of_pods(pods: Iterable[Fields], path: str) -> Amounts:

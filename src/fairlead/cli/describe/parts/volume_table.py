@@ -109,6 +109,11 @@ SOURCES: dict[str, Source] = {
         "the values of a ConfigMap as files",
         {"Name:": _text("name"), "Optional:": _flag("optional")},
     ),
+    "image": Source(
+        "Image",
+        "a container image or OCI artifact",
+        {"Reference:": _text("reference"), "PullPolicy:": _text("pullPolicy")},
+    ),
     "nfs": Source(
         "NFS",
         "a folder of an NFS server",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from datetime import datetime
 from typing import Any
 
 from fairlead.resources.columns.cell_text import NONE, Age, field, instant, items, labels_at, moment
-from fairlead.resources.columns.model import AGE, NAME, Object, table, text
+from fairlead.resources.columns.model import AGE, NAME, Object, changed, table, text
 from fairlead.resources.columns.workloads import containers
 
 _FINISHED = {
@@ -13,6 +15,7 @@ _FINISHED = {
     "Failed": "The pod failed.",
 }
 _NODE_LOST = "NodeLost"
+_GATED = "SchedulingGated"
 
 
 # Fast path for lists of pods: plain lookups instead of dotted paths
@@ -28,11 +31,14 @@ def _list(obj: Object, name: str) -> list[Any]:
     return value or []
 
 
-def _held_by(status: Object) -> int | None:
-    """The index of the init container that the pod waits for; None if all have completed."""
+def _held_by(status: Object, sidecars: Container[str | None] = ()) -> int | None:
+    """The index of the init container that the pod waits for; None if all have completed, or have
+    started if they are sidecars."""
     for index, container in enumerate(_list(status, "initContainerStatuses")):
         ended = _part(container, "state").get("terminated")
-        if ended is None or ended.get("exitCode"):
+        if ended is not None and not ended.get("exitCode"):
+            continue
+        if not (container.get("started") and container.get("name") in sidecars):
             return index
     return None
 
@@ -71,25 +77,32 @@ def _serves(container: Object) -> bool:
     return running and bool(container.get("ready")) and not _container_problem(container)
 
 
-def _is_ready(status: Object) -> bool:
+def _has_condition(status: Object, kind: str) -> bool:
     return any(
-        condition.get("type") == "Ready" and condition.get("status") == "True"
+        condition.get("type") == kind and condition.get("status") == "True"
         for condition in _list(status, "conditions")
     )
 
 
-def _main_word(status: Object, otherwise: str) -> str:
+def _main_word(status: Object, otherwise: str, *, show_failures: bool = False) -> str:
     containers = _list(status, "containerStatuses")
     word = next(
         (trouble for container in containers if (trouble := _container_problem(container))),
         otherwise,
     )
-    if word == "Completed" and any(map(_serves, containers)):
-        return "Running" if _is_ready(status) else "NotReady"
-    return word
+    if word != "Completed":
+        return word
+    serves = any(map(_serves, containers))
+    if serves and _has_condition(status, "Ready"):
+        return "Running"
+    endings = (_part(_part(container, "state"), "terminated") for container in containers)
+    failure = next((_ending(ended) for ended in endings if ended.get("exitCode")), "")
+    if failure and show_failures:
+        return failure
+    return "NotReady" if serves else word
 
 
-def status(pod: Object) -> str:
+def _status(pod: Object) -> str:
     """The state of the pod in a word: its deletion, its containers' trouble, or its phase."""
     pod_status = _part(pod, "status")
     reason = pod_status.get("reason")
@@ -120,14 +133,84 @@ def _restarts(pod: Object) -> Age | str:
         dated = [*inits, *counted]
     else:
         counted = dated = inits[: index + 1]
-    total = 0
-    for counted_status in counted:
-        total += counted_status.get("restartCount") or 0
-    stamps = {
-        _part(_part(container, "lastState"), "terminated").get("finishedAt") for container in dated
-    }
-    last = max(filter(None, map(moment, stamps)), default=None)
+    total, last = _total(counted), _last_end(dated)
     return Age(instant(last), f"{total} (", " ago)") if last else str(total)
+
+
+def _total(containers: list[Object]) -> int:
+    total = 0
+    for container in containers:
+        total += container.get("restartCount") or 0
+    return total
+
+
+def _last_end(containers: list[Object]) -> datetime | None:
+    stamps = {
+        _part(_part(container, "lastState"), "terminated").get("finishedAt")
+        for container in containers
+    }
+    return max(filter(None, map(moment, stamps)), default=None)
+
+
+# Later releases count sidecars as containers once they have started.
+
+
+def _sidecars(pod: Object) -> frozenset[str | None]:
+    """The names of the init containers that keep running beside the others."""
+    inits = _list(_part(pod, "spec"), "initContainers")
+    return frozenset(
+        container.get("name") for container in inits if container.get("restartPolicy") == "Always"
+    )
+
+
+def _stage(pod: Object) -> tuple[int | None, list[Object], bool]:
+    """The index of the init container that the pod waits for, the statuses of the sidecars up to
+    it, and whether the containers have been started."""
+    pod_status, names = _part(pod, "status"), _sidecars(pod)
+    index = _held_by(pod_status, names)
+    inits = _list(pod_status, "initContainerStatuses")[: None if index is None else index + 1]
+    sidecars = [container for container in inits if container.get("name") in names]
+    return index, sidecars, index is None or _has_condition(pod_status, "Initialized")
+
+
+def _later_status(pod: Object) -> str:
+    """The state of the pod in a word, with scheduling gates and sidecars."""
+    pod_status = _part(pod, "status")
+    reason, phase = pod_status.get("reason"), pod_status.get("phase")
+    if _part(pod, "metadata").get("deletionTimestamp") is not None:
+        if reason == _NODE_LOST:
+            return "Unknown"
+        if phase not in _FINISHED:
+            return "Terminating"
+    word = reason or phase or ""
+    if any(
+        condition.get("type") == "PodScheduled" and condition.get("reason") == _GATED
+        for condition in _list(pod_status, "conditions")
+    ):
+        word = _GATED
+    index, _, is_started = _stage(pod)
+    if index is not None:
+        word = _init_word(pod, index)
+    return _main_word(pod_status, word, show_failures=True) if is_started else word
+
+
+def _later_ready(pod: Object) -> str:
+    _, sidecars, is_started = _stage(pod)
+    ready = sum(bool(status.get("started") and status.get("ready")) for status in sidecars)
+    if is_started:
+        ready += sum(map(_serves, _list(_part(pod, "status"), "containerStatuses")))
+    return f"{ready}/{len(_list(_part(pod, 'spec'), 'containers')) + len(_sidecars(pod))}"
+
+
+def _later_restarts(pod: Object) -> Age | str:
+    index, sidecars, is_started = _stage(pod)
+    pod_status = _part(pod, "status")
+    if index is None or is_started:
+        counted = [*sidecars, *_list(pod_status, "containerStatuses")]
+    else:
+        counted = _list(pod_status, "initContainerStatuses")[: index + 1]
+    total, last = _total(counted), _last_end(counted)
+    return Age(instant(last), f"{total} (", " ago)") if total and last else str(total)
 
 
 def _address(pod: Object) -> str:
@@ -160,9 +243,9 @@ def _finished(pod: Object) -> list[dict[str, Any]]:
 PRINTERS = {
     "core/v1/pods": table(
         NAME,
-        text("Ready", _ready, "Containers that are ready, of all"),
-        text("Status", status, "State of the pod in a word"),
-        text("Restarts", _restarts, "How often containers were started again"),
+        *changed(36, "Ready", _ready, _later_ready, "Containers that are ready, of all"),
+        *changed(36, "Status", _status, _later_status, "State of the pod in a word"),
+        *changed(36, "Restarts", _restarts, _later_restarts, "How often containers were restarted"),
         AGE,
         text("IP", _address, "Address of the pod", wide=True),
         text("Node", "spec.nodeName", "Node the pod is bound to", missing=NONE, wide=True),
