@@ -23,7 +23,7 @@ _SET_BEFORE = frozenset(
 
 # Package, then modules of it.
 _TABLE = """
-admission/plugins: image_policy pod_demands
+admission/plugins: image_policy
 admission/plugins/pod_security: existing_pods pods standards
 admission/plugins/pod_security_policy: plugin
 api: aggregated_discovery component_pages discovery long_lists
@@ -45,13 +45,15 @@ cli/output: custom_columns jsonpath live sort
 client: conditions watch
 client/access: exec_config exec_plugin oidc
 codec: gnostic gnostic_v3 json_syntax strict_decoding yaml_reader yaml_writer
-controllers: bootstrap_signer resource_quotas
+controllers: bootstrap_signer resource_quotas service_ranges
 controllers/aggregation/openapi: conversion document merge
+controllers/devices: claims
 controllers/disruption: controller
 controllers/nodes: pod_collection taint_eviction ttl
 controllers/nodes/lifecycle: controller zones
 controllers/servers: identity
 controllers/simulation: setup
+controllers/simulation/scheduler: devices
 controllers/volumes: binder ephemeral expander protection
 controllers/workloads: batches finished_jobs index pods replicas
 controllers/workloads/autoscalers: controller

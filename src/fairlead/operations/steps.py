@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable
 
 from fairlead.admission.plugin import UPDATE, Attributes
-from fairlead.base.errors import Cause, StatusError, conflict, invalid, modified
+from fairlead.base.errors import StatusError, conflict, invalid, modified
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.managed_fields import set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
+from fairlead.resources.causes import GoValue, new_causes
 from fairlead.resources.context import Context
+from fairlead.resources.gated_fields import drop_disabled
 
 # Metadata that an update may leave out and cannot change.
 _CARRIED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -65,7 +67,10 @@ def finish_new(
         metadata["name"] = write_pipeline.generate_name(metadata["generateName"])
     attributes.name = metadata.get("name", "")
     write_pipeline.set_system_fields(metadata)
-    api.behaviour(operation.resource).prepare_create(value, attributes.context)
+    behaviour = api.behaviour(operation.resource)
+    if behaviour.disabled_fields:
+        drop_disabled(behaviour.disabled_fields, value, None)
+    behaviour.prepare_create(value, attributes.context)
     return is_generated
 
 
@@ -87,10 +92,12 @@ class Changed:
 Change = Callable[[Object], Changed]
 
 
-def start_change(operation: Operation, value: Object, old: Object, options: WriteOptions) -> None:
+def start_change(
+    api: Api, operation: Operation, value: Object, old: Object, options: WriteOptions
+) -> None:
     """Check the preconditions in the desired object, and restore what a client cannot change."""
     metadata = value["metadata"]
-    _check_version(operation, metadata, old["metadata"], options.dry_run)
+    _check_version(api, operation, metadata, old["metadata"], options.dry_run)
     if operation.refusal is not None:
         raise operation.refusal
     _carry_over(metadata, old["metadata"])
@@ -141,6 +148,8 @@ def finish_change(
         entries = write_pipeline.recheck_admitted(operation, value, entries)
         _carry_over(value["metadata"], old["metadata"])
     behaviour = api.behaviour(resource)
+    if behaviour.disabled_fields:
+        drop_disabled(behaviour.disabled_fields, value, old)
     if resource.subresource and not resource.is_scale:
         behaviour.prepare_subresource_update(resource.subresource, value, old, attributes.context)
     else:
@@ -149,7 +158,9 @@ def finish_change(
     return write_pipeline.ordered(value)
 
 
-def _check_version(operation: Operation, metadata: Object, old: Object, dry_run: bool) -> None:
+def _check_version(
+    api: Api, operation: Operation, metadata: Object, old: Object, dry_run: bool
+) -> None:
     """Optimistic concurrency: a resourceVersion or uid in the object is a precondition."""
     check_uid(operation, metadata, old, dry_run)
     resource = operation.resource.main
@@ -158,12 +169,10 @@ def _check_version(operation: Operation, metadata: Object, old: Object, dry_run:
         # A patched document keeps the current resourceVersion unless the patch removes it.
         is_whole = operation.replaces or (operation.verb == "patch" and not operation.applies)
         if resource.conditional and is_whole and not operation.resource.is_scale:
-            cause = Cause(
-                "FieldValueInvalid",
-                "Invalid value: 0x0: must be specified for an update",
-                "metadata.resourceVersion",
-            )
-            raise invalid(resource.ref(old["name"]), [cause])
+            causes = new_causes(api.gates)
+            shown, detail = GoValue("0x0", 0), "must be specified for an update"
+            causes.invalid("metadata.resourceVersion", shown, detail)
+            raise invalid(resource.ref(old["name"]), causes)
     elif wanted != standing and _revision(wanted) != int(standing):
         raise modified(resource.ref(old["name"]))
 

@@ -183,7 +183,7 @@ async def _prepared(
 ) -> Object:
     """Run the desired object through defaulting, admission and validation."""
     size, behaviour = operation.size, api.behaviour(operation.resource)
-    steps.start_change(operation, changed.value, old, options)
+    steps.start_change(api, operation, changed.value, old, options)
     entries = await converting(
         size, steps.fill_changed, api, operation, changed, old, options, context
     )

@@ -88,6 +88,7 @@ class Causes(list[Cause]):
     # Class attributes: one instance is made for every write, and most stay empty.
     _remaining_bytes = MAX_CAUSE_BYTES
     sound: object = None  # metadata whose contents passed the checks
+    shows_json = False  # in the words of later releases
     _show = staticmethod(show)
 
     def append(self, cause: Cause) -> None:
@@ -103,6 +104,10 @@ class Causes(list[Cause]):
     def add(self, reason: str, field: str, text: str, detail: str = "") -> None:
         """Add a cause of any reason; `text` is the error, `detail` explains it."""
         self.append(Cause(reason, f"{text}: {detail}" if detail else text, field))
+
+    def show(self, value: Any) -> str:
+        """The form of a value in messages."""
+        return self._show(value)
 
     def required(self, field: str, detail: str = "") -> None:
         self.add("FieldValueRequired", field, "Required value", detail)
@@ -133,8 +138,8 @@ class Causes(list[Cause]):
         detail = f"must have at most {limit} items"
         self.add("FieldValueTooMany", field, f"Too many: {count}", detail)
 
-    def not_found(self, field: str, value: Any) -> None:
-        self.add("FieldValueNotFound", field, f"Not found: {self._show(value)}")
+    def not_found(self, field: str, value: Any, detail: str = "") -> None:
+        self.add("FieldValueNotFound", field, f"Not found: {self._show(value)}", detail)
 
     def internal(self, field: str, detail: str) -> None:
         self.add("InternalError", field, "Internal error", detail)
@@ -143,6 +148,7 @@ class Causes(list[Cause]):
 class LaterCauses(Causes):
     """The causes in the words of releases with the gate LaterWording."""
 
+    shows_json = True
     _show = staticmethod(show_json)
 
     def add(self, reason: str, field: str, text: str, detail: str = "") -> None:

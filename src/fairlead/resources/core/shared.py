@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 
-from fairlead.base.errors import Cause
 from fairlead.codec import json_syntax
 from fairlead.codec.types.mismatch import json_kind
 from fairlead.codec.types.quantity import quantity, quantity_digits
@@ -94,7 +93,7 @@ def go_date(text: str | None) -> GoValue:
 
 def duplicate(path: str, value: GoValue, detail: str, causes: Causes) -> None:
     """Add a cause for a duplicate value, with an explanation."""
-    causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {value}: {detail}", path))
+    causes.add("FieldValueDuplicate", path, f"Duplicate value: {causes.show(value)}", detail)
 
 
 def value_of(text: str) -> int:

@@ -65,7 +65,7 @@ def check_aggregation(selectors: list[dict[str, Any]], path: str, causes: Causes
         here = f"{path}[{index}]"
         label_selector(selector, here, causes)
         if not _is_usable(selector):
-            causes.invalid(here, "null", "invalid label selector.")
+            causes.invalid(here, None, "invalid label selector.")
 
 
 def _is_usable(selector: dict[str, Any]) -> bool:
