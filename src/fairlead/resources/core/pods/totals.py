@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.codec.types.quantity import Amount, amount
 from fairlead.resources.behaviour import Object
 
@@ -90,14 +90,14 @@ def _override(totals: Totals, amounts: Mapping[str, str] | None) -> None:
 def _add(totals: Totals, amounts: Mapping[str, str] | None) -> None:
     if not amounts:
         return
-    budget.spend(_STEPS_PER_NAME * len(amounts))
+    meter.spend(_STEPS_PER_NAME * len(amounts))
     for name, text in amounts.items():
         value, total = amount(text), totals.get(name)
         totals[name] = value if total is None else total.plus(value)
 
 
 def _raise(totals: Totals, others: Totals) -> None:
-    budget.spend(_STEPS_PER_NAME * len(others))
+    meter.spend(_STEPS_PER_NAME * len(others))
     for name, value in others.items():
         total = totals.get(name)
         if total is None or value.value > total.value:
