@@ -7,12 +7,14 @@ from copy import deepcopy
 from typing import Any
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.release import V1_25, Release
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults
 from fairlead.resources.catalogue import behaviour_of
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, new_causes
 from fairlead.resources.context import Context
+from fairlead.resources.gated_fields import disabled_fields, drop_disabled
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resources
 
@@ -43,12 +45,19 @@ def changed(base: Object, changes: dict[str, Any]) -> Object:
 class Kind:
     """A kind in one dialect; `key` is our name for the resource."""
 
-    def __init__(self, key: str, dialect: Dialect = KUBERNETES, **gates: bool) -> None:
-        resources = Resources(dialect, BuiltinTypes(dialect))
+    def __init__(
+        self,
+        key: str,
+        dialect: Dialect = KUBERNETES,
+        release: Release = V1_25,
+        **gates: bool,
+    ) -> None:
+        resources = Resources(dialect, BuiltinTypes(dialect, release))
         self.resource = resources.named(key)
         self.behaviour = behaviour_of(self.resource)
         self.dialect = dialect
-        self.gates = Gates(gates)
+        self.gates = Gates(gates, release)
+        self.disabled = disabled_fields(self.resource.stored_struct, self.gates)
         self.context = self._context()
 
     def _context(self, subresource: str = "", user: Any = None) -> Context:
@@ -71,7 +80,8 @@ class Kind:
     def create(self, value: Object, user: Any = None) -> tuple[Object, Found]:
         """Return a new object as stored, and its errors."""
         self.context = self._context(user=user)
-        created, causes = self.decode(value), Causes()
+        created, causes = self.decode(value), new_causes(self.gates)
+        drop_disabled(self.disabled, created, None)
         self.behaviour.prepare_create(created, self.context)
         self.behaviour.check_create(created, causes, self.context)
         return created, _causes_of(causes)
@@ -87,7 +97,8 @@ class Kind:
     def update(self, old: Object, value: Object, subresource: str = "") -> tuple[Object, Found]:
         """Return an updated object as stored, and its errors."""
         self.context = self._context(subresource)
-        new, causes, behaviour = self.decode(value), Causes(), self.behaviour
+        new, causes, behaviour = self.decode(value), new_causes(self.gates), self.behaviour
+        drop_disabled(self.disabled, new, old)
         if "generation" in old["metadata"]:
             new["metadata"]["generation"] = old["metadata"]["generation"]
         if subresource:

@@ -6,13 +6,15 @@ from copy import deepcopy
 from typing import Any
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.release import RELEASES, V1_25, Release
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults
 from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.catalogue import behaviour_of
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, new_causes
 from fairlead.resources.context import Context
+from fairlead.resources.gated_fields import disabled_fields, drop_disabled
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resource, Resources
 
@@ -20,7 +22,9 @@ Object = dict[str, Any]
 Found = list[tuple[str, str, str]]
 
 RESOURCES = {
-    dialect.name: Resources(dialect, BuiltinTypes(dialect)) for dialect in (KUBERNETES, CLUSTER)
+    (dialect.name, release.name): Resources(dialect, BuiltinTypes(dialect, release))
+    for dialect in (KUBERNETES, CLUSTER)
+    for release in RELEASES.values()
 }
 IN_WORDS = {
     "FieldValueRequired": "required",
@@ -37,13 +41,22 @@ IN_WORDS = {
 class Kind:
     """One kind of objects in one dialect."""
 
-    def __init__(self, key: str = "core/v1/pods", dialect: Dialect = KUBERNETES) -> None:
-        self.resource: Resource = RESOURCES[dialect.name].named(key)
+    def __init__(
+        self,
+        key: str = "core/v1/pods",
+        dialect: Dialect = KUBERNETES,
+        release: Release = V1_25,
+    ) -> None:
+        self.resource: Resource = RESOURCES[dialect.name, release.name].named(key)
         self.behaviour: Behaviour = behaviour_of(self.resource)
         self.dialect = dialect
 
     def context(self, gates: dict[str, bool] | None = None) -> Context:
-        return Context(self.dialect, Gates(gates), lambda *_: None, "default")
+        gates_of_release = Gates(gates, self.resource.release)
+        return Context(self.dialect, gates_of_release, lambda *_: None, "default")
+
+    def _drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
+        drop_disabled(disabled_fields(self.resource.stored_struct, context.gates), value, old)
 
     def decode(self, value: Object, context: Context | None = None) -> Object:
         """An object as a body becomes one: decoded, with its defaults."""
@@ -61,8 +74,9 @@ class Kind:
         """Return the object that would be stored, its errors and its warnings."""
         context = self.context(gates)
         item = self.decode(value, context)
+        self._drop_disabled(item, None, context)
         self.behaviour.prepare_create(item, context)
-        causes = Causes()
+        causes = new_causes(context.gates)
         self.behaviour.check_create(item, causes, context)
         self.behaviour.warnings(item, None, context)
         return item, brief(causes), context.warnings
@@ -71,7 +85,8 @@ class Kind:
         """Return a stored object after its replacement by a decoded one, and the errors."""
         context = self.context()
         value, before = deepcopy(value), deepcopy(old)
-        causes = Causes()
+        causes = new_causes(context.gates)
+        self._drop_disabled(value, old, context)
         if subresource:
             self.behaviour.prepare_subresource_update(subresource, value, old, context)
             self.behaviour.check_subresource_update(subresource, value, old, causes, context)

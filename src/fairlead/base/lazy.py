@@ -23,7 +23,7 @@ _SET_BEFORE = frozenset(
 
 # Package, then modules of it.
 _TABLE = """
-admission/plugins: image_policy pod_demands
+admission/plugins: image_policy
 admission/plugins/pod_security: existing_pods pods standards
 admission/plugins/pod_security_policy: plugin
 api: aggregated_discovery component_pages discovery long_lists

@@ -22,6 +22,7 @@ from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.catalogue import behaviour_of, field_selector
 from fairlead.resources.context import Context
 from fairlead.resources.core.services.allocation import ServiceAllocators
+from fairlead.resources.gated_fields import disabled_fields
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.collection import Collection
@@ -118,7 +119,10 @@ class Api:
         main = resource.main
         behaviour = self._behaviours.get(main.key)
         if behaviour is None:
-            behaviour = self._behaviours[main.key] = behaviour_of(self.in_stored_version(main))
+            stored = self.in_stored_version(main)
+            behaviour = self._behaviours[main.key] = behaviour_of(stored)
+            if main.custom is None:
+                behaviour.disabled_fields = disabled_fields(stored.stored_struct, self.gates)
         return behaviour
 
     def in_stored_version(self, resource: Resource) -> Resource:

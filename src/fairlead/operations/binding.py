@@ -50,7 +50,7 @@ async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) 
     async def write(current: Version) -> Version:
         pod = current.object()
         _check_pod(pods, pod, binding["metadata"], dry_run)
-        _assign(pod, binding)
+        _assign(api, pod, binding)
         if dry_run:
             return current
         stored = write_pipeline.ordered(pod)
@@ -77,19 +77,25 @@ def _check_pod(pods: Resource, pod: Object, expected: Object, dry_run: bool) -> 
     node = pod["spec"].get("nodeName")
     if node:
         raise _refusal(pods, name, f'pod {name} is already assigned to node "{node}"')
+    if pod["spec"].get("schedulingGates"):
+        raise _refusal(pods, name, f"pod {name} has non-empty .spec.schedulingGates")
 
 
 def _refusal(pods: Resource, name: str, message: str) -> StatusError:
     return conflict(pods.subresources["binding"].ref(name), message)
 
 
-def _assign(pod: Object, binding: Object) -> None:
+def _assign(api: Api, pod: Object, binding: Object) -> None:
     pod["spec"]["nodeName"] = binding["target"]["name"]
-    annotations = binding["metadata"].get("annotations")
-    if annotations:
-        metadata = pod["metadata"]
-        metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
-    status = pod["status"]
+    metadata, status = pod["metadata"], pod["status"]
+    names = ["annotations"]
+    if api.gates["PodTopologyLabelsAdmission"]:
+        names.append("labels")
+    for name in names:
+        if bound := binding["metadata"].get(name):
+            metadata[name] = {**(metadata.get(name) or {}), **bound}
+    if api.gates["ClearingNominatedNodeNameAfterBinding"]:
+        status.pop("nominatedNodeName", None)
     conditions = [c for c in status.get("conditions") or () if c["type"] != "PodScheduled"]
     scheduled = {
         "type": "PodScheduled",

@@ -14,6 +14,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
 from fairlead.resources.causes import GoValue, new_causes
 from fairlead.resources.context import Context
+from fairlead.resources.gated_fields import drop_disabled
 
 # Metadata that an update may leave out and cannot change.
 _CARRIED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -66,7 +67,10 @@ def finish_new(
         metadata["name"] = write_pipeline.generate_name(metadata["generateName"])
     attributes.name = metadata.get("name", "")
     write_pipeline.set_system_fields(metadata)
-    api.behaviour(operation.resource).prepare_create(value, attributes.context)
+    behaviour = api.behaviour(operation.resource)
+    if behaviour.disabled_fields:
+        drop_disabled(behaviour.disabled_fields, value, None)
+    behaviour.prepare_create(value, attributes.context)
     return is_generated
 
 
@@ -144,6 +148,8 @@ def finish_change(
         entries = write_pipeline.recheck_admitted(operation, value, entries)
         _carry_over(value["metadata"], old["metadata"])
     behaviour = api.behaviour(resource)
+    if behaviour.disabled_fields:
+        drop_disabled(behaviour.disabled_fields, value, old)
     if resource.subresource and not resource.is_scale:
         behaviour.prepare_subresource_update(resource.subresource, value, old, attributes.context)
     else:

@@ -7,6 +7,7 @@
 - `causes`, `go_notation`: the errors in an object, and how messages print values
 - `rules`, `metadata`: rules that many kinds share
 - `columns/`: the columns and cells of Tables
-- `gates`, `runtime_config`: feature gates, and which versions are served
+- `gates`, `gated_fields`: feature gates, and the fields that they drop from objects
+- `runtime_config`: which versions are served
 - `etcd_format/`: keys and values in etcd in the reference's layout
 """

@@ -138,8 +138,8 @@ class Causes(list[Cause]):
         detail = f"must have at most {limit} items"
         self.add("FieldValueTooMany", field, f"Too many: {count}", detail)
 
-    def not_found(self, field: str, value: Any) -> None:
-        self.add("FieldValueNotFound", field, f"Not found: {self._show(value)}")
+    def not_found(self, field: str, value: Any, detail: str = "") -> None:
+        self.add("FieldValueNotFound", field, f"Not found: {self._show(value)}", detail)
 
     def internal(self, field: str, detail: str) -> None:
         self.add("InternalError", field, "Internal error", detail)

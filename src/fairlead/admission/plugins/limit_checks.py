@@ -8,10 +8,10 @@ from decimal import ROUND_UP, Decimal
 from typing import NamedTuple
 
 from fairlead.admission.plugins.base import Object
-from fairlead.admission.plugins.pod_demands import demands
 from fairlead.base import budget, meter
 from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.quantity import Amount, amount
+from fairlead.resources.core.pods.totals import demands
 from fairlead.storage.version import Version
 
 Texts = Mapping[str, str]  # quantities by resource name, as written in objects

@@ -3,6 +3,7 @@ empty if there are none."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from fairlead.base.release import Reworded
@@ -135,6 +136,22 @@ def _errors(text: str, limit: int, is_right: bool, error: str) -> list[str]:
 
 def dns_subdomain(text: str) -> list[str]:
     return _errors(text, 253, _is_subdomain(text), _SUBDOMAIN_ERROR)
+
+
+_UNDERSCORE_LABEL = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_UNDERSCORE_SUBDOMAIN = rf"{_UNDERSCORE_LABEL}(\.{_UNDERSCORE_LABEL})*"
+_UNDERSCORE_NAME = re.compile(rf"\A(?:{_UNDERSCORE_SUBDOMAIN})\Z", re.ASCII)
+_UNDERSCORE_ERROR: Final = _regex_error(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or"
+    " '.', and must start and end with an alphanumeric character",
+    _UNDERSCORE_SUBDOMAIN,
+    "example.com",
+)
+
+
+def subdomain_with_underscores(text: str) -> list[str]:
+    """The errors of a search path of DNS."""
+    return _errors(text, 253, bool(_UNDERSCORE_NAME.match(text[:254])), _UNDERSCORE_ERROR)
 
 
 def dns_label(text: str) -> list[str]:

@@ -72,6 +72,11 @@ class Pod(Dependent):
         return self.ready and self.phase == "Running"
 
     @property
+    def terminating(self) -> bool:
+        """Whether the pod is being deleted and has not ended."""
+        return self.deleting and self.phase not in FINISHED
+
+    @property
     def active(self) -> bool:
         """Neither finished nor being deleted."""
         return not self.deleting and self.phase not in FINISHED

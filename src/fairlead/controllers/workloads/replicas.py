@@ -29,6 +29,7 @@ from fairlead.resources.apps.shared import amount
 from fairlead.storage.version import Change
 
 REPLICA_SETS, REPLICATION_CONTROLLERS = "apps/v1/replicasets", "core/v1/replicationcontrollers"
+TERMINATING_GATE = "DeploymentReplicaSetTerminatingReplicas"
 REPLICA_FAILURE = "ReplicaFailure"
 _BURST = 500  # pods created or deleted per sync
 
@@ -64,6 +65,7 @@ class Replicas:
         collection = objects.collection(resource)
         self._selectors = Selectors(collection, self._selector_of)
         self._siblings = Owned(collection, read_full)
+        self._counts_terminating = not plain and api.gates[TERMINATING_GATE]
         costs = api.gates["PodDeletionCost"]
         self._cost = api.dialect.label("controller.@/pod-deletion-cost") if costs else ""
 
@@ -133,6 +135,8 @@ class Replicas:
     ) -> None:
         """Write the status if it changed."""
         status = _status(owner, pods, failure)
+        if self._counts_terminating:
+            status["terminatingReplicas"] = sum(pod.terminating for pod in self._pods.of(owner))
         if status == owner.get("status"):
             return
         await write_status(

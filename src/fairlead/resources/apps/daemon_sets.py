@@ -84,7 +84,7 @@ class DaemonSetBehaviour(TemplateBehaviour):
             detail = "empty selector is invalid for daemonset"
             causes.invalid("spec.selector", selector_shown(selector), detail)
         check_pod_template(template, TEMPLATE, causes, context)
-        check_shared_disks(template, causes)
+        check_shared_disks(template, causes, context)
         check_long_running(template, "DaemonSet", causes)
         non_negative(spec.get("minReadySeconds"), "spec.minReadySeconds", causes)
         check_strategy(spec["updateStrategy"], causes)

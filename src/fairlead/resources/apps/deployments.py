@@ -28,6 +28,7 @@ DEPLOYMENT_STATUS = StatusCounts(
         "readyReplicas",
         "availableReplicas",
         "unavailableReplicas",
+        "terminatingReplicas",
         "collisionCount",
     ),
     (
@@ -40,6 +41,8 @@ DEPLOYMENT_STATUS = StatusCounts(
 
 
 class DeploymentBehaviour(TemplateBehaviour):
+    names_pods = True
+
     def fill_defaults(self, value: Object, context: Context) -> None:
         super().fill_defaults(value, context)
         strategy = value["spec"]["strategy"]
@@ -115,6 +118,7 @@ REPLICA_SET_STATUS = StatusCounts(
         "readyReplicas",
         "availableReplicas",
         "observedGeneration",
+        "terminatingReplicas",
     ),
     (
         ("fullyLabeledReplicas", "replicas", "status.replicas"),
@@ -127,6 +131,7 @@ REPLICA_SET_STATUS = StatusCounts(
 
 class ReplicaSetBehaviour(TemplateBehaviour):
     looks_twice = True
+    names_pods = True
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]

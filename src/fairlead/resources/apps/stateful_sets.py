@@ -4,6 +4,7 @@ hardly checked, because the volumes that claims add to the pods are not in it.
 
 from __future__ import annotations
 
+from fairlead.codec.types.names import dns_label
 from fairlead.resources.apps.shared import (
     RETENTION,
     StatusCounts,
@@ -24,19 +25,34 @@ from fairlead.resources.apps.templates import (
     selector_is_sound,
 )
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.causes import Causes, GoValue, new_causes, quote
 from fairlead.resources.context import Context
 from fairlead.resources.core.persistent_volume_claims import round_claim
 from fairlead.resources.core.pods.annotations import check_pod_annotations
-from fairlead.resources.metadata import check_annotations, check_labels, check_metadata_update
+from fairlead.resources.core.pods.spec import check_pod_template
+from fairlead.resources.core.volumes.claims import check_claim_spec
+from fairlead.resources.metadata import (
+    check_annotations,
+    check_labels,
+    check_metadata,
+    check_metadata_update,
+)
 from fairlead.resources.rules import non_negative
 
 RETENTION_CHOICES = ("Retain", "Delete")
 CHANGEABLE = ("replicas", "template", "updateStrategy", RETENTION, "minReadySeconds")
-FORBIDDEN_CHANGE = (
-    "updates to statefulset spec for fields other than"
-    f" {', '.join(repr(name) for name in CHANGEABLE[:-1])} and {CHANGEABLE[-1]!r} are forbidden"
+# The same in later releases.
+CHANGEABLE_WITH_ORDINALS = (
+    *("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"),
+    *(RETENTION, "minReadySeconds"),
 )
+
+
+def _forbidden_change(names: tuple[str, ...]) -> str:
+    listed = f"{', '.join(repr(name) for name in names[:-1])} and {names[-1]!r}"
+    return f"updates to statefulset spec for fields other than {listed} are forbidden"
+
+
 STATUS = StatusCounts(
     (
         "replicas",
@@ -76,30 +92,37 @@ class StatefulSetBehaviour(TemplateBehaviour):
         for claim in spec.get("volumeClaimTemplates") or ():
             round_claim(claim)
 
-    def drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
-        super().drop_disabled(value, old, context)
-        spec, old_spec = value["spec"], old["spec"] if old is not None else {}
-        gates = context.gates
-        if not gates["StatefulSetMinReadySeconds"] and not old_spec.get("minReadySeconds"):
-            spec.pop("minReadySeconds", None)
-        if not gates["StatefulSetAutoDeletePVC"] and old_spec.get(RETENTION) is None:
-            spec.pop(RETENTION, None)
-        if not gates["MaxUnavailableStatefulSet"] and "maxUnavailable" not in _steps(old_spec):
-            _steps(spec).pop("maxUnavailable", None)
-
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        spec = value["spec"]
+        self._check_spec(value["spec"], None, causes, context)
+
+    def _check_spec(
+        self, spec: Object, old: Object | None, causes: Causes, context: Context
+    ) -> None:
+        """`old` is the spec before an update, which is not checked for what it had already."""
         if context.dialect.statefulset_service_name_required and not spec["serviceName"]:
             causes.required("spec.serviceName")
         _check_management(spec.get("podManagementPolicy", ""), causes)
         _check_strategy(spec["updateStrategy"], causes, context)
         _check_retention(spec.get(RETENTION), causes, context)
+        checks_template = context.gates["StatefulSetTemplateChecks"]
+        if checks_template and old is None:
+            for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+                claim_path = f"spec.volumeClaimTemplates[{index}].spec"
+                check_claim_spec(claim["spec"], claim_path, causes, context)
         for name in ("replicas", "minReadySeconds"):
             non_negative(spec.get(name), f"spec.{name}", causes)
+        if "ordinals" in spec:
+            non_negative(spec["ordinals"].get("start"), "spec.ordinals.start", causes)
+        service = spec.get("serviceName", "")
+        if checks_template and old is None and service:
+            causes.invalid_each("spec.serviceName", service, dns_label(service))
         selector = spec.get("selector")
         check_required_selector(selector, "statefulset", causes)
         if selector_is_sound(selector):
-            _check_template(selector, spec["template"], causes, context)
+            check_template_labels(selector, spec["template"], causes)
+            if checks_template and (old is None or not _template_causes(old, context)):
+                check_pod_template(_checked_template(spec), TEMPLATE, causes, context)
+            _check_template(spec["template"], causes, context)
         else:
             causes.invalid("spec.selector", selector_shown(selector), "")
         check_long_running(spec["template"], "StatefulSet", causes)
@@ -107,18 +130,40 @@ class StatefulSetBehaviour(TemplateBehaviour):
             _check_claims_mounted(spec, causes)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        self.check_create(value, causes, context)
-        self.check_metadata_change(value, old, causes)
+        if context.gates["StatefulSetTemplateChecks"]:
+            self.check_metadata_change(value, old, causes)
+            self._check_spec(value["spec"], old["spec"], causes, context)
+        else:
+            self.check_create(value, causes, context)
+            self.check_metadata_change(value, old, causes)
         self.check_change(value, old, causes, context)
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        if context.gates["StatefulSetTemplateChecks"]:
+            check_metadata(value["metadata"], True, dns_label, causes)
+            self.check(value, causes, context)
+        else:
+            super().check_create(value, causes, context)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        super().warnings(value, old, context)
+        limit = value["spec"].get("revisionHistoryLimit") or 0
+        if limit < 0 and context.gates["PodWarnings"]:
+            context.warn(
+                "spec.revisionHistoryLimit: a negative value retains all historical revisions; a"
+                " value >= 0 is recommended"
+            )
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         spec, old_spec = value["spec"], old["spec"]
+        with_ordinals = context.gates["StatefulSetTemplateChecks"]
+        changeable = CHANGEABLE_WITH_ORDINALS if with_ordinals else CHANGEABLE
         if any(
             spec.get(name) != old_spec.get(name)
             for name in {*spec, *old_spec}
-            if name not in CHANGEABLE
+            if name not in changeable
         ):
-            causes.forbidden("spec", FORBIDDEN_CHANGE)
+            causes.forbidden("spec", _forbidden_change(changeable))
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -142,11 +187,6 @@ def _check_claims_mounted(spec: Object, causes: Causes) -> None:
         if name not in used:
             detail = "must be mounted by a container of the template"
             causes.invalid(f"spec.volumeClaimTemplates[{index}].metadata.name", name, detail)
-
-
-def _steps(spec: Object) -> Object:
-    steps: Object | None = (spec.get("updateStrategy") or {}).get("rollingUpdate")
-    return {} if steps is None else steps
 
 
 def _fill_strategy(strategy: Object, context: Context) -> None:
@@ -215,10 +255,29 @@ def _check_retention(retention: Object | None, causes: Causes, context: Context)
             causes.unsupported(policy_path, retention.get(name, ""), RETENTION_CHOICES)
 
 
-def _check_template(
-    selector: Object | None, template: Object, causes: Causes, context: Context
-) -> None:
-    check_template_labels(selector, template, causes)
+def _template_causes(spec: Object, context: Context) -> Causes:
+    """The errors of the template of a StatefulSet that exists."""
+    causes = new_causes(context.gates)
+    check_pod_template(_checked_template(spec), TEMPLATE, causes, context)
+    return causes
+
+
+def _checked_template(spec: Object) -> Object:
+    """The template with the volumes of the claims. Its host name and subdomain are not checked: the
+    controller sets those of the pods."""
+    template, claims = spec["template"], spec.get("volumeClaimTemplates") or ()
+    pod = dict(template["spec"])
+    for name in ("subdomain", "hostname"):
+        pod.pop(name, None)
+    names = [claim["metadata"].get("name", "") for claim in claims]
+    if names:
+        volumes = [volume for volume in pod.get("volumes") or () if volume["name"] not in names]
+        sources = {"persistentVolumeClaim": {"claimName": "claim"}}
+        pod["volumes"] = [*({"name": name, **sources} for name in dict.fromkeys(names)), *volumes]
+    return {**template, "spec": pod}
+
+
+def _check_template(template: Object, causes: Causes, context: Context) -> None:
     metadata = template["metadata"]
     annotations, path = metadata.get("annotations"), f"{TEMPLATE}.annotations"
     check_labels(metadata.get("labels"), f"{TEMPLATE}.labels", causes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.codec.types.names import dns_label
 from fairlead.resources.apps.shared import selector_shown
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
@@ -24,6 +25,7 @@ class TemplateBehaviour(Behaviour):
 
     template_path = TEMPLATE
     looks_twice = False  # an update also runs all checks of a create, as the causes show
+    names_pods = False  # warn if the name is not good for the names of pods
 
     def template(self, value: Object) -> Object:
         node = value
@@ -53,8 +55,22 @@ class TemplateBehaviour(Behaviour):
         drop_disabled_pod_fields(self.template(value)["spec"], old_spec, context)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if self.names_pods and old is None and context.gates["PodWarnings"]:
+            warn_of_pod_names(value["metadata"]["name"], context)
         if old is None or _generation(value) != _generation(old):
             template_warnings(self.template(value), self.template_path, context)
+
+
+NAME_IN_POD_NAMES = (
+    "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label"
+    " is recommended"
+)
+
+
+def warn_of_pod_names(name: str, context: Context) -> None:
+    """Warn of a name of a workload that is not good for the names of its pods."""
+    if errors := dns_label(name):
+        context.warn(f"metadata.name: {NAME_IN_POD_NAMES}: [{' '.join(errors)}]")
 
 
 def _generation(value: Object) -> int:
@@ -97,8 +113,11 @@ def check_long_running(template: Object, kind: str, causes: Causes) -> None:
         causes.forbidden(f"{TEMPLATE}.spec.activeDeadlineSeconds", detail)
 
 
-def check_shared_disks(template: Object, causes: Causes) -> None:
-    """A disk that only one machine can write to must be read-only in replicated pods."""
+def check_shared_disks(template: Object, causes: Causes, context: Context) -> None:
+    """A disk that only one machine can write to must be read-only in replicated pods. Later
+    releases leave that to the drivers of disks."""
+    if not context.gates["SharedDisksReadOnly"]:
+        return
     for index, volume in enumerate(template["spec"].get("volumes") or ()):
         disk = volume.get("gcePersistentDisk")
         if disk is not None and not disk.get("readOnly"):
@@ -120,5 +139,5 @@ def check_replicated(spec: Object, causes: Causes, context: Context) -> None:
     check_template_labels(selector, template, causes)
     check_pod_template(template, TEMPLATE, causes, context)
     if spec.get("replicas", 0) > 1:
-        check_shared_disks(template, causes)
+        check_shared_disks(template, causes, context)
     check_long_running(template, "ReplicaSet", causes)

@@ -14,7 +14,10 @@ from fairlead.resources.autoscaling.metrics import SOURCES, check_metrics, check
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
+from fairlead.resources.core.shared import non_negative_quantity
+from fairlead.resources.gates import Gates
 from fairlead.resources.metadata import check_metadata_update
+from fairlead.resources.registry import Resource
 from fairlead.resources.rules import ABOVE_ZERO, POSITIVE, non_negative
 
 CONTAINER_SOURCE = SOURCES["ContainerResource"]
@@ -32,6 +35,10 @@ MAX_PERIOD = 1800
 
 
 class AutoscalerBehaviour(Behaviour):
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(resource)
+        self._stored_as_v1 = Gates(release=resource.release)["AutoscalersStoredAsV1"]
+
     def fill_defaults(self, value: Object, context: Context) -> None:
         drop_annotations(value["metadata"], _annotations(context))
         spec = value["spec"]
@@ -59,11 +66,17 @@ class AutoscalerBehaviour(Behaviour):
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         fewest = 0 if context.gates["HPAScaleToZero"] else 1
         _check_spec(value["spec"], fewest, causes, context)
+        if context.gates["AutoscalerTargetGroups"]:
+            _check_target(value["spec"]["scaleTargetRef"], causes)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
         may_be_zero = context.gates["HPAScaleToZero"] or old["spec"].get("minReplicas") == 0
         _check_spec(value["spec"], 0 if may_be_zero else 1, causes, context)
+        target, before = value["spec"]["scaleTargetRef"], old["spec"]["scaleTargetRef"]
+        is_same = all(target.get(name) == before.get(name) for name in ("apiVersion", "kind"))
+        if context.gates["AutoscalerTargetGroups"] and not is_same:
+            _check_target(target, causes)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -74,8 +87,19 @@ class AutoscalerBehaviour(Behaviour):
 
     def normalize(self, value: Object, applied: bool) -> None:
         """Reduce an accepted autoscaler to the fields that version v1 and its annotations can
-        hold."""
-        round_trip(value)
+        hold, in releases that store that version."""
+        if self._stored_as_v1:
+            round_trip(value)
+
+
+def _check_target(target: Object, causes: Causes) -> None:
+    """The apiVersion of the target needs a group, unless it is a kind of the core group."""
+    version: str = target.get("apiVersion", "")
+    path = "spec.scaleTargetRef.apiVersion"
+    if version.count("/") > 1:
+        causes.invalid(path, version, f"unexpected GroupVersion string: {version}")
+    elif not version.partition("/")[2] and target["kind"] != "ReplicationController":
+        causes.invalid(path, version, "apiVersion must specify API group")
 
 
 def _annotations(context: Context) -> tuple[str, ...]:
@@ -104,8 +128,11 @@ def _check_spec(spec: Object, fewest: int, causes: Causes, context: Context) -> 
     low, high = spec.get("minReplicas"), spec["maxReplicas"]
     if low is not None and low < fewest:
         causes.invalid("spec.minReplicas", low, f"must be greater than or equal to {fewest}")
-    if high < 1:
-        causes.invalid("spec.maxReplicas", high, POSITIVE)
+    if high == 0 and causes.shows_json:
+        causes.required("spec.maxReplicas", "must be set and greater than 0")
+    elif high < 1:
+        detail = "must be greater than or equal to 1" if causes.shows_json else POSITIVE
+        causes.invalid("spec.maxReplicas", high, detail)
     if low is not None and high < low:
         detail = "must be greater than or equal to `minReplicas`"
         causes.invalid("spec.maxReplicas", high, detail)
@@ -131,6 +158,8 @@ def _check_rules(rules: Object, path: str, causes: Causes) -> None:
         causes.required(f"{path}.policies", "must specify at least one Policy")
     for index, policy in enumerate(policies):
         _check_policy(policy, f"{path}.policies[{index}]", causes)
+    if "tolerance" in rules:
+        non_negative_quantity(rules["tolerance"], f"{path}.tolerance", causes)
 
 
 def _check_policy(policy: Object, path: str, causes: Causes) -> None:

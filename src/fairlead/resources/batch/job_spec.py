@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
 
-from fairlead.resources.apps.shared import UNSET, selector_shown
+from fairlead.resources.apps.shared import selector_shown
 from fairlead.resources.apps.templates import MISMATCH, selector_is_sound
+from fairlead.resources.batch.indexes import check_success_policy
 from fairlead.resources.batch.pod_failure_policy import check_pod_failure_policy
 from fairlead.resources.batch.shown_templates import shown_template
 from fairlead.resources.behaviour import Object, keep
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
+from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 from fairlead.resources.core.pods.spec import check_pod_template
 from fairlead.resources.go_values import given_map, go_map
+from fairlead.resources.networking.shared import check_prefixed_path
 from fairlead.resources.rules import IMMUTABLE, label_selector, non_negative, selector_matches
 
 # Names that other packages use.
@@ -30,16 +33,40 @@ _COUNTS = (
     "activeDeadlineSeconds",
     "backoffLimit",
     "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
 )
+MAX_FAILED_INDEXES = 100_000
+# Above this many completions, parallelism and failed indexes have a lower limit.
+MANY_COMPLETIONS, LIMIT_FOR_MANY = 100_000, 10_000
+MAX_MANAGER_LENGTH = 63
+REPLACEMENT_POLICIES = ("Failed", "TerminatingOrFailed")
 
 
 def check_work(spec: Object, path: str, causes: Causes, context: Context) -> None:
     """Check a Job's spec without its selector."""
     for name in _COUNTS:
         non_negative(spec.get(name), f"{path}.{name}", causes)
+    if "maxFailedIndexes" in spec and "backoffLimitPerIndex" not in spec:
+        causes.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    if "managedBy" in spec:
+        _check_manager(spec["managedBy"], f"{path}.managedBy", causes)
     _check_completion_mode(spec, path, causes)
+    _check_limits_per_index(spec, path, causes)
     if spec.get("podFailurePolicy") is not None:
-        check_pod_failure_policy(spec, f"{path}.podFailurePolicy", causes)
+        check_pod_failure_policy(spec, f"{path}.podFailurePolicy", causes, context)
+    if "successPolicy" in spec:
+        if spec.get("completionMode") == INDEXED:
+            check_success_policy(spec, f"{path}.successPolicy", causes)
+        else:
+            shown = _success_policy_shown(spec["successPolicy"])
+            causes.invalid(f"{path}.successPolicy", shown, NOT_INDEXED)
+    if "podReplacementPolicy" in spec:
+        has_policy = spec.get("podFailurePolicy") is not None
+        supported = ("Failed",) if has_policy else REPLACEMENT_POLICIES
+        policy = spec["podReplacementPolicy"]
+        if policy not in supported:
+            causes.unsupported(f"{path}.podReplacementPolicy", policy, supported)
     check_pod_template(spec["template"], f"{path}.template", causes, context)
     _check_restart_policy(spec, f"{path}.template.spec.restartPolicy", causes)
 
@@ -60,6 +87,61 @@ def _check_completion_mode(spec: Object, path: str, causes: Causes) -> None:
             f"must be less than or equal to {MAX_INDEXED_PARALLELISM} when completion mode is"
             " Indexed",
         )
+
+
+NOT_INDEXED = "requires indexed completion mode"
+
+
+def _success_policy_shown(policy: Object) -> Object:
+    return {
+        "Rules": [
+            {
+                "SucceededIndexes": rule.get("succeededIndexes"),
+                "SucceededCount": rule.get("succeededCount"),
+            }
+            for rule in policy.get("rules") or ()
+        ]
+        or None
+    }
+
+
+def _check_manager(manager: str, path: str, causes: Causes) -> None:
+    """Check the name of the controller that manages the Job."""
+    check_prefixed_path(manager, path, causes)
+    if len(manager.encode()) > MAX_MANAGER_LENGTH:
+        causes.too_long(path, MAX_MANAGER_LENGTH)
+
+
+def _check_limits_per_index(spec: Object, path: str, causes: Causes) -> None:
+    limit, failed = spec.get("backoffLimitPerIndex"), spec.get("maxFailedIndexes")
+    if limit is None and failed is None:
+        return
+    failed_path = f"{path}.maxFailedIndexes"
+    if spec.get("completionMode") != INDEXED:
+        if spec.get("completionMode") in (None, "NonIndexed"):
+            for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+                if spec.get(name) is not None:
+                    causes.invalid(f"{path}.{name}", spec[name], NOT_INDEXED)
+        return
+    completions: int | None = spec.get("completions")
+    if completions is not None and failed is not None and failed > completions:
+        causes.invalid(failed_path, failed, "must be less than or equal to completions")
+    if failed is not None and failed > MAX_FAILED_INDEXES:
+        detail = f"must be less than or equal to {MAX_FAILED_INDEXES}"
+        causes.invalid(failed_path, failed, detail)
+    if completions is None or completions <= MANY_COMPLETIONS or limit is None:
+        return
+    if failed is None:
+        detail = f"must be specified when completions is above {MANY_COMPLETIONS}"
+        causes.required(failed_path, detail)
+    for name in ("parallelism", "maxFailedIndexes"):
+        count = spec.get(name)
+        if count is not None and count > LIMIT_FOR_MANY:
+            detail = (
+                f"must be less than or equal to {LIMIT_FOR_MANY} when completions are above"
+                f" {MANY_COMPLETIONS} and used with backoff limit per index"
+            )
+            causes.invalid(f"{path}.{name}", count, detail)
 
 
 def _check_restart_policy(spec: Object, path: str, causes: Causes) -> None:
@@ -85,22 +167,95 @@ def check_job_spec(spec: Object, causes: Causes, context: Context) -> None:
         causes.invalid("spec.template.metadata.labels", go_map(labels), MISMATCH)
 
 
-def check_job_spec_change(spec: Object, old: Object, may_reschedule: bool, causes: Causes) -> None:
-    """Check the immutable fields. `may_reschedule`: scheduling directives may still change."""
-    _check_kept(spec, old, "completions", causes)
+class Changeable(NamedTuple):
+    """What may still be changed in a Job: the scheduling directives of its template, the resources
+    of the template's containers, and its completions together with its parallelism."""
+
+    scheduling: bool
+    resources: bool
+    completions: bool
+
+
+def changeable(old: Object, context: Context) -> Changeable:
+    gates, status = context.gates, old["status"]
+    is_suspended = bool(old["spec"].get("suspend"))
+    has_started = status.get("startTime") is not None
+    is_idle = (
+        is_suspended and not status.get("active") and (not has_started or _is_suspended(status))
+    )
+    if gates["MutableSchedulingDirectivesForSuspendedJobs"]:
+        scheduling = is_idle
+    else:
+        is_allowed = gates["JobMutableNodeSchedulingDirectives"]
+        scheduling = is_allowed and is_suspended and not has_started
+    resources = gates["MutablePodResourcesForSuspendedJobs"] and is_idle
+    return Changeable(scheduling, resources, gates["ElasticIndexedJob"])
+
+
+def _is_suspended(status: Object) -> bool:
+    return any(
+        condition["type"] == "Suspended" and condition["status"] == "True"
+        for condition in status.get("conditions") or ()
+    )
+
+
+def check_job_spec_change(spec: Object, old: Object, may: Changeable, causes: Causes) -> None:
+    """Check the immutable fields."""
+    if may.completions and spec.get("completionMode") == INDEXED:
+        _check_completions(spec, old, causes)
+    else:
+        _check_kept(spec, old, "completions", causes)
     if spec.get("selector") != old.get("selector"):
         causes.invalid("spec.selector", selector_shown(spec.get("selector")), IMMUTABLE)
     template = spec["template"]
-    if template != (rescheduled(old["template"], template) if may_reschedule else old["template"]):
+    expected = rescheduled(old["template"], template) if may.scheduling else old["template"]
+    if may.resources:
+        expected_spec = _with_resources_of(template["spec"], expected["spec"])
+        if template["spec"] != expected_spec:
+            causes.invalid("spec.template.spec", shown_template(template), IMMUTABLE)
+    elif template != expected:
         causes.invalid("spec.template", shown_template(template), IMMUTABLE)
-    _check_kept(spec, old, "completionMode", causes)
-    _check_kept(spec, old, "podFailurePolicy", causes)
+    for name in _IMMUTABLE:
+        _check_kept(spec, old, name, causes)
+
+
+_IMMUTABLE = (
+    "completionMode",
+    "podFailurePolicy",
+    "backoffLimitPerIndex",
+    "managedBy",
+    "successPolicy",
+)
+
+
+def _check_completions(spec: Object, old: Object, causes: Causes) -> None:
+    completions = spec.get("completions")
+    if completions is None or completions == old.get("completions"):
+        return
+    if completions != spec.get("parallelism"):
+        detail = "can only be modified in tandem with spec.parallelism"
+        causes.invalid("spec.completions", completions, detail)
+
+
+def _with_resources_of(pod: Object, old: Object) -> Object:
+    """The old pod spec with the resources that its containers have in the wanted one."""
+    result = dict(old)
+    for name in DECLARED_LISTS:
+        containers, before = pod.get(name) or [], old.get(name) or []
+        if len(containers) == len(before) and before:
+            result[name] = [
+                {**old_container, "resources": container["resources"]}
+                if container["name"] == old_container["name"]
+                else old_container
+                for container, old_container in zip(containers, before, strict=True)
+            ]
+    return result
 
 
 def _check_kept(spec: Object, old: Object, name: str, causes: Causes) -> None:
     value: Any = spec.get(name)
     if value != old.get(name):
-        causes.invalid(f"spec.{name}", UNSET if value is None else value, IMMUTABLE)
+        causes.invalid(f"spec.{name}", value, IMMUTABLE)
 
 
 def rescheduled(old: Object, new: Object) -> Object:
@@ -110,7 +265,7 @@ def rescheduled(old: Object, new: Object) -> Object:
     for name in ("annotations", "labels"):
         keep(result["metadata"], new["metadata"], name)
     spec, wanted_spec = result["spec"], new["spec"]
-    for name in ("nodeSelector", "tolerations"):
+    for name in ("nodeSelector", "tolerations", "schedulingGates"):
         keep(spec, wanted_spec, name)
     affinity, wanted_affinity = spec.get("affinity"), wanted_spec.get("affinity")
     if affinity is not None or wanted_affinity is not None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from fairlead.codec.types.names import qualified_name
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
 from fairlead.resources.go_values import given_list
 from fairlead.resources.rules import STATUSES
 
 ACTIONS = ("Count", "FailJob", "Ignore")
+ACTIONS_WITH_INDEXES = ("Count", "FailIndex", "FailJob", "Ignore")
 OPERATORS = ("In", "NotIn")
 MAX_RULES = 20
 MAX_EXIT_CODES = 255
@@ -17,11 +19,11 @@ MAX_CONDITIONS = 20
 
 def fill_condition_defaults(policy: Object) -> None:
     for rule in policy["rules"] or ():
-        for pattern in rule["onPodConditions"] or ():
-            pattern["status"] = pattern["status"] or "True"
+        for pattern in rule.get("onPodConditions") or ():
+            pattern["status"] = pattern.get("status") or "True"
 
 
-def check_pod_failure_policy(spec: Object, path: str, causes: Causes) -> None:
+def check_pod_failure_policy(spec: Object, path: str, causes: Causes, context: Context) -> None:
     """Check the policy in a Job's spec; `path` is that of the policy."""
     rules = spec["podFailurePolicy"]["rules"] or []
     if len(rules) > MAX_RULES:
@@ -29,13 +31,20 @@ def check_pod_failure_policy(spec: Object, path: str, causes: Causes) -> None:
     pod = spec["template"]["spec"]
     groups = (pod.get("containers"), pod.get("initContainers"))
     names = {container["name"] for group in groups for container in group or ()}
+    has_indexes = context.gates["JobBackoffLimitPerIndex"]
+    actions = ACTIONS_WITH_INDEXES if has_indexes else ACTIONS
     for index, rule in enumerate(rules):
+        action, action_path = rule["action"], f"{path}.rules[{index}].action"
+        if has_indexes and action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
+            detail = "requires the backoffLimitPerIndex to be set"
+            causes.invalid(action_path, action, detail)
+        else:
+            _check_choice(action, actions, action_path, causes)
         _check_rule(rule, f"{path}.rules[{index}]", names, causes)
 
 
 def _check_rule(rule: Object, path: str, names: set[str], causes: Causes) -> None:
     codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
-    _check_choice(rule["action"], ACTIONS, f"{path}.action", causes)
     if codes is not None:
         _check_exit_codes(codes, f"{path}.onExitCodes", names, causes)
     if conditions:
@@ -48,7 +57,7 @@ def _check_rule(rule: Object, path: str, names: set[str], causes: Causes) -> Non
 
 def _invalid(path: str, reason: str, causes: Causes) -> None:
     """Add a cause that shows no value."""
-    causes.invalid(path, GoValue(reason), "")
+    causes.add("FieldValueInvalid", path, "Invalid value", reason)
 
 
 def _check_choice(value: str, choices: tuple[str, ...], path: str, causes: Causes) -> None:
@@ -94,4 +103,4 @@ def _check_conditions(conditions: list[Object], path: str, causes: Causes) -> No
     for index, pattern in enumerate(conditions):
         item_path = f"{path}[{index}]"
         causes.invalid_each(f"{item_path}.type", pattern["type"], qualified_name(pattern["type"]))
-        _check_choice(pattern["status"], STATUSES, f"{item_path}.status", causes)
+        _check_choice(pattern.get("status", ""), STATUSES, f"{item_path}.status", causes)

@@ -105,7 +105,7 @@ def _check_template(
         causes.invalid(f"{path}.metadata.labels", go_map(labels), detail)
     check_pod_template(template, path, causes, context)
     pod = template["spec"]
-    if spec.get("replicas", 0) > 1:
+    if spec.get("replicas", 0) > 1 and context.gates["SharedDisksReadOnly"]:
         _check_disks(pod.get("volumes") or [], f"{path}.spec.volumes", causes)
     if pod.get("restartPolicy") != "Always":
         field = f"{path}.spec.restartPolicy"

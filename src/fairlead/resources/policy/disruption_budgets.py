@@ -15,6 +15,7 @@ from fairlead.resources.rules import check_conditions, label_selector, non_negat
 from fairlead.resources.storage.shared import go_pointer
 
 LIMITS = ("minAvailable", "maxUnavailable")
+EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")  # of pods that are not healthy
 COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 
 
@@ -36,6 +37,9 @@ class DisruptionBudgetBehaviour(Behaviour):
                 check_int_or_percent(spec[name], f"spec.{name}", causes)
                 check_at_most_hundred_percent(spec[name], f"spec.{name}", causes)
         label_selector(spec.get("selector"), "spec.selector", causes)
+        policy = spec.get("unhealthyPodEvictionPolicy")
+        if policy is not None and policy not in EVICTION_POLICIES:
+            causes.unsupported("spec.unhealthyPodEvictionPolicy", policy, EVICTION_POLICIES)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -53,7 +57,14 @@ def _format_spec(spec: Object) -> GoValue:
         "Selector": go_pointer("v1.LabelSelector", spec.get("selector")),
         "MaxUnavailable": go_pointer(amount, spec.get("maxUnavailable")),
     }
-    return go_struct("policy.PodDisruptionBudgetSpec", parts)
+    shown = go_struct("policy.PodDisruptionBudgetSpec", parts)
+    data = {
+        "MinAvailable": spec.get("minAvailable"),
+        "Selector": spec.get("selector"),
+        "MaxUnavailable": spec.get("maxUnavailable"),
+        "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+    }
+    return GoValue(shown, data)
 
 
 def _amount(path: str) -> Value:

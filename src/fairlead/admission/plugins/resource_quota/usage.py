@@ -8,14 +8,13 @@ from datetime import datetime, timedelta
 from decimal import ROUND_UP, Decimal
 from typing import Protocol
 
-from fairlead.admission.plugins import pod_demands
 from fairlead.admission.plugins.base import Object
 from fairlead.base import clock, meter
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.quantity import Amount, amount
 from fairlead.codec.types.times import parse_time
-from fairlead.resources.core.pods import FINISHED
+from fairlead.resources.core.pods import FINISHED, totals
 from fairlead.resources.core.pods.resources import (
     CONTAINER_RESOURCES,
     HUGE_PAGES,
@@ -179,11 +178,11 @@ class Pods:
 
     def _pod_usage(self, spec: Object) -> Usage:
         """The usage of a pod in no terminal phase: requests, limits and the pod itself."""
-        key = self._cache.key(pod_demands.demands(spec))
+        key = self._cache.key(totals.demands(spec))
         cached = self._cache.get(key)
         if cached is None:
             cached = {**_ONE_POD, "pods": ONE}
-            self._add(cached, *pod_demands.pod_totals(spec))
+            self._add(cached, *totals.pod_totals(spec))
             self._cache.keep(key, cached)
         return cached
 

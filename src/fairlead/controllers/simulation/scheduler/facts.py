@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple, cast
 
-from fairlead.admission.plugins.pod_demands import pod_totals
 from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.quantity import quantity
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import PREFERRED, REQUIRED
+from fairlead.resources.core.pods.totals import pod_totals
 from fairlead.resources.rules import selector_matches
 from fairlead.storage.version import Version
 

@@ -15,6 +15,7 @@ from fairlead.operations.api import Object
 AVAILABLE, PROGRESSING = "Available", "Progressing"
 TIMED_OUT, DONE = "ProgressDeadlineExceeded", "NewReplicaSetAvailable"
 PAUSED, RESUMED = "DeploymentPaused", "DeploymentResumed"
+TERMINATING = "terminatingReplicas"
 _NEVER = 2**31 - 1
 
 
@@ -68,6 +69,9 @@ def counted(deployment: Object, new: Object | None, old: Sequence[Object]) -> Ob
         "unavailableReplicas": max(0, sets.total_desired(everything) - available),
     }
     status = {name: number for name, number in counts.items() if number}
+    statuses_of_sets = [item.get("status") or {} for item in everything]
+    if everything and all(TERMINATING in set_status for set_status in statuses_of_sets):
+        status[TERMINATING] = sum(set_status[TERMINATING] for set_status in statuses_of_sets)
     for name in ("collisionCount", "conditions"):
         if name in before:
             status[name] = before[name]

@@ -13,6 +13,7 @@ from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
 from fairlead.controllers.workloads.jobs.failure_policy import FailurePolicy
 from fairlead.controllers.workloads.jobs.progress import (
+    ANNOUNCEMENTS,
     COMPLETE,
     FAILED,
     FAILURE_TARGET,
@@ -50,7 +51,8 @@ class Jobs:
         self._events = events
         self._pods = pods
         self._jobs = objects.collection(JOBS)
-        self._names = JobNames(api.dialect)
+        self._names = JobNames(api.dialect, api.gates)
+        self._own_name = api.dialect.label("@/job-controller")
         self._selectors = Selectors(self._jobs, selector_of)
         self._claims = Claims(objects, self._resource, PODS)
         self._tracking = Tracking(objects, self._names.tracking)
@@ -91,7 +93,7 @@ class Jobs:
             return None
         namespace, _, name = key.partition("/")
         job = self._objects.find(JOBS, namespace, name)
-        if job is None:
+        if job is None or job["spec"].get("managedBy", self._own_name) != self._own_name:
             return None
         if has_ended(job):
             _, failures = await self._tracking.release_all(self._pods.of(job))
@@ -118,10 +120,7 @@ class Jobs:
         await self._tracking.release(read_pod(version), if_still=is_stray)
 
     async def _read_state(self, job: Object) -> JobState:
-        if self._names.tracking in (job["metadata"].get("annotations") or {}):
-            finalizer = self._names.tracking
-        else:
-            finalizer = ""
+        finalizer = self._names.tracking if self._names.is_tracked(job) else ""
         selector = selector_of(job)
         await self._claims.claim(job, selector, self._pods, finalizer=finalizer)
         pods = self._pods.of(job)  # again: adopted pods have the finalizer now
@@ -139,6 +138,10 @@ class Jobs:
         status.pop("ready", None)
         if self._gates["JobReadyPods"]:
             status["ready"] = sum(pod.ready for pod in state.active)
+        if state.names.replaces_failed:
+            status["terminating"] = self._terminating(job)
+        if state.limit_per_index is not None:
+            status["failedIndexes"] = str(state.failed_indexes)
         if step.suspension is not None:
             status = _with_condition(status, step.suspension)
             if step.suspension["status"] == "False":
@@ -153,12 +156,19 @@ class Jobs:
             _, failures = await self._tracking.release_all(state.pods)
             _raise_first(failures)
 
+    def _terminating(self, job: Object) -> int:
+        """How many pods are being deleted now, those that the last step deleted among them."""
+        return sum(pod.terminating for pod in self._pods.of(job))
+
     async def _count(self, job: Object, state: JobState, step: Step, status: Object) -> None:
         uncounted = {pod.uid for pod in state.pods if state.holds(pod)}
         notes = noted(state, settled(status, uncounted), ending=step.ending is not None)
         if step.ending is not None and step.ending["type"] == FAILURE_TARGET:
             notes.status = _with_condition(notes.status, step.ending)
             step.ending = {**step.ending, "type": FAILED}
+        waits = self._names.announces and self._terminating(job) > 0
+        if waits and step.ending is not None:
+            notes.status = _announced(notes.status, step.ending)
         written = job
         if notes.pods:
             current = await self._write(job, notes.status, step)
@@ -167,7 +177,9 @@ class Jobs:
             written = current
         released, failures = await self._tracking.release_all(notes.pods)
         final = settled(notes.status, uncounted - released)
-        if notes.whole and is_settled(final):
+        if notes.whole and is_settled(final) and not waits:
+            if self._names.announces and step.ending is not None:
+                final = _announced(final, step.ending)
             final = _ended(final, step, state.completions)
         await self._write(written, final, step)
         _raise_first(failures)
@@ -184,6 +196,14 @@ class Jobs:
                 self._events.record(self._resource, written, kind, reason, text)
         step.events.clear()
         return written
+
+
+def _announced(status: Object, ending: Object) -> Object:
+    """The status with the condition that announces the final one."""
+    kind = ANNOUNCEMENTS[ending["type"]]
+    if holding({"status": status}, kind):
+        return status
+    return _with_condition(status, {**ending, "type": kind})
 
 
 def _ended(status: Object, step: Step, completions: int | None) -> Object:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.operations.api import Object
 
-IGNORE, FAIL = "Ignore", "FailJob"
+IGNORE, FAIL, FAIL_INDEX = "Ignore", "FailJob", "FailIndex"
 
 
 class FailurePolicy:
@@ -20,6 +20,10 @@ class FailurePolicy:
     def counts(self, pod: Pod) -> bool:
         """Whether a failed pod counts towards backoffLimit."""
         return self._decision(pod)[0] != IGNORE
+
+    def fails_index(self, pod: Pod) -> bool:
+        """Whether a failed pod fails its index at once."""
+        return self._decision(pod)[0] == FAIL_INDEX
 
     def failure_of_job(self, pods: Iterable[Pod]) -> str:
         """Why failed pods fail the whole Job; empty if they do not."""
@@ -47,7 +51,7 @@ def _match(rule: Object, pod: Pod, status: Object) -> str:
         return _match_exit_codes(codes, pod, status)
     for pattern in rule.get("onPodConditions") or ():
         for condition in status.get("conditions") or ():
-            if all(condition[name] == pattern[name] for name in ("type", "status")):
+            if all(condition[name] == pattern.get(name) for name in ("type", "status")):
                 return f"Pod {pod.namespace}/{pod.name} has condition {condition['type']}"
     return ""
 

@@ -22,7 +22,8 @@ def desired(state: JobState) -> int:
     # Without completions no pods are added after the first success.
     if state.completions is None:
         return len(state.active) if state.succeeded else parallelism
-    return max(0, min(parallelism, state.completions - state.succeeded))
+    left = state.completions - state.succeeded - len(state.failed_indexes)
+    return max(0, min(parallelism, left))
 
 
 def superfluous(state: JobState) -> list[Pod]:
@@ -51,15 +52,17 @@ def _least_missed(pods: list[Pod], count: int) -> list[Pod]:
 
 def missing_indexes(state: JobState, count: int) -> list[int]:
     """The lowest indexes that are neither completed nor active."""
-    active = (state.index_of_pod(pod) for pod in state.active if state.has_place(pod))
-    return state.completed.joined(active).first_missing(count, state.completions or 0)
+    held = [pod for pod in state.pods if pod.active or (state.waits and pod.terminating)]
+    taken = state.completed.joined(state.index_of_pod(pod) for pod in held if state.has_place(pod))
+    return taken.united(state.failed_indexes).first_missing(count, state.completions or 0)
 
 
 def pods_to_make(
     state: JobState, resource: Resource, names: JobNames, maximum: int
 ) -> list[Object]:
     """The missing pods, at most `maximum`."""
-    count = min(desired(state) - len(state.active), maximum)
+    held = state.terminating if state.waits else 0
+    count = min(desired(state) - len(state.active) - held, maximum)
     if count <= 0:
         return []
     pod = pod_from(state.spec["template"], resource, state.job)
@@ -69,7 +72,20 @@ def pods_to_make(
         return [pod] * count
     indexed = {**pod, "spec": _with_index(pod["spec"], names)}
     name = state.job["metadata"]["name"]
-    return [_at_index(indexed, name, index, names) for index in missing_indexes(state, count)]
+    return [
+        _with_failures(_at_index(indexed, name, index, names), state, index)
+        for index in missing_indexes(state, count)
+    ]
+
+
+def _with_failures(pod: Object, state: JobState, index: int) -> Object:
+    """The pod with the number of failures of its index, in Jobs that limit them."""
+    if state.limit_per_index is None:
+        return pod
+    metadata = pod["metadata"]
+    failures = {state.names.failures: str(state.failures_at(index))}
+    annotations = {**(metadata.get("annotations") or {}), **failures}
+    return {**pod, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _with_index(spec: Object, names: JobNames) -> Object:
@@ -90,6 +106,8 @@ def _with_index(spec: Object, names: JobNames) -> Object:
 def _at_index(pod: Object, job_name: str, index: int, names: JobNames) -> Object:
     metadata = pod["metadata"]
     annotations = {**(metadata.get("annotations") or {}), names.index: str(index)}
+    if names.has_index_label:
+        metadata = {**metadata, "labels": {**metadata.get("labels", {}), names.index: str(index)}}
     ending = f"-{index}-"
     prefix = f"{job_name[: _MAX_PREFIX_LENGTH - len(ending)]}{ending}"
     return {

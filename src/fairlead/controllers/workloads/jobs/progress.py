@@ -14,9 +14,13 @@ from fairlead.controllers.workloads.jobs.failure_policy import FailurePolicy
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.operations.api import Object
 from fairlead.resources.batch.job_spec import INDEXED, TRACKING
+from fairlead.resources.gates import Gates
 
 COMPLETE, FAILED, FAILURE_TARGET, SUSPENDED = "Complete", "Failed", "FailureTarget", "Suspended"
-BY_POLICY = "PodFailurePolicy"
+SUCCESS_CRITERIA = "SuccessCriteriaMet"
+# The condition that announces each final one until all pods have ended.
+ANNOUNCEMENTS = {COMPLETE: SUCCESS_CRITERIA, FAILED: FAILURE_TARGET}
+BY_POLICY, BY_SUCCESS = "PodFailurePolicy", "SuccessPolicy"
 UNCOUNTED = "uncountedTerminatedPods"
 _MIN_RANGE_LENGTH = 3  # shorter ranges are written as single numbers
 _MAX_DIGITS = 10
@@ -63,13 +67,17 @@ class JobState:
         self.status: Object = job.get("status") or {}
         self.names = names
         self.policy = policy
-        self.is_tracked = names.tracking in (job["metadata"].get("annotations") or {})
+        self.is_tracked = names.is_tracked(job)
         self.completions: int | None = self.spec.get("completions")
         self.is_indexed = self.spec.get("completionMode") == INDEXED
         self.is_suspended = bool(self.spec.get("suspend"))
         self.is_going = job["metadata"].get("deletionTimestamp") is not None
         self.pods = sorted(pods, key=self._index) if self.is_indexed else list(pods)
         self.active = [pod for pod in pods if pod.active]
+        self.terminating = sum(pod.terminating for pod in pods)
+        # Whether pods are replaced only when they have ended.
+        self.waits = names.replaces_failed and self.spec.get("podReplacementPolicy") == "Failed"
+        self.limit_per_index: int | None = self.spec.get("backoffLimitPerIndex")
         uncounted = self.status.get(UNCOUNTED) or {}
         self.uncounted_succeeded: list[str] = uncounted.get("succeeded") or []
         self.uncounted_failed: list[str] = uncounted.get("failed") or []
@@ -94,6 +102,33 @@ class JobState:
             self.completed_before = Indexes.parse(text, self.completions or 0)
             self.completed = self.completed_before.joined(map(self._index, successes))
             self.succeeded = len(self.completed)
+        self.failed_indexes = self._failed_indexes()
+
+    def _failed_indexes(self) -> Indexes:
+        """The indexes whose pods failed too often, of Jobs with a limit for each index."""
+        if self.limit_per_index is None:
+            return Indexes()
+        before = Indexes.parse(self.status.get("failedIndexes") or "", self.completions or 0)
+        return before.joined(
+            self._index(pod)
+            for pod in self.pods
+            if self.has_place(pod)
+            and self._index(pod) not in self.completed
+            and self.has_failed(pod)
+            and self._fails_index(pod, self.limit_per_index)
+        )
+
+    def _fails_index(self, pod: Pod, limit: int) -> bool:
+        if self.policy.fails_index(pod):
+            return True
+        return self.policy.counts(pod) and self.names.failures_of(pod) >= limit
+
+    def failures_at(self, index: int) -> int:
+        """How many pods of an index have failed so far."""
+        failed = (pod for pod in self.pods if self._index(pod) == index and self.has_failed(pod))
+        return max(
+            (self.names.failures_of(pod) + self.policy.counts(pod) for pod in failed), default=0
+        )
 
     def _is_to_count(self, pod: Pod) -> bool:
         return (self.holds(pod) or not self.is_tracked) and self.has_place(pod)
@@ -115,6 +150,8 @@ class JobState:
         failed."""
         if pod.phase == "Failed":
             return True
+        if self.waits:
+            return False
         return self.is_tracked and pod.deleting and pod.phase != "Succeeded"
 
     def is_complete(self, active: int) -> bool:
@@ -129,7 +166,8 @@ class JobState:
         pods are counted."""
         target = statuses.find_condition(self.status.get("conditions") or (), FAILURE_TARGET)
         if target is not None and _is_true(target):
-            return condition(FAILED, "True", BY_POLICY, target.get("message", ""))
+            reason = target.get("reason", BY_POLICY) if self.names.announces else BY_POLICY
+            return condition(FAILED, "True", reason, target.get("message", ""))
         why = self.policy.failure_of_job(pod for pod in self.pods if self.has_failed(pod))
         if why:
             kind = FAILURE_TARGET if self.is_tracked else FAILED
@@ -140,7 +178,37 @@ class JobState:
         if self.time_left() == 0:
             text = "Job was active longer than specified deadline"
             return condition(FAILED, "True", "DeadlineExceeded", text)
+        return self._verdict_on_indexes()
+
+    def _verdict_on_indexes(self) -> Object | None:
+        if not len(self.failed_indexes):
+            return None
+        most: int | None = self.spec.get("maxFailedIndexes")
+        if most is not None and len(self.failed_indexes) > most:
+            text = "Job has exceeded the specified maximal number of failed indexes"
+            return condition(FAILED, "True", "MaxFailedIndexesExceeded", text)
+        if len(self.failed_indexes) + self.succeeded >= (self.completions or 0):
+            return condition(FAILED, "True", "FailedIndexes", "Job has failed indexes")
         return None
+
+    def success(self) -> Object | None:
+        """The condition that completes the Job by its success policy, or None."""
+        met = statuses.find_condition(self.status.get("conditions") or (), SUCCESS_CRITERIA)
+        if met is not None and _is_true(met):
+            return condition(COMPLETE, "True", met.get("reason", ""), met.get("message", ""))
+        rules = (self.spec.get("successPolicy") or {}).get("rules") or ()
+        for index, rule in enumerate(rules if len(self.completed) else ()):
+            if self._is_met(rule):
+                return condition(COMPLETE, "True", BY_SUCCESS, f"Matched rules at index {index}")
+        return None
+
+    def _is_met(self, rule: Object) -> bool:
+        count: int | None = rule.get("succeededCount")
+        if rule.get("succeededIndexes") is None:
+            return count is not None and len(self.completed) >= count
+        required = Indexes.parse(rule["succeededIndexes"], self.completions or 0)
+        needed = len(required) if count is None else count
+        return len(required) > 0 and required.common(self.completed) >= needed
 
     def _is_beyond_limit(self) -> bool:
         limit = self.spec.get("backoffLimit") or 0
@@ -205,6 +273,23 @@ class Indexes:
         """A new set with more numbers."""
         return Indexes([*self._runs, *((number, number) for number in numbers)])
 
+    def united(self, other: Indexes) -> Indexes:
+        """A new set with the numbers of both."""
+        return Indexes([*self._runs, *other._runs])
+
+    def common(self, other: Indexes) -> int:
+        """How many numbers are in both sets."""
+        total = at = 0
+        for first, last in self._runs:
+            while at < len(other._runs) and other._runs[at][1] < first:
+                at += 1
+            position = at
+            while position < len(other._runs) and other._runs[position][0] <= last:
+                run = other._runs[position]
+                total += min(last, run[1]) - max(first, run[0]) + 1
+                position += 1
+        return total
+
     def first_missing(self, count: int, limit: int) -> list[int]:
         """The first `count` numbers below `limit` that are not in the set."""
         return list(islice(self._missing(limit), count))
@@ -238,15 +323,32 @@ def _written(first: int, last: int) -> Iterator[str]:
 
 
 class JobNames:
-    """`tracking` is both the finalizer and the annotation of tracked Jobs; `index` is the
-    annotation with the completion index."""
+    """`tracking` is the finalizer, and the annotation of tracked Jobs in releases that track only
+    some; `index` is the annotation with the completion index, `failures` that with the number of
+    earlier failures of the index."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, gates: Gates) -> None:
         self.tracking = dialect.label(TRACKING)
         self.index = dialect.label("batch.@/job-completion-index")
+        self.failures = dialect.label("batch.@/job-index-failure-count")
+        self.has_index_label = gates["PodIndexLabel"]
+        self.announces = gates["JobManagedBy"]  # final conditions are announced
+        self.replaces_failed = gates["JobPodReplacementPolicy"]
+        self._tracks_all = not gates["JobTrackingAnnotation"]
+
+    def is_tracked(self, job: Object) -> bool:
+        """Whether the pods of a Job are counted by their finalizers."""
+        return self._tracks_all or self.tracking in (job["metadata"].get("annotations") or {})
 
     def index_of(self, pod: Pod) -> int | None:
-        text = pod.annotations.get(self.index, "")
-        if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
-            return None
-        return int(text)
+        return _count_in(pod.annotations.get(self.index, ""))
+
+    def failures_of(self, pod: Pod) -> int:
+        """How many pods of the same index had failed before this one."""
+        return _count_in(pod.annotations.get(self.failures, "")) or 0
+
+
+def _count_in(text: str) -> int | None:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
+        return None
+    return int(text)

@@ -64,12 +64,18 @@ class Steps:
         verdict = state.verdict()
         if verdict is not None:
             return await self._fail(state, verdict)
+        success = state.success() if state.names.announces else None
+        if success is not None:
+            return await self._succeed(state, success)
         if state.is_going:
             step = Step(len(state.active))
         else:
             step = await self._keep_number(state)
         if state.is_complete(step.active):
             step.ending = condition(COMPLETE, "True")
+            if state.names.announces:
+                text = "Reached expected number of succeeded pods"
+                step.ending = condition(COMPLETE, "True", "CompletionsReached", text)
         elif not state.is_going:
             _report_suspension(state, step)
         return step
@@ -83,6 +89,13 @@ class Steps:
             return Step(len(failures), failure=failures[0])
         state.failed += len(state.active)
         return Step(0, ending=verdict)
+
+    async def _succeed(self, state: JobState, success: Object) -> Step:
+        """Delete the pods that are no longer needed. They do not count as failed."""
+        step = await self._remove(state, list(state.active))
+        if step.failure is None:
+            step.ending = success
+        return step
 
     async def _keep_number(self, state: JobState) -> Step:
         active = len(state.active)

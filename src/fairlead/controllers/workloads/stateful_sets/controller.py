@@ -47,7 +47,9 @@ class StatefulSets:
         gates = api.gates
         self._several = gates["MaxUnavailableStatefulSet"]
         self._waits = gates["StatefulSetMinReadySeconds"]
-        identities = Identities(self._resource, api.dialect.label("statefulset.@/pod-name"))
+        name_label = api.dialect.label("statefulset.@/pod-name")
+        index_label = api.dialect.label("apps.@/pod-index") if gates["PodIndexLabel"] else ""
+        identities = Identities(self._resource, name_label, index_label)
         retention = None
         if gates["StatefulSetAutoDeletePVC"]:
             retention = Retention(self._resource, api.resources.named(PODS))

@@ -20,6 +20,18 @@ def pod_name(owner: Object, ordinal: int) -> str:
     return f"{owner['metadata']['name']}-{ordinal}"
 
 
+def first_ordinal(owner: Object) -> int:
+    """The ordinal of the first pod of a set."""
+    start: int = (owner["spec"].get("ordinals") or {}).get("start") or 0
+    return start
+
+
+def wanted_ordinals(owner: Object) -> range:
+    """The ordinals of the pods that a set should have."""
+    start = first_ordinal(owner)
+    return range(start, start + (owner["spec"].get("replicas") or 0))
+
+
 def split_name(name: str) -> tuple[str, int] | None:
     """Split the name of a pod or claim into prefix and ordinal; None if it has no ordinal."""
     owner, _, digits = name.rpartition("-")
@@ -66,9 +78,11 @@ def _templates(owner: Object) -> list[Object]:
 class Identities:
     """Builds pods with their identity."""
 
-    def __init__(self, resource: Resource, name_label: str) -> None:
+    def __init__(self, resource: Resource, name_label: str, index_label: str = "") -> None:
+        """`index_label` is the label with the ordinal, empty for none."""
         self._resource = resource
         self._name_label = name_label
+        self._index_label = index_label
 
     def pod(self, owner: Object, ordinal: int, revision: str) -> Object:
         """A pod of a set, from the owner's template."""
@@ -78,6 +92,8 @@ class Identities:
         if service := owner["spec"].get("serviceName"):
             spec["subdomain"] = service
         labels = {**metadata.get("labels", {}), REVISION_LABEL: revision, self._name_label: name}
+        if self._index_label:
+            labels[self._index_label] = str(ordinal)
         new_pod = {**pod, "metadata": {**metadata, "name": name, "labels": labels}, "spec": spec}
         return self.with_claims(owner, ordinal, new_pod)
 
@@ -129,8 +145,7 @@ class Retention:
         """The owner references of a claim, including foreign ones. With policy Delete a claim
         belongs to its pod if that is surplus, otherwise to the set."""
         references = claim["metadata"].get("ownerReferences") or []
-        replicas: int = owner["spec"].get("replicas") or 0
-        by_pod = not keeps_when_scaled(owner) and ordinal >= replicas
+        by_pod = not keeps_when_scaled(owner) and ordinal not in wanted_ordinals(owner)
         by_set = _policy(owner).get("whenDeleted") == _DELETE and not by_pod
         metadata = owner["metadata"]
         updated = references

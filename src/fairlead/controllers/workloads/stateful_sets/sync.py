@@ -13,7 +13,11 @@ from functools import partial
 from fairlead.controllers.workloads.batches import run_all, run_growing
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.controllers.workloads.replicas import resolved
-from fairlead.controllers.workloads.stateful_sets.identity import REVISION_LABEL, ordinal_of
+from fairlead.controllers.workloads.stateful_sets.identity import (
+    REVISION_LABEL,
+    ordinal_of,
+    wanted_ordinals,
+)
 from fairlead.controllers.workloads.stateful_sets.members import Members
 from fairlead.operations.api import Object
 
@@ -52,13 +56,14 @@ class SetSync:
         strategy = owner["spec"]["updateStrategy"]
         self._rolls = strategy.get("type") == "RollingUpdate"
         self._steps: Object | None = strategy.get("rollingUpdate")
-        self._partition: int = (self._steps or {}).get("partition") or 0
+        self._wanted = wanted_ordinals(owner)
+        # The ordinal below which pods keep the previous template.
+        partition: int = (self._steps or {}).get("partition") or 0
+        self._partition = self._wanted.start + partition
         placed = by_ordinal(owner, pods)
-        self._desired = {
-            ordinal: pod for ordinal, pod in placed.items() if ordinal < self._replicas
-        }
+        self._desired = {ordinal: pod for ordinal, pod in placed.items() if ordinal in self._wanted}
         self._surplus = {
-            ordinal: pod for ordinal, pod in placed.items() if ordinal >= self._replicas
+            ordinal: pod for ordinal, pod in placed.items() if ordinal not in self._wanted
         }
 
     async def take_steps(self) -> None:
@@ -69,7 +74,7 @@ class SetSync:
     async def _keep(self) -> bool:
         """Create missing pods and repair others; returns whether the next phase may start."""
         missing = []
-        for ordinal in range(self._replicas):
+        for ordinal in self._wanted:
             pod = self._desired.get(ordinal)
             if pod is None or await self._is_replaced(pod):
                 missing.append(ordinal)
@@ -101,7 +106,7 @@ class SetSync:
             return False
         if self._steps is None:
             before: int = (self._owner.get("status") or {}).get("currentReplicas") or 0
-            return ordinal < before
+            return ordinal < self._wanted.start + before
         return ordinal < self._partition
 
     async def _shrink(self) -> bool:

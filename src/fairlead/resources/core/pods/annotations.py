@@ -10,6 +10,7 @@ from typing import Final
 from fairlead.base.dialect import Dialect
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
 from fairlead.resources.core.pods.container_lists import all_containers, containers_with_paths
 from fairlead.resources.core.pods.scheduling import check_tolerations
 from fairlead.resources.core.shared import read_list
@@ -244,3 +245,78 @@ def _check_match(annotation: str, profile: Object, path: str, causes: Causes) ->
     elif kind == "Localhost" and annotation != LOCALHOST + profile.get("localhostProfile", ""):
         detail = "seccomp profile in annotation and field must match"
         causes.forbidden(f"{path}.localhostProfile", detail)
+
+
+# AppArmor profiles: annotations of older clients become fields
+
+_APP_ARMOR_TYPES: Final[dict[str, str]] = {
+    RUNTIME_DEFAULT: "RuntimeDefault",
+    UNCONFINED: "Unconfined",
+}
+
+
+def app_armor_profile_of(annotation: str) -> Object | None:
+    """The `appArmorProfile` field for an annotation; None if it is not a valid profile."""
+    if annotation in _APP_ARMOR_TYPES:
+        return {"type": _APP_ARMOR_TYPES[annotation]}
+    name = annotation.removeprefix(LOCALHOST)
+    if name == annotation or not name or name != name.strip():
+        return None
+    return {"type": "Localhost", "localhostProfile": name}
+
+
+def fill_app_armor_fields(
+    annotations: dict[str, str] | None, spec: Object, context: Context
+) -> None:
+    """Set the AppArmor fields that are given as annotations only, and warn."""
+    prefix = keys(context.dialect).app_armor
+    if not annotations or not any(key.startswith(prefix) for key in annotations):
+        return
+    if (spec.get("os") or {}).get("name") == "windows":
+        return
+    of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for container in all_containers(spec):
+        annotation = annotations.get(prefix + container["name"])
+        security: Object = container.get("securityContext") or {}
+        if annotation is None or security.get("appArmorProfile") is not None:
+            continue
+        profile = app_armor_profile_of(annotation)
+        if profile is not None and profile == of_pod:
+            continue
+        if profile is not None:
+            container["securityContext"] = {**security, "appArmorProfile": profile}
+        context.warn(f"metadata.annotations[{prefix}{container['name']}]: {APP_ARMOR_DEPRECATED}")
+
+
+APP_ARMOR_DEPRECATED = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+
+
+def check_app_armor_matches(
+    annotations: dict[str, str], spec: Object, path: str, causes: Causes, dialect: Dialect
+) -> None:
+    """Check that an AppArmor annotation and the field of the container or pod match."""
+    prefix = keys(dialect).app_armor
+    if not any(key.startswith(prefix) for key in annotations):
+        return
+    if (spec.get("os") or {}).get("name") == "windows":
+        return
+    of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for container, container_path in containers_with_paths(spec, path):
+        own = (container.get("securityContext") or {}).get("appArmorProfile")
+        profile, annotation = own or of_pod, annotations.get(prefix + container["name"])
+        if profile is None or annotation is None:
+            continue
+        field = f"{container_path}.securityContext.appArmorProfile"
+        kind = profile["type"]
+        if kind == "Localhost":
+            is_same_type = annotation.startswith(LOCALHOST)
+        else:
+            is_same_type = _APP_ARMOR_TYPES.get(annotation) == kind or kind not in (
+                *_APP_ARMOR_TYPES.values(),
+            )
+        if not is_same_type:
+            detail = "apparmor type in annotation and field must match"
+            causes.forbidden(f"{field}.type", detail)
+        elif kind == "Localhost" and annotation != LOCALHOST + profile.get("localhostProfile", ""):
+            detail = "apparmor profile in annotation and field must match"
+            causes.forbidden(f"{field}.localhostProfile", detail)

@@ -1,21 +1,23 @@
-"""The behaviour of Pod, and the rules of its status."""
+"""The behaviour of Pod."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from fairlead.codec.types.memo import ContentCache
-from fairlead.codec.types.names import dns_subdomain, qualified_name
-from fairlead.resources.behaviour import Behaviour, Object, keep
+from fairlead.codec.types.names import dns_label, is_dns_label
+from fairlead.codec.types.times import now
+from fairlead.resources.behaviour import Behaviour, Object, count_generation, keep
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.core.addresses import family_of, is_address
 from fairlead.resources.core.pods import FINISHED
 from fairlead.resources.core.pods.annotations import (
     check_annotation_changes,
+    check_app_armor_matches,
     check_pod_annotations,
     check_seccomp_matches,
     drop_init_annotations,
+    fill_app_armor_fields,
     fill_seccomp_fields,
     keys,
 )
@@ -24,18 +26,31 @@ from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 from fairlead.resources.core.pods.containers import check_image_space, has_image_space
 from fairlead.resources.core.pods.defaults import (
     drop_disabled_fields,
+    fill_host_ports,
     fill_requests,
     fill_spec_defaults,
 )
-from fairlead.resources.core.pods.go_text import go_pod_ip, go_pod_ips
+from fairlead.resources.core.pods.pod_resources import fill_pod_resources
+from fairlead.resources.core.pods.resizing import check_resize, keep_all_but_resources
 from fairlead.resources.core.pods.resources import qos_class
+from fairlead.resources.core.pods.scheduling import merge_label_keys
 from fairlead.resources.core.pods.spec import check_spec
+from fairlead.resources.core.pods.status import (
+    check_conditions,
+    check_newer_status,
+    check_status,
+    keep_observed_generations,
+    sync_pod_addresses,
+)
 from fairlead.resources.core.pods.warnings import warn_of_pod
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.registry import Resource
-from fairlead.resources.rules import NOT_AN_ADDRESS
 
 ANNOTATIONS: Final = "metadata.annotations"
+NAME_IN_HOST_NAME = (
+    "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is"
+    " recommended"
+)
 # Metadata that an update of a subresource does not change.
 _STATUS_KEEPS = ("ownerReferences",)
 _EPHEMERAL_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
@@ -58,37 +73,70 @@ class PodBehaviour(Behaviour):
         if spec.get("enableServiceLinks") is None:
             spec["enableServiceLinks"] = True
         fill_spec_defaults(spec)
+        fill_host_ports(spec)
         fill_requests(spec)
+        if "resources" in spec:
+            fill_pod_resources(spec, context)
         sync_pod_addresses(value["status"])
         drop_init_annotations(value["metadata"], context.dialect)
 
     def prepare_create(self, value: Object, context: Context) -> None:
-        spec = value["spec"]
+        spec, metadata = value["spec"], value["metadata"]
         value["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
         drop_disabled_fields(spec, None, context)
-        fill_seccomp_fields(value["metadata"].get("annotations"), spec, context.dialect)
+        if self.resource.counts_generation:
+            metadata["generation"] = 1
+        if "schedulingGates" in spec:
+            value["status"]["conditions"] = [_gated_condition()]
+        gates = context.gates
+        if gates["MatchLabelKeysInPodAffinity"]:
+            merge_label_keys(spec, metadata.get("labels"), gates)
+        if gates["AppArmorFields"]:
+            fill_app_armor_fields(metadata.get("annotations"), spec, context)
+        if gates["SeccompAnnotationSync"]:
+            fill_seccomp_fields(metadata.get("annotations"), spec, context.dialect)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         keep(value, old, "status")
         drop_disabled_fields(value["spec"], old["spec"], context)
+        if self.resource.counts_generation:
+            count_generation(value, old)
 
     def prepare_subresource_update(
         self, subresource: str, value: Object, old: Object, context: Context
     ) -> None:
-        if subresource == "ephemeralcontainers":
-            _keep_all_but_ephemeral(value, old)
+        if subresource in ("ephemeralcontainers", "resize"):
+            if subresource == "resize":
+                keep_all_but_resources(value, old, context)
+            else:
+                _keep_all_but_ephemeral(value, old)
+            for name in _EPHEMERAL_KEEPS:
+                keep(value["metadata"], old["metadata"], name)
             drop_disabled_fields(value["spec"], old["spec"], context)
+            if self.resource.counts_generation:
+                count_generation(value, old)
             return
         keep(value, old, "spec")
         for name in _STATUS_KEEPS:
             keep(value["metadata"], old["metadata"], name)
+        if self.resource.counts_generation:
+            keep(value["metadata"], old["metadata"], "generation")
+            keep_observed_generations(value["status"], old["status"])
+            if not value["status"].get("qosClass"):
+                keep(value["status"], old["status"], "qosClass")
 
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         self._check_all(value, causes, context)
         spec, metadata = value["spec"], value["metadata"]
         if spec.get("ephemeralContainers"):
             causes.forbidden("spec.ephemeralContainers", "cannot be set on create")
-        check_seccomp_matches(metadata.get("annotations"), spec, "spec", causes, context.dialect)
+        if spec.get("nodeName") and "schedulingGates" in spec:
+            detail = "cannot be set until all schedulingGates have been cleared"
+            causes.forbidden("spec.nodeName", detail)
+        annotations = metadata.get("annotations")
+        check_seccomp_matches(annotations, spec, "spec", causes, context.dialect)
+        if annotations and context.gates["AppArmorFields"]:
+            check_app_armor_matches(annotations, spec, "spec", causes, context.dialect)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         is_same = bool(value["spec"] == old["spec"])
@@ -101,11 +149,18 @@ class PodBehaviour(Behaviour):
         if subresource == "ephemeralcontainers":
             self._check_ephemeral_update(value, old, causes, context)
             return
+        if subresource == "resize":
+            check_metadata_update(value["metadata"], old["metadata"], causes)
+            self._check_all(value, causes, context, old, bool(value["spec"] == old["spec"]))
+            check_resize(value, old, causes, context)
+            return
         check_metadata_update(value["metadata"], old["metadata"], causes)
         self._check_annotations(value, old, causes, context)
-        check_conditions(value["status"], "metadata.conditions", causes)
-        policy = old["spec"].get("restartPolicy", "")
-        check_status(value["status"], old["status"], policy, causes)
+        if context.gates["PodObservedGenerationTracking"]:
+            check_newer_status(value, old, causes, context)
+        else:
+            check_conditions(value["status"], "metadata.conditions", causes)
+            check_status(value["status"], old["status"], old["spec"], causes)
 
     def _check_ephemeral_update(
         self, value: Object, old: Object, causes: Causes, context: Context
@@ -172,6 +227,9 @@ class PodBehaviour(Behaviour):
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         if old is not None:  # controllers update pods, and do not read warnings
             return
+        if context.gates["PodWarnings"] and not is_dns_label(value["metadata"]["name"]):
+            errors = " ".join(dns_label(value["metadata"]["name"]))
+            context.warn(f"metadata.name: {NAME_IN_HOST_NAME}: [{errors}]")
         key = self._quiet_pods.key([value["spec"], value["metadata"].get("annotations")])
         if key is not None and self._quiet_pods.get(key):
             return
@@ -208,84 +266,14 @@ def _keep_all_but_ephemeral(value: Object, old: Object) -> None:
     if ephemeral:
         value["spec"]["ephemeralContainers"] = ephemeral
     keep(value, old, "status")
-    for name in _EPHEMERAL_KEEPS:
-        keep(value["metadata"], old["metadata"], name)
 
 
-# The status of pods: its rules, and the two forms of its addresses
-
-SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
-STILL_TERMINATED = "may not be transitioned to non-terminated state"
-
-
-def sync_pod_addresses(status: Object) -> None:
-    """Sync `podIP` with the first of `podIPs`; `podIP` wins."""
-    single, many = status.get("podIP"), status.get("podIPs")
-    if single and (not many or many[0].get("ip") != single):
-        status["podIPs"] = [{"ip": single}]
-    elif many and not single:
-        first = many[0].get("ip")
-        if first:
-            status["podIP"] = first
-
-
-def check_status(status: Object, old: Object, restart_policy: str, causes: Causes) -> None:
-    node = status.get("nominatedNodeName", "")
-    if node and node != old.get("nominatedNodeName"):
-        causes.invalid_each("status.nominatedNodeName", node, dns_subdomain(node))
-    for name, policy in (
-        ("containerStatuses", restart_policy),
-        ("initContainerStatuses", restart_policy),
-        ("ephemeralContainerStatuses", "Never"),
-    ):
-        before, after = old.get(name) or (), status.get(name) or ()
-        _check_transitions(before, after, policy, f"status.{name}", causes)
-    _check_addresses(status, "status.podIPs", causes)
-
-
-def check_conditions(status: Object, path: str, causes: Causes) -> None:
-    for index, condition in enumerate(status.get("conditions") or ()):
-        kind = condition["type"]
-        if kind not in SYSTEM_CONDITIONS:
-            causes.invalid_each(f"{path}[{index}].Type", kind, qualified_name(kind))
-
-
-def _check_transitions(
-    before: list[Object] | tuple[()],
-    after: list[Object] | tuple[()],
-    policy: str,
-    path: str,
-    causes: Causes,
-) -> None:
-    """A container that terminated for good must not run again."""
-    if policy == "Always":
-        return
-    for index, old in enumerate(before):
-        ended = (old.get("state") or {}).get("terminated")
-        if ended is None or (ended["exitCode"] != 0 and policy == "OnFailure"):
-            continue
-        for new in after:
-            if new["name"] == old["name"] and (new.get("state") or {}).get("terminated") is None:
-                causes.forbidden(f"{path}[{index}].state", STILL_TERMINATED)
-
-
-def _check_addresses(status: Object, path: str, causes: Causes) -> None:
-    addresses = [address.get("ip", "") for address in status.get("podIPs") or ()]
-    for index, address in enumerate(addresses):
-        if not is_address(address):
-            causes.invalid(f"{path}[{index}]", address, NOT_AN_ADDRESS)
-    if len(addresses) < 2:
-        return
-    invalid = not all(is_address(address) for address in addresses)
-    if invalid:
-        causes.internal(path, "failed to check for dual stack with error:ip <nil> is invalid")
-    if invalid or not _is_dual_stack(addresses):
-        detail = "may specify no more than one IP for each IP family"
-        causes.invalid(path, go_pod_ips(addresses), detail)
-    for index, address in enumerate(addresses):
-        if address in addresses[:index]:
-            causes.duplicate(f"{path}[{index}]", go_pod_ip(address))
-
-
-def _is_dual_stack(addresses: list[str]) -> bool:
-    return len(addresses) == 2 and len({family_of(address) for address in addresses}) == 2
+def _gated_condition() -> Object:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": now(),
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.resources.behaviour import Object
+from fairlead.resources.behaviour import Object, keep
 from fairlead.resources.causes import Causes
+from fairlead.resources.core.pods import REQUIRED
 from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 from fairlead.resources.core.pods.containers import check_image_space, has_image_space
 from fairlead.resources.core.pods.difference import difference
@@ -15,6 +16,13 @@ NO_OTHER_CHANGES = (
     " `spec.initContainers[*].image`, `spec.activeDeadlineSeconds`, `spec.tolerations` (only"
     " additions to existing tolerations) or `spec.terminationGracePeriodSeconds` (allow it to be"
     " set to 1 if it was previously negative)"
+)
+
+NO_OTHER_CHANGES_LISTED = (
+    "pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions"
+    " to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it"
+    " was previously negative)"
 )
 
 
@@ -38,9 +46,93 @@ def check_spec_change(spec: Object, old: Object, is_same: bool, path: str, cause
     _check_toleration_changes(spec, old, f"{path}.tolerations", causes)
     if is_same:
         return
+    if "schedulingGates" in spec:
+        _check_gate_changes(spec, old, f"{path}.schedulingGates", causes)
     restored = _with_allowed_changes_undone(spec, old)
+    if "schedulingGates" in old:
+        _check_gated_changes(restored, old, path, causes)
     if restored != old:
-        causes.forbidden(path, f"{NO_OTHER_CHANGES}\n{difference('PodSpec', old, restored)}")
+        refusal = NO_OTHER_CHANGES_LISTED if causes.shows_json else NO_OTHER_CHANGES
+        causes.forbidden(path, f"{refusal}\n{difference('PodSpec', old, restored)}")
+
+
+def _check_gate_changes(spec: Object, old: Object, path: str, causes: Causes) -> None:
+    """Scheduling gates may only be removed."""
+    before = {gate["name"] for gate in old.get("schedulingGates") or ()}
+    for index, gate in enumerate(spec["schedulingGates"]):
+        if gate["name"] not in before:
+            detail = f"only deletion is allowed, but found new scheduling gate '{gate['name']}'"
+            causes.forbidden(f"{path}[{index}].name", detail)
+
+
+def _check_gated_changes(restored: Object, old: Object, path: str, causes: Causes) -> None:
+    """While a pod is gated, its choice of nodes may be narrowed. Undoes such changes in
+    `restored`."""
+    selector, old_selector = restored.get("nodeSelector") or {}, old.get("nodeSelector") or {}
+    if any(selector.get(key) != value for key, value in old_selector.items()):
+        detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        causes.invalid(f"{path}.nodeSelector", selector, detail)
+    keep(restored, old, "nodeSelector")
+    affinity, old_affinity = restored.get("affinity"), old.get("affinity")
+    node, old_node = (affinity or {}).get(NODE_AFFINITY), (old_affinity or {}).get(NODE_AFFINITY)
+    if node == old_node:
+        return
+    _check_node_affinity_change(node, old_node, f"{path}.affinity.{NODE_AFFINITY}", causes)
+    undone = {name: rules for name, rules in (affinity or {}).items() if name != NODE_AFFINITY}
+    if old_node is not None:
+        undone[NODE_AFFINITY] = old_node
+    if undone or old_affinity is not None:
+        restored["affinity"] = undone
+    else:
+        restored.pop("affinity", None)
+
+
+NODE_AFFINITY = "nodeAffinity"
+
+
+def _check_node_affinity_change(
+    node: Object | None, old_node: Object | None, path: str, causes: Causes
+) -> None:
+    """Rules may be added to the terms that a node must match."""
+    old_terms = ((old_node or {}).get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    if not old_terms:
+        return
+    terms = ((node or {}).get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    path = f"{path}.{REQUIRED}.nodeSelectorTerms"
+    if len(terms) != len(old_terms):
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        causes.invalid(path, [_term_shown(term) for term in terms] or None, detail)
+        return
+    for index, (term, old_term) in enumerate(zip(terms, old_terms, strict=True)):
+        if not _has_only_additions(term, old_term):
+            detail = "only additions are allowed (no mutations or deletions)"
+            causes.invalid(f"{path}[{index}]", _term_shown(term), detail)
+
+
+def _term_shown(term: Object) -> Object:
+    """A NodeSelectorTerm as messages print it."""
+    return {
+        field: [
+            {"Key": rule["key"], "Operator": rule["operator"], "Values": rule.get("values")}
+            for rule in term[name]
+        ]
+        if term.get(name)
+        else None
+        for field, name in (
+            ("MatchExpressions", "matchExpressions"),
+            ("MatchFields", "matchFields"),
+        )
+    }
+
+
+def _has_only_additions(term: Object, old: Object) -> bool:
+    names = ("matchExpressions", "matchFields")
+    if not any(old.get(name) for name in names):
+        return not any(term.get(name) for name in names)
+    return all(
+        (term.get(name) or [])[: len(old.get(name) or [])] == (old.get(name) or [])
+        for name in names
+    )
 
 
 def _check_deadline(new: int | None, old: int | None, path: str, causes: Causes) -> bool:
@@ -48,7 +140,7 @@ def _check_deadline(new: int | None, old: int | None, path: str, causes: Causes)
     if new is None:
         if old is not None:
             detail = "must not update from a positive integer to nil value"
-            causes.invalid(path, "null", detail)
+            causes.invalid(path, None, detail)
         return True
     if not 0 <= new <= MAX_DEADLINE:
         causes.invalid(path, new, f"must be between 0 and {MAX_DEADLINE}, inclusive")
@@ -83,7 +175,7 @@ def _with_allowed_changes_undone(spec: Object, old: Object) -> Object:
             restored[name] = [
                 _with_image(new, before) for new, before in zip(spec[name], old[name], strict=True)
             ]
-    for name in ("activeDeadlineSeconds", "tolerations"):
+    for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
         restored.pop(name, None)
         if name in old:
             restored[name] = old[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from fairlead.codec.types.names import dns_label, is_dns_label
 from fairlead.resources.behaviour import Object
@@ -12,13 +12,20 @@ from fairlead.resources.core.pods.container_lists import PROBES
 from fairlead.resources.core.pods.environment import check_env, check_env_from
 from fairlead.resources.core.pods.handlers import check_lifecycle, check_probes
 from fairlead.resources.core.pods.mounts import check_mounts
-from fairlead.resources.core.pods.resources import check_resources
+from fairlead.resources.core.pods.resources import check_claims, check_resources
+from fairlead.resources.core.pods.restarts import (
+    check_init_restart_policy,
+    check_resize_policy,
+    check_restart_policy,
+)
 from fairlead.resources.core.pods.security import check_security_context
+from fairlead.resources.core.pods.totals import is_sidecar
 from fairlead.resources.rules import PORT_RANGE, PROTOCOLS, is_usual_port_name, port_name_errors
 
 PULL_POLICIES: Final[tuple[str, ...]] = ("Always", "IfNotPresent", "Never")
 MESSAGE_POLICIES: Final[tuple[str, ...]] = ("File", "FallbackToLogsOnError")
 NOT_FOR_INIT = "may not be set for init containers"
+NOT_FOR_PLAIN_INIT = "may not be set for init containers without restartPolicy=Always"
 NOT_FOR_EPHEMERAL = "cannot be set for an Ephemeral Container"
 SURROUNDING_SPACE = "must not have leading or trailing whitespace"
 _REGULAR_ONLY = ("lifecycle", *PROBES)
@@ -29,63 +36,90 @@ _NOT_EPHEMERAL = (
     "readinessProbe",
     "startupProbe",
     "lifecycle",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
 )
 
-Volumes = dict[str, Object]
+
+class PodFacts(NamedTuple):
+    """What the rules of containers refer to: the spec, its valid volumes by name, and the names of
+    its resource claims."""
+
+    spec: Object
+    volumes: dict[str, Object]
+    claims: frozenset[str]
+    context: Context
 
 
-def check_containers(
-    containers: list[Object] | None,
-    volumes: Volumes,
-    path: str,
-    causes: Causes,
-    context: Context,
-) -> None:
+def check_containers(facts: PodFacts, path: str, causes: Causes) -> None:
+    containers: list[Object] | None = facts.spec["containers"]
     if not containers:
         causes.required(path)
         return
     names: set[str] = set()
     for index, container in enumerate(containers):
         container_path = f"{path}[{index}]"
-        _check_common(container, volumes, container_path, causes, context)
+        _check_common(container, facts, container_path, causes)
         name: str = container["name"]
         if name in names:
             causes.duplicate(f"{container_path}.name", name)
         names.add(name)
-        if "lifecycle" in container:
-            check_lifecycle(container["lifecycle"], f"{container_path}.lifecycle", causes)
-        check_probes(container, container_path, causes)
+        _check_running(container, facts, container_path, causes)
+        if "restartPolicy" in container or "restartPolicyRules" in container:
+            check_restart_policy(container, container_path, causes, facts.context)
     _check_host_ports(containers, path, causes)
 
 
-def check_init_containers(
-    spec: Object, volumes: Volumes, path: str, causes: Causes, context: Context
-) -> None:
+def _check_running(container: Object, facts: PodFacts, path: str, causes: Causes) -> None:
+    """Check the hooks and probes of a container that runs all the time."""
+    if "lifecycle" in container:
+        check_lifecycle(container["lifecycle"], facts.spec, f"{path}.lifecycle", causes)
+    check_probes(container, path, causes)
+
+
+def check_init_containers(facts: PodFacts, path: str, causes: Causes) -> None:
     """Names are unique among init and regular containers. Host ports are unique within each init
     container only, because those run one after the other."""
+    spec, has_sidecars = facts.spec, facts.context.gates["SidecarContainers"]
     names = {container["name"] for container in spec["containers"] or ()}
     for index, container in enumerate(spec.get("initContainers") or ()):
         container_path = f"{path}[{index}]"
-        _check_common(container, volumes, container_path, causes, context)
+        _check_common(container, facts, container_path, causes)
+        if "restartPolicy" in container or "restartPolicyRules" in container:
+            check_init_restart_policy(container, container_path, causes, facts.context)
         if container["name"] in names:
             causes.duplicate(f"{container_path}.name", container["name"])
         elif container["name"]:
             names.add(container["name"])
         _check_host_ports([container], path, causes)
-        for name in _REGULAR_ONLY:
-            if container.get(name) is not None:
-                causes.forbidden(f"{container_path}.{name}", NOT_FOR_INIT)
+        if is_sidecar(container):
+            _check_running(container, facts, container_path, causes)
+        else:
+            refusal = NOT_FOR_PLAIN_INIT if has_sidecars else NOT_FOR_INIT
+            _check_plain_init(container, container_path, refusal, causes)
 
 
-def check_ephemeral_containers(
-    spec: Object, volumes: Volumes, path: str, causes: Causes, context: Context
-) -> None:
+def _check_plain_init(container: Object, path: str, refusal: str, causes: Causes) -> None:
+    """Check an init container that ends before the next one starts."""
+    for name in _REGULAR_ONLY:
+        if container.get(name) is not None:
+            causes.forbidden(f"{path}.{name}", refusal)
+    for index, policy in enumerate(container.get("resizePolicy") or ()):
+        if policy.get("restartPolicy") == "RestartContainer":
+            detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+            field = f"{path}.resizePolicy[{index}].restartPolicy"
+            causes.invalid(field, "RestartContainer", detail)
+
+
+def check_ephemeral_containers(facts: PodFacts, path: str, causes: Causes) -> None:
+    spec = facts.spec
     others = {c["name"] for c in spec["containers"] or ()}
     others.update(c["name"] for c in spec.get("initContainers") or ())
     names = set(others)
     for index, container in enumerate(spec.get("ephemeralContainers") or ()):
         container_path = f"{path}[{index}]"
-        _check_common(container, volumes, container_path, causes, context)
+        _check_common(container, facts, container_path, causes)
         check_image_space(container, container_path, causes)
         if container["name"] in names:
             causes.duplicate(f"{container_path}.name", container["name"])
@@ -117,9 +151,7 @@ def check_image_space(container: Object, path: str, causes: Causes) -> None:
         causes.invalid(f"{path}.image", container["image"], SURROUNDING_SPACE)
 
 
-def _check_common(
-    container: Object, volumes: Volumes, path: str, causes: Causes, context: Context
-) -> None:
+def _check_common(container: Object, facts: PodFacts, path: str, causes: Causes) -> None:
     """Check the rules of all containers."""
     name: str = container["name"]
     if not name:
@@ -134,19 +166,25 @@ def _check_common(
     if "ports" in container:
         _check_ports(container["ports"], path, causes)
     if "env" in container:
-        check_env(container["env"], path, causes)
+        check_env(container["env"], path, causes, facts.context)
     if "envFrom" in container:
-        check_env_from(container["envFrom"], f"{path}.envFrom", causes)
-    check_mounts(container, volumes, path, causes)
+        check_env_from(container["envFrom"], f"{path}.envFrom", causes, facts.context)
+    check_mounts(container, facts.volumes, path, causes)
     pull: str = container.get("imagePullPolicy", "")
     if pull not in PULL_POLICIES:
         _check_choice(pull, PULL_POLICIES, f"{path}.imagePullPolicy", causes)
     resources: Object = container["resources"]
     if resources:
-        check_resources(resources, f"{path}.resources", causes, context)
+        check_resources(resources, f"{path}.resources", causes, facts.context)
+        if "claims" in resources:
+            check_claims(resources["claims"], facts.claims, f"{path}.resources.claims", causes)
+    if "resizePolicy" in container:
+        pod_policy = facts.spec.get("restartPolicy", "")
+        check_resize_policy(container["resizePolicy"], pod_policy, f"{path}.resizePolicy", causes)
     security: Object | None = container.get("securityContext")
     if security:
-        check_security_context(security, f"{path}.securityContext", causes)
+        gates = facts.context.gates
+        check_security_context(security, facts.spec, f"{path}.securityContext", causes, gates)
 
 
 def _check_choice(value: str, supported: tuple[str, ...], path: str, causes: Causes) -> None:

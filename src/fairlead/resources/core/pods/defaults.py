@@ -1,9 +1,8 @@
-"""Defaults of pod specs that depend on other fields, and removal of fields of disabled features."""
+"""Defaults of pod specs that depend on other fields."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from fairlead.base.caches import memoized
 from fairlead.resources.behaviour import Object
@@ -11,7 +10,6 @@ from fairlead.resources.context import Context
 from fairlead.resources.core.pods.container_lists import (
     CONTAINER_LISTS,
     DECLARED_LISTS,
-    PROBES,
     all_containers,
 )
 from fairlead.resources.core.pods.resources import round_up_amounts
@@ -26,13 +24,13 @@ def fill_spec_defaults(spec: Object) -> None:
             volume["emptyDir"] = {}
         if "ephemeral" in volume:
             _round_claim(volume["ephemeral"])
-    host_network = bool(spec.get("hostNetwork"))
+        if "image" in volume and not volume["image"].get("pullPolicy"):
+            reference: str = volume["image"].get("reference", "")
+            volume["image"]["pullPolicy"] = default_pull_policy(reference)
     for name in CONTAINER_LISTS:
         containers: list[Object] | None = spec.get(name)
         for container in containers or ():
             _fill_container(container)
-            if host_network and name != "ephemeralContainers":
-                _fill_host_ports(container)
     round_up_amounts(spec.get("overhead"))
     account: str | None = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:  # two names of one field; the newer name wins
@@ -56,10 +54,15 @@ def _round_claim(ephemeral: Object | None) -> None:
         round_up_amounts(resources.get("requests"))
 
 
-def _fill_host_ports(container: Object) -> None:
-    for port in container.get("ports") or ():
-        if not port.get("hostPort") and port["containerPort"]:
-            port["hostPort"] = port["containerPort"]
+def fill_host_ports(spec: Object) -> None:
+    """The ports of containers on the host's network are ports of the host."""
+    if not spec.get("hostNetwork"):
+        return
+    for name in DECLARED_LISTS:
+        for container in spec.get(name) or ():
+            for port in container.get("ports") or ():
+                if not port.get("hostPort") and port["containerPort"]:
+                    port["hostPort"] = port["containerPort"]
 
 
 def fill_requests(spec: Object) -> None:
@@ -79,57 +82,14 @@ def fill_requests(spec: Object) -> None:
                     requests.setdefault(resource, amount)
 
 
-# Fields of spread constraints and their gates.
-_GATED_CONSTRAINTS: Final[dict[str, str]] = {
-    "minDomains": "MinDomainsInPodTopologySpread",
-    "nodeAffinityPolicy": "NodeInclusionPolicyInPodTopologySpread",
-    "nodeTaintsPolicy": "NodeInclusionPolicyInPodTopologySpread",
-    "matchLabelKeys": "MatchLabelKeysInPodTopologySpread",
-}
-# Fields of probes and their gates.
-_GATED_PROBES: Final[dict[str, str]] = {
-    "terminationGracePeriodSeconds": "ProbeTerminationGracePeriod",
-    "grpc": "GRPCContainerProbe",
-}
-# Fields of pods and their gates.
-_GATED_FIELDS: Final[dict[str, str]] = {
-    "hostUsers": "UserNamespacesStatelessPodsSupport",
-    "os": "IdentifyPodOS",
-}
-
-
 def drop_disabled_fields(spec: Object, old: Object | None, context: Context) -> None:
-    gates = context.gates
-    before = old or {}
-    for field, gate in _GATED_FIELDS.items():
-        if field in spec and not gates[gate] and before.get(field) is None:
-            del spec[field]
-    if "topologySpreadConstraints" in spec:
-        constraints = spec["topologySpreadConstraints"]
-        before_constraints = before.get("topologySpreadConstraints") or []
-        _drop_gated(constraints, before_constraints, _GATED_CONSTRAINTS, context)
-    if not all(gates[gate] for gate in _GATED_PROBES.values()):
-        _drop_gated(_probes(spec), _probes(before), _GATED_PROBES, context)
-    if not gates["ProcMountType"] and not (old and _uses_proc_mount(old)):
+    """Reset what a disabled feature does not allow; whole fields of such features are dropped by
+    `resources.gated_fields`."""
+    if not context.gates["ProcMountType"] and not (old and _uses_proc_mount(old)):
         for container in all_containers(spec):
             security: Object | None = container.get("securityContext")
             if security and security.get("procMount") is not None:
                 security["procMount"] = "Default"
-
-
-def _probes(spec: Object) -> list[Object]:
-    containers = all_containers(spec)
-    return [c[name] for c in containers for name in PROBES if c.get(name) is not None]
-
-
-def _drop_gated(
-    items: list[Object], before: list[Object], gated: dict[str, str], context: Context
-) -> None:
-    for field, gate in gated.items():
-        if context.gates[gate] or any(field in item for item in before):
-            continue
-        for item in items:
-            item.pop(field, None)
 
 
 def _uses_proc_mount(spec: Object) -> bool:

@@ -54,11 +54,12 @@ def _check_port(action: Object, path: str, field: str, causes: Causes) -> None:
         port_number(port, f"{path}.{field}.port", causes)
 
 
-_HANDLERS: Final[tuple[str, ...]] = ("exec", "httpGet", "tcpSocket", "grpc")
+_HANDLERS: Final[tuple[str, ...]] = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 
 
-def check_handler(handler: Object, path: str, causes: Causes) -> None:
-    """Exactly one handler must be set; the first that is set is checked."""
+def check_handler(handler: Object, path: str, causes: Causes, grace: int | None = None) -> None:
+    """Exactly one handler must be set; the first that is set is checked. `grace` is the grace
+    period of the pod."""
     has_handler = False
     for name in _HANDLERS:
         if name not in handler:
@@ -67,7 +68,10 @@ def check_handler(handler: Object, path: str, causes: Causes) -> None:
             causes.forbidden(f"{path}.{name}", MORE_THAN_ONE)
         else:
             has_handler = True
-            _check_action(name, handler[name], path, causes)
+            if name == "sleep":
+                _check_sleep(handler[name], grace, f"{path}.sleep", causes)
+            else:
+                _check_action(name, handler[name], path, causes)
     if not has_handler:
         causes.required(path, "must specify a handler type")
 
@@ -112,7 +116,43 @@ def check_probes(container: Object, path: str, causes: Causes) -> None:
                 causes.invalid(f"{probe_path}.successThreshold", threshold, "must be 1")
 
 
-def check_lifecycle(lifecycle: Object, path: str, causes: Causes) -> None:
+def _check_sleep(action: Object, grace: int | None, path: str, causes: Causes) -> None:
+    seconds: int = action["seconds"]
+    if grace is not None and not 0 <= seconds <= grace:
+        detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+        causes.invalid(path, seconds, detail)
+
+
+def check_lifecycle(lifecycle: Object, spec: Object, path: str, causes: Causes) -> None:
+    """Check the hooks of a container of the pod with `spec`."""
     for name in ("postStart", "preStop"):
         if lifecycle.get(name) is not None:
-            check_handler(lifecycle[name], f"{path}.{name}", causes)
+            grace: int | None = spec.get("terminationGracePeriodSeconds")
+            check_handler(lifecycle[name], f"{path}.{name}", causes, grace)
+    if "stopSignal" in lifecycle:
+        _check_stop_signal(lifecycle["stopSignal"], spec.get("os"), f"{path}.stopSignal", causes)
+
+
+_NUMBERED_SIGNALS: Final = (
+    *("SIGRTMAX", *(f"SIGRTMAX-{number}" for number in range(1, 15))),
+    *("SIGRTMIN", *(f"SIGRTMIN+{number}" for number in range(1, 16))),
+)
+_NAMED_SIGNALS: Final = (
+    "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT SEGV STKFLT"
+    " STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ"
+)
+STOP_SIGNALS: Final[dict[str, tuple[str, ...]]] = {
+    "linux": tuple(
+        sorted((*_NUMBERED_SIGNALS, *(f"SIG{name}" for name in _NAMED_SIGNALS.split())))
+    ),
+    "windows": ("SIGKILL", "SIGTERM"),
+}
+
+
+def _check_stop_signal(signal: str, system: Object | None, path: str, causes: Causes) -> None:
+    if system is None:
+        causes.forbidden(path, "may not be set for containers with empty `spec.os.name`")
+        return
+    supported = STOP_SIGNALS.get(system["name"])
+    if supported is not None and signal not in supported:
+        causes.unsupported(path, signal, supported)

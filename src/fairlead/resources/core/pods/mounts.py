@@ -7,6 +7,7 @@ from fairlead.resources.causes import Causes
 from fairlead.resources.core.volumes.paths import descending_path, has_backsteps
 
 PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
+RECURSIVE_READ_ONLY = ("Disabled", "Enabled", "IfPossible")
 
 
 def check_mounts(container: Object, volumes: dict[str, Object], path: str, causes: Causes) -> None:
@@ -73,6 +74,20 @@ def _check_mount_options(
     propagation: str | None = mount.get("mountPropagation")
     if propagation is not None:
         _check_propagation(container, propagation, f"{list_path}.mountPropagation", causes)
+    if "recursiveReadOnly" in mount:
+        _check_recursive(mount, f"{list_path}.recursiveReadOnly", causes)
+
+
+def _check_recursive(mount: Object, path: str, causes: Causes) -> None:
+    mode = mount["recursiveReadOnly"]
+    if mode not in RECURSIVE_READ_ONLY:
+        causes.unsupported(path, mode, RECURSIVE_READ_ONLY)
+    elif mode != "Disabled":
+        if not mount.get("readOnly"):
+            causes.forbidden(path, "may only be specified when readOnly is true")
+        if mount.get("mountPropagation") not in (None, "None"):
+            detail = "may only be specified when mountPropagation is None or not specified"
+            causes.forbidden(path, detail)
 
 
 def _check_propagation(container: Object, mode: str, path: str, causes: Causes) -> None:

@@ -8,16 +8,16 @@ from typing import Final
 
 from fairlead.base.caches import BoundedCache, memoized
 from fairlead.base.dialect import Dialect
-from fairlead.codec.types.names import qualified_name
+from fairlead.codec.types.names import dns_label, qualified_name
 from fairlead.codec.types.quantity import QuantityError, format_quantity, is_less, quantity
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
+from fairlead.resources.core.pods.totals import HUGE_PAGES as HUGE_PAGES
 from fairlead.resources.core.shared import go_quantity
 from fairlead.resources.rules import NON_NEGATIVE
 
-HUGE_PAGES: Final = "hugepages-"
 COUNTED_RESOURCES = (
     "pods",
     "resourcequotas",
@@ -139,7 +139,7 @@ def check_resources(resources: Object, path: str, causes: Causes, context: Conte
             _check_amount(name, amount, f"{path}.requests[{name}]", causes, dialect)
         limit = limits.get(name)
         if amount != limit and (limit is not None or not is_plain):
-            _check_against_limit(name, amount, limit, path, causes, dialect)
+            _check_against_limit(name, amount, limit, path, causes, context)
         if not is_plain and name.startswith(HUGE_PAGES):
             _check_huge_pages(name, amount, f"{path}.requests[{name}]", causes)
     if _asks_compute(limits) or _asks_compute(requests):
@@ -153,18 +153,49 @@ def _asks_compute(amounts: dict[str, str]) -> bool:
 
 
 def _check_against_limit(
-    name: str, amount: str, limit: str | None, path: str, causes: Causes, dialect: Dialect
+    name: str, amount: str, limit: str | None, path: str, causes: Causes, context: Context
 ) -> None:
+    dialect = context.dialect
     if limit is None:
         if not can_overcommit(name, dialect):
             detail = "Limit must be set for non overcommitable resources"
             causes.required(f"{path}.limits", detail)
         return
+    shown = f" of {limit}" if context.gates["LimitsInErrors"] else ""
     if not can_overcommit(name, dialect):
         if quantity(amount) != quantity(limit):
-            causes.invalid(f"{path}.requests", amount, f"must be equal to {name} limit")
+            causes.invalid(f"{path}.requests", amount, f"must be equal to {name} limit{shown}")
     elif is_less(limit, amount):
-        causes.invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit")
+        detail = f"must be less than or equal to {name} limit{shown}"
+        causes.invalid(f"{path}.requests", amount, detail)
+
+
+def check_claims(
+    claims: list[Object], pod_claims: frozenset[str], path: str, causes: Causes
+) -> None:
+    """Check the resource claims of a container; `pod_claims` are the names of those of the pod."""
+    whole: set[str] = set()
+    requests: dict[str, set[str]] = {}  # of each claim that is not used as a whole
+    for index, claim in enumerate(claims):
+        name, request = claim["name"], claim.get("request", "")
+        if not name:
+            causes.required(f"{path}[{index}]")
+            continue
+        if name in whole:
+            causes.duplicate(f"{path}[{index}]", name)
+        elif request:
+            causes.invalid_each(f"{path}[{index}].request", request, dns_label(request))
+            if request in requests.setdefault(name, set()):
+                causes.duplicate(f"{path}[{index}]", f"{name}/{request}")
+            requests[name].add(request)
+        else:
+            for _ in requests.get(name, ()):
+                causes.duplicate(f"{path}[{index}]", name)
+            whole.add(name)
+        if name not in pod_claims:
+            known = f": {', '.join(sorted(pod_claims))}" if pod_claims else " which is empty"
+            detail = f"must be one of the names in pod.spec.resourceClaims{known}"
+            causes.not_found(f"{path}[{index}]", name, detail)
 
 
 def is_fractional(amount: str) -> bool:
@@ -200,27 +231,31 @@ _COUNTED: Final[tuple[str, ...]] = ("cpu", "memory")
 
 def qos_class(spec: Object) -> str:
     """Guaranteed: every container has limits for both resources, and the sums of limits equal those
-    of requests. BestEffort: no container has requests or limits. Burstable: all others."""
+    of requests. BestEffort: no container has requests or limits. Burstable: all others. Resources
+    of the pod as a whole count in place of those of its containers."""
     compared: list[tuple[str, str, str]] = []  # resource, request, limit
     is_asking, all_limited = False, True
-    for kind in DECLARED_LISTS:
-        containers: list[Object] | None = spec.get(kind)
-        for container in containers or ():
-            resources: Object = container["resources"]
-            requests: Object = resources.get("requests") or {}
-            limits: Object = resources.get("limits") or {}
-            for name in _COUNTED:
-                request, limit = (
-                    _positive_amount(requests.get(name)),
-                    _positive_amount(limits.get(name)),
-                )
-                is_asking = is_asking or bool(request or limit)
-                all_limited = all_limited and bool(limit)
-                if request != limit:
-                    compared.append((name, request, limit))
+    for resources in _qos_resources(spec):
+        requests: Object = resources.get("requests") or {}
+        limits: Object = resources.get("limits") or {}
+        for name in _COUNTED:
+            request, limit = (
+                _positive_amount(requests.get(name)),
+                _positive_amount(limits.get(name)),
+            )
+            is_asking = is_asking or bool(request or limit)
+            all_limited = all_limited and bool(limit)
+            if request != limit:
+                compared.append((name, request, limit))
     if not is_asking:
         return BEST_EFFORT
     return GUARANTEED if all_limited and _are_equal(compared) else BURSTABLE
+
+
+def _qos_resources(spec: Object) -> list[Object]:
+    if "resources" in spec:
+        return [spec["resources"]]
+    return [container["resources"] for kind in DECLARED_LISTS for container in spec.get(kind) or ()]
 
 
 def _positive_amount(amount: str | None) -> str:

@@ -9,12 +9,17 @@ from fairlead.resources.causes import Causes
 from fairlead.resources.core.pods.go_text import SECCOMP_PROFILE, SECURITY_CONTEXT, go_struct
 from fairlead.resources.core.pods.windows import check_windows_options
 from fairlead.resources.core.volumes.paths import descending_path
+from fairlead.resources.gates import Gates
 
 MAX_ID = 2**31 - 1
 ID_RANGE = f"must be between 0 and {MAX_ID}, inclusive"
 SECCOMP_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 PROC_MOUNTS = ("Default", "Unmasked")
 FS_GROUP_POLICIES = ("Always", "OnRootMismatch")
+SUPPLEMENTAL_GROUPS_POLICIES = ("Merge", "Strict")
+SELINUX_CHANGE_POLICIES = ("MountOption", "Recursive")
+APP_ARMOR_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
+MAX_APP_ARMOR_LENGTH = 4095
 
 _SYSCTL = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
 _SYSCTL_NAME = re.compile(_SYSCTL, re.ASCII)
@@ -22,22 +27,49 @@ _MAX_SYSCTL_LENGTH = 253
 SYSCTL_ERROR = f"must have at most {_MAX_SYSCTL_LENGTH} characters and match regex {_SYSCTL}"
 
 
-def _check_id(value: int | None, path: str, causes: Causes) -> None:
+def check_id(value: int | None, path: str, causes: Causes) -> None:
     if value is not None and not 0 <= value <= MAX_ID:
         causes.invalid(path, value, ID_RANGE)
 
 
-def check_security_context(context: Object, path: str, causes: Causes) -> None:
-    """Check the security context of a container."""
-    _check_id(context.get("runAsUser"), f"{path}.runAsUser", causes)
-    _check_id(context.get("runAsGroup"), f"{path}.runAsGroup", causes)
+def check_security_context(
+    context: Object, spec: Object, path: str, causes: Causes, gates: Gates
+) -> None:
+    """Check the security context of a container in the pod with `spec`."""
+    check_id(context.get("runAsUser"), f"{path}.runAsUser", causes)
+    check_id(context.get("runAsGroup"), f"{path}.runAsGroup", causes)
     mount = context.get("procMount")
     if mount is not None and mount not in PROC_MOUNTS:
         causes.unsupported(f"{path}.procMount", mount, PROC_MOUNTS)
+    if mount == "Unmasked" and gates["UserNamespacesSupport"] and spec.get("hostUsers", True):
+        detail = "`hostUsers` must be false to use `Unmasked`"
+        causes.invalid(f"{path}.procMount", mount, detail)
     check_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
     if context.get("allowPrivilegeEscalation") is False:
         _check_escalation(context, path, causes)
     check_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", causes)
+    if "appArmorProfile" in context:
+        check_app_armor_profile(context["appArmorProfile"], f"{path}.appArmorProfile", causes)
+
+
+def check_app_armor_profile(profile: Object, path: str, causes: Causes) -> None:
+    kind, name = profile["type"], profile.get("localhostProfile")
+    if not kind:
+        causes.required(f"{path}.type", "type is required when appArmorProfile is set")
+    elif kind not in APP_ARMOR_TYPES:
+        causes.unsupported(f"{path}.type", kind, APP_ARMOR_TYPES)
+    elif kind != "Localhost":
+        if name is not None:
+            detail = "can only be set when AppArmor type is Localhost"
+            causes.invalid(f"{path}.localhostProfile", name, detail)
+    elif not name:
+        causes.required(f"{path}.localhostProfile", "must be set when AppArmor type is Localhost")
+    else:
+        if name != name.strip():
+            detail = "must not be padded with whitespace"
+            causes.invalid(f"{path}.localhostProfile", name, detail)
+        if len(name.encode()) > MAX_APP_ARMOR_LENGTH:
+            causes.too_long(f"{path}.localhostProfile", MAX_APP_ARMOR_LENGTH)
 
 
 def _check_escalation(context: Object, path: str, causes: Causes) -> None:
@@ -72,39 +104,63 @@ def check_seccomp_profile(profile: Object | None, path: str, causes: Causes) -> 
         descending_path(file, f"{path}.localhostProfile", causes)
 
 
-def check_pod_security(spec: Object, spec_path: str, causes: Causes) -> None:
-    """Check the security context of a pod, and the host namespaces, as the reference does."""
-    if spec.get("hostNetwork"):
-        _check_host_network(spec, f"{spec_path}.containers", causes)
+def check_pod_security(spec: Object, spec_path: str, causes: Causes, gates: Gates) -> None:
+    """Check the security context of a pod, and the host namespaces."""
     context: Object = spec.get("securityContext") or {}
     if not context and not spec.get("shareProcessNamespace"):
         return
     path = f"{spec_path}.securityContext"
     for name in ("fsGroup", "runAsUser", "runAsGroup"):
-        _check_id(context.get(name), f"{path}.{name}", causes)
+        check_id(context.get(name), f"{path}.{name}", causes)
     for index, group in enumerate(context.get("supplementalGroups") or ()):
-        _check_id(group, f"{path}.supplementalGroups[{index}]", causes)
+        check_id(group, f"{path}.supplementalGroups[{index}]", causes)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
         causes.invalid(f"{path}.shareProcessNamespace", True, detail)
-    _check_sysctls(context.get("sysctls") or [], f"{path}.sysctls", causes)
+    sysctls: list[Object] | None = context.get("sysctls")
+    if sysctls:
+        _check_sysctls(sysctls, spec, f"{path}.sysctls", causes, gates)
     policy = context.get("fsGroupChangePolicy")
     if policy is not None and policy not in FS_GROUP_POLICIES:
         causes.unsupported(f"{path}.fsGroupChangePolicy", policy, FS_GROUP_POLICIES)
     check_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
     check_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", causes)
+    if "appArmorProfile" in context:
+        check_app_armor_profile(context["appArmorProfile"], f"{path}.appArmorProfile", causes)
+    selinux_policies = SELINUX_CHANGE_POLICIES if gates["SELinuxMount"] else ("Recursive",)
+    for name, supported in (
+        ("supplementalGroupsPolicy", SUPPLEMENTAL_GROUPS_POLICIES),
+        ("seLinuxChangePolicy", selinux_policies),
+    ):
+        if name in context and context[name] not in supported:
+            causes.unsupported(f"{path}.{name}", context[name], supported)
 
 
-def _check_host_network(spec: Object, path: str, causes: Causes) -> None:
+def check_host_network(spec: Object, is_pod: bool, path: str, causes: Causes, gates: Gates) -> None:
+    """Check that the ports of containers on the host's network are ports of the host. `path` is
+    that of the containers."""
+    is_filled_in_templates = gates["DefaultHostNetworkHostPortsInPodTemplates"]
     for index, container in enumerate(spec["containers"] or ()):
         for number, port in enumerate(container.get("ports") or ()):
-            if port.get("hostPort", 0) != port["containerPort"]:
-                field = f"{path}[{index}].ports[{number}].containerPort"
+            host, inner = port.get("hostPort", 0), port["containerPort"]
+            if host == inner:
+                continue
+            field = f"{path}[{index}].ports[{number}]"
+            if is_filled_in_templates:
                 detail = "must match `hostPort` when `hostNetwork` is true"
-                causes.invalid(field, port["containerPort"], detail)
+                causes.invalid(f"{field}.containerPort", inner, detail)
+            elif is_pod or host:
+                detail = "must match `containerPort` when `hostNetwork` is true"
+                causes.invalid(f"{field}.hostPort", host, detail)
 
 
-def _check_sysctls(sysctls: list[Object], path: str, causes: Causes) -> None:
+_NETWORK_SYSCTLS = ("net.",)
+_IPC_SYSCTLS = ("kernel.sem", "kernel.shm", "kernel.msg", "fs.mqueue.")
+
+
+def _check_sysctls(
+    sysctls: list[Object], spec: Object, path: str, causes: Causes, gates: Gates
+) -> None:
     seen: set[str] = set()
     for index, sysctl in enumerate(sysctls):
         name = sysctl["name"]
@@ -114,4 +170,15 @@ def _check_sysctls(sysctls: list[Object], path: str, causes: Causes) -> None:
             causes.invalid(f"{path}[{index}].name", name, SYSCTL_ERROR)
         elif name in seen:
             causes.duplicate(f"{path}[{index}].name", name)
+        if gates["HostSysctlsRefused"]:
+            _check_host_sysctl(name, spec, f"{path}[{index}].name", causes)
         seen.add(name)
+
+
+def _check_host_sysctl(name: str, spec: Object, path: str, causes: Causes) -> None:
+    """A pod in a namespace of the host cannot set the parameters of that namespace."""
+    dotted = name.replace("/", ".")
+    if spec.get("hostNetwork") and dotted.startswith(_NETWORK_SYSCTLS):
+        causes.invalid(path, name, "may not be specified when 'hostNetwork' is true")
+    elif spec.get("hostIPC") and dotted.startswith(_IPC_SYSCTLS):
+        causes.invalid(path, name, "may not be specified when 'hostIPC' is true")

@@ -136,7 +136,7 @@ def check_system(spec: Object, path: str, causes: Causes) -> None:
     """Check that a pod sets no fields of another operating system."""
     name = spec["os"]["name"]
     if not name:
-        causes.required(f"{path}.os.name", "cannot be empty")
+        causes.required(f"{path}.os.name", "" if causes.shows_json else "cannot be empty")
     elif name not in SYSTEMS:
         causes.unsupported(f"{path}.os", name, SYSTEMS)
     elif name == "linux":
@@ -153,6 +153,7 @@ def _check_linux(spec: Object, path: str, causes: Causes) -> None:
 
 # Fields of another system, in the reference's order.
 _FOREIGN_IN_PODS = (
+    "securityContext.appArmorProfile",
     "securityContext.seLinuxOptions",
     "hostUsers",
     "hostPID",
@@ -165,8 +166,11 @@ _FOREIGN_IN_PODS = (
     "securityContext.runAsUser",
     "securityContext.runAsGroup",
     "securityContext.supplementalGroups",
+    "securityContext.supplementalGroupsPolicy",
+    "securityContext.seLinuxChangePolicy",
 )
 _FOREIGN_IN_CONTAINERS = (
+    "appArmorProfile",
     "seLinuxOptions",
     "seccompProfile",
     "capabilities",

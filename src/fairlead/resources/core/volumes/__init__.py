@@ -52,6 +52,17 @@ def _csi(source: Object, path: str, causes: Causes, context: Context) -> None:
         causes.invalid_each(f"{path}.name", name, dns_subdomain(name))
 
 
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+
+
+def _image(source: Object, path: str, causes: Causes, context: Context) -> None:
+    policy = source.get("pullPolicy", "")
+    if not policy:
+        causes.required(f"{path}.pullPolicy")
+    elif policy not in _PULL_POLICIES:
+        causes.unsupported(f"{path}.pullPolicy", policy, _PULL_POLICIES)
+
+
 def _ephemeral(source: Object, path: str, causes: Causes, context: Context) -> None:
     template = source.get("volumeClaimTemplate")
     check_claim_template(template, f"{path}.volumeClaimTemplate", causes, context)
@@ -89,6 +100,7 @@ SOURCES: Final[dict[str, Check]] = {
     "csi": _csi,
     "ephemeral": _ephemeral,
     "local": check_local,
+    "image": _image,
 }
 # Path names in the reference's errors that differ from the field: for errors inside a source, and
 # for a surplus source.
@@ -153,6 +165,8 @@ def _check_source(
             causes.forbidden(f"{path}.{PATHS_BESIDE.get(name, name)}", MORE_THAN_ONE)
         else:
             inside = f"{path}.{PATHS_INSIDE.get(name, name)}"
+            if name == "image" and pod_name and not volume[name].get("reference"):
+                causes.required(f"{inside}.reference")
             SOURCES[name](volume[name], inside, causes, context)
         if name == "iscsi" and is_too_long(volume[name], volume["name"]):
             causes.invalid(f"{path}.name", volume["name"], TOO_LONG)
