@@ -368,7 +368,7 @@ class Assembly:
         """Return the background tasks to run while the server does."""
         return [
             self.api.authentication.run,
-            self.authorization.run,
+            *([self.authorization.run] if self.authorization.reloads else ()),
             self.aggregation.descriptions.run,
             *([self.aggregation.resources.run] if self.api.gates["AggregatedDiscovery"] else ()),
             *self.controlling.works(),

@@ -63,10 +63,15 @@ class Authorization:
         self._file = file
         self._closing: set[asyncio.Task[None]] = set()
 
+    @property
+    def reloads(self) -> bool:
+        """Whether there is a configuration file, so that `run` has something to do."""
+        return self._file is not None
+
     async def run(self) -> None:
         """Reload the configuration file whenever it changes, until cancelled."""
-        if self._file is not None:
-            await self._file.file.reload_forever(self._reload)
+        assert self._file is not None
+        await self._file.file.reload_forever(self._reload)
 
     async def _reload(self, section: Section) -> None:
         assert self._file is not None
