@@ -50,9 +50,10 @@ def test_the_use_of_a_token_is_noted_in_its_secret(space_1_36: Space) -> None:
 def test_unused_tokens_of_accounts_end(fresh_server: FreshServer) -> None:
     server = fresh_server("--release=1.36", prelude=MOVABLE_CLOCK)
     client = server.client()
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    eventually(lambda: client.get(account).status == 200, "there is an account")
     for name in ("listed", "manual"):
         assert client.post(SECRETS, token_secret(name)).status == 201
-    account = "/api/v1/namespaces/default/serviceaccounts/default"
     listed = {"secrets": [{"name": "listed"}]}
     assert client.patch(account, listed).status == 200
 
