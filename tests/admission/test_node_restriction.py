@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from fairlead.admission.plugins.node_restriction import (
 )
 from fairlead.auth.authentication.user import User
 from fairlead.base.dialect import CLUSTER, KUBERNETES
+from fairlead.base.errors import StatusError
+from fairlead.base.release import V1_25, V1_36, Release
 
 NODE = User("system:node:node1", groups=("system:nodes", "system:authenticated"))
 NAMELESS = User("system:node:", groups=("system:nodes",))
@@ -26,12 +29,12 @@ OWNER = {"apiVersion": "v1", "kind": "Node", "name": "node1", "uid": "u", "contr
 STATUS, EVICTION, TOKEN = f"{PODS}/status", f"{PODS}/eviction", f"{ACCOUNTS}/token"
 
 
-def _plugin() -> tuple[World, NodeRestriction]:
-    world = World()
+def _plugin(release: Release = V1_25) -> tuple[World, NodeRestriction]:
+    world = World(release=release)
     world.put(NODES, {"metadata": {"name": "node1", "uid": "u"}})
     for name, node in (("mine", "node1"), ("theirs", "node2")):
         world.put(PODS, {**pod(nodeName=node), "metadata": {"name": name, "uid": f"u-{name}"}})
-    return world, NodeRestriction(KUBERNETES)
+    return world, NodeRestriction(world.dialect, world.decide)
 
 
 def _mirror(*owners: dict[str, Any], node: str = "node1", **spec: Any) -> dict[str, Any]:
@@ -87,7 +90,7 @@ def test_new_pods(value: dict[str, Any], why: str) -> None:
 
 def test_a_pod_of_a_node_that_is_not_there() -> None:
     with refused('node "node1" not found', 404):
-        World().create(NodeRestriction(KUBERNETES), PODS, _mirror(OWNER), NODE)
+        World().create(NodeRestriction(KUBERNETES, World().decide), PODS, _mirror(OWNER), NODE)
 
 
 def test_other_users_are_not_looked_at() -> None:
@@ -310,9 +313,9 @@ def test_leases() -> None:
 
 def test_a_node_does_not_delete_itself_as_specified() -> None:
     node = {"metadata": {"name": "node1"}}
-    World(KUBERNETES).delete(NodeRestriction(KUBERNETES), NODES, node, NODE)
+    World(KUBERNETES).delete(NodeRestriction(KUBERNETES, World().decide), NODES, node, NODE)
     with refused('nodes "node1" is forbidden: node "node1" is not allowed to delete itself'):
-        World(CLUSTER).delete(NodeRestriction(CLUSTER), NODES, node, NODE)
+        World(CLUSTER).delete(NodeRestriction(CLUSTER, World().decide), NODES, node, NODE)
 
 
 def test_csi_nodes() -> None:
@@ -323,3 +326,87 @@ def test_csi_nodes() -> None:
         " the requesting node"
     ):
         world.create(plugin, CSI_NODES, {"metadata": {"name": "x"}, "spec": {"drivers": []}}, NODE)
+
+
+# Release 1.36
+
+AUDIENCE = 'audience "vault" not found in pod spec volume, system:node:node1 is not authorized'
+DRIVER = {"name": "v", "csi": {"driver": "d"}}
+PROJECTED = {
+    "name": "v",
+    "projected": {"sources": [{"serviceAccountToken": {"audience": "vault"}}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("volumes", "audiences", "why"),
+    [
+        ([PROJECTED], ["vault"], ""),
+        ([PROJECTED], ["vault", "other"], "node may only request 0 or 1 audiences"),
+        ([DRIVER], ["vault"], ""),
+        ([], ["vault"], AUDIENCE),
+        ([{"name": "v", "csi": {"driver": "x"}}], ["vault"], 'error validating audience "vault"'),
+        ([CLAIM], ["vault"], 'error validating audience "vault": persistentvolumeclaim "s" not'),
+        ([PROJECTED], [], 'audience "" not found in pod spec volume'),
+    ],
+)
+def test_a_token_is_for_an_audience_of_the_pod(
+    volumes: list[Any], audiences: list[str], why: str
+) -> None:
+    world, plugin = _plugin(V1_36)
+    spec = pod(nodeName="node1", volumes=volumes)
+    world.put(PODS, {**spec, "metadata": {"name": "mine", "uid": "u-mine"}})
+    driver = {"metadata": {"name": "d"}, "spec": {"tokenRequests": [{"audience": "vault"}]}}
+    world.put("storage/v1/csidrivers", driver)
+    value = _bound(**MINE)
+    value["spec"]["audiences"] = audiences
+    if not why:
+        world.create(plugin, TOKEN, value, NODE)
+        return
+    with pytest.raises(StatusError, match=re.escape(why)):
+        world.create(plugin, TOKEN, value, NODE)
+
+
+def test_a_role_allows_more_audiences() -> None:
+    world, plugin = _plugin(V1_36)
+    value = _bound(**MINE)
+    value["spec"]["audiences"] = ["vault"]
+    world.rights.add(("request-serviceaccounts-token-audience", "sa"))
+    world.create(plugin, TOKEN, value, NODE)
+
+
+def test_a_node_creates_its_own_resource_slices() -> None:
+    world, plugin = _plugin(V1_36)
+    slices = "resource/v1/resourceslices"
+    world.create(plugin, slices, {"metadata": {}, "spec": {"nodeName": "node1"}}, NODE)
+    with pytest.raises(
+        StatusError,
+        match=re.escape(
+            "can only create ResourceSlice with the same NodeName as the requesting node"
+        ),
+    ):
+        world.create(plugin, slices, {"metadata": {}, "spec": {"nodeName": "node2"}}, NODE)
+
+
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [
+        ({"serviceAccountName": "a"}, "serviceaccounts"),
+        ({"resourceClaims": [{"name": "a"}]}, "resourceclaims"),
+        ({"volumes": [EPHEMERAL]}, "persistentvolumeclaims (via ephemeral volumes)"),
+        ({"volumes": [DRIVER]}, "csidrivers (via CSI volumes)"),
+        ({"volumes": [PROJECTED]}, "serviceaccounts (via projected volumes)"),
+    ],
+)
+def test_mirror_pods_refer_to_nothing(spec: dict[str, Any], shown: str) -> None:
+    world, plugin = _plugin(V1_36)
+    with pytest.raises(StatusError, match=re.escape(f"{REFERENCE} {shown}")):
+        world.create(plugin, PODS, _mirror(OWNER, **spec), NODE)
+
+
+def test_a_node_does_not_change_resource_claims_of_pods() -> None:
+    world, plugin = _plugin(V1_36)
+    old = pod(nodeName="node1")
+    new = {**old, "status": {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "b"}]}}
+    with pytest.raises(StatusError, match="cannot update resource claim statues"):
+        world.update(plugin, STATUS, new, old, NODE)

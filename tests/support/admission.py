@@ -16,6 +16,7 @@ from fairlead.auth.authorization import attributes as questions
 from fairlead.auth.authorization.attributes import Decision
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.base.errors import StatusError
+from fairlead.base.release import V1_25, Release
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults
@@ -37,13 +38,15 @@ both_dialects = pytest.mark.parametrize("dialect", [KUBERNETES, CLUSTER], ids=la
 class World:
     """Objects of one dialect. `rights` are the (verb, name) pairs that users have on signers."""
 
-    def __init__(self, dialect: Dialect = KUBERNETES, **gates: bool) -> None:
+    def __init__(
+        self, dialect: Dialect = KUBERNETES, release: Release = V1_25, **gates: bool
+    ) -> None:
         self.dialect = dialect
-        self.resources = Resources(dialect, BuiltinTypes(dialect))
+        self.resources = Resources(dialect, BuiltinTypes(dialect, release))
         self.rights: set[tuple[str, str]] = set()
         self.authorizations: list[questions.Attributes] = []
         self.provisioned: list[str] = []
-        self._gates = Gates(gates)
+        self._gates = Gates(gates, release)
         self._collections: dict[str, Collection] = {}
         self._revision = 0
 

@@ -125,6 +125,7 @@ def make_certificate(
     end: timedelta = timedelta(hours=1),
     hosts: tuple[str, ...] = (),
     path_length: int | None = None,
+    uids: tuple[str, ...] = (),
 ) -> Certificate:
     """Make a certificate; without an issuer it is its own."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -134,6 +135,7 @@ def make_certificate(
             for organization in organizations
         ]
         + ([x509.NameAttribute(NameOID.COMMON_NAME, name)] if name else [])
+        + [x509.NameAttribute(x509.ObjectIdentifier("1.3.6.1.4.1.57683.2"), uid) for uid in uids]
     )
     now = datetime.now(UTC)
     signing = issuer.key if issuer else key

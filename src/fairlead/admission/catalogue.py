@@ -76,7 +76,7 @@ _PLUGINS = {
     "LimitPodHardAntiAffinityTopology": _Row("optional", "dialect"),
     "LimitRanger": _Row("limit_ranger", "dialect collection", frozenset({_PODS, _CLAIMS}), on=True),
     "ServiceAccount": _Row("service_account", "dialect find", _OF_PODS, on=True),
-    "NodeRestriction": _Row("node_restriction", "dialect"),
+    "NodeRestriction": _Row("node_restriction", "dialect decide"),
     "TaintNodesByCondition": _Row("tolerations", "dialect", frozenset({"core/v1/nodes"}), on=True),
     "AlwaysPullImages": _Row("optional"),
     "ImagePolicyWebhook": _Row(),

@@ -45,7 +45,7 @@ cli/output: custom_columns jsonpath live sort
 client: conditions watch
 client/access: exec_config exec_plugin oidc
 codec: gnostic gnostic_v3 json_syntax strict_decoding yaml_reader yaml_writer
-controllers: bootstrap_signer resource_quotas service_ranges
+controllers: bootstrap_signer legacy_tokens resource_quotas service_ranges
 controllers/aggregation/openapi: conversion document merge
 controllers/devices: claims
 controllers/disruption: controller

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from fairlead.admission.plugins.resource_quota import QUOTAS
-from fairlead.controllers import bootstrap_signer, resource_quotas, service_ranges
+from fairlead.controllers import bootstrap_signer, legacy_tokens, resource_quotas, service_ranges
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
 from fairlead.controllers.dependencies import Build, Dependencies, LazyBuild, built
 from fairlead.controllers.devices import claims
@@ -89,6 +89,11 @@ def _token_cleaner(dependencies: Dependencies) -> Controller:
     return bootstrap_signer.TokenCleaner(dependencies.client("token-cleaner"), dependencies.dialect)
 
 
+def _legacy_token_cleaner(dependencies: Dependencies) -> Controller:
+    client = dependencies.client("legacy-service-account-token-cleaner")
+    return legacy_tokens.LegacyTokenCleaner(client, dependencies.dialect)
+
+
 def _disruption(dependencies: Dependencies) -> Reconciler:
     client = dependencies.client("disruption-controller")
     return disruption.Disruption(
@@ -96,6 +101,7 @@ def _disruption(dependencies: Dependencies) -> Reconciler:
     )
 
 
+LEGACY_TOKEN_CLEANER = "legacy-serviceaccount-token-cleaner-controller"
 _BUILDERS: dict[str, Build | LazyBuild] = {
     **CERTIFICATES,
     **ENDPOINTS,
@@ -105,6 +111,7 @@ _BUILDERS: dict[str, Build | LazyBuild] = {
     "bootstrapsigner": _bootstrap_signer,
     "disruption": LazyBuild("disruption-controller", (BUDGETS,), _disruption),
     "garbagecollector": _garbage,
+    LEGACY_TOKEN_CLEANER: _legacy_token_cleaner,
     "namespace": _namespace,
     "resourceclaim-controller": LazyBuild(
         "resourceclaim-controller",
@@ -127,6 +134,8 @@ def build_controllers(
 ) -> Sequence[Controller | LazyController]:
     """Build the named controllers. Raises SigningFlagError."""
     builders = (*_BUILDERS.items(), *COMPANIONS.items())
+    if not dependencies.api.gates["LegacyServiceAccountTokenTracking"]:
+        running -= {LEGACY_TOKEN_CLEANER}
     return [built(build, dependencies) for name, build in builders if name in running]
 
 

@@ -7,7 +7,7 @@ import asyncio
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
-from fairlead.controllers import service_ranges
+from fairlead.controllers import legacy_tokens, service_ranges
 from fairlead.controllers.flow_control import conditions, objects
 from fairlead.controllers.flow_control.conditions import DanglingSchemas
 from fairlead.controllers.flow_control.objects import FlowControlObjects
@@ -53,6 +53,10 @@ class ReconciledObjects:
         if options.enable_priority_and_fairness:
             self.controllers.append(
                 DanglingSchemas(own_client(api, conditions.MANAGER), api.resources.release)
+            )
+        if api.gates["LegacyServiceAccountTokenTracking"]:
+            self.controllers.append(
+                legacy_tokens.LegacyTokenTracking(own_client(api), dialect, api.authentication)
             )
         allocators = api.allocators
         if allocators is not None and allocators.objects is not None:

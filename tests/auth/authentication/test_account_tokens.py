@@ -34,6 +34,8 @@ from fairlead.auth.authentication.keys import (
 )
 from fairlead.auth.authentication.service_accounts import ServiceAccountTokens
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.release import V1_36
+from fairlead.resources.gates import Gates
 
 ISSUER, API = "https://issuer.example", ("https://issuer.example",)
 
@@ -426,3 +428,34 @@ class TestKeyFiles:
         assert repr(load_signing_key(path)).startswith(
             "<fairlead.auth.authentication.keys.SigningKey"
         )
+
+
+# Release 1.36
+
+
+def test_later_tokens_show_their_id_and_node(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    node = {"metadata": {"name": "n1", "uid": "node-uid"}}
+    gates = Gates(release=V1_36)
+    checker = ServiceAccountTokens(KUBERNETES, [ISSUER], world.keys, API, world.lookup, gates=gates)
+    domain = "authentication.kubernetes.io"
+    expected = {
+        f"{domain}/credential-id": ("JTI=t1",),
+        f"{domain}/node-name": ("n1",),
+        f"{domain}/node-uid": ("node-uid",),
+    }
+    token = world.issuer.bound(world.account, 600, API, node=node, token_id="t1")
+    with pytest.raises(Rejected, match="has been invalidated"):
+        run(checker.check(token, API))
+    world.objects["core/v1/nodes", "", "n1"] = node
+    grant = run(checker.check(token, API))
+    assert grant is not None
+    assert grant.user.extra == expected
+    assert ("core/v1/nodes", "n1") in grant.anchors
+
+    of_pod = world.issuer.bound(world.account, 600, API, pod=world.pod, node=node, token_id="t1")
+    del world.objects["core/v1/nodes", "", "n1"]  # the pod decides, not the node
+    grant = run(checker.check(of_pod, API))
+    assert grant is not None
+    pod = {f"{domain}/pod-name": ("pod",), f"{domain}/pod-uid": ("pod-uid",)}
+    assert grant.user.extra == {**pod, **expected}

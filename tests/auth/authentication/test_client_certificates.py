@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,9 @@ from fairlead.auth.authentication.authorities import (
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.front_proxy import FrontProxy
 from fairlead.auth.authentication.user import User
+from fairlead.base.dialect import KUBERNETES
+from fairlead.base.release import V1_36
+from fairlead.resources.gates import Gates
 
 
 @pytest.fixture
@@ -236,3 +240,30 @@ class TestProxy:
         request = FakeRequest(*self.HEADERS, certificates=(other.der,))
         with pytest.raises(Rejected, match="not in the allowed list"):
             user_of(self.proxy(ca, "front").authenticate(request))
+
+
+# Release 1.36
+
+
+def test_a_certificate_may_have_a_uid_and_shows_its_fingerprint(
+    tmp_path: Path, ca: Certificate
+) -> None:
+    gates = Gates(release=V1_36)
+    method = ClientCertificates(authorities(ca), KUBERNETES, gates)
+    leaf = make_certificate(tmp_path, "jane", ca, uids=("u1",))
+    user = user_of(method.authenticate(FakeRequest(certificates=(leaf.der,))))
+    fingerprint = sha256(leaf.der).hexdigest()
+    extra = {"authentication.kubernetes.io/credential-id": (f"X509SHA256={fingerprint}",)}
+    assert user == User("jane", "u1", ("system:authenticated",), extra)
+    two = make_certificate(tmp_path, "joe", ca, uids=("u1", "u2"))
+    with pytest.raises(Rejected, match="more than one UID"):
+        method.authenticate(FakeRequest(certificates=(two.der,)))
+
+
+def test_a_proxy_may_pass_the_uid(tmp_path: Path, ca: Certificate) -> None:
+    front = make_certificate(tmp_path, "front", ca)
+    headers = (("X-Remote-User", "jane"), ("X-Remote-Uid", "7"))
+    request = FakeRequest(*headers, certificates=(front.der,))
+    proxy = FrontProxy(authorities(ca), (), ["X-Remote-User"], uid_headers=["X-Remote-Uid"])
+    user = user_of(proxy.authenticate(request))
+    assert user == User("jane", "7", ("system:authenticated",))

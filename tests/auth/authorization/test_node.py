@@ -17,6 +17,9 @@ from fairlead.auth.authorization.node_graph import (
     NodeGraph,
 )
 from fairlead.base.dialect import KUBERNETES
+from fairlead.base.release import V1_25, V1_36, Release
+from fairlead.resources.gates import Gates
+from fairlead.storage.selection import parse_fields
 
 Object = dict[str, Any]
 
@@ -25,14 +28,15 @@ UNRELATED = "no relationship found between node 'n1' and this object"
 
 
 class Nodes:
-    def __init__(self) -> None:
+    def __init__(self, release: Release = V1_25) -> None:
+        gates = Gates(release=release)
         self.objects = Objects()
         self.objects.collection(PODS).select_fields = lambda value: {
             "spec.nodeName": value["spec"].get("nodeName", "")
         }
-        self.graph = NodeGraph(KUBERNETES)
+        self.graph = NodeGraph(KUBERNETES, gates)
         self.graph.follow(self.objects.follow)
-        self.mode = Node(KUBERNETES, self.graph)
+        self.mode = Node(KUBERNETES, self.graph, gates)
 
     def pod(self, name: str, node: str, **spec: Any) -> None:
         annotations = spec.pop("annotations", {})
@@ -306,3 +310,54 @@ def test_others_are_passed_on(nodes: Nodes) -> None:
 def test_rules_are_not_told_of_nodes(nodes: Nodes) -> None:
     assert nodes.mode.rules_for(N1, "ns").incomplete
     assert not nodes.mode.rules_for(user("alice"), "ns").incomplete
+
+
+# Release 1.36
+
+
+@pytest.fixture
+def later() -> Nodes:
+    return Nodes(V1_36)
+
+
+@pytest.mark.parametrize(
+    ("selector", "allowed"),
+    [
+        ("", False),
+        ("spec.nodeName=n1", True),
+        ("spec.nodeName==n1,status.phase=Running", True),
+        ("spec.nodeName!=n1", False),
+        ("spec.nodeName=n2", False),
+    ],
+)
+def test_a_node_lists_its_own_pods(later: Nodes, selector: str, allowed: bool) -> None:
+    question = ask(N1, "list", "pods")._replace(fields=parse_fields(selector))
+    decision = later.mode.decide(question)
+    assert decision.allowed is allowed
+    assert not decision.lasting
+    slices = ask(N1, "watch", "resource.k8s.io:resourceslices")
+    assert later.mode.decide(slices._replace(fields=question.fields)).allowed is allowed
+
+
+def test_a_node_reads_its_own_node_and_pods(later: Nodes) -> None:
+    later.pod("a", "n1", annotations={"kubernetes.io/config.mirror": "x"})
+    assert later.reads(N1, "pods", "a")
+    assert not later.reads(N2, "pods", "a")
+    assert later.reads(N1, "nodes", "n1", "")
+    reason = later.mode.decide(ask(N1, "get", "nodes", "", "n2")).reason
+    assert reason == "node 'n1' cannot read 'n2', only its own Node object"
+    reason = later.mode.decide(ask(N1, "list", "nodes")).reason
+    assert reason == "node 'n1' cannot read all nodes, only its own Node object"
+
+
+def test_a_node_reads_accounts_and_claims_of_its_pods(later: Nodes) -> None:
+    later.pod("a", "n1", serviceAccountName="s", resourceClaims=[{"name": "x"}])
+    assert later.reads(N1, "serviceaccounts", "s")
+    claims = "resource.k8s.io:resourceclaims"
+    assert not later.reads(N1, claims, "made")
+    status = {"resourceClaimStatuses": [{"name": "x", "resourceClaimName": "made"}]}
+    spec = {"nodeName": "n1", "resourceClaims": [{"name": "x"}]}
+    metadata = {"name": "a", "namespace": "ns"}
+    later.objects.put(PODS, {"metadata": metadata, "spec": spec, "status": status})
+    assert later.reads(N1, claims, "made")
+    assert not later.reads(N2, claims, "made")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import deepcopy
 
 from fairlead.admission.plugin import CONNECT, CREATE, DELETE, UPDATE, Attributes
+from fairlead.admission.plugins import node_requests
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error
 from fairlead.auth.authorization.node import node_name
 from fairlead.auth.authorization.pod_references import CLAIMS, CONFIG_MAPS, SECRETS, pod_references
@@ -15,7 +16,8 @@ from fairlead.resources.core.pods.annotations import keys
 
 NODES, PERSISTENT_VOLUME_CLAIMS = "core/v1/nodes", "core/v1/persistentvolumeclaims"
 ACCOUNTS, LEASES = "core/v1/serviceaccounts", "coordination/v1/leases"
-CSI_NODES = "storage/v1/csinodes"
+CSI_NODES, RESOURCE_SLICES = "storage/v1/csinodes", "resource/v1/resourceslices"
+SIGNING_REQUESTS = "certificates/v1/certificatesigningrequests"
 
 # Returns the error in a node's write; empty if there is none.
 Rule = Callable[[str, Attributes], str]
@@ -24,7 +26,9 @@ Rule = Callable[[str, Attributes], str]
 class NodeRestriction(PluginBase):
     name = "NodeRestriction"
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, decide: node_requests.Decide) -> None:
+        self._dialect = dialect
+        self._decide = decide
         self._mirror = keys(dialect).mirror
         self._lease_namespace = dialect.node_lease_namespace
         self._labels = NodeLabels(dialect)
@@ -35,14 +39,16 @@ class NodeRestriction(PluginBase):
             ACCOUNTS: _token,
             LEASES: self._lease,
             CSI_NODES: _csi_node,
+            RESOURCE_SLICES: node_requests.slice_error,
+            SIGNING_REQUESTS: self._signing_request,
         }
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         if attributes.operation == CONNECT:
-            return
+            return None
         node = node_name(attributes.user)
         if node is None:
-            return
+            return None
         if not node:
             reason = f'could not determine node from user "{attributes.user.name}"'
             raise mutation_error(attributes, reason)
@@ -51,6 +57,19 @@ class NodeRestriction(PluginBase):
         error = rule(node, attributes) if rule is not None else ""
         if error:
             raise mutation_error(attributes, error)
+        gates = attributes.context.gates
+        if _is_token(attributes) and gates["ServiceAccountNodeAudienceRestriction"]:
+            assert attributes.value is not None
+            name = attributes.value["spec"]["boundObjectRef"]["name"]
+            pod = attributes.context.lookup(PODS, attributes.namespace, name)
+            assert pod is not None  # the rule has found it
+            return node_requests.check_audience(attributes, pod, self._decide)
+        return None
+
+    def _signing_request(self, node: str, attributes: Attributes) -> str:
+        if not attributes.context.gates["RestrictedNodeSigningRequests"]:
+            return ""
+        return node_requests.signing_request_error(node, attributes, self._dialect)
 
     def _pod(self, node: str, attributes: Attributes) -> str:
         subresource = attributes.subresource
@@ -150,7 +169,16 @@ def _pod_status(node: str, attributes: Attributes) -> str:
         return f'node "{node}" can only update pod status for pods with spec.nodeName set to itself'
     if (value["metadata"].get("labels") or {}) != (old["metadata"].get("labels") or {}):
         return f'node "{node}" cannot update labels through pod status'
+    if _claim_statuses(value) != _claim_statuses(old):
+        return f'node "{node}" cannot update resource claim statues'
+    extended = "extendedResourceClaimStatus"
+    if (value.get("status") or {}).get(extended) != (old.get("status") or {}).get(extended):
+        return f'node "{node}" cannot update extended resource claim status'
     return ""
+
+
+def _claim_statuses(pod: Object) -> list[Object]:
+    return (pod.get("status") or {}).get("resourceClaimStatuses") or []
 
 
 def _eviction(node: str, attributes: Attributes) -> str:
@@ -172,8 +200,9 @@ def _claim(node: str, attributes: Attributes) -> str:
         return f'unexpected operation "{attributes.operation}"'
     recovers = attributes.context.gates["RecoverVolumeExpansionFailure"]
     if _fixed_part(value, recovers) != _fixed_part(old, recovers):
+        fields = "quantity" if attributes.context.gates["LaterWording"] else "capacity"
         return (
-            f'node "{node}" is not allowed to update fields other than status.capacity and'
+            f'node "{node}" is not allowed to update fields other than status.{fields} and'
             " status.conditions"
         )
     return ""
@@ -184,15 +213,23 @@ def _fixed_part(claim: Object, recovers: bool) -> Object:
     fixed = deepcopy(claim)
     for name in ("resourceVersion", "managedFields"):
         fixed["metadata"].pop(name, None)
-    resizing = ("resizeStatus", "allocatedResources") if recovers else ()
+    resizing = ("resizeStatus", "allocatedResourceStatuses", "allocatedResources")
     status = fixed.get("status") or {}
-    for name in ("capacity", "conditions", *resizing):
+    for name in ("capacity", "conditions", *(resizing if recovers else ())):
         status.pop(name, None)
     return fixed
 
 
+def _is_token(attributes: Attributes) -> bool:
+    return (
+        attributes.operation == CREATE
+        and attributes.subresource == "token"
+        and (attributes.resource.parent or attributes.resource).key == ACCOUNTS
+    )
+
+
 def _token(node: str, attributes: Attributes) -> str:
-    if attributes.operation != CREATE or attributes.subresource != "token":
+    if not _is_token(attributes):
         return ""
     assert attributes.value is not None
     bound = attributes.value["spec"].get("boundObjectRef") or {}
@@ -309,6 +346,9 @@ def _owner_error(node: str, attributes: Attributes, pod: Object) -> str:
 def _reference_error(node: str, attributes: Attributes, pod: Object) -> str:
     spec = pod["spec"]
     head = f'node "{node}" can not create pods that reference'
+    if attributes.context.gates["PreventStaticPodAPIReferences"]:
+        shown = node_requests.referred_objects(pod, attributes.namespace, attributes.name)
+        return f"{head} {shown}" if shown else ""
     if spec.get("serviceAccountName"):
         return f"{head} a service account"
     named = {"namespace": attributes.namespace, "name": attributes.name}

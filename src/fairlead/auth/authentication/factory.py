@@ -76,6 +76,7 @@ class Authentication:
     proxy_authorities: Authorities | None
     identity_headers: tuple[bytes, ...]  # prefixes of the headers in which a proxy names users
     sessions: ConsoleSessions | None  # None without a console
+    account_tokens: ServiceAccountTokens
     _background: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     _closables: list[Closable] = field(default_factory=list)
 
@@ -84,6 +85,10 @@ class Authentication:
         """All CAs for the TLS layer."""
         proxy = self.proxy_authorities
         return [self.client_authorities, *([proxy] if proxy is not None else [])]
+
+    def on_legacy_use(self, note: Callable[[str], None]) -> None:
+        """Call a function with the key of the Secret whenever a token in a Secret is used."""
+        self.account_tokens.on_legacy_use = note
 
     async def run(self) -> None:
         """Reload changed files and fetch provider keys, until cancelled."""
@@ -145,17 +150,16 @@ def build_authenticator(
         methods.append(sessions)  # first: other methods would send its tokens to third parties
     if token_file is not None:
         methods.append(token_file)
-    methods.append(
-        ServiceAccountTokens(
-            dialect,
-            issuers,
-            keys,
-            audiences,
-            lookup,
-            look_up_legacy=options.service_account_lookup,
-            gates=gates,
-        )
+    account_tokens = ServiceAccountTokens(
+        dialect,
+        issuers,
+        keys,
+        audiences,
+        lookup,
+        look_up_legacy=options.service_account_lookup,
+        gates=gates,
     )
+    methods.append(account_tokens)
     if options.enable_bootstrap_token_auth:
         methods.append(bootstrap_tokens.BootstrapTokens(dialect, audiences, lookup))
     settings = None
@@ -196,6 +200,7 @@ def build_authenticator(
         proxy[0] if proxy is not None else None,
         proxy[1].headers if proxy is not None else (),
         sessions,
+        account_tokens,
         background,
         closables,
     )

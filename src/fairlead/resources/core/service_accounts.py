@@ -23,6 +23,17 @@ class ServiceAccountBehaviour(Behaviour):
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         _keep_names(value)
 
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if not context.gates["MountableSecretsDeprecated"]:
+            return
+        name = context.dialect.label("@/enforce-mountable-secrets")
+        before = (old["metadata"].get("annotations") or {}) if old is not None else {}
+        if name in (value["metadata"].get("annotations") or {}) and name not in before:
+            context.warn(
+                f"metadata.annotations[{name}]: deprecated in v1.32+; prefer separate namespaces"
+                " to isolate access to mounted secrets"
+            )
+
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
         self.check_create(value, causes, context)
