@@ -110,7 +110,7 @@ def test_group_of_writes_is_written_as_a_whole_or_not_at_all(stale: int) -> None
 
 def test_group_of_writes_waits_for_pending_writes_of_its_keys() -> None:
     async def test(store: Store, collection: Collection, sums: Collection) -> None:
-        first = asyncio.create_task(store.put(collection, "a", thing(), None))
+        first = store.put(collection, "a", thing(), None)
         await asyncio.sleep(0)
         with pytest.raises(Conflict):
             await store.append([Write("core/things", "a", "v1", b"{}", 0)])

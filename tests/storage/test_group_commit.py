@@ -62,7 +62,7 @@ def test_a_write_is_acknowledged_after_its_commit_and_not_before() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         backend.gate.clear()
-        write = asyncio.create_task(store.put(things, "a", thing(1), None))
+        write = store.put(things, "a", thing(1), None)
         await entered(backend)
         assert not write.done()
         backend.gate.set()
@@ -78,7 +78,7 @@ def test_reads_and_watchers_see_commits_only() -> None:
         watching = watcher()
         store.watch(things, watching)
         backend.gate.clear()
-        write = asyncio.create_task(store.put(things, "a", thing(1), None))
+        write = store.put(things, "a", thing(1), None)
         await entered(backend)
         assert things.get("a") is None
         assert things.current("") == []
@@ -97,15 +97,15 @@ def test_a_write_builds_on_the_one_before_it_though_it_is_still_pending() -> Non
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         backend.gate.clear()
-        first = asyncio.create_task(store.put(things, "a", thing(1), None))
+        first = store.put(things, "a", thing(1), None)
         await entered(backend)
         pending = things.latest("a")
         assert pending is not None
-        second = asyncio.create_task(store.put(things, "a", thing(2), pending))
+        second = store.put(things, "a", thing(2), pending)
         await asyncio.sleep(0)
         changed = things.latest("a")
         assert changed is not None
-        third = asyncio.create_task(store.delete(things, "a", changed))
+        third = store.delete(things, "a", changed)
         await asyncio.sleep(0)
         backend.gate.set()
         entries = await asyncio.gather(first, second, third)
@@ -120,9 +120,9 @@ def test_what_is_written_during_a_commit_goes_into_the_next_one_together() -> No
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         backend.gate.clear()
-        first = asyncio.create_task(store.put(things, "first", thing(), None))
+        first = store.put(things, "first", thing(), None)
         await entered(backend)
-        rest = [asyncio.create_task(store.put(things, f"k{n}", thing(n), None)) for n in range(50)]
+        rest = [store.put(things, f"k{n}", thing(n), None) for n in range(50)]
         await asyncio.sleep(0)
         backend.gate.set()
         await asyncio.gather(first, *rest)
@@ -168,12 +168,12 @@ def test_what_was_queued_behind_a_failed_commit_fails_with_it() -> None:
         before = await store.put(things, "a", thing(1), None)
         backend.gate.clear()
         backend.entered.clear()
-        first = asyncio.create_task(store.put(things, "a", thing(2), before))
+        first = store.put(things, "a", thing(2), before)
         await entered(backend)
         newer = things.latest("a")
         assert newer is not None
-        second = asyncio.create_task(store.put(things, "a", thing(3), newer))
-        other = asyncio.create_task(store.put(things, "b", thing(4), None))
+        second = store.put(things, "a", thing(3), newer)
+        other = store.put(things, "b", thing(4), None)
         await asyncio.sleep(0)
         backend.fail_once = FULL
         backend.gate.set()
@@ -303,7 +303,7 @@ def test_closing_commits_what_is_queued() -> None:
         store = Store(EmbeddedLog(backend))
         await store.open()
         things = store.collection("core/things")
-        writes = [asyncio.create_task(store.put(things, f"k{n}", thing(), None)) for n in range(20)]
+        writes = [store.put(things, f"k{n}", thing(), None) for n in range(20)]
         await asyncio.sleep(0)
         await store.close()
         assert len(await asyncio.gather(*writes)) == 20
@@ -406,7 +406,7 @@ def test_write_cancelled_during_its_commit_still_settles_for_others() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         backend.gate.clear()
-        writer = asyncio.create_task(store.put(things, "a", thing(1), None))
+        writer = store.put(things, "a", thing(1), None)
         await entered(backend)
         pending = things.latest("a")
         assert pending is not None
@@ -428,9 +428,9 @@ def test_a_precondition_on_another_key_is_checked_with_what_is_pending() -> None
         with pytest.raises(ConditionFailed):
             await store.put(things, "ns/a", thing(), None, exists)
         backend.gate.clear()
-        space = asyncio.create_task(store.put(spaces, "ns", thing(), None))
+        space = store.put(spaces, "ns", thing(), None)
         await entered(backend)
-        write = asyncio.create_task(store.put(things, "ns/a", thing(), None, exists))
+        write = store.put(things, "ns/a", thing(), None, exists)
         backend.gate.set()
         created, _ = await asyncio.gather(space, write)
         await store.put(things, "ns/b", thing(), None, [Precondition("core/spaces", "ns", 1)])
@@ -457,7 +457,7 @@ def test_revision_of_a_write_is_the_backends_not_the_predicted_one() -> None:
         store = Store(EmbeddedLog(backend))
         await store.open()
         things = store.collection("core/things")
-        first = asyncio.create_task(store.put(things, "a", thing(1), None))
+        first = store.put(things, "a", thing(1), None)
         second = await store.put(things, "a", thing(2), things.latest("a"))
         assert ((await first).revision, second.revision) == (2, 3)
         assert second.object()["metadata"]["resourceVersion"] == "3"
@@ -477,7 +477,7 @@ def test_write_that_the_backend_refuses_is_a_conflict_and_leaves_the_state_befor
         before = await store.put(things, "a", thing(1), None)
         backend.rows.append(Row(2, "core/things", "a", 1, "v1", b"{}"))
         backend.revision = 2
-        first = asyncio.create_task(store.put(things, "a", thing(2), before))
+        first = store.put(things, "a", thing(2), before)
         await asyncio.sleep(0)
         second = store.put(things, "a", thing(3), things.latest("a"))
         other = store.put(things, "b", thing(4), None)
@@ -495,9 +495,9 @@ def test_queued_writes_fail_at_once_when_the_store_is_given_up() -> None:
         things = store.collection("core/things")
         backend.gate.clear()
         backend.entered.clear()
-        running = asyncio.create_task(store.put(things, "a", thing(), None))
+        running = store.put(things, "a", thing(), None)
         await asyncio.to_thread(backend.entered.wait, 10)
-        waiting = asyncio.create_task(store.put(things, "b", thing(), None))
+        waiting = store.put(things, "b", thing(), None)
         await asyncio.sleep(0)
         store.log.give_up("the file is damaged")
         try:
@@ -530,7 +530,7 @@ def test_queued_writes_are_refused_when_the_store_closes_during_a_repair() -> No
         backend.fail_once = StorageError("cut off", Fault.DOUBTFUL)
         with pytest.raises(StorageError, match="cut off"):
             await store.put(things, "a", thing(), None)
-        waiting = asyncio.create_task(store.put(things, "b", thing(), None))
+        waiting = store.put(things, "b", thing(), None)
         await asyncio.sleep(0)
         closing = asyncio.create_task(store.close())
         with pytest.raises(StorageError, match="shutting down"):
@@ -546,7 +546,7 @@ def test_write_cancelled_before_its_commit_still_settles_for_others() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         backend.gate.clear()
-        first = asyncio.create_task(store.put(things, "a", thing(), None))
+        first = store.put(things, "a", thing(), None)
         await asyncio.sleep(0)
         version = things.latest("a")
         assert version is not None

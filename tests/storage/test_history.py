@@ -224,10 +224,9 @@ def test_history_of_a_hot_key_is_freed_from_memory() -> None:
 
     async def test(store: Store) -> None:
         things = store.collection("core/things")
-        under_way: deque[asyncio.Task[Version]] = deque()
+        under_way: deque[asyncio.Future[Version]] = deque()
         for number in range(100):
-            put = store.put(things, "a", thing(number), things.latest("a"))
-            under_way.append(asyncio.create_task(put))
+            under_way.append(store.put(things, "a", thing(number), things.latest("a")))
             await asyncio.sleep(0)
             if len(under_way) > 4:
                 await under_way.popleft()

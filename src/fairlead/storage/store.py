@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from fairlead.storage.audience import Follower, Watcher
-from fairlead.storage.backend import Compacted, EpochMoved, Precondition, StorageError, Write
+from fairlead.storage.backend import Compacted, Precondition, StorageError, Write
 from fairlead.storage.collection import Collection, Page
 from fairlead.storage.delivery import CommitApplier, Delivery
 from fairlead.storage.log import Log
@@ -17,7 +17,7 @@ from fairlead.storage.reads import HistoryReader, read_page
 from fairlead.storage.selection import Selection
 from fairlead.storage.state import History, State
 from fairlead.storage.version import Change, Version, existing
-from fairlead.storage.writes import Companion, Outdated, Pending, Writes, optimistic_writes
+from fairlead.storage.writes import Companion, Writes
 
 
 class Store:
@@ -126,14 +126,14 @@ class Store:
         over: Version | None,
         requires: Sequence[Precondition] = (),
         companions: Sequence[Companion] = (),
-    ) -> Coroutine[Any, Any, Version]:
+    ) -> asyncio.Future[Version]:
         """Write an object (see `version.encode` for its form) over the version it was made from,
         None for a new one.
 
-        Companions go into the same commit; `requires` should include their versions. The awaitable
-        waits for the commit; raises Conflict, ConditionFailed, Outdated.
+        Companions go into the same commit; `requires` should include their versions. The future
+        completes with the commit; raises Conflict, ConditionFailed, Outdated.
         """
-        return _committed(self._writes.put(collection, key, value, over, requires, companions))
+        return self._writes.put(collection, key, value, over, requires, companions).written()
 
     def delete(
         self,
@@ -141,9 +141,9 @@ class Store:
         key: str,
         over: Version,
         requires: Sequence[Precondition] = (),
-    ) -> Coroutine[Any, Any, Version]:
+    ) -> asyncio.Future[Version]:
         """Delete an object, with the rules of `put`; returns the deletion."""
-        return _committed(self._writes.delete(collection, key, over, requires))
+        return self._writes.delete(collection, key, over, requires).written()
 
     async def append(self, group: Sequence[Write]) -> list[int]:
         """Commit writes that another process prepared, all or none; returns their revisions. Raises
@@ -278,19 +278,6 @@ class Store:
 
     def size(self) -> int:
         return self.log.size()
-
-
-async def _committed(pending: Pending) -> Version:
-    """Wait for a write and return its version. The writer gets Outdated if the epoch moved; other
-    waiters on the same write get the Conflict."""
-    try:
-        await pending.outcome()
-    except EpochMoved:
-        raise Outdated from None
-    optimistic = optimistic_writes()
-    if optimistic is not None:
-        optimistic.wrote = True
-    return pending.version
 
 
 # Compaction: drops history older than the retention, or above the size limit.

@@ -15,6 +15,7 @@ from fairlead.storage.backend import (
     Backend,
     ConditionFailed,
     Conflict,
+    EpochMoved,
     Fault,
     Outcome,
     Precondition,
@@ -49,13 +50,27 @@ class Pending:
     """A version that is not committed yet, and its waiters. Each waiter has its own future, so
     cancelling one leaves the others."""
 
-    __slots__ = ("collection", "version", "waiters", "write")
+    __slots__ = ("_writer", "collection", "optimistic", "version", "waiters", "write")
 
-    def __init__(self, collection: Collection, version: Version, write: Write) -> None:
+    def __init__(
+        self,
+        collection: Collection,
+        version: Version,
+        write: Write,
+        optimistic: OptimisticWrites | None = None,
+    ) -> None:
         self.collection = collection
         self.version = version
         self.write = write
+        self.optimistic = optimistic
         self.waiters: list[asyncio.Future[None]] = []
+        self._writer: asyncio.Future[Version] | None = None
+
+    def written(self) -> asyncio.Future[Version]:
+        """Return the future of the writer itself: the committed version. It raises Outdated if the
+        epoch moved; `outcome` raises the Conflict."""
+        self._writer = future = asyncio.get_running_loop().create_future()
+        return future
 
     def outcome(self) -> asyncio.Future[None]:
         """Return a future that completes on commit or raises the reason of failure."""
@@ -64,6 +79,14 @@ class Pending:
         return future
 
     def answer(self, error: Exception | None) -> None:
+        writer = self._writer
+        if writer is not None and not writer.done():
+            if error is not None:
+                writer.set_exception(Outdated() if isinstance(error, EpochMoved) else error)
+            else:
+                if self.optimistic is not None:
+                    self.optimistic.wrote = True
+                writer.set_result(self.version)
         for waiter in self.waiters:
             if not waiter.done():
                 waiter.set_result(None) if error is None else waiter.set_exception(error)
@@ -230,7 +253,7 @@ def _pending(
     optimistic = optimistic_writes()
     if optimistic is not None:
         write.since = optimistic.revision
-    return Pending(collection, version, write)
+    return Pending(collection, version, write, optimistic)
 
 
 def _await_commit(pending: Pending) -> None:

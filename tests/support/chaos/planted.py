@@ -42,7 +42,7 @@ def _seldom(every: int) -> Iterator[bool]:
 
 
 def answer_before_the_commit() -> None:
-    write, outcome = EmbeddedLog.write, Pending.outcome
+    write, written = EmbeddedLog.write, Pending.written
 
     def write_later(log: EmbeddedLog, pending: Pending) -> None:
         if pending.collection.resource == _RESOURCE:
@@ -50,15 +50,15 @@ def answer_before_the_commit() -> None:
         else:
             write(log, pending)
 
-    def at_once(pending: Pending) -> asyncio.Future[None]:
+    def at_once(pending: Pending) -> asyncio.Future[Version]:
         if pending.collection.resource != _RESOURCE:
-            return outcome(pending)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
+            return written(pending)
+        done: asyncio.Future[Version] = asyncio.get_running_loop().create_future()
+        done.set_result(pending.version)
         return done
 
     _put(EmbeddedLog, "write", write_later)
-    _put(Pending, "outcome", at_once)
+    _put(Pending, "written", at_once)
 
 
 def show_an_older_version() -> None:

@@ -43,7 +43,7 @@ from fairlead.storage.sqlite.history import SqliteHistory
 
 logger = logging.getLogger("fairlead.storage")
 
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DAMAGED = {0, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _ROWS_PER_STATEMENT = 200
 _ROWS_PER_SWEEP = 500
 _PAGES_PER_VACUUM = 256
@@ -125,7 +125,7 @@ class SqliteBackend:
         if full_code == sqlite3.SQLITE_IOERR_SHMSIZE:
             return StorageError(f"cannot open {self.path}: the disk is full, its index has no room")
         code = full_code & 0xFF
-        if isinstance(error, sqlite3.DatabaseError) and code in (0, 1, *_DAMAGED):
+        if isinstance(error, sqlite3.DatabaseError) and code in _DAMAGED:
             return StorageError(f"{self.path} is damaged or not a Fairlead store: {error}")
         return StorageError(f"cannot open {self.path}: {error}")
 
