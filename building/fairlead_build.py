@@ -60,7 +60,7 @@ resources/core/pods: annotations behaviour changes columns container_lists conta
 resources/core/pods: difference environment go_text handlers mounts resources scheduling
 resources/core/pods: security spec warnings windows
 resources/core/volumes: __init__ paths projections references sources
-auth/authentication: tokens
+auth/authentication: authorities tokens
 auth/authorization: node_graph pod_references requests
 admission: chain
 admission/plugins: base default_toleration_seconds namespace_lifecycle priority runtime_class

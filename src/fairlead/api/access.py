@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.api.request import Request
 from fairlead.auth.authentication.impersonation import Impersonation, RawHeaders, impersonate
-from fairlead.auth.authentication.user import User, tenant_of
+from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes, Refused, refusal
 from fairlead.base.errors import StatusError, unauthorized
 
@@ -30,7 +30,7 @@ async def admit_to_page(handler: Handler, request: Request, rule: PageAuthentica
     if user is None:
         user = handler.api.authentication.authenticator.authenticate(request)
     await _identify(handler, request, user)
-    request.exchange.set_owner(tenant_of(request.impersonator or request.user))
+    request.charge_owner()
 
 
 async def _identify(handler: Handler, request: Request, user: User | Awaitable[User]) -> None:

@@ -44,7 +44,7 @@ from fairlead.api.verbs import (
     answer_update,
 )
 from fairlead.api.watch import answer_watch
-from fairlead.auth.authentication.user import User, tenant_of
+from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes, Decision, Refused, refusal
 from fairlead.auth.authorization.requests import attributes_of, with_selectors
 from fairlead.base import errors
@@ -143,7 +143,7 @@ class Handler:
 
     def authorize(self, request: Request) -> Awaitable[None] | None:
         """Authorize a request whose user is known, like `admit`."""
-        request.exchange.set_owner(tenant_of(request.impersonator or request.user))
+        request.charge_owner()
         if self.classify is not None:
             self.classify(request)
         if request.target.past and self.past is not None and self.past.authorizes(request):

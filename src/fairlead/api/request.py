@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from fairlead.api.negotiation import PLAIN_JSON, Representation
 from fairlead.api.routing import Target
 from fairlead.auth.authentication.impersonation import Impersonation, asks_to_impersonate
-from fairlead.auth.authentication.user import User
+from fairlead.auth.authentication.user import User, tenant_of
 from fairlead.base.caches import memoized
 from fairlead.base.errors import too_large
 from fairlead.operations.operation import Operation
@@ -47,6 +47,7 @@ class Request:
         "is_body_read",
         "method",
         "operation",
+        "owner",
         "path",
         "peer",
         "query",
@@ -81,6 +82,7 @@ class Request:
         self.impersonation: Impersonation | None = None  # under which the credential was issued
         self.operation: Operation | None = None  # set once the request is authorized
         self.is_admitted = False  # the user is known and has the right
+        self.owner = ""  # of the threads and the memory it uses, see `tenant_of`
         self.audited: Any = None  # an Audited, if auditing is on
         self.flow: Any = None  # a Flow, if priority and fairness is on
         self.seat: Any = None  # a Seat that is held beyond the handler
@@ -126,6 +128,11 @@ class Request:
     def user_agent(self) -> str:
         agent = self.header(b"user-agent")
         return agent if agent.isascii() else agent.encode("latin-1").decode(errors="replace")
+
+    def charge_owner(self) -> None:
+        """Account threads and memory to the authenticated user from now on."""
+        self.owner = tenant_of(self.impersonator or self.user)
+        self.exchange.set_owner(self.owner)
 
     def leave_seat(self) -> None:
         """Release the flow control seat; the rest of the response is sent without one."""

@@ -13,7 +13,6 @@ from fairlead.api.answers import Answer, Outcome
 from fairlead.api.flow_control.turns import wait_for_turn
 from fairlead.api.parameters import limit
 from fairlead.api.request import Request
-from fairlead.auth.authentication.user import tenant_of
 from fairlead.base import meter
 from fairlead.base.errors import (
     StatusError,
@@ -172,7 +171,7 @@ async def _handle(
             seat, request.seat = request.seat or app.gate.enter(request), None
             if seat is None or seat.work.large:
                 seat = await wait_for_turn(app.gate, request, seat)
-        meter.begin(tenant_of(request.impersonator or request.user))
+        meter.begin(request.owner)
         if outcome is None:
             outcome = app.handler.answer(request)
         answer = await finished(outcome)
