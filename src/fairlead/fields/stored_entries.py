@@ -22,7 +22,8 @@ _KEY = "fieldsV1"
 MAX_SETS = 4096
 MAX_BYTES = 16 * 1024 * 1024
 MAX_TEXT = 32 * 1024
-_SIZE = 12  # bytes of a parsed set for each byte of its text
+_SIZE = 6  # bytes of a parsed set for each byte of its text
+_LEAF: Object = {}
 
 
 class StoredSet:
@@ -31,8 +32,15 @@ class StoredSet:
 
     def __init__(self, text: bytes) -> None:
         self.text = text
-        self.fields: Object = orjson.loads(text)
+        self.fields: Object = _with_shared_leaves(orjson.loads(text))
         self.struct: Struct | None = None
+
+
+def _with_shared_leaves(fields: Object) -> Object:
+    """Use one empty node for all leaves of a parsed set: they are most of its memory."""
+    for step, node in fields.items():
+        fields[step] = _with_shared_leaves(node) if node else _LEAF
+    return fields
 
 
 _sets: BoundedCache[bytes, StoredSet] = BoundedCache(
