@@ -64,6 +64,8 @@ auth/authentication: authorities tokens
 auth/authorization: node_graph pod_references requests
 admission: chain
 admission/plugins: base default_toleration_seconds namespace_lifecycle priority runtime_class
+admission/plugins: service_account
+admission/plugins/pod_security: plugin
 operations: api configurations managed_fields operation options patch steps views
 operations: write_pipeline
 api: answers app body chain methods metrics negotiation observer parameters patch

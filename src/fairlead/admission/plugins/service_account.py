@@ -3,11 +3,10 @@ token."""
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error
@@ -18,7 +17,7 @@ from fairlead.admission.plugins.mountable_secrets import (
     pod_error,
 )
 from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.admission.plugins.version_facts import PerObjectCache
+from fairlead.admission.plugins.version_facts import PerObjectCache, wait_for_object
 from fairlead.auth.authorization.pod_references import SECRETS, pod_references
 from fairlead.base.dialect import Dialect
 from fairlead.base.quotes import quote
@@ -29,17 +28,19 @@ from fairlead.storage.version import Version
 ACCOUNTS = "core/v1/serviceaccounts"
 EPHEMERAL = f"{PODS}/ephemeralcontainers"
 DEFAULT_ACCOUNT = "default"
-# How long to wait for the default account and how often to check, in seconds: a controller creates
-# it after the namespace, and a pod may come first.
-_ACCOUNT_TIMEOUT, _RETRY_SECONDS = 1.5, 0.02
+# How long to wait for the default account, in seconds: a controller creates it after the namespace,
+# and a pod may come first.
+_ACCOUNT_TIMEOUT = 1.5
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 
-@dataclass(frozen=True, slots=True)
-class _Account:
+class _Account(NamedTuple):
     automount: bool
     pull_secrets: tuple[str, ...]
     mountable: MountableSecrets | None  # None: no restriction
+
+
+_Use = Callable[[Attributes, _Account], None]
 
 
 class ServiceAccount(PluginBase):
@@ -77,7 +78,7 @@ class ServiceAccount(PluginBase):
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = self._find_account(attributes, name)
         if account is None:
-            return self._await_account(attributes, name, self._use_account)
+            return self._wait_for_account(attributes, name, self._use_account)
         self._use_account(attributes, account)
         return None
 
@@ -111,14 +112,27 @@ class ServiceAccount(PluginBase):
         account = self._find_account(attributes, name)
         if account is None:
             check = partial(_check_secrets, error=error)
-            return self._await_account(attributes, name, check)
+            return self._wait_for_account(attributes, name, check)
         _check_secrets(attributes, account, error)
         return None
 
-    async def _await_account(
-        self, attributes: Attributes, name: str, use: Callable[[Attributes, _Account], None]
+    def _wait_for_account(self, attributes: Attributes, name: str, use: _Use) -> Awaitable[None]:
+        """Use an account that is not stored yet: the default account is awaited for a moment."""
+        return wait_for_object(
+            partial(self._find, ACCOUNTS, attributes.namespace, name),
+            _ACCOUNT_TIMEOUT if name == DEFAULT_ACCOUNT else 0.0,
+            partial(self._use_stored, attributes, name, use),
+        )
+
+    def _use_stored(
+        self, attributes: Attributes, name: str, use: _Use, entry: Version | None
     ) -> None:
-        use(attributes, await self._account(attributes, name))
+        if entry is None:
+            raise mutation_error(
+                attributes,
+                f"error looking up service account {attributes.namespace}/{name}: {_unknown(name)}",
+            )
+        use(attributes, self._accounts.of(entry))
 
     def _is_mirror(self, pod: Object) -> bool:
         annotations = pod["metadata"].get("annotations")
@@ -145,28 +159,6 @@ class ServiceAccount(PluginBase):
     def _find_account(self, attributes: Attributes, name: str) -> _Account | None:
         entry = self._find(ACCOUNTS, attributes.namespace, name)
         return self._accounts.of(entry) if entry is not None else None
-
-    async def _account(self, attributes: Attributes, name: str) -> _Account:
-        """Return an account that is not stored yet: waits for the default account, raises Forbidden
-        for any other."""
-        entry = None
-        if name == DEFAULT_ACCOUNT:
-            entry = await self._wait_for_account(attributes.namespace, name)
-        if entry is None:
-            raise mutation_error(
-                attributes,
-                f"error looking up service account {attributes.namespace}/{name}: {_unknown(name)}",
-            )
-        return self._accounts.of(entry)
-
-    async def _wait_for_account(self, namespace: str, name: str) -> Version | None:
-        loop = asyncio.get_running_loop()
-        end = loop.time() + _ACCOUNT_TIMEOUT
-        entry = None
-        while entry is None and loop.time() < end:
-            await asyncio.sleep(_RETRY_SECONDS)
-            entry = self._find(ACCOUNTS, namespace, name)
-        return entry
 
 
 def _unknown(name: str) -> str:

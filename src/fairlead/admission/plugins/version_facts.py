@@ -1,7 +1,8 @@
-"""Facts derived from stored objects, cached per version of the object."""
+"""Facts derived from stored objects, cached per version of the object, and waiting for objects."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
@@ -17,6 +18,20 @@ FindCollection = Callable[[str], Collection]
 # namespace.
 FindNamespace = Callable[[str], Version | None]
 MAX_CACHED = 4096
+_RETRY_SECONDS = 0.02
+
+
+async def wait_for_object(
+    find: Callable[[], Version | None], seconds: float, use: Callable[[Version | None], None]
+) -> None:
+    """Pass an object to `use` as soon as it is stored, or None if it is not there in time."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    entry = None
+    while entry is None and loop.time() < end:
+        await asyncio.sleep(_RETRY_SECONDS)
+        entry = find()
+    use(entry)
 
 
 class PerObjectCache(Generic[Fact]):

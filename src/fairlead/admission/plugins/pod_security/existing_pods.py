@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 
+from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.pod_security.levels import Standard
 from fairlead.admission.plugins.pod_security.pods import pod_of
 from fairlead.admission.plugins.pod_security.standards import violations
@@ -15,6 +16,19 @@ from fairlead.storage.version import Version
 
 MAX_PODS = 3000
 MAX_SECONDS = 1.0  # seconds
+
+
+async def warn(
+    attributes: Attributes,
+    entries: Sequence[Version],
+    enforce: Standard,
+    exempt_classes: Collection[str],
+    keys: Keys,
+) -> None:
+    """Warn about the pods of a namespace that violate its new enforce level."""
+    namespace = attributes.name
+    for text in await warnings_about(namespace, entries, enforce, exempt_classes, keys):
+        attributes.context.warn(text)
 
 
 async def warnings_about(

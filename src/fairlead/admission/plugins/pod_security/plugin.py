@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
@@ -75,7 +74,7 @@ class PodSecurity(PluginBase):
         self._prefix = dialect.label("pod-security.@/")
         self._namespace_policy = PerObjectCache(self._read)
 
-    @cached_property
+    @property
     def _keys(self) -> Keys:
         return pods.keys(self._dialect)
 
@@ -180,7 +179,7 @@ class PodSecurity(PluginBase):
     def _note(self, attributes: Attributes, name: str, text: str) -> None:
         attributes.context.annotations[self._prefix + name] = text
 
-    async def _check_namespace(self, attributes: Attributes) -> None:
+    def _check_namespace(self, attributes: Attributes) -> Awaitable[None] | None:
         assert attributes.value is not None
         causes, old_causes = Causes(), Causes()
         policy = self._labels.policy(_labels(attributes.value), causes)
@@ -197,7 +196,8 @@ class PodSecurity(PluginBase):
             if exempt:
                 self._warn_of_exemption(attributes, policy)
             else:
-                await self._warn_of_pods(attributes, policy.enforce)
+                return self._warn_of_pods(attributes, policy.enforce)
+        return None
 
     def _warn_of_exemption(self, attributes: Attributes, policy: Policy) -> None:
         if not policy.allows_all and not policy.is_like(self._settings.defaults):
@@ -206,13 +206,10 @@ class PodSecurity(PluginBase):
                 f" ({policy}) will be ignored"
             )
 
-    async def _warn_of_pods(self, attributes: Attributes, enforce: Standard) -> None:
+    def _warn_of_pods(self, attributes: Attributes, enforce: Standard) -> Awaitable[None]:
         entries = self._collection(PODS).current(attributes.name)
         exempt = self._settings.runtime_classes
-        for text in await existing_pods.warnings_about(
-            attributes.name, entries, enforce, exempt, self._keys
-        ):
-            attributes.context.warn(text)
+        return existing_pods.warn(attributes, entries, enforce, exempt, self._keys)
 
 
 def _labels(namespace: Object) -> dict[str, str]:
