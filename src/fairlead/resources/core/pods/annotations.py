@@ -311,9 +311,8 @@ def check_app_armor_matches(
         if kind == "Localhost":
             is_same_type = annotation.startswith(LOCALHOST)
         else:
-            is_same_type = _APP_ARMOR_TYPES.get(annotation) == kind or kind not in (
-                *_APP_ARMOR_TYPES.values(),
-            )
+            expected = _APP_ARMOR_TYPES.get(annotation)
+            is_same_type = expected == kind or kind not in _APP_ARMOR_TYPES.values()
         if not is_same_type:
             detail = "apparmor type in annotation and field must match"
             causes.forbidden(f"{field}.type", detail)
