@@ -72,3 +72,26 @@ def test_a_template_without_a_time_of_creation(space_1_36: Space) -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": containers}}
     created = space_1_36.collection("podtemplates").create("a", template=template)
     assert created["template"]["metadata"] == {"labels": {"a": "b"}}
+
+
+def test_a_directive_with_nothing_to_act_on_is_dropped(space_1_36: Space) -> None:
+    space_1_36.config_maps.create("a")
+    path = space_1_36.config_maps.item("a")
+    strategic = "application/strategic-merge-patch+json"
+    patch = {"data": {"$patch": "replace"}, "metadata": {"labels": {"x": "1"}}}
+    patched = space_1_36.client.patch(path, patch, kind=strategic)
+    assert (patched.status, patched.body.get("data")) == (200, None)
+    assert patched.body["metadata"]["labels"] == {"x": "1"}
+
+
+def test_a_replacement_with_a_uid_is_no_creation(space_1_36: Space) -> None:
+    value = {"metadata": {"name": "no", "uid": "x"}}
+    assert space_1_36.secrets.put(value).status == 404
+    leases = space_1_36.collection("leases", "coordination.k8s.io")
+    assert leases.put(value).status == 409
+
+
+def test_services_are_created_by_replacing_them(space_1_36: Space) -> None:
+    services = space_1_36.collection("services")
+    value = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
+    assert services.put(value).status == 201

@@ -55,7 +55,9 @@ def check_patch_type(request: Request, resource: Resource) -> str:
     return media_type
 
 
-def read_patch(resource: Resource, media_type: str, raw: bytes) -> Patch:
+def read_patch(
+    resource: Resource, media_type: str, raw: bytes, *, drops_directives: bool = False
+) -> Patch:
     """Parse a patch document; raises 400 if malformed."""
     prefix = "" if media_type == STRATEGIC else "error decoding patch: "
     check_values(raw)
@@ -80,7 +82,9 @@ def read_patch(resource: Resource, media_type: str, raw: bytes) -> Patch:
                 apply: Callable[[Object], Object] = lambda value: apply_merge_patch(value, merge)  # noqa: E731
             case _:
                 merge = strategic.strategic_document(document)
-                apply = lambda value: strategic.apply_strategic_patch(resource.struct, value, merge)  # noqa: E731
+                apply = lambda value: strategic.apply_strategic_patch(  # noqa: E731
+                    resource.struct, value, merge, drops_directives=drops_directives
+                )
     except MalformedPatch as malformed:
         raise bad_request(str(malformed)) from None
     except TooManyOperations as many:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 
 from fairlead.api.answers import Answer, Outcome, value_answer
 from fairlead.api.body import body_format, decode_body
@@ -146,7 +147,8 @@ async def answer_patch(
     if is_apply:
         return await _answer_apply(api, request, operation, raw, options)
     await check_exists(api, operation)
-    read = await budget.run(len(raw), read_patch, operation.resource, media_type, raw)
+    reading = partial(read_patch, drops_directives=api.gates["DroppedPatchDirectives"])
+    read = await budget.run(len(raw), reading, operation.resource, media_type, raw)
     version = await patch(api, operation, read, options)
     return item_answer(api, request, operation, version)
 

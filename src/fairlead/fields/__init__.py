@@ -19,6 +19,7 @@ Ownership, from its entry points inwards:
 - `walk`: the one walk over values and their shapes, and the hooks of its visitors
 - `typed_values`: visitors that extract the fields of an object, compare two, merge two
 - `check`, `prune`, `unchanged`: the other visitors
+- `duplicates`: list items that share a key
 - `conflicts`: errors of apply
 - `last_applied`: the annotation of client-side apply
 - `values`: copies and comparisons of JSON values

@@ -12,7 +12,7 @@ from typing import Any
 from fairlead.codec.types.mismatch import plain_text, source_text, type_text
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
-from fairlead.fields.conflicts import BadConfiguration, InvalidConfiguration
+from fairlead.fields.conflicts import BadConfiguration, InvalidConfiguration, UntrackableObject
 from fairlead.fields.entries import entries_of
 from fairlead.fields.field_sets import element_text
 from fairlead.fields.shapes import (
@@ -63,14 +63,14 @@ def check_type(struct: Struct, config: Object) -> None:
         )
 
 
-def untrackable(struct: Struct, live: Object) -> InvalidConfiguration:
+def untrackable(struct: Struct, live: Object) -> UntrackableObject:
     """The error for applying to an object that has list items without unique keys."""
     reason = explanation(problems(struct, live) or ["list items cannot be told apart"])
     if entries_of(live):
-        return InvalidConfiguration(
+        return UntrackableObject(
             f"failed to create typed live object ({_description(live)}): {reason}"
         )
-    return InvalidConfiguration(
+    return UntrackableObject(
         "failed to create manager for existing fields:"
         f" failed to convert new object ({_description(live)}) to smd typed: {reason}"
     )

@@ -24,6 +24,10 @@ class InvalidConfiguration(ApplyError):
     """
 
 
+class UntrackableObject(InvalidConfiguration):
+    """The live object has list items without unique keys."""
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """One field that another manager owns and the configuration would change."""

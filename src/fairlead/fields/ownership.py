@@ -9,12 +9,14 @@ return the given list itself (and `apply` the given object), so that callers det
 from __future__ import annotations
 
 from operator import is_
+from typing import Any
 
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
 from fairlead.fields.check import check_configuration, untrackable
-from fairlead.fields.conflicts import ApplyConflict, Conflict, InvalidConfiguration, conflicts_with
+from fairlead.fields.conflicts import ApplyConflict, Conflict, UntrackableObject, conflicts_with
+from fairlead.fields.duplicates import Duplicates, taken_over
 from fairlead.fields.entries import (
     Difference,
     Identity,
@@ -38,6 +40,7 @@ from fairlead.fields.field_sets import (
     EMPTY,
     FieldSet,
     InvalidFields,
+    Path,
     contains,
     covers,
     difference,
@@ -81,6 +84,7 @@ def track_update(
     dialect: Dialect,
     subresource: str = "",
     ignored: FieldSet = EMPTY,
+    merges_duplicates: bool = False,
 ) -> list[ManagedEntry]:
     """The entries of an object after a create (`live` is None), update or patch.
 
@@ -91,7 +95,7 @@ def track_update(
     The manager owns the fields it added or changed; all other managers lose these and the removed
     fields, and entries without fields are dropped. An object without entries is tracked only from
     its creation or its first apply. Returns an empty list if there is nothing to record, also if
-    the object has list items without unique keys.
+    the object has list items without unique keys, unless `merges_duplicates`.
     """
     entries, is_tracked = _initial_entries(live, new, subresource, dialect)
     if live is not None and not is_tracked:
@@ -108,7 +112,33 @@ def track_update(
             entries, changes, updater(manager, api_version, subresource), api_version, now
         )
     except Untrackable:
+        if not merges_duplicates:
+            return []
+    struct = served_struct(versions, api_version)
+    try:
+        old = Duplicates(struct, live) if live is not None else None
+        replaced = Duplicates(struct, new)
+    except Untrackable:
         return []
+    if not replaced and not old:
+        return []
+    tracked = track_update(
+        versions,
+        old.value if old is not None else None,
+        replaced.value,
+        manager=manager,
+        api_version=api_version,
+        now=now,
+        dialect=dialect,
+        subresource=subresource,
+        ignored=ignored,
+    )
+    result = replaced.entries_without_keys(tracked)
+    changed = replaced.changed_since(old)
+    if not changed:
+        return result
+    identity = updater(manager, api_version, subresource)
+    return taken_over(result, identity, entry(identity, api_version, of(*changed), now), changed)
 
 
 def _new_object_entries(
@@ -177,6 +207,7 @@ def apply(
     subresource: str = "",
     force: bool = False,
     ignored: FieldSet = EMPTY,
+    merges_duplicates: bool = False,
 ) -> tuple[Object, list[ManagedEntry]]:
     """The object and its entries after a configuration is applied (`live` is None: created).
 
@@ -184,8 +215,62 @@ def apply(
     `managedFields` of `live`; the caller must decode, default and validate it like any written
     object, and it may hold nulls where a list or map lost all its items.
 
-    Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`.
+    Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`. A live
+    object with list items without unique keys is refused unless `merges_duplicates`.
     """
+    options: dict[str, Any] = {
+        "manager": manager,
+        "api_version": api_version,
+        "now": now,
+        "dialect": dialect,
+        "subresource": subresource,
+        "force": force,
+        "ignored": ignored,
+    }
+    try:
+        return _apply(versions, live, config, **options)
+    except UntrackableObject:
+        if live is None or not merges_duplicates:
+            raise
+        try:
+            duplicates = Duplicates(served_struct(versions, api_version), live)
+        except Untrackable:
+            duplicates = None
+        if not duplicates:
+            raise
+    taken = duplicates.set_by(config)
+    if taken and not force:
+        _check_taken(live, applier(manager, subresource), taken)
+    result, entries = _apply(versions, duplicates.with_owned_keys(taken), config, **options)
+    result["metadata"] = {**result["metadata"], "managedFields": entries_of(live)}
+    return duplicates.put_back(result, taken), duplicates.entries_without_keys(entries, taken)
+
+
+def _check_taken(live: Object, identity: Identity, taken: list[Path]) -> None:
+    """Raise `ApplyConflict` if other managers own items that a configuration sets."""
+    conflicts = [
+        conflict
+        for item in sorted(entries_of(live), key=identity_of)
+        if identity_of(item) != identity
+        for conflict in conflicts_with(item, intersection(fields_of(item), of(*taken)))
+    ]
+    if conflicts:
+        raise ApplyConflict(conflicts)
+
+
+def _apply(
+    versions: Versions,
+    live: Object | None,
+    config: Object,
+    *,
+    manager: str,
+    api_version: str,
+    now: str,
+    dialect: Dialect,
+    subresource: str,
+    force: bool,
+    ignored: FieldSet,
+) -> tuple[Object, list[ManagedEntry]]:
     struct = served_struct(versions, api_version)
     identity = applier(manager, subresource)
     unchanged = _unchanged(struct, live, config, identity, api_version, ignored)
@@ -202,7 +287,7 @@ def apply(
         conflicts = [] if force else application.conflicts()
         entries = application.entries(now)
     except Untrackable:  # entries are compared in their own versions
-        raise InvalidConfiguration(_OTHER_VERSION) from None
+        raise UntrackableObject(_OTHER_VERSION) from None
     annotation = dialect.label(ANNOTATION)
     by_client = manager == dialect.client_manager
     if conflicts and by_client and live is not None:

@@ -42,20 +42,45 @@ def strategic_document(document: Any) -> Object:
     return document
 
 
-def apply_strategic_patch(struct: Struct, document: Object, patch: Object) -> Object:
-    """The document merged with the patch by the rules of its type.
+def apply_strategic_patch(
+    struct: Struct, document: Object, patch: Object, *, drops_directives: bool = False
+) -> Object:
+    """The document merged with the patch by the rules of its type. `drops_directives`: an object
+    with a directive that has nothing to act on is left out, rather than added with the directive.
 
     Keeps `apiVersion` and `kind` of the document. Raises `MalformedPatch` for malformed directives,
     `UnsupportedPatch` for unknown ones and for items without their key, and `DecodeError` for an
     `apiVersion` or `kind` that is not a string.
     """
     result = _merged_object(struct, document, patch)
+    if drops_directives and _has_directive(patch):
+        result = _without_directives(result)
     for name in ("apiVersion", "kind"):
         if not isinstance(result.get(name, ""), str):
             raise mismatch(result[name], "string")
         if name in document:
             result[name] = document[name]
     return _with_integers(struct, result) if _has_fractions(patch) else result
+
+
+def _has_directive(value: Any) -> bool:
+    if isinstance(value, dict):
+        return DIRECTIVE in value or any(map(_has_directive, value.values()))
+    return any(map(_has_directive, value)) if isinstance(value, list) else False
+
+
+def _without_directives(value: Any) -> Any:
+    """A value without the objects in it that hold a directive."""
+    if isinstance(value, dict):
+        kept = {name: item for name, item in value.items() if not _is_directed(item)}
+        return {name: _without_directives(item) for name, item in kept.items()}
+    if isinstance(value, list):
+        return [_without_directives(item) for item in value if not _is_directed(item)]
+    return value
+
+
+def _is_directed(value: Any) -> bool:
+    return isinstance(value, dict) and DIRECTIVE in value
 
 
 def _has_fractions(value: Any) -> bool:

@@ -113,6 +113,7 @@ def merged(
             subresource=resource.subresource,
             force=options.force,
             ignored=ignored_fields(resource),
+            merges_duplicates=api.gates["ApplyToDuplicates"],
         )
     except (BadConfiguration, InvalidConfiguration) as error:
         raise bad_request(str(error)) from None

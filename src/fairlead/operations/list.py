@@ -81,7 +81,8 @@ async def _find(
     resource = operation.resource
     collection = api.collection(resource)
     namespace = operation.namespace if resource.namespaced else ""
-    if options.revision and (options.token or options.limit or options.match == "Exact"):
+    bypasses = options.token or options.limit or options.match == "Exact"
+    if options.revision and (bypasses or api.gates["LaterWording"]):
         _check_revision(options.revision)
     if options.token:
         return await _continued(api, operation, namespace, options, selection)

@@ -133,6 +133,7 @@ def tracked(
         dialect=api.dialect,
         subresource=resource.subresource,
         ignored=ignored_fields(resource),
+        merges_duplicates=api.gates["ApplyToDuplicates"],
     )
     return entries if scaled is None else without_new_times(entries, scaled)
 

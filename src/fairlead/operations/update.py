@@ -107,7 +107,9 @@ async def _create_instead(
 ) -> Outcome:
     resource, ref = operation.resource, operation.ref
     wanted = value["metadata"].pop("uid", "")
-    if resource.parent is not None or not (resource.creates_on_update or wanted):
+    # Earlier releases compare the uid before they see that the kind is not created by an update.
+    is_compared = bool(wanted) and not api.gates["NotFoundBeforeUID"]
+    if resource.parent is not None or not (resource.creates_on_update or is_compared):
         raise absent(ref)
     if wanted:
         raise steps.other_uid(operation, ref.name, wanted, "", options.dry_run)

@@ -24,7 +24,8 @@ from fairlead.storage.selection import Selection
 from fairlead.storage.version import ADDED, Change, Version, existing
 
 _EVENTS_A_PART = 200
-_BYTES_A_PART = 256 * 1024  # the frames of a part stay in memory until all are sent
+# The frames of a part stay in memory until all are sent, for each client that reads slowly.
+_BYTES_A_PART = 32 * 1024
 
 
 @dataclass(slots=True)

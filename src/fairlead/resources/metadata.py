@@ -136,19 +136,26 @@ def check_owner_references(
     if references and len(references) > _MAX_REFERENCES:
         causes.too_many(path, len(references), _MAX_REFERENCES)
         return
-    controller = ""
+    controller: dict[str, Any] = {}
     for reference in references or ():
         _check_owner_reference(reference, path, causes)
         if not reference.get("controller"):
             continue
         if controller:
-            detail = (
-                "Only one reference can have Controller set to true. Found"
-                f' "true" in references for {controller} and {reference["name"]}'
+            causes.invalid(
+                path, _owners_text(references or [], reference), _two_owners(controller, reference)
             )
-            causes.invalid(path, _owners_text(references or [], reference), detail)
         else:
-            controller = reference["name"]
+            controller = reference
+
+
+def _two_owners(first: dict[str, Any], second: dict[str, Any]) -> Reworded:
+    found = 'Only one reference can have Controller set to true. Found "true" in references for'
+    names, kinds = (first["name"], second["name"]), (first["kind"], second["kind"])
+    return Reworded(
+        f"{found} {names[0]} and {names[1]}",
+        f"{found} {kinds[0]}/{names[0]} and {kinds[1]}/{names[1]}",
+    )
 
 
 _EMPTY: Final = {
