@@ -45,6 +45,7 @@ from fairlead.api.verbs import (
 )
 from fairlead.api.watch import answer_watch
 from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization import constrained_impersonation
 from fairlead.auth.authorization.attributes import Attributes, Decision, Refused, refusal
 from fairlead.auth.authorization.requests import attributes_of, with_selectors
 from fairlead.base import errors
@@ -56,7 +57,6 @@ from fairlead.resources.registry import Resource
 
 if TYPE_CHECKING:
     from fairlead.api.request import Request
-    from fairlead.auth.authentication.constrained_impersonation import ConstrainedImpersonation
 
 Page = Callable[[Request], Awaitable[Answer]]
 # Authenticates a request to a page in place of the authenticator; None to use the authenticator.
@@ -108,7 +108,7 @@ class Handler:
         self._address = address
         self._authorizes_selectors = api.gates["AuthorizeWithSelectors"]
         self._constrains = api.gates["ConstrainedImpersonation"]
-        self._constrained: ConstrainedImpersonation | None = None
+        self._constrained: constrained_impersonation.ConstrainedImpersonation | None = None
         self._messages = DiscoveryMessages(api.resources)
         self._documents: dict[tuple[tuple[str, ...], Representation], Answer] = {}
         self._aggregated: dict[str, aggregated_discovery.AggregatedDocument] = {}
@@ -156,11 +156,9 @@ class Handler:
         return None
 
     @property
-    def constrained(self) -> ConstrainedImpersonation | None:
+    def constrained(self) -> constrained_impersonation.ConstrainedImpersonation | None:
         """The impersonation of releases that constrain it."""
         if self._constrains and self._constrained is None:
-            from fairlead.auth.authentication import constrained_impersonation
-
             self._constrained = constrained_impersonation.ConstrainedImpersonation(
                 self.api.dialect, self.api.authorizer.authorize
             )

@@ -16,7 +16,9 @@ from fairlead.base.errors import TooManyCauses
 from fairlead.base.files import text_beside
 from fairlead.base.logs import quoted
 from fairlead.base.metrics import REGISTRY, Counter, Gauge
+from fairlead.base.release import Release
 from fairlead.codec.cel.compile import Program, compile_expression
+from fairlead.codec.cel.environment import environment
 from fairlead.codec.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
 from fairlead.codec.cel.types import BOOL, Type
 from fairlead.codec.configuration_files import (
@@ -183,11 +185,14 @@ class ExpressionError(Exception):
 class Expression:
     """A compiled expression of a configuration; raises ExpressionError."""
 
-    def __init__(self, text: str, variables: Mapping[str, Type], *, is_rule: bool = False) -> None:
+    def __init__(
+        self, text: str, variables: Mapping[str, Type], release: Release, *, is_rule: bool = False
+    ) -> None:
         """A rule must evaluate to a boolean."""
         self.text = text
         try:
-            self._program: Program = compile_expression(text, variables)
+            functions = environment(release)
+            self._program: Program = compile_expression(text, variables, None, functions)
         except (CompileError, ConstantProblem) as error:
             raise ExpressionError(str(error)) from None
         if is_rule and self._program.result_type != BOOL:

@@ -35,7 +35,7 @@ api/testing: setup
 auth: configuration
 auth/authentication: bootstrap_tokens configuration front_proxy jws jwt_issuers oidc oidc_provider
 auth/authentication: token_file webhook
-auth/authorization: abac configuration coverage webhook
+auth/authorization: abac configuration constrained_impersonation coverage webhook
 cli: connection_flags downloads parser runner
 cli/apply: client_side
 cli/commands: completion raw

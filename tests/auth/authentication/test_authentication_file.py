@@ -120,6 +120,10 @@ EXTRA = {"key": "acme.io/a", "valueExpression": "claims.a"}
             "claims.email_verified must be used",
         ),
         (
+            {"mappings": {"username": {"expression": "claims.?email.orValue('x')"}}},
+            "claims.email_verified must be used",
+        ),
+        (
             {"mappings": {**USERNAME, "extra": [{**EXTRA, "key": "a"}]}},
             "must be a domain-prefixed path",
         ),
@@ -153,7 +157,7 @@ def test_claims_become_a_user(tmp_path: Path) -> None:
     mappings = {
         "username": {"expression": "claims.sub + '@' + claims.org.name"},
         "groups": {"expression": "claims.roles.map(r, 'r:' + r)"},
-        "uid": {"claim": "id"},
+        "uid": {"expression": "claims.?id.orValue('none')"},
         "extra": [
             {"key": "acme.io/level", "valueExpression": "string(claims.level)"},
             {"key": "acme.io/none", "valueExpression": "claims.nothing"},

@@ -19,9 +19,11 @@ from fairlead.auth.authentication.tokens import BadToken, Claims
 from fairlead.auth.authentication.user import User, credential_extra
 from fairlead.auth.configuration import ConfigurationFile, Expression, ExpressionError
 from fairlead.base.dialect import Dialect
+from fairlead.base.release import Release
+from fairlead.codec.cel.environment import environment
+from fairlead.codec.cel.errors import CompileError
 from fairlead.codec.cel.parser import parse
-from fairlead.codec.cel.syntax import Name as NameNode
-from fairlead.codec.cel.syntax import Node, Select
+from fairlead.codec.cel.syntax import Call, Literal, Name, Node, Select
 from fairlead.codec.cel.types import DYN, STRING, ListType, MapType, ObjectType, Type
 from fairlead.codec.configuration_files import Section
 from fairlead.codec.types.builtin import BuiltinTypes
@@ -118,7 +120,7 @@ class AuthenticationFile:
     def _issuer(self, entry: Object, path: str, causes: Causes) -> IssuerSettings:
         issuer = entry.get("issuer") or {}
         self._check_issuer(issuer, f"{path}.issuer", causes)
-        mapper = _MappingReader(path, causes, self._dialect).read(
+        mapper = _MappingReader(path, causes, self._dialect, self._gates.release).read(
             entry, tuple(issuer.get("audiences") or ())
         )
         return IssuerSettings(
@@ -318,10 +320,11 @@ def _shown_user(user: User) -> dict[str, Any]:
 class _MappingReader:
     """Checks the rules and mappings of one issuer, and compiles their expressions."""
 
-    def __init__(self, path: str, causes: Causes, dialect: Dialect) -> None:
+    def __init__(self, path: str, causes: Causes, dialect: Dialect, release: Release) -> None:
         self._path = path
         self._causes = causes
         self._dialect = dialect
+        self._release = release
         self._verified: list[str] = []  # expressions in which email_verified counts
 
     def read(self, entry: Object, audiences: Audiences) -> ClaimMappings:
@@ -360,7 +363,7 @@ class _MappingReader:
         is_rule: bool = False,
     ) -> Expression | None:
         try:
-            return Expression(text, variables, is_rule=is_rule)
+            return Expression(text, variables, self._release, is_rule=is_rule)
         except ExpressionError as error:
             self._causes.invalid(path, text, str(error))
             return None
@@ -443,10 +446,26 @@ class _MappingReader:
 
     def _check_email(self, text: str, path: str) -> None:
         """An email address names a user only if a rule looks at whether it is verified."""
-        if _selects(text, "email") and not any(
-            _selects(other, "email_verified") for other in (text, *self._verified)
+        if self._selects(text, "email") and not any(
+            self._selects(other, "email_verified") for other in (text, *self._verified)
         ):
             self._causes.invalid(path, text, _EMAIL_UNVERIFIED)
+
+    def _selects(self, text: str, claim: str) -> bool:
+        """Whether an expression refers to a field of `claims`, also by `claims.?field`."""
+        try:
+            pending: list[Any] = [parse(text, environment(self._release).rules)]
+        except CompileError:
+            return False  # reported already
+        while pending:
+            node = pending.pop()
+            if _is_claim(node, claim):
+                return True
+            if isinstance(node, Node):
+                pending += (getattr(node, name) for name in node.__dataclass_fields__)
+            elif isinstance(node, (list, tuple)):
+                pending += node
+        return False
 
     def _user_rules(self, listed: Sequence[Object], path: str) -> Iterator[ValidationRule]:
         seen: set[str] = set()
@@ -463,17 +482,10 @@ class _MappingReader:
                     yield ValidationRule(expression, rule.get("message", ""))
 
 
-def _selects(text: str, claim: str) -> bool:
-    """Whether an expression refers to a field of `claims`."""
-    pending: list[Any] = [parse(text)]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, Select) and node.field == claim:
-            operand = node.operand
-            if isinstance(operand, NameNode) and operand.name == "claims":
-                return True
-        if isinstance(node, Node):
-            pending += (getattr(node, name) for name in node.__dataclass_fields__)
-        elif isinstance(node, (list, tuple)):
-            pending += node
+def _is_claim(node: Any, claim: str) -> bool:
+    match node:
+        case Select(operand=Name(name="claims"), field=field):
+            return bool(field == claim)
+        case Call(function="_?._", arguments=[Name(name="claims"), Literal(value=value)]):
+            return bool(value == claim)
     return False

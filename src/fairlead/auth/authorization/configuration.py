@@ -16,6 +16,7 @@ from fairlead.auth.authorization.modes import (
     WebhookSettings,
 )
 from fairlead.auth.configuration import ConfigurationFile, Expression, ExpressionError
+from fairlead.base.release import Release
 from fairlead.codec.cel.types import STRING, ListType, MapType, ObjectType
 from fairlead.codec.configuration_files import Section
 from fairlead.codec.types.builtin import BuiltinTypes
@@ -45,8 +46,9 @@ class AuthorizationFile:
         """The authorizers of a decoded file. All modes but Webhook have one name, and those that
         are `required` must not be missing."""
         listed = section.value.get("authorizers") or []
+        release = self._gates.release
         settings = self.file.check(
-            section, lambda causes: _authorizers(listed, causes), self._gates
+            section, lambda causes: _authorizers(listed, release, causes), self._gates
         )
         for mode, name, _ in settings:
             expected = mode.lower()
@@ -59,7 +61,9 @@ class AuthorizationFile:
         return settings
 
 
-def _authorizers(listed: Sequence[Object], causes: Causes) -> list[AuthorizerSettings]:
+def _authorizers(
+    listed: Sequence[Object], release: Release, causes: Causes
+) -> list[AuthorizerSettings]:
     if not listed:
         causes.required("authorizers", "at least one authorization mode must be defined")
     settings: list[AuthorizerSettings] = []
@@ -80,7 +84,8 @@ def _authorizers(listed: Sequence[Object], causes: Causes) -> list[AuthorizerSet
         elif webhook is None:
             causes.required(f"{path}.webhook", "required when type=Webhook")
         else:
-            settings.append(AuthorizerSettings(mode, name, _webhook(webhook, path, causes)))
+            built = _webhook(webhook, path, release, causes)
+            settings.append(AuthorizerSettings(mode, name, built))
     return settings
 
 
@@ -108,7 +113,7 @@ def _check_name(name: str, path: str, seen: set[str], causes: Causes) -> None:
     seen.add(name)
 
 
-def _webhook(value: Object, path: str, causes: Causes) -> WebhookSettings:
+def _webhook(value: Object, path: str, release: Release, causes: Causes) -> WebhookSettings:
     timeout = _duration(value, "timeout", 0.0, path, causes, MAX_TIMEOUT)
     authorized = _duration(value, "authorizedTTL", AUTHORIZED_TTL, path, causes)
     unauthorized = _duration(value, "unauthorizedTTL", UNAUTHORIZED_TTL, path, causes)
@@ -122,7 +127,7 @@ def _webhook(value: Object, path: str, causes: Causes) -> WebhookSettings:
         unauthorized if value.get("cacheUnauthorizedRequests") is not False else 0.0,
         timeout,
         value.get("failurePolicy") == "Deny",
-        tuple(_conditions(conditions, f"{path}.matchConditions", causes)),
+        tuple(_conditions(conditions, f"{path}.matchConditions", release, causes)),
     )
 
 
@@ -222,7 +227,9 @@ _REQUEST = _object(
 )
 
 
-def _conditions(listed: Sequence[Object], path: str, causes: Causes) -> list[Expression]:
+def _conditions(
+    listed: Sequence[Object], path: str, release: Release, causes: Causes
+) -> list[Expression]:
     if len(listed) > _MAX_CONDITIONS:
         causes.too_many(path, len(listed), _MAX_CONDITIONS)
         return []
@@ -236,7 +243,7 @@ def _conditions(listed: Sequence[Object], path: str, causes: Causes) -> list[Exp
             causes.duplicate(place, text)
         else:
             try:
-                conditions.append(Expression(text, {"request": _REQUEST}, is_rule=True))
+                conditions.append(Expression(text, {"request": _REQUEST}, release, is_rule=True))
             except ExpressionError as error:
                 causes.invalid(place, text, str(error))
         seen.add(text)

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from support.authorization import ask, user
 
-from fairlead.auth.authentication.constrained_impersonation import ConstrainedImpersonation
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes, Decision
+from fairlead.auth.authorization.constrained_impersonation import ConstrainedImpersonation
 from fairlead.base.dialect import KUBERNETES
 from fairlead.base.errors import StatusError
 
