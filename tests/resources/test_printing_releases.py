@@ -42,7 +42,7 @@ scheduling/v1/priorityclasses
     Name, Value, Global-Default, Age, PreemptionPolicy
 """
 _LINES = [line.strip() for line in COLUMNS.strip().splitlines()]
-_RUNNING = {"running": {}}
+_RUNNING: Obj = {"running": {}}
 _SIDECARS = {"initContainers": [{"name": "s", "restartPolicy": "Always"}, {"name": "i"}]}
 _ONE = {"containers": [{"name": "c"}]}
 

@@ -128,12 +128,21 @@ class Resource:
         since: str | Mapping[str, Any] = "",
         accept: str = JSON,
         timeout: float | None = None,
+        in_stream: bool = False,
         **query: Any,
     ) -> client_watch.Watch:
         """A watch, for `async for`. Begins with an ADDED event for each object, or with `since`,
-        after that list or resource version."""
+        after that list or resource version. With `in_stream` it needs no request for the list if
+        the server is of a later release."""
         return client_watch.Watch(
-            self, namespace, name=name, since=since, accept=accept, timeout=timeout, query=query
+            self,
+            namespace,
+            name=name,
+            since=since,
+            accept=accept,
+            timeout=timeout,
+            in_stream=in_stream,
+            query=query,
         )
 
     async def wait(

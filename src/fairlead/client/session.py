@@ -54,6 +54,7 @@ class Session:
     def __init__(self, access: Access, agent: str = "") -> None:
         self.access = access
         self.on_warning: Callable[[str], None] | None = None  # called with warnings
+        self.streams_lists = True  # until the server refuses a watch that begins with a list
         self._routes = Routes(access)
         self._pool = Pool(_SECONDS_TO_CONNECT)
         self._prefix = urlsplit(access.place.server).path.rstrip("/")

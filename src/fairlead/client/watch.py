@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Container, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing
 from random import randint
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -22,9 +22,15 @@ _Item = TypeVar("_Item")
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 _ERROR = "ERROR"
+_LIST_FIRST = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+_END_OF_LIST = "/initial-events-end"  # an annotation of the bookmark after the list
 _SECONDS = (300, 600)  # seconds that a request lasts
 _GRACE = 30.0  # seconds, for a server that does not end the request
 _LONG = 5.0  # seconds; a request that lasted this long counts as a success
+
+
+_BUSY, _INVALID = 429, 422
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 
 class Event(NamedTuple):
@@ -40,6 +46,9 @@ class Watch:
     difference. Ends at its timeout or when iteration stops; a new iteration, also after an error,
     continues where the last one ended.
 
+    With `in_stream` the watch request itself begins with the list, if the server can do that, so
+    that one request is enough.
+
     Raises what a list raises; Unreachable only if no request has succeeded yet; and Expired if it
     started at a bare resource version, because the objects at that version, and so the deleted
     ones, are unknown.
@@ -54,6 +63,7 @@ class Watch:
         since: str | Mapping[str, Any] = "",
         accept: str = JSON,
         timeout: float | None = None,
+        in_stream: bool = False,
         query: Mapping[str, Any] | None = None,
     ) -> None:
         self._resource = resource
@@ -65,6 +75,7 @@ class Watch:
         self.listed = asyncio.Event()  # set once all objects of the initial list are reported
         self._begun = False
         self._in_pages = True
+        self._in_stream = in_stream
         if isinstance(since, str):
             self.version = since
             if since:
@@ -114,10 +125,16 @@ class Watch:
     async def _followed(self, ends: float | None) -> AsyncGenerator[Event, None]:
         """Yield the difference since the last request, then the events of one watch request. Raises
         TimeoutError at the deadline."""
+        if not self.version and self._can_stream_list():
+            async with aclosing(self._streamed_from_list(ends)) as events:
+                async for event in events:
+                    yield event
+            if self._can_stream_list():
+                return
         if not self.version:
             async with aclosing(self._difference()) as differences:
-                while (event := await _before(ends, differences)) is not None:
-                    yield event
+                while (change := await _before(ends, differences)) is not None:
+                    yield change
         async with aclosing(self._streamed(ends)) as events:
             async for event in events:
                 yield event
@@ -138,19 +155,61 @@ class Watch:
                 for event in _changes(objects.get(key), value):
                     self._remember(event)
                     yield event
+        for event in self._end_list(keys, version):
+            yield event
+
+    def _end_list(self, keys: Container[Key], version: str) -> Iterator[Event]:
+        """Yield the removal of the objects that are not in the list."""
+        objects = self._objects
+        assert objects is not None
         for key in [key for key in objects if key not in keys]:
             yield Event(DELETED, objects.pop(key))
         self.version, self._begun, self._in_pages = version, True, True
         self.listed.set()
 
+    def _can_stream_list(self) -> bool:
+        return self._in_stream and self._resource.session.streams_lists
+
+    async def _streamed_from_list(self, ends: float | None) -> AsyncGenerator[Event, None]:
+        """Yield the difference to the list that a watch request begins with, then its events. Ends
+        without the list if the server cannot send it."""
+        keys: set[Key] = set()
+        is_listed = False
+        try:
+            async with aclosing(self._lines(ends, _LIST_FIRST)) as lines:
+                async for line in lines:
+                    if is_listed:
+                        received = self._received(line)
+                        events = [] if received is None else [received]
+                    else:
+                        events, is_listed = self._listed(line, keys)
+                    for event in events:
+                        yield event
+        except ApiError as error:
+            if is_listed or isinstance(error, Expired) or error.code == _BUSY:
+                raise
+            self._in_stream = False
+            self._resource.session.streams_lists = error.code != _INVALID
+
     async def _streamed(self, ends: float | None) -> AsyncGenerator[Event, None]:
+        """Yield the events of one watch request."""
+        async with aclosing(self._lines(ends, {"resourceVersion": self.version})) as lines:
+            async for line in lines:
+                event = self._received(line)
+                if event is not None:
+                    yield event
+
+    async def _lines(
+        self, ends: float | None, beginning: Mapping[str, str]
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the lines of one watch request."""
         clock = asyncio.get_running_loop().time
         seconds = randint(*_SECONDS)
         query = {
             **self._query,
             "watch": "true",
             "allowWatchBookmarks": "true",
-            "resourceVersion": self.version,
+            **beginning,
             "timeoutSeconds": seconds,
         }
         path = self._resource.path("", self._namespace)
@@ -163,9 +222,8 @@ class Watch:
             lines = answer.lines()
             until = silent if ends is None else min(ends, silent)
             while (line := await _before(until, lines)) is not None:
-                event = self._received(line)
-                if event is not None:
-                    yield event
+                if line.strip():
+                    yield line
 
     def _new(self, event: Event) -> Event | None:
         """The event, or None if it was reported already: servers without list versions begin each
@@ -184,26 +242,45 @@ class Watch:
         return event
 
     def _received(self, line: bytes) -> Event | None:
-        """The event in a line, None for bookmarks and empty lines. Raises ApiError for an ERROR
-        event."""
-        if not line.strip():
-            return None
+        """The event in a line, None for bookmarks. Raises ApiError for an ERROR event."""
         try:
-            event = orjson.loads(line)
-            type, value = event["type"], event["object"]
-            if type == _ERROR:
-                if self._objects is not None:
-                    self.version = ""
-                raise error_of_status(value)
+            type, value = self._parsed(line)
             version = _version(value)
             if type not in (ADDED, MODIFIED, DELETED):
                 self.version = version or self.version
                 return None
             received = self._new(Event(type, value))
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        except _MALFORMED:
             raise Unreachable("malformed event of a watch", sent=True) from None
         self.version = version
         return received
+
+    def _parsed(self, line: bytes) -> tuple[str, Object]:
+        event = orjson.loads(line)
+        if event["type"] == _ERROR:
+            if self._objects is not None:
+                self.version = ""
+            raise error_of_status(event["object"])
+        return event["type"], event["object"]
+
+    def _listed(self, line: bytes, keys: set[Key]) -> tuple[list[Event], bool]:
+        """The events of a line of a streamed list, and whether it is the last; `keys` are those of
+        its objects so far. The version is unknown until then: if the list breaks off, the next
+        request begins with a list again."""
+        assert self._objects is not None
+        try:
+            type, value = self._parsed(line)
+            if type in (ADDED, MODIFIED):
+                keys.add(key_of(value))
+                events = list(_changes(self._objects.get(key_of(value)), value))
+                for event in events:
+                    self._remember(event)
+                return events, False
+            if not any(name.endswith(_END_OF_LIST) for name in _annotations(value)):
+                return [], False
+            return list(self._end_list(keys, _version(value))), True
+        except _MALFORMED:
+            raise Unreachable("malformed event of a watch", sent=True) from None
 
     def _remember(self, event: Event) -> None:
         assert self._objects is not None
@@ -233,6 +310,11 @@ def _metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
     rows = value.get("rows")
     metadata: Mapping[str, Any] = rows[0]["object"]["metadata"] if rows else value["metadata"]
     return metadata
+
+
+def _annotations(value: Mapping[str, Any]) -> Mapping[str, str]:
+    """The annotations of a bookmark."""
+    return (value.get("metadata") or {}).get("annotations") or {}
 
 
 def key_of(value: Mapping[str, Any]) -> Key:

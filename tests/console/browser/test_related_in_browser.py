@@ -125,3 +125,14 @@ def test_where_little_may_be_seen_the_rest_is_told(visit: Visit, kubernetes: Spa
     expect(box(visitor, "Secret", "owner")).to_contain_text("owns ConfigMap owned")
     expect(visitor.page.get_by_text("not looked at: you may not list")).to_contain_text("secrets")
     visitor.picture("related-phone")
+
+
+def test_resource_claims_are_around_a_pod_of_release_1_36(visit: Visit, space_1_36: Space) -> None:
+    space_1_36.ready_for_pods()
+    spec = {
+        "containers": [{"name": "c", "image": "x"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "absent"}],
+    }
+    space_1_36.collection("pods").create("web", spec=spec)
+    visitor = visit(space_1_36.server, route(space_1_36, "pods", "web"))
+    expect(box(visitor, "ResourceClaim", "absent")).to_contain_text("missing")

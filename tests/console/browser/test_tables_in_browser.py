@@ -213,3 +213,19 @@ def test_a_watch_that_ends_begins_again(
     space.collection("secrets").create("after")
     expect(row(visitor, "after")).to_have_count(1)
     visitor.went_wrong.clear()
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"),
+    [
+        ("networking.k8s.io/servicecidrs", "CIDRs"),
+        ("storage.k8s.io/volumeattributesclasses", "DriverName"),
+        ("resource.k8s.io/resourceclaims", "State"),
+        ("core/serviceaccounts", "Age"),
+    ],
+)
+def test_kinds_of_release_1_36(
+    kind: str, column: str, visit: Visit, server_1_36: ServerProcess
+) -> None:
+    visitor = visit(server_1_36, f"#/kinds/{kind}")
+    expect(visitor.page.get_by_role("columnheader", name=column)).to_have_count(1)

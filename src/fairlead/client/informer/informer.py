@@ -41,7 +41,7 @@ class Informer:
         self.trouble: Exception | None = None  # the current error of the watch, if any
         self._resource = resource
         self._cache = Cache(indexes or {})
-        self._watch = resource.watch(namespace, **query)
+        self._watch = resource.watch(namespace, in_stream=True, **query)
         self._resync = resync
         self._handlers: list[Handler] = []
         self._tasks: list[asyncio.Task[None]] = []

@@ -114,7 +114,8 @@ def _targets(read_metrics: ReadMetrics, write_metric: WriteMetric) -> Value:
         specs, statuses = read_metrics(scaler)
         if not specs:
             return NONE
-        pairs = zip_longest(specs, statuses[: len(specs)], fillvalue={})
+        nothing: Object = {}
+        pairs = zip_longest(specs, statuses[: len(specs)], fillvalue=nothing)
         return shortened([write_metric(*pair) for pair in pairs], _MAX_SHOWN, ", ")
 
     return cell

@@ -5,6 +5,12 @@
 /** @typedef {[label: string, kind: string, path: string]} Naming */
 
 const RBAC = "rbac.authorization";
+const ADMISSION = "admissionregistration";
+/** @type {Naming[]} */
+const CLASSES = [
+  ["is of class", "storage/StorageClass", "spec.storageClassName"],
+  ["has attributes of", "storage/VolumeAttributesClass", "spec.volumeAttributesClassName"],
+];
 /** @type {Naming[]} */
 const CALLS = [["calls", "Service", "webhooks.clientConfig.service"]];
 /** @type {Naming[]} */
@@ -26,6 +32,8 @@ const NAMES = {
     ["mounts", "PersistentVolumeClaim", "spec.volumes.persistentVolumeClaim.claimName"],
     ...["spec.containers", "spec.initContainers"].flatMap(ofEnvironment),
     ["pulls with", "Secret", "spec.imagePullSecrets.name"],
+    ["uses", "resource/ResourceClaim", "spec.resourceClaims.resourceClaimName"],
+    ["uses", "resource/ResourceClaim", "status.resourceClaimStatuses.resourceClaimName"],
     ["runs as", "ServiceAccount", "spec.serviceAccountName"],
     ["runs on", "Node", "spec.nodeName"],
   ],
@@ -35,9 +43,9 @@ const NAMES = {
   ],
   "persistentvolumeclaims.": [
     ["is bound to", "PersistentVolume", "spec.volumeName"],
-    ["is of class", "storage/StorageClass", "spec.storageClassName"],
+    ...CLASSES,
   ],
-  "persistentvolumes.": [["is of class", "storage/StorageClass", "spec.storageClassName"]],
+  "persistentvolumes.": CLASSES,
   "ingresses.networking": [
     ["routes to", "Service", "spec.defaultBackend.service.name"],
     ["routes to", "Service", "spec.rules.http.paths.backend.service.name"],
@@ -48,8 +56,18 @@ const NAMES = {
   "horizontalpodautoscalers.autoscaling": [["scales", "", "spec.scaleTargetRef"]],
   [`rolebindings.${RBAC}`]: GRANTS,
   [`clusterrolebindings.${RBAC}`]: GRANTS,
-  "validatingwebhookconfigurations.admissionregistration": CALLS,
-  "mutatingwebhookconfigurations.admissionregistration": CALLS,
+  [`validatingwebhookconfigurations.${ADMISSION}`]: CALLS,
+  [`mutatingwebhookconfigurations.${ADMISSION}`]: CALLS,
+  [`validatingadmissionpolicybindings.${ADMISSION}`]: [
+    ["binds", `${ADMISSION}/ValidatingAdmissionPolicy`, "spec.policyName"],
+  ],
+  [`mutatingadmissionpolicybindings.${ADMISSION}`]: [
+    ["binds", `${ADMISSION}/MutatingAdmissionPolicy`, "spec.policyName"],
+  ],
+  "ipaddresses.networking": [["belongs to", "Service", "spec.parentRef"]],
+  "resourceclaims.resource": [
+    ["requests", "resource/DeviceClass", "spec.devices.requests.exactly.deviceClassName"],
+  ],
   "apiservices.apiregistration": [["is served by", "Service", "spec.service"]],
 };
 const EVERYWHERE = /-root-ca\.crt$/; // what every pod mounts is no news
