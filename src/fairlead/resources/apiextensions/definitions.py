@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from fairlead.base.release import Reworded
 from fairlead.codec.types.names import dns_1035_label, dns_subdomain
 from fairlead.codec.types.string_formats import is_known_format
@@ -271,8 +273,9 @@ def _check_version_set(
     names = [version["name"] for version in versions or ()]
     shown = GoValue("[]apiextensions.CustomResourceDefinitionVersion(nil)")
     if versions is not None:
-        listed = ", ".join(shown_version(version) for version in hoisted.versions)
-        shown = GoValue(f"[]apiextensions.CustomResourceDefinitionVersion{{{listed}}}")
+        listed = [shown_version(version) for version in hoisted.versions]
+        text = f"[]apiextensions.CustomResourceDefinitionVersion{{{', '.join(listed)}}}"
+        shown = GoValue(text, [orjson.loads(version.json) for version in listed])
     if len(set(names)) != len(names):
         causes.invalid("spec.versions", shown, "must contain unique version names")
     if sum(version["storage"] for version in versions or ()) != 1:
