@@ -155,7 +155,12 @@ class LaterCauses(Causes):
         super().add(reason, field, text, getattr(detail, "later", detail))
 
     def too_long(self, field: str, limit: int) -> None:
-        self.add("FieldValueTooLong", field, "Too long", f"may not be more than {limit} bytes")
+        noun = "byte" if limit == 1 else "bytes"
+        self.add("FieldValueTooLong", field, "Too long", f"may not be more than {limit} {noun}")
+
+    def too_many(self, field: str, count: int, limit: int) -> None:
+        detail = f"must have at most {limit} {'item' if limit == 1 else 'items'}"
+        self.add("FieldValueTooMany", field, f"Too many: {count}", detail)
 
 
 def new_causes(gates: Gates) -> Causes:

@@ -7,6 +7,7 @@ from typing import Any
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.core.shared import go_struct, go_structs
 from fairlead.resources.custom.schema.field_paths import FieldPathError, field_path
+from fairlead.resources.go_notation import to_value
 from fairlead.resources.storage.shared import go_pointer
 
 MAX_SELECTABLE_FIELDS = 8
@@ -164,7 +165,14 @@ def shown_version(version: dict[str, Any]) -> GoValue:
             f"{package}.CustomResourceColumnDefinition", columns or None, _shown_column
         ),
     }
-    return go_struct(f"{package}.CustomResourceDefinitionVersion", parts)
+    kind = f"{package}.CustomResourceDefinitionVersion"
+    selectable = go_structs(
+        f"{package}.SelectableField",
+        version.get("selectableFields") or None,
+        lambda entry: {"JSONPath": quote(entry.get("jsonPath") or "")},
+    )
+    later = go_struct(kind, {**parts, "SelectableFields": selectable})
+    return GoValue(go_struct(kind, parts), to_value(later))
 
 
 def _shown_column(column: dict[str, Any]) -> dict[str, str]:

@@ -124,7 +124,7 @@ class ValueChecks:
         if minimum:
             checks.append(_minimum(minimum, "items"))
         if maximum is not None:
-            checks.append(_maximum(maximum))
+            checks.append(_maximum(maximum, self._markers.is_later))
         if schema.get("uniqueItems"):
             checks.append(_unique)
         return checks
@@ -148,7 +148,7 @@ class ValueChecks:
         check_all = _all(checks)
         minimum, maximum = schema.get("minProperties"), schema.get("maxProperties")
         if minimum or maximum is not None:
-            return [_sized(minimum or 0, maximum, check_all)]
+            return [_sized(minimum or 0, maximum, check_all, self._markers.is_later)]
         return checks
 
 
@@ -214,12 +214,15 @@ def _minimum(minimum: int, noun: str) -> Check:
     return check
 
 
-def _maximum(maximum: int) -> Check:
-    return lambda value: None if len(value) <= maximum else [_too_many(len(value), maximum)]
+def _maximum(maximum: int, is_later: bool) -> Check:
+    return lambda value: (
+        None if len(value) <= maximum else [_too_many(len(value), maximum, is_later)]
+    )
 
 
-def _too_many(count: int, maximum: int) -> Problem:
-    text = f"Too many: {count}: must have at most {maximum} items"
+def _too_many(count: int, maximum: int, is_later: bool) -> Problem:
+    noun = "item" if is_later and maximum == 1 else "items"
+    text = f"Too many: {count}: must have at most {maximum} {noun}"
     return Problem(TOO_MANY, lambda _: text)
 
 
@@ -233,14 +236,14 @@ def _unique(value: list[Any]) -> list[Problem] | None:
     ]
 
 
-def _sized(minimum: int, maximum: int | None, rest: Check | None) -> Check:
+def _sized(minimum: int, maximum: int | None, rest: Check | None, is_later: bool) -> Check:
     """An object with a wrong number of properties is not checked any further."""
 
     def check(value: dict[str, Any]) -> list[Problem] | None:
         if len(value) < minimum:
             return [bad(len(value), f"should have at least {minimum} properties")]
         if maximum is not None and len(value) > maximum:
-            return [_too_many(len(value), maximum)]
+            return [_too_many(len(value), maximum, is_later)]
         return rest(value) if rest is not None else None
 
     return check
