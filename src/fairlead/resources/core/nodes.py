@@ -93,10 +93,10 @@ class NodeBehaviour(Behaviour):
             causes.forbidden("spec.externalID", "may not be updated")
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        if value["spec"].get("configSource") is not None:
-            context.warn(
-                "spec.configSource: deprecated in v1.22, support removal is planned in v1.23"
-            )
+        spec, is_later = value["spec"], context.gates["VolumeWarnings"]
+        if spec.get("configSource") is not None:
+            detail = "deprecated in v1.22, support removal is planned in v1.23"
+            context.warn(f"spec.configSource: {'the feature is removed' if is_later else detail}")
 
 
 def _sync_ranges(spec: Object) -> None:

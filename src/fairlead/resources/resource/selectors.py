@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from fairlead.base import budget
+from fairlead.base import meter
 from fairlead.base.release import Release
 from fairlead.codec.cel.compile import Program, compile_expression
 from fairlead.codec.cel.environment import environment
@@ -56,7 +56,7 @@ class Selector:
 
     @property
     def is_too_complex(self) -> bool:
-        return self._program.estimate().most > MAX_COST
+        return self._program.estimate().maximum > MAX_COST
 
     def matches(self, device: Object, limit: int = MAX_COST) -> tuple[bool, int]:
         """Whether a device, as `device_value` returns it, is selected, and the cost of the
@@ -87,7 +87,7 @@ def _compiled(text: str, release: Release) -> Selector | str:
 
 def compile_selector(text: str, release: Release) -> Selector:
     """Compile an expression; raises SelectorError."""
-    budget.spend(len(text) * _STEPS_PER_CHARACTER)
+    meter.spend(len(text) * _STEPS_PER_CHARACTER)
     compiled = _compiled(text, release)
     if isinstance(compiled, str):
         raise SelectorError(compiled)

@@ -364,7 +364,7 @@ class Reservation:
                     self._take(each.pool, number, "provided IP is already allocated")
                     self.addresses.append(each.address_of(number))
                 return requested
-        if self._allocators.objects is not None:
+        if self._allocators.objects is not None and not self._dry_run:
             raise AllocationError("the provided network does not match the current range")
         raise AllocationError(
             f"the provided IP ({requested}) is not in the valid range."
