@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fairlead.base import clock
+from fairlead.base.errors import StatusError
 from fairlead.codec.types.times import now, parse_time
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.statuses import without_condition
@@ -72,6 +73,15 @@ async def _set_condition(client: Client, service_range: Object, new: Object) -> 
 
     name = service_range["metadata"]["name"]
     await client.change(SERVICE_RANGES, "", name, changed, "status", "patch")
+
+
+async def _create(client: Client, resource: str, value: Object) -> None:
+    """Create an object; succeeds if another server has created it."""
+    try:
+        await client.create(resource, value)
+    except StatusError as error:
+        if error.code != 409:
+            raise
 
 
 class ServiceRanges:
@@ -207,7 +217,7 @@ class DefaultServiceRange:
         value = self._client.find(SERVICE_RANGES, "", key)
         if value is None:
             value = {"metadata": {"name": key}, "spec": {"cidrs": list(self._cidrs)}}
-            await self._client.create(SERVICE_RANGES, value)
+            await _create(self._client, SERVICE_RANGES, value)
         elif value["metadata"].get("deletionTimestamp"):
             pass
         elif len(self._cidrs) == 2 and value["spec"].get("cidrs") == self._cidrs[:1]:
@@ -252,7 +262,7 @@ class AddressRepair:
                 "metadata": {"name": key, "labels": self._objects.labels(key)},
                 "spec": {"parentRef": parent_reference(*service.split("/"))},
             }
-            await self._client.create(IP_ADDRESSES, address)
+            await _create(self._client, IP_ADDRESSES, address)
         return None
 
     async def _check(self, key: str, value: Object) -> None:

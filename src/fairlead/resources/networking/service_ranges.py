@@ -14,7 +14,6 @@ from fairlead.resources.core.addresses import (
     canonical_network_errors,
     parse_network,
 )
-from fairlead.resources.go_values import given_list
 from fairlead.resources.rules import IMMUTABLE, immutable
 
 _CIDRS = "spec.cidrs"
@@ -37,7 +36,7 @@ class ServiceCIDRBehaviour(Behaviour):
             immutable(cidrs[0], before[0], f"{_CIDRS}[0]", causes)
             _check_ranges(cidrs, causes)
         else:
-            causes.invalid(_CIDRS, given_list(value["spec"], "cidrs"), IMMUTABLE)
+            causes.invalid(_CIDRS, cidrs, IMMUTABLE)
 
 
 def _check_ranges(cidrs: list[str], causes: Causes) -> None:

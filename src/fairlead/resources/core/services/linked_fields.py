@@ -90,8 +90,7 @@ def drop_by_type(spec: Object, old: Object, by_addresses: bool) -> None:
         if families(spec) == families(old):
             spec.pop("ipFamilies", None)
         _drop_same(spec, old, "ipFamilyPolicy")
-        if not by_addresses:
-            _drop_same(spec, old, "internalTrafficPolicy")
+        _drop_same(spec, old, "internalTrafficPolicy")
     loses_ports = needs_node_ports(old) and not needs_node_ports(spec)
     if loses_ports and set(node_ports(spec)) <= set(node_ports(old)):
         for port in ports(spec):
