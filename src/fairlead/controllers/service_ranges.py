@@ -157,7 +157,7 @@ class ServiceRanges:
         alone = [network for network in _networks(value) if not _is_within(network, others)]
         if not alone:
             return False
-        for version in self._client.collection(IP_ADDRESSES).current():
+        for version in self._client.collection(IP_ADDRESSES).current(""):
             address = parse_address(version.name)
             if (
                 address is not None

@@ -152,8 +152,8 @@ def _check_nodes(spec: Object, causes: Causes) -> None:
     if not present:
         causes.required("spec", _NODES)
     elif len(present) > 1:
-        shown = f"{{{', '.join(present)}}}"
-        causes.invalid("spec", shown, f"{_NODES}, but multiple fields are set")
+        fields = f"{{{', '.join(present)}}}"
+        causes.invalid("spec", fields, f"{_NODES}, but multiple fields are set")
 
 
 def _check_device(
