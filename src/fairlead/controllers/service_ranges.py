@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fairlead.base import clock
+from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.times import now, parse_time
 from fairlead.controllers.framework import Keys
@@ -22,9 +23,9 @@ from fairlead.resources.core.addresses import Network, parse_address, parse_netw
 from fairlead.resources.core.services.allocation import (
     IP_ADDRESSES,
     SERVICE_RANGES,
-    AddressObjects,
     ServiceAllocators,
     cluster_addresses,
+    manager_label,
     parent_reference,
 )
 from fairlead.storage.version import Change
@@ -90,10 +91,10 @@ class ServiceRanges:
     name = "service-cidr-controller"
     workers = 1
 
-    def __init__(self, client: Client, objects: AddressObjects, finalizer: str) -> None:
+    def __init__(self, client: Client, dialect: Dialect) -> None:
         self._client = client
-        self._objects = objects
-        self._finalizer = finalizer
+        self._manager = manager_label(dialect)
+        self._finalizer = dialect.group_name("networking.@/service-cidr-finalizer")
 
     def follows(self) -> Mapping[str, Keys]:
         return {SERVICE_RANGES: self._range, IP_ADDRESSES: self._address}
@@ -157,13 +158,14 @@ class ServiceRanges:
         alone = [network for network in _networks(value) if not _is_within(network, others)]
         if not alone:
             return False
+        label, allocator = self._manager
         for version in self._client.collection(IP_ADDRESSES).current(""):
             address = parse_address(version.name)
             if (
                 address is not None
                 and any(address in network for network in alone)
                 and not any(address in network for network in others)
-                and self._objects.is_managed(version.object())
+                and version.labels.get(label) == allocator
             ):
                 return True
         return False

@@ -472,8 +472,7 @@ class AddressObjects:
         self._api_version = f"{dialect.group_name('networking.@')}/v1"
         self.default_range = dialect.own_service  # the ServiceCIDR of the configured ranges
         self._family_label = dialect.label("ipaddress.@/ip-family")
-        self._manager_label = dialect.label("ipaddress.@/managed-by")
-        self._allocator = dialect.group_name("ipallocator.@")
+        self._manager_label, self._allocator = manager_label(dialect)
         self._field_manager = f"{dialect.system_prefix}-apiserver"
 
     def labels(self, address: str) -> dict[str, str]:
@@ -516,6 +515,11 @@ class AddressObjects:
 
     def _owned_labels(self, address: str) -> dict[str, Object]:
         return {f"f:{name}": {} for name in sorted(self.labels(address))}
+
+
+def manager_label(dialect: Dialect) -> tuple[str, str]:
+    """The label of the IPAddress objects that belong to the allocator, and its value."""
+    return dialect.label("ipaddress.@/managed-by"), dialect.group_name("ipallocator.@")
 
 
 def parent_reference(namespace: str, name: str) -> dict[str, str]:
