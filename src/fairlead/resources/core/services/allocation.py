@@ -529,4 +529,6 @@ def parent_reference(namespace: str, name: str) -> dict[str, str]:
 
 def is_claimed(error: ConditionFailed) -> bool:
     """Whether a write failed because another server allocated one of its values."""
-    return error.condition.resource in (CLAIMS, IP_ADDRESSES)
+    group, _, name = error.condition.resource.partition("/")
+    is_address = name == "ipaddresses" and group.startswith("networking.")
+    return is_address or error.condition.resource == CLAIMS

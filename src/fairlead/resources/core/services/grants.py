@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.base.errors import internal, invalid
+from fairlead.base.quotes import quote
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import new_causes
 from fairlead.resources.context import Context
@@ -62,7 +63,11 @@ def grant(resource: Resource, service: Object, old: Object | None, context: Cont
     except Refusal as refusal:
         context.roll_back()
         if not refusal.field:
-            raise internal(refusal.trouble) from None
+            trouble = refusal.trouble
+            if context.gates["MultiCIDRServiceAllocator"]:
+                of_service = f"a serviceIP for Service {quote(name)}:"
+                trouble = trouble.replace("a serviceIP:", of_service, 1)
+            raise internal(trouble) from None
         causes.invalid(refusal.field, refusal.value, refusal.trouble)
         raise invalid(resource.kind_ref(name), causes) from None
     if context.dry_run:
