@@ -11,7 +11,9 @@ from support.pace import in_time
 from fairlead.resources.core.services.allocation import (
     DEFAULT_NETWORKS,
     DEFAULT_PORTS,
+    AddressRange,
     AllocationError,
+    Pool,
     ServiceAllocators,
     parse_networks,
     parse_ports,
@@ -183,3 +185,26 @@ def test_many_ports_take_time_in_proportion() -> None:
     _grant_new_ports(spec, allocators().reserve(dry_run=True))
     assert in_time(process_time() - started, 1)
     assert len({port["nodePort"] for port in spec["ports"]}) == 20_000
+
+
+def test_the_last_free_address_of_a_large_range_is_found_quickly() -> None:
+    pool = Pool()
+    for number in range(200_000):
+        if number != 123_456:
+            pool.hold(number, "someone")
+
+    began = process_time()
+    for _ in range(1_000):
+        assert pool.free(0, 200_000) == 123_456
+    assert in_time(process_time() - began, 2.0)
+
+
+def test_ranges_may_overlap() -> None:
+    pool = Pool()
+    small, large = (
+        AddressRange(network, pool) for network in parse_networks("10.0.0.0/30,fd00::/64")[:1] * 2
+    )
+    taken = small.free()
+    assert taken is not None
+    pool.hold(taken, "someone")
+    assert large.free() != taken

@@ -66,14 +66,8 @@ def _resource_claims(dependencies: Dependencies) -> Reconciler:
 
 
 def _service_ranges(dependencies: Dependencies) -> Reconciler:
-    allocators, finalizer = dependencies.api.allocators, "networking.@/service-cidr-finalizer"
-    assert allocators is not None
-    assert allocators.objects is not None
-    return service_ranges.ServiceRanges(
-        dependencies.client("service-cidrs-controller"),
-        allocators.objects,
-        dependencies.dialect.group_name(finalizer),
-    )
+    client = dependencies.client("service-cidrs-controller")
+    return service_ranges.ServiceRanges(client, dependencies.dialect)
 
 
 def _accounts(dependencies: Dependencies) -> Controller:

@@ -18,7 +18,7 @@ from fairlead.admission.plugins.base import PODS
 from fairlead.admission.plugins.resource_quota import QUOTAS
 from fairlead.admission.plugins.resource_quota.quotas import amounts
 from fairlead.admission.plugins.resource_quota.scopes import (
-    PodScopes,
+    Scopes,
     Selector,
     scopes_of,
     selectors_of,
@@ -60,7 +60,7 @@ class _Fact(NamedTuple):
 
     version: Version
     usage: Usage | None
-    scopes: PodScopes | None
+    scopes: Scopes | None
     end: datetime | None
 
     def is_of(self, version: Version, now: datetime) -> bool:
@@ -70,9 +70,9 @@ class _Fact(NamedTuple):
 def _read(resource: Resource, measure: Measure, version: Version) -> _Fact:
     value = version.object()
     usage = measure.usage(value)
-    if resource.key != PODS:
-        return _Fact(version, usage, None, None)
-    return _Fact(version, usage, scopes_of(value), deletion_deadline(value))
+    scopes = scopes_of(resource.key, value)
+    deadline = deletion_deadline(value) if resource.key == PODS else None
+    return _Fact(version, usage, scopes, deadline)
 
 
 # Key of an object with an outdated count, and its current version or None.

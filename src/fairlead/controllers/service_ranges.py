@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fairlead.base import clock
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
 from fairlead.codec.types.times import now, parse_time
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.statuses import without_condition
@@ -21,9 +23,9 @@ from fairlead.resources.core.addresses import Network, parse_address, parse_netw
 from fairlead.resources.core.services.allocation import (
     IP_ADDRESSES,
     SERVICE_RANGES,
-    AddressObjects,
     ServiceAllocators,
     cluster_addresses,
+    manager_label,
     parent_reference,
 )
 from fairlead.storage.version import Change
@@ -74,16 +76,25 @@ async def _set_condition(client: Client, service_range: Object, new: Object) -> 
     await client.change(SERVICE_RANGES, "", name, changed, "status", "patch")
 
 
+async def _create(client: Client, resource: str, value: Object) -> None:
+    """Create an object; succeeds if another server has created it."""
+    try:
+        await client.create(resource, value)
+    except StatusError as error:
+        if error.code != 409:
+            raise
+
+
 class ServiceRanges:
     """Keys are names of ServiceCIDRs."""
 
     name = "service-cidr-controller"
     workers = 1
 
-    def __init__(self, client: Client, objects: AddressObjects, finalizer: str) -> None:
+    def __init__(self, client: Client, dialect: Dialect) -> None:
         self._client = client
-        self._objects = objects
-        self._finalizer = finalizer
+        self._manager = manager_label(dialect)
+        self._finalizer = dialect.group_name("networking.@/service-cidr-finalizer")
 
     def follows(self) -> Mapping[str, Keys]:
         return {SERVICE_RANGES: self._range, IP_ADDRESSES: self._address}
@@ -147,13 +158,14 @@ class ServiceRanges:
         alone = [network for network in _networks(value) if not _is_within(network, others)]
         if not alone:
             return False
-        for version in self._client.collection(IP_ADDRESSES).current():
+        label, allocator = self._manager
+        for version in self._client.collection(IP_ADDRESSES).current(""):
             address = parse_address(version.name)
             if (
                 address is not None
                 and any(address in network for network in alone)
                 and not any(address in network for network in others)
-                and self._objects.is_managed(version.object())
+                and version.labels.get(label) == allocator
             ):
                 return True
         return False
@@ -207,7 +219,7 @@ class DefaultServiceRange:
         value = self._client.find(SERVICE_RANGES, "", key)
         if value is None:
             value = {"metadata": {"name": key}, "spec": {"cidrs": list(self._cidrs)}}
-            await self._client.create(SERVICE_RANGES, value)
+            await _create(self._client, SERVICE_RANGES, value)
         elif value["metadata"].get("deletionTimestamp"):
             pass
         elif len(self._cidrs) == 2 and value["spec"].get("cidrs") == self._cidrs[:1]:
@@ -252,7 +264,7 @@ class AddressRepair:
                 "metadata": {"name": key, "labels": self._objects.labels(key)},
                 "spec": {"parentRef": parent_reference(*service.split("/"))},
             }
-            await self._client.create(IP_ADDRESSES, address)
+            await _create(self._client, IP_ADDRESSES, address)
         return None
 
     async def _check(self, key: str, value: Object) -> None:

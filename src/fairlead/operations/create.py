@@ -29,6 +29,8 @@ from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
 
+_MAX_CLAIMS, _CLAIM_PAUSE = 200, 0.05  # attempts, and seconds between the later ones
+
 
 def create(
     api: Api,
@@ -53,13 +55,14 @@ async def _create_claiming(
 ) -> Version:
     """Create an object that claims values, such as a cluster address, which other servers claim,
     too. Retries if the value was taken meanwhile."""
-    for _ in range(MAX_ATTEMPTS):
+    for attempt in range(_MAX_CLAIMS):
         try:
             return await _create(api, operation, copied(value), options, entries)
         except ConditionFailed as failed:
             if not is_claimed(failed):
                 raise
-        await asyncio.sleep(0)
+        # Until this server sees the write of the other one, it would choose the same value again.
+        await asyncio.sleep(min(0.001 * attempt, _CLAIM_PAUSE))
     raise modified(operation.resource.ref(value["metadata"].get("name", "")))
 
 

@@ -335,7 +335,7 @@ class Assembly:
             return
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await asyncio.gather(
-            create_first_objects(self.dialect, self._objects, str(network[1]), port),
+            create_first_objects(self.api, self._objects, str(network[1]), port),
             self.registering.own.register(),
         )
         service = own_service(self.dialect, str(network[1]), port)

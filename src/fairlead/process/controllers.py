@@ -195,11 +195,13 @@ class ControllerManager:
         await Controllers(self._api, running, self._events).run()
 
     def _identity_lease(self) -> server_identity.IdentityLease:
+        by_host = self._api.gates["APIServerIdentityByHost"]
         return server_identity.IdentityLease(
             self._objects,
             self._api.dialect,
             self._options.identity_lease_duration_seconds,
             self._options.identity_lease_renew_interval_seconds,
+            self._address.partition("://")[2] if by_host else "",
         )
 
     async def run_for_leader(self) -> None:

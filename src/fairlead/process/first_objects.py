@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 
+from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.controllers import legacy_tokens, service_ranges
@@ -17,6 +18,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, own_client
 from fairlead.process.authentication_config_map import AuthenticationInfo
 from fairlead.process.certificates.authority import Pki
+from fairlead.resources.gates import Gates
 
 NAMESPACES = "core/v1/namespaces"
 
@@ -72,7 +74,9 @@ class ReconciledObjects:
         await asyncio.gather(self._flow_control.prepare(), self._info.prepare())
 
 
-def first_objects(dialect: Dialect, address: str, port: int) -> list[tuple[str, Object]]:
+def first_objects(
+    dialect: Dialect, gates: Gates, address: str, port: int
+) -> list[tuple[str, Object]]:
     """Return the objects to create if they are missing, with their resources. Existing ones are
     left unchanged."""
     objects: list[tuple[str, Object]] = [
@@ -83,6 +87,11 @@ def first_objects(dialect: Dialect, address: str, port: int) -> list[tuple[str, 
         priority_class = {"metadata": {"name": name}, "value": value, "description": description}
         objects.append(("scheduling/v1/priorityclasses", priority_class))
     objects.append(("core/v1/services", own_service(dialect, address, port)))
+    if gates["LegacyServiceAccountTokenTracking"]:
+        name = f"{dialect.system_prefix}-apiserver-legacy-service-account-token-tracking"
+        metadata = {"name": name, "namespace": dialect.system_namespace}
+        since = {"since": clock.now().strftime("%Y-%m-%d")}
+        objects.append(("core/v1/configmaps", {"metadata": metadata, "data": since}))
     return objects
 
 
@@ -103,9 +112,10 @@ def own_service(dialect: Dialect, address: str, port: int) -> Object:
     }
 
 
-async def create_first_objects(dialect: Dialect, objects: Client, address: str, port: int) -> None:
+async def create_first_objects(api: Api, objects: Client, address: str, port: int) -> None:
     """Create the namespaces first, then the objects in them."""
-    items = [item for item in first_objects(dialect, address, port) if objects.serves(item[0])]
+    wanted = first_objects(api.dialect, api.gates, address, port)
+    items = [item for item in wanted if objects.serves(item[0])]
     missing = [item for item in items if _is_missing(objects, *item)]
     for in_namespaces in (False, True):
         batch = [item for item in missing if (item[0] != NAMESPACES) is in_namespaces]

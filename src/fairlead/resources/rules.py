@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fairlead.base.release import Reworded
 from fairlead.codec.types.names import are_letters, is_dns_label, label_value, qualified_name
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
@@ -232,6 +233,7 @@ def _rule_matches(rule: dict[str, Any], labels: Mapping[str, str]) -> bool:
 STATUSES = ("False", "True", "Unknown")
 MAX_REASON_LENGTH = 1024
 MAX_MESSAGE_LENGTH = 32768
+_MUST_BE_SET: Final = Reworded("must be set", "")
 _REASON_FORMAT = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON = re.compile(rf"\A(?:{_REASON_FORMAT})\Z", re.ASCII)
 REASON_ERROR = (
@@ -276,9 +278,9 @@ def _check_condition(condition: Object, path: str, causes: Causes) -> None:
         detail = "must be greater than or equal to zero"
         causes.invalid(f"{path}.observedGeneration", generation, detail)
     if condition.get("lastTransitionTime") is None:
-        causes.required(f"{path}.lastTransitionTime", "must be set")
+        causes.required(f"{path}.lastTransitionTime", _MUST_BE_SET)
     if not reason:
-        causes.required(f"{path}.reason", "must be set")
+        causes.required(f"{path}.reason", _MUST_BE_SET)
     elif not _REASON.match(reason):
         causes.invalid(f"{path}.reason", reason, REASON_ERROR)
     if len(reason.encode()) > MAX_REASON_LENGTH:

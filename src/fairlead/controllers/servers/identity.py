@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b32encode
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from hashlib import sha256
+from socket import gethostname
 from uuid import uuid4
 
 from fairlead.base import clock
@@ -21,18 +24,31 @@ _SWEEP = 3600.0
 
 
 class IdentityLease:
-    """There is one key. The identity is new at each start."""
+    """There is one key. The identity is new at each start; with `address`, where other servers
+    reach this one, the name of the lease is not."""
 
     name = "apiserver-identity"
     workers = 1
     is_steady = True
 
-    def __init__(self, client: Client, dialect: Dialect, duration: int, interval: int) -> None:
+    def __init__(
+        self, client: Client, dialect: Dialect, duration: int, interval: int, address: str = ""
+    ) -> None:
         component = f"{dialect.system_prefix}-apiserver"
         self._client = client
         self._namespace = dialect.system_namespace
-        self._label = dialect.group_name("@/component"), component
-        self._identity = f"{component}-{uuid4()}"
+        self._metadata: Object = {}
+        if address:
+            host = gethostname()
+            digest = sha256(f"{host}{address}".encode()).digest()[:16]
+            self._label = dialect.label("apiserver.@/identity"), component
+            self._identity = f"apiserver-{b32encode(digest).decode().rstrip('=').lower()}"
+            self._holder = f"{self._identity}_{uuid4()}"
+            self._metadata["labels"] = {dialect.label("@/hostname"): host}
+            self._metadata["annotations"] = {dialect.label("@/peer-advertise-address"): address}
+        else:
+            self._label = dialect.group_name("@/component"), component
+            self._identity = self._holder = f"{component}-{uuid4()}"
         self._key = f"{self._namespace}/{self._identity}"
         self._duration = duration
         self._interval = float(interval)
@@ -60,16 +76,17 @@ class IdentityLease:
 
     async def _renew(self, lease: Object | None) -> None:
         lease_spec = {
-            "holderIdentity": self._identity,
+            "holderIdentity": self._holder,
             "leaseDurationSeconds": self._duration,
             "renewTime": format_micro_time(clock.now()),
         }
         if lease is None:
             label, component = self._label
             metadata = {
+                **self._metadata,
                 "name": self._identity,
                 "namespace": self._namespace,
-                "labels": {label: component},
+                "labels": {**self._metadata.get("labels", {}), label: component},
             }
             await self._client.create(LEASES, {"metadata": metadata, "spec": lease_spec})
         else:

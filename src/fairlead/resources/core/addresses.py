@@ -47,6 +47,8 @@ def parse_network(text: str) -> Network | None:
     if not slash or not length.isascii() or not length.isdigit() or "." in length:
         return None
     address = parse_address(start)
+    if address is not None and address.version == 4 and ":" in start:
+        length = str(int(length[:4]) - 96)  # an IPv4-mapped network
     try:
         return ip_network(f"{address}/{length}", strict=False) if address else None
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import orjson
@@ -25,7 +26,7 @@ from fairlead.resources.columns.model import (
     until,
 )
 from fairlead.resources.context import Context
-from fairlead.resources.core.addresses import network_errors, parse_network
+from fairlead.resources.core.addresses import network_errors, network_warnings, parse_network
 from fairlead.resources.core.pods.resources import round_up_amounts
 from fairlead.resources.core.pods.scheduling import TAINT_EFFECTS
 from fairlead.resources.core.resource_names import check_amount
@@ -66,6 +67,11 @@ class NodeBehaviour(Behaviour):
         check_node_annotations(value["metadata"], causes, context)
         check_taints(value["spec"].get("taints"), _TAINTS, causes)
         _check_resources(value["status"], causes, context)
+        swap = (value["status"].get("nodeInfo") or {}).get("swap") or {}
+        if swap.get("capacity") is not None and swap["capacity"] <= 0:
+            path = "metadata.nodeSwapStatus.capacity"  # the path of the reference
+            causes.invalid(path, swap["capacity"], "must be greater than zero")
+        _check_features(value["status"].get("declaredFeatures") or [], causes)
         _check_ranges(value["spec"].get("podCIDRs") or [], "spec.podCIDRs", causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
@@ -91,12 +97,42 @@ class NodeBehaviour(Behaviour):
         check_taints(spec.get("taints"), _TAINTS, causes)
         if spec.get("externalID") != old["spec"].get("externalID"):
             causes.forbidden("spec.externalID", "may not be updated")
+        _check_features(status.get("declaredFeatures") or [], causes)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        if value["spec"].get("configSource") is not None:
-            context.warn(
-                "spec.configSource: deprecated in v1.22, support removal is planned in v1.23"
-            )
+        spec, is_later = value["spec"], context.gates["VolumeWarnings"]
+        if spec.get("configSource") is not None:
+            detail = "deprecated in v1.22, support removal is planned in v1.23"
+            context.warn(f"spec.configSource: {'the feature is removed' if is_later else detail}")
+        if not is_later:
+            return
+        if spec.get("externalID"):
+            unused = "this field is deprecated, and is unused by Kubernetes"
+            context.warn(f"spec.externalID: {unused}")
+        for index, cidr in enumerate(spec.get("podCIDRs") or ()):
+            for warning in network_warnings(cidr, f"spec.podCIDRs[{index}]"):
+                context.warn(warning)
+
+
+_FEATURE = re.compile(r"\A[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*\Z")
+_FEATURE_ERROR = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g.,"
+    " MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
+
+
+def _check_features(features: list[str], causes: Causes) -> None:
+    """Check the features that a node declares; they must be sorted."""
+    for index, feature in enumerate(features):
+        path, name = f"status.declaredFeatures[{index}]", f"invalid feature name {quote(feature)}"
+        if index and features[index - 1] == feature:
+            causes.duplicate(path, feature)
+        elif index and features[index - 1] > feature:
+            causes.invalid(path, feature, "list must be sorted alphabetically")
+        if len(feature) > 253:
+            causes.invalid(path, feature, f"{name}: must be no more than 253 characters")
+        elif not _FEATURE.match(feature):
+            causes.invalid(path, feature, f"{name}: {_FEATURE_ERROR}")
 
 
 def _sync_ranges(spec: Object) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
+from fairlead.codec.types.model import Type
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.quantity import quantity
 from fairlead.resources.behaviour import Behaviour, Object, keep
@@ -17,6 +18,7 @@ from fairlead.resources.core.pods.resources import round_up_amounts
 from fairlead.resources.core.resource_names import check_amount
 from fairlead.resources.core.shared import basic_quantity, same_quantities
 from fairlead.resources.core.volumes.claims import SINGLE_POD, check_claim_spec
+from fairlead.resources.go_values import json_difference
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.rules import IMMUTABLE, immutable
 
@@ -77,7 +79,8 @@ class PersistentVolumeClaimBehaviour(Behaviour):
             self._check_all(value, old, causes, context)
         check_metadata_update(value["metadata"], old["metadata"], causes)
         self._check_all(value, old, causes, context)
-        _check_spec_change(value, old, causes, context)
+        spec_type = self.resource.stored_struct.fields["spec"].type
+        _check_spec_change(value, old, causes, context, spec_type)
         _check_size_change(value, old, causes, context)
         immutable(
             value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
@@ -156,7 +159,9 @@ def _is_known_source(source: Object | None, context: Context) -> bool:
     return source is not None and (source.get("apiGroup") or "", source["kind"]) in builtin_kinds
 
 
-def _check_spec_change(value: Object, old: Object, causes: Causes, context: Context) -> None:
+def _check_spec_change(
+    value: Object, old: Object, causes: Causes, context: Context, type_: Type
+) -> None:
     spec, old_spec = deepcopy(value["spec"]), deepcopy(old["spec"])
     if not old_spec.get("volumeName"):
         spec.pop("volumeName", None)
@@ -173,7 +178,11 @@ def _check_spec_change(value: Object, old: Object, causes: Causes, context: Cont
     if not _same_spec(spec, old_spec):
         also = " and volumeAttributesClassName" if context.gates["VolumeAttributesClass"] else ""
         fixed = f"spec is immutable after creation except resources.requests{also} for bound claims"
-        changes = difference("PersistentVolumeClaimSpec", old_spec, spec)
+        changes = (
+            json_difference(type_, old_spec, spec)
+            if causes.shows_json
+            else difference("PersistentVolumeClaimSpec", old_spec, spec)
+        )
         causes.forbidden("spec", f"{fixed}\n{changes}")
 
 

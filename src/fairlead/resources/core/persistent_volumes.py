@@ -6,10 +6,11 @@ import posixpath
 from copy import deepcopy
 from typing import Any
 
+from fairlead.codec.types.model import Struct
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.codec.types.times import now
 from fairlead.resources.behaviour import Behaviour, Object
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.difference import difference
 from fairlead.resources.core.pods.resources import round_up_amounts
@@ -27,6 +28,7 @@ from fairlead.resources.core.volumes.persistent import (
     check_persistent_sources,
     has_long_secret_name,
 )
+from fairlead.resources.go_values import json_difference
 from fairlead.resources.metadata import check_metadata
 from fairlead.resources.rules import IMMUTABLE, immutable
 from fairlead.resources.storage.shared import go_pointer
@@ -51,6 +53,9 @@ _MOUNTED_WITH_OPTIONS = (
     "storageos",
     "vsphereVolume",
 )
+
+
+_SOURCES = frozenset(PERSISTENT_SOURCES)
 
 
 class PersistentVolumeBehaviour(Behaviour):
@@ -97,7 +102,13 @@ class PersistentVolumeBehaviour(Behaviour):
         _check_mount_options(value, causes, context)
         check_metadata(metadata, self.resource.namespaced, self.name_rule, causes)
         _check_spec(value, old, causes, context)
-        _check_source_change(value["spec"], old["spec"], causes)
+        spec_type = self.resource.stored_struct.fields["spec"].type
+        assert isinstance(spec_type, Struct)
+        source = Struct(
+            "PersistentVolumeSource",
+            fields={name: spec_type.fields[name] for name in spec_type.fields if name in _SOURCES},
+        )
+        _check_source_change(value["spec"], old["spec"], causes, source)
         immutable(
             value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
         )
@@ -232,7 +243,10 @@ def _check_capacity(capacity: dict[str, str] | None, path: str, causes: Causes) 
     if not capacity:
         causes.required(path)
     if not capacity or set(capacity) != {"storage"}:
-        causes.unsupported(path, go_quantities(capacity), ("storage",))
+        shown = go_quantities(capacity)
+        if causes.shows_json:
+            shown = GoValue(shown, capacity or {})
+        causes.unsupported(path, shown, ("storage",))
     for name, text in (capacity or {}).items():
         basic_quantity(text, f"{path}[{name}]", causes)
         positive_quantity(text, f"{path}[{name}]", causes)
@@ -268,7 +282,7 @@ def _check_mount_options(value: Object, causes: Causes, context: Context) -> Non
         causes.forbidden(f"metadata.annotations.{key}", detail)
 
 
-def _check_source_change(spec: Object, old: Object, causes: Causes) -> None:
+def _check_source_change(spec: Object, old: Object, causes: Causes, type_: Struct) -> None:
     sources = {name: spec.get(name) for name in PERSISTENT_SOURCES}
     old_sources = {name: old.get(name) for name in PERSISTENT_SOURCES}
     driver, old_driver = sources["csi"], old_sources["csi"]
@@ -276,7 +290,11 @@ def _check_source_change(spec: Object, old: Object, causes: Causes) -> None:
     if driver and old_driver and expands in driver and expands not in old_driver:
         sources["csi"] = {name: driver[name] for name in driver if name != expands}
     if sources != old_sources:
-        changes = difference("PersistentVolumeSource", old_sources, sources)
+        changes = (
+            json_difference(type_, old_sources, sources)
+            if causes.shows_json
+            else difference("PersistentVolumeSource", old_sources, sources)
+        )
         detail = f"spec.persistentvolumesource is immutable after creation\n{changes}"
         causes.forbidden("spec.persistentvolumesource", detail)
 

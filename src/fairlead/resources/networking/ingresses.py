@@ -63,7 +63,8 @@ class IngressBehaviour(NetworkingBehaviour):
         if old is not None or not context.gates["IngressClassAnnotationBesideField"]:
             return
         key = context.dialect.label("@/ingress.class")
-        if key in (value["metadata"].get("annotations") or {}):
+        is_set = key in (value["metadata"].get("annotations") or {})
+        if is_set and value["spec"].get("ingressClassName") is None:
             use = "please use 'spec.ingressClassName' instead"
             context.warn(f"annotation {quote(key)} is deprecated, {use}")
 

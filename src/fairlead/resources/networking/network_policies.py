@@ -8,7 +8,12 @@ from typing import Any
 from fairlead.resources.behaviour import Object, keep
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.core.addresses import Network, network_errors, parse_network
+from fairlead.resources.core.addresses import (
+    Network,
+    network_errors,
+    network_warnings,
+    parse_network,
+)
 from fairlead.resources.go_values import go_list
 from fairlead.resources.networking.shared import NetworkingBehaviour
 from fairlead.resources.rules import check_conditions, label_selector, port_name, port_number
@@ -61,7 +66,9 @@ class NetworkPolicyBehaviour(NetworkingBehaviour):
             selector_causes = Causes()
             label_selector(before["podSelector"], "", selector_causes, check_values=True)
             check_values = not selector_causes
-        rules = _PeerRules(context, check_values, frozenset(_networks_of(before)))
+        rules = _PeerRules(
+            context, check_values, frozenset(text for _, text in _placed_networks(before))
+        )
         label_selector(spec["podSelector"], "spec.podSelector", causes, check_values=check_values)
         for direction, peers in DIRECTIONS:
             for index, rule in enumerate(spec.get(direction) or ()):
@@ -71,6 +78,13 @@ class NetworkPolicyBehaviour(NetworkingBehaviour):
                 for number, peer in enumerate(rule.get(peers) or ()):
                     rules.check(peer, f"{path}.{peers}[{number}]", causes)
         _check_types(spec.get("policyTypes") or [], causes)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if not context.gates["StrictIPCIDRValidation"]:
+            return
+        for path, text in _placed_networks(value["spec"]):
+            for warning in network_warnings(text, path):
+                context.warn(warning)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -111,14 +125,16 @@ def _check_port(port: dict[str, Any], path: str, causes: Causes) -> None:
         port_name(value, f"{path}.port", causes)
 
 
-def _networks_of(spec: dict[str, Any]) -> Iterator[str]:
-    """All networks in a policy."""
+def _placed_networks(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """All networks in a policy, with their paths."""
     for direction, peers in DIRECTIONS:
-        for rule in spec.get(direction) or ():
-            for peer in rule.get(peers) or ():
+        for index, rule in enumerate(spec.get(direction) or ()):
+            for number, peer in enumerate(rule.get(peers) or ()):
                 if (block := peer.get("ipBlock")) is not None:
-                    yield block["cidr"]
-                    yield from block.get("except") or ()
+                    path = f"spec.{direction}[{index}].{peers}[{number}].ipBlock"
+                    yield f"{path}.cidr", block["cidr"]
+                    for place, text in enumerate(block.get("except") or ()):
+                        yield f"{path}.except[{place}]", text
 
 
 class _PeerRules:

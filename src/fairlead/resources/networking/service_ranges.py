@@ -36,7 +36,7 @@ class ServiceCIDRBehaviour(Behaviour):
             immutable(cidrs[0], before[0], f"{_CIDRS}[0]", causes)
             _check_ranges(cidrs, causes)
         else:
-            causes.invalid(_CIDRS, cidrs or None, IMMUTABLE)
+            causes.invalid(_CIDRS, cidrs, IMMUTABLE)
 
 
 def _check_ranges(cidrs: list[str], causes: Causes) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fairlead.codec.types.model import Object
+from fairlead.codec.types.model import Object, Struct, Type
 from fairlead.codec.types.names import dns_label, qualified_name
 from fairlead.resources.causes import Causes
 from fairlead.resources.core.addresses import parse_address, parse_network
 from fairlead.resources.core.pods.scheduling import check_node_selector
 from fairlead.resources.core.volumes.sources import csi_driver_name
+from fairlead.resources.go_values import internal_value
 from fairlead.resources.resource.requests import (
     MAX_CONFIG,
     MAX_REQUESTS,
@@ -51,7 +52,8 @@ def results_of(status: Object) -> list[Object]:
     return (allocation.get("devices") or {}).get("results") or []
 
 
-def check_claim_status(value: Object, old: Object, causes: Causes) -> None:
+def check_claim_status(value: Object, old: Object, causes: Causes, type_: Type) -> None:
+    """Check a status; `type_` is its type."""
     status, before = value.get("status") or {}, old.get("status") or {}
     names = request_names(value["spec"])
     check_set(
@@ -76,7 +78,9 @@ def check_claim_status(value: Object, old: Object, causes: Causes) -> None:
     allocation, old_allocation = status.get("allocation"), before.get("allocation")
     if allocation is not None and old_allocation is not None:
         if allocation != old_allocation:
-            causes.invalid("status.allocation", allocation, IMMUTABLE)
+            assert isinstance(type_, Struct)
+            shown = internal_value(type_.fields["allocation"].type, allocation)
+            causes.invalid("status.allocation", shown, IMMUTABLE)
     elif allocation is not None:
         _check_allocation(allocation, "status.allocation", names, causes)
 

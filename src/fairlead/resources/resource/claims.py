@@ -9,6 +9,8 @@ from fairlead.codec.types.names import qualified_name
 from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
+from fairlead.resources.core.volumes.claims import FOREIGN_METADATA
+from fairlead.resources.go_values import internal_value
 from fairlead.resources.metadata import check_annotations, check_labels, check_metadata
 from fairlead.resources.resource.claim_status import check_claim_status, device_id, results_of
 from fairlead.resources.resource.requests import (
@@ -86,7 +88,8 @@ class ResourceClaimBehaviour(Behaviour):
         check_metadata(value["metadata"], self.resource.namespaced, self.name_rule, causes)
         self.check_metadata_change(value, old, causes)
         if value["spec"] != old["spec"]:
-            causes.invalid("spec", value["spec"], IMMUTABLE)
+            shown = internal_value(self.resource.stored_struct.fields["spec"].type, value["spec"])
+            causes.invalid("spec", shown, IMMUTABLE)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -99,7 +102,8 @@ class ResourceClaimBehaviour(Behaviour):
                     _check_admin_namespace(path, causes, context)
                     break
         self.check_metadata_change(value, old, causes)
-        check_claim_status(value, old, causes)
+        status = self.resource.stored_struct.fields["status"].type
+        check_claim_status(value, old, causes, status)
 
 
 class ResourceClaimTemplateBehaviour(Behaviour):
@@ -114,12 +118,16 @@ class ResourceClaimTemplateBehaviour(Behaviour):
         metadata, path = value["spec"]["metadata"], "spec.metadata"
         check_annotations(metadata.get("annotations"), f"{path}.annotations", causes)
         check_labels(metadata.get("labels"), f"{path}.labels", causes)
+        for name, shown in FOREIGN_METADATA.items():
+            if metadata.get(name):
+                causes.forbidden(f"{path}.{shown}", "cannot be set")
         ClaimRules(causes, self.resource.release).check(value["spec"]["spec"], "spec.spec")
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         self.check_metadata_change(value, old, causes)
         if value["spec"] != old["spec"]:
-            causes.invalid("spec", value["spec"], IMMUTABLE)
+            shown = internal_value(self.resource.stored_struct.fields["spec"].type, value["spec"])
+            causes.invalid("spec", shown, IMMUTABLE)
 
 
 class DeviceClassBehaviour(Behaviour):

@@ -136,7 +136,14 @@ def _check_nodes(spec: Object, causes: Causes) -> None:
         terms = selector["nodeSelectorTerms"] or []
         if len(terms) != 1:
             detail = "must have exactly one node selector term"
-            causes.invalid("spec.nodeSelector.nodeSelectorTerms", terms or None, detail)
+            shown = [
+                {
+                    "MatchExpressions": term.get("matchExpressions"),
+                    "MatchFields": term.get("matchFields"),
+                }
+                for term in terms
+            ]
+            causes.invalid("spec.nodeSelector.nodeSelectorTerms", shown, detail)
     for field in ("allNodes", "perDeviceNodeSelection"):
         if spec.get(field):
             present.append(f"`{field}`")
@@ -145,8 +152,8 @@ def _check_nodes(spec: Object, causes: Causes) -> None:
     if not present:
         causes.required("spec", _NODES)
     elif len(present) > 1:
-        shown = f"{{{', '.join(present)}}}"
-        causes.invalid("spec", shown, f"{_NODES}, but multiple fields are set")
+        fields = f"{{{', '.join(present)}}}"
+        causes.invalid("spec", fields, f"{_NODES}, but multiple fields are set")
 
 
 def _check_device(
@@ -256,7 +263,8 @@ def _check_values(values: list[str], default: str, most: str, path: str, causes:
             causes.invalid(here, value, f"option is larger than capacity value: {most}")
 
     check_set(values, MAX_OPTIONS, check, lambda value: str(-(-quantity(value) // 1)), path, causes)
-    if all(quantity(value) != quantity(default) for value in values):
+    is_checked = len(values) <= MAX_OPTIONS
+    if not is_checked or all(quantity(value) != quantity(default) for value in values):
         detail = "default value is not valid according to the requestPolicy"
         causes.invalid(path, default, detail)
 
@@ -281,7 +289,7 @@ def _check_range(limits: Object, default: str, most: str, path: str, causes: Cau
         return
     added = quantity(low) + quantity(step)
     if added > quantity(most):
-        detail = f"one step {added:f} is larger than capacity value: {most}"
+        detail = f"one step {added.normalize():f} is larger than capacity value: {most}"
         causes.invalid(f"{path}.step", step, detail)
     for value in (default, high):
         size = -(-quantity(step) // 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
-from fairlead.admission.plugins.base import PODS, PluginBase, refusal
+from fairlead.admission.plugins.base import PluginBase, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
 from fairlead.admission.plugins.resource_quota.limited_resources import (
     limited_names,
@@ -18,7 +18,7 @@ from fairlead.admission.plugins.resource_quota.limited_resources import (
     read_limited,
 )
 from fairlead.admission.plugins.resource_quota.quotas import Quota, Quotas, increase
-from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, scopes_of
+from fairlead.admission.plugins.resource_quota.scopes import Scopes, Selector, scopes_of
 from fairlead.admission.plugins.resource_quota.usage import Measure, Measures, Usage
 from fairlead.admission.plugins.version_facts import FindCollection
 from fairlead.base import budget
@@ -95,9 +95,7 @@ class ResourceQuota(PluginBase):
         """Check and charge the quotas. Large quotas are processed in a thread and may change
         meanwhile: then the write's precondition fails, and the write is admitted again."""
         assert attributes.value is not None
-        scopes = None
-        if attributes.resource.key == PODS:
-            scopes = await budget.run(0, scopes_of, attributes.value)
+        scopes = await budget.run(0, scopes_of, attributes.resource.key, attributes.value)
         charged: list[tuple[Version, Quota, Usage]] = []
         covered: set[str] = set()
         selectors: set[Selector] = set()
@@ -145,7 +143,7 @@ class ResourceQuota(PluginBase):
             raise refusal(attributes, f"insufficient quota to consume: {','.join(bare)}")
 
     def _check_scopes_covered(
-        self, attributes: Attributes, scopes: PodScopes | None, selectors: set[Selector]
+        self, attributes: Attributes, scopes: Scopes | None, selectors: set[Selector]
     ) -> None:
         if scopes is None:
             return
@@ -168,7 +166,7 @@ def _added(attributes: Attributes, measure: Measure) -> Usage:
 
 
 def _limited_by(
-    attributes: Attributes, measure: Measure, quota: Quota, scopes: PodScopes | None
+    attributes: Attributes, measure: Measure, quota: Quota, scopes: Scopes | None
 ) -> list[str]:
     """The names in a quota that apply to an object; empty if the quota's scopes do not match.
     Raises Forbidden if the object lacks required requests or limits, or the quota's status has no

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, selectors
+from fairlead.admission.plugins.resource_quota.scopes import Scopes, Selector, selectors
 from fairlead.admission.plugins.resource_quota.usage import Usage
 from fairlead.codec.configuration_files import Section
 from fairlead.resources.core import resource_quotas
@@ -62,7 +62,7 @@ def limited_names(limited: Iterable[Limited], usage: Usage) -> Iterator[str]:
                 yield name
 
 
-def limited_scopes(limited: Iterable[Limited], scopes: PodScopes | None) -> Iterator[Selector]:
+def limited_scopes(limited: Iterable[Limited], scopes: Scopes | None) -> Iterator[Selector]:
     """The limited scopes that match an object."""
     if scopes is not None:
         for entry in limited:

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from fairlead.admission.plugins.base import Object
-from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, selectors_of
+from fairlead.admission.plugins.resource_quota.scopes import Scopes, Selector, selectors_of
 from fairlead.admission.plugins.resource_quota.usage import NOTHING, Usage
 from fairlead.admission.plugins.version_facts import MAX_CACHED
 from fairlead.base import budget, meter
@@ -29,7 +29,7 @@ class Quota(NamedTuple):
     hard: Usage
     used: Usage
 
-    def is_about(self, scopes: PodScopes | None) -> bool:
+    def is_about(self, scopes: Scopes | None) -> bool:
         """Whether an object is in all scopes of the quota; only pods can be in a scope."""
         if not self.selectors:
             return True

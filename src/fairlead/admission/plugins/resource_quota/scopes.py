@@ -1,14 +1,15 @@
-"""The scopes of quotas, and matching pods to them."""
+"""The scopes of quotas, and matching pods and claims to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from fairlead.admission.plugins.base import Object
+from fairlead.admission.plugins.base import PODS, Object
 from fairlead.resources.core.pods import PREFERRED, REQUIRED
 from fairlead.resources.core.pods.resources import BEST_EFFORT, qos_class
 
+CLAIMS = "core/v1/persistentvolumeclaims"
 _AFFINITIES = ("podAffinity", "podAntiAffinity")
 
 
@@ -58,7 +59,45 @@ class PodScopes(NamedTuple):
         return bool(self.priority_class)
 
 
-def scopes_of(pod: Object) -> PodScopes:
+class ClaimScopes(NamedTuple):
+    """The VolumeAttributesClasses of a claim."""
+
+    classes: frozenset[str]
+
+    def match(self, selector: Selector) -> bool:
+        if selector.scope != "VolumeAttributesClass":
+            return False
+        match selector.operator:
+            case "In":
+                return any(name in selector.values for name in self.classes)
+            case "NotIn":
+                return not self.classes or any(name not in selector.values for name in self.classes)
+            case "DoesNotExist":
+                return not self.classes
+        return bool(self.classes)
+
+
+Scopes = PodScopes | ClaimScopes
+
+
+def scopes_of(resource: str, value: Object) -> Scopes | None:
+    """The scopes of an object of a resource; None if the resource has none."""
+    if resource == PODS:
+        return pod_scopes(value)
+    return claim_scopes(value) if resource == CLAIMS else None
+
+
+def claim_scopes(claim: Object) -> ClaimScopes:
+    status = claim.get("status") or {}
+    names = (
+        claim["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return ClaimScopes(frozenset(name for name in names if name))
+
+
+def pod_scopes(pod: Object) -> PodScopes:
     spec = pod["spec"]
     deadline = spec.get("activeDeadlineSeconds")
     return PodScopes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
@@ -37,6 +38,7 @@ _IGNORED = (
     "core/bindings",
     "authorization/localsubjectaccessreviews",
 )
+_MAX_DEVICES = 32  # of a request for all devices
 _ONE_POD: Usage = {"count/pods": ONE}
 # A quota on these requires every container to state its share.
 _NAMED_BY_ALL = frozenset(
@@ -139,6 +141,34 @@ class Claims(Counting):
                 if kind in usage:
                     usage[f"{name}{self._of_class}{kind}"] = usage[kind]
         return usage
+
+
+class DeviceClaims(Counting):
+    """Counts claims on devices and, by device class, the devices that they may get."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._count = f"count/resourceclaims.{dialect.group_name('resource.@')}"
+        super().__init__(self._count)
+        self._of_class = f".deviceclass.{dialect.group_name('resource.@')}/devices"
+
+    def matching(self, names: AbstractSet[str]) -> list[str]:
+        return [name for name in names if name in self._usage or name.endswith(self._of_class)]
+
+    def usage(self, value: Object) -> Usage:
+        counts: Counter[str] = Counter()
+        for request in value["spec"]["devices"]["requests"] or ():
+            # Of several alternatives the largest number of each class counts.
+            most: dict[str, int] = {}
+            exactly = request.get("exactly")
+            for each in [exactly] if exactly is not None else request.get("firstAvailable") or ():
+                count = (
+                    _MAX_DEVICES if each.get("allocationMode") == "All" else each.get("count", 0)
+                )
+                name = each["deviceClassName"]
+                most[name] = max(most.get(name, 0), count)
+            counts.update(most)
+        usage = {f"{name}{self._of_class}": Amount(Decimal(n)) for name, n in counts.items()}
+        return {self._count: ONE, **usage}
 
 
 def _storage(claim: Object) -> Amount | None:
@@ -247,6 +277,7 @@ class Measures:
             "core/v1/pods": Pods(dialect),
             "core/v1/services": Services(),
             "core/v1/persistentvolumeclaims": Claims(dialect),
+            "resource/v1/resourceclaims": DeviceClaims(dialect),
         }
 
     def of(self, resource: Resource) -> Measure | None:

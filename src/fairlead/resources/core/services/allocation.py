@@ -364,7 +364,7 @@ class Reservation:
                     self._take(each.pool, number, "provided IP is already allocated")
                     self.addresses.append(each.address_of(number))
                 return requested
-        if self._allocators.objects is not None:
+        if self._allocators.objects is not None and not self._dry_run:
             raise AllocationError("the provided network does not match the current range")
         raise AllocationError(
             f"the provided IP ({requested}) is not in the valid range."
@@ -472,8 +472,7 @@ class AddressObjects:
         self._api_version = f"{dialect.group_name('networking.@')}/v1"
         self.default_range = dialect.own_service  # the ServiceCIDR of the configured ranges
         self._family_label = dialect.label("ipaddress.@/ip-family")
-        self._manager_label = dialect.label("ipaddress.@/managed-by")
-        self._allocator = dialect.group_name("ipallocator.@")
+        self._manager_label, self._allocator = manager_label(dialect)
         self._field_manager = f"{dialect.system_prefix}-apiserver"
 
     def labels(self, address: str) -> dict[str, str]:
@@ -518,6 +517,11 @@ class AddressObjects:
         return {f"f:{name}": {} for name in sorted(self.labels(address))}
 
 
+def manager_label(dialect: Dialect) -> tuple[str, str]:
+    """The label of the IPAddress objects that belong to the allocator, and its value."""
+    return dialect.label("ipaddress.@/managed-by"), dialect.group_name("ipallocator.@")
+
+
 def parent_reference(namespace: str, name: str) -> dict[str, str]:
     """The reference of an IPAddress to its service."""
     return {"resource": "services", "namespace": namespace, "name": name}
@@ -525,4 +529,6 @@ def parent_reference(namespace: str, name: str) -> dict[str, str]:
 
 def is_claimed(error: ConditionFailed) -> bool:
     """Whether a write failed because another server allocated one of its values."""
-    return error.condition.resource in (CLAIMS, IP_ADDRESSES)
+    group, _, name = error.condition.resource.partition("/")
+    is_address = name == "ipaddresses" and group.startswith("networking.")
+    return is_address or error.condition.resource == CLAIMS

@@ -20,6 +20,7 @@ from fairlead.resources.core.services.linked_fields import (
     sync_addresses,
 )
 from fairlead.resources.core.services.rules import (
+    BY_ADDRESSES,
     check_load_balancer_class,
     check_service,
     check_service_status,
@@ -33,7 +34,7 @@ class ServiceBehaviour(Behaviour):
     claims_values = True
 
     def fill_defaults(self, value: Object, context: Context) -> None:
-        fill_defaults(value["spec"])
+        fill_defaults(value["spec"], context.gates[BY_ADDRESSES])
         if context.gates["LoadBalancerIPMode"] and is_load_balancer(value["spec"]):
             status = (value.get("status") or {}).get("loadBalancer") or {}
             for point in status.get("ingress") or ():
@@ -57,7 +58,7 @@ class ServiceBehaviour(Behaviour):
         grant(self.resource, value, old, context)
         super().prepare_update(value, old, context)
         _drop_disabled(value, old, context)
-        drop_by_type(value["spec"], old["spec"])
+        drop_by_type(value["spec"], old["spec"], context.gates[BY_ADDRESSES])
         if not is_load_balancer(value["spec"]):
             value["status"] = {**value["status"], "loadBalancer": {}}
 

@@ -32,6 +32,13 @@ def needs_node_ports(spec: Object) -> bool:
     return spec.get("type") in ("NodePort", "LoadBalancer")
 
 
+def is_externally_accessible(spec: Object, by_addresses: bool) -> bool:
+    """Whether `externalTrafficPolicy` applies; `by_addresses`: also to services with external
+    addresses."""
+    has_addresses = spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs"))
+    return needs_node_ports(spec) or (by_addresses and has_addresses)
+
+
 def is_load_balancer(spec: Object) -> bool:
     return spec.get("type") == "LoadBalancer"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fairlead.base.errors import StatusError, internal, invalid
+from fairlead.base.errors import internal, invalid
+from fairlead.base.quotes import quote
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import new_causes
 from fairlead.resources.context import Context
 from fairlead.resources.core.services.allocation import AllocationError, Reservation
 from fairlead.resources.core.services.families import keeps_preference, resolve_families
@@ -25,23 +26,13 @@ from fairlead.resources.registry import Resource
 
 
 class Refusal(Exception):
-    """A request that cannot be met: causes, or an internal error."""
+    """A value that cannot be allocated: an invalid field, or an internal error."""
 
-    def __init__(self, causes: Causes | None = None, trouble: str = "") -> None:
+    def __init__(self, trouble: str, field: str = "", value: object = None) -> None:
         super().__init__(trouble)
-        self.causes = causes
         self.trouble = trouble
-
-    def status_error(self, resource: Resource, name: str) -> StatusError:
-        if self.causes is not None:
-            return invalid(resource.kind_ref(name), self.causes)
-        return internal(self.trouble)
-
-
-def _refusal(field: str, value: object, detail: str) -> Refusal:
-    causes = Causes()
-    causes.invalid(field, value, detail)
-    return Refusal(causes)
+        self.field = field
+        self.value = value
 
 
 def grant(resource: Resource, service: Object, old: Object | None, context: Context) -> None:
@@ -55,11 +46,13 @@ def grant(resource: Resource, service: Object, old: Object | None, context: Cont
     is_likeness = context.dry_run and not context.dialect.dry_runs_allocate
     reservation: Reservation = context.allocators.reserve(dry_run=is_likeness)
     context.undo.append(reservation.release)
+    name = service["metadata"].get("name", "")
+    causes = new_causes(context.gates)
+    resolve_families(spec, old_spec, context.allocators.families, causes)
+    if causes:
+        context.roll_back()
+        raise invalid(resource.kind_ref(name), causes)
     try:
-        causes = Causes()
-        resolve_families(spec, old_spec, context.allocators.families, causes)
-        if causes:
-            raise Refusal(causes)
         if old_spec is None:
             _grant_addresses(spec, reservation)
             _grant_new_ports(spec, reservation)
@@ -69,7 +62,14 @@ def grant(resource: Resource, service: Object, old: Object | None, context: Cont
         _grant_health_port(spec, old_spec, reservation)
     except Refusal as refusal:
         context.roll_back()
-        raise refusal.status_error(resource, service["metadata"].get("name", "")) from None
+        if not refusal.field:
+            trouble = refusal.trouble
+            if context.gates["MultiCIDRServiceAllocator"]:
+                of_service = f"a serviceIP for Service {quote(name)}:"
+                trouble = trouble.replace("a serviceIP:", of_service, 1)
+            raise internal(trouble) from None
+        causes.invalid(refusal.field, refusal.value, refusal.trouble)
+        raise invalid(resource.kind_ref(name), causes) from None
     if context.dry_run:
         reservation.release()
     else:
@@ -95,9 +95,9 @@ def _grant_address(family: str, text: str, requested: list[str], reservation: Re
         return reservation.address(family, text)
     except AllocationError as error:
         if not text:
-            raise Refusal(trouble=f"failed to allocate a serviceIP: {error}") from None
+            raise Refusal(f"failed to allocate a serviceIP: {error}") from None
         shown, detail = go_list("string", requested), f"failed to allocate IP {text}: {error}"
-        raise _refusal("spec.clusterIPs", shown, detail) from None
+        raise Refusal(detail, "spec.clusterIPs", shown) from None
 
 
 def _update_addresses(spec: Object, old: Object, reservation: Reservation) -> None:
@@ -149,8 +149,8 @@ def _grant_port(index: int, requested: int, reservation: Reservation) -> int:
         return reservation.port(requested)
     except AllocationError as error:
         if not requested:
-            raise Refusal(trouble=f"failed to allocate a nodePort: {error}") from None
-        raise _refusal(f"spec.ports[{index}].nodePort", requested, str(error)) from None
+            raise Refusal(f"failed to allocate a nodePort: {error}") from None
+        raise Refusal(str(error), f"spec.ports[{index}].nodePort", requested) from None
 
 
 def _update_ports(spec: Object, old: Object, reservation: Reservation) -> None:
@@ -168,7 +168,7 @@ def _update_ports(spec: Object, old: Object, reservation: Reservation) -> None:
         pair = (port.get("protocol", ""), requested)
         if pair in used:
             detail = f"duplicate nodePort: {{{pair[0]} {pair[1]}}}"
-            raise _refusal(f"spec.ports[{index}].nodePort", requested, detail)
+            raise Refusal(detail, f"spec.ports[{index}].nodePort", requested)
         used.add(pair)
 
 
@@ -184,4 +184,4 @@ def _grant_health_port(spec: Object, old: Object | None, reservation: Reservatio
             if requested
             else "a HealthCheck NodePort 0"
         )
-        raise Refusal(trouble=f"failed to allocate {noun}: {error}") from None
+        raise Refusal(f"failed to allocate {noun}: {error}") from None

@@ -6,6 +6,7 @@ from fairlead.resources.behaviour import Object
 from fairlead.resources.core.services.fields import (
     addresses,
     families,
+    is_externally_accessible,
     is_load_balancer,
     needs_address,
     needs_health_port,
@@ -18,8 +19,9 @@ from fairlead.resources.core.services.fields import (
 _AFFINITY_SECONDS = 10800
 
 
-def fill_defaults(spec: Object) -> None:
-    """Set defaults that depend on the type and on each other."""
+def fill_defaults(spec: Object, by_addresses: bool) -> None:
+    """Set defaults that depend on the type and on each other. `by_addresses`: see
+    `is_externally_accessible`."""
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
     elif spec["sessionAffinity"] == "ClientIP":
@@ -29,7 +31,8 @@ def fill_defaults(spec: Object) -> None:
     for port in ports(spec):
         if port.get("targetPort") in (None, 0, ""):
             port["targetPort"] = port["port"]
-    if needs_node_ports(spec) and not spec.get("externalTrafficPolicy"):
+    is_external = is_externally_accessible(spec, by_addresses)
+    if is_external and not spec.get("externalTrafficPolicy"):
         spec["externalTrafficPolicy"] = "Cluster"
     has_addresses = spec["type"] in ("ClusterIP", "NodePort", "LoadBalancer")
     if has_addresses and spec.get("internalTrafficPolicy") is None:
@@ -77,7 +80,7 @@ def _keep_node_ports(spec: Object, old: Object) -> None:
             used.add(before)
 
 
-def drop_by_type(spec: Object, old: Object) -> None:
+def drop_by_type(spec: Object, old: Object, by_addresses: bool) -> None:
     """On a change of type, drop the fields that only the old type has, if the client left them
     unchanged."""
     if needs_address(old) and not needs_address(spec):
@@ -88,10 +91,14 @@ def drop_by_type(spec: Object, old: Object) -> None:
             spec.pop("ipFamilies", None)
         _drop_same(spec, old, "ipFamilyPolicy")
         _drop_same(spec, old, "internalTrafficPolicy")
-    if needs_node_ports(old) and not needs_node_ports(spec):
-        if set(node_ports(spec)) <= set(node_ports(old)):
-            for port in ports(spec):
-                port.pop("nodePort", None)
+    loses_ports = needs_node_ports(old) and not needs_node_ports(spec)
+    if loses_ports and set(node_ports(spec)) <= set(node_ports(old)):
+        for port in ports(spec):
+            port.pop("nodePort", None)
+    was_external, is_external = (
+        is_externally_accessible(each, by_addresses) for each in (old, spec)
+    )
+    if was_external and not is_external:
         _drop_same(spec, old, "externalTrafficPolicy")
     if is_load_balancer(old) and not is_load_balancer(spec):
         _drop_same(spec, old, "allocateLoadBalancerNodePorts")

@@ -18,10 +18,10 @@ from fairlead.resources.core.services.fields import (
     TYPES,
     addresses,
     families,
+    is_externally_accessible,
     is_headless,
     is_load_balancer,
     needs_health_port,
-    needs_node_ports,
     ports,
 )
 from fairlead.resources.metadata import check_labels
@@ -32,6 +32,7 @@ POLICIES = ("Cluster", "Local")
 NODE_AGENT_PORT = 10250
 MAX_AFFINITY_SECONDS = 86400
 DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+BY_ADDRESSES = "ExternalTrafficPolicyByAddresses"
 TOPOLOGY_MODE = "service.@/topology-mode"
 TOPOLOGY_HINTS = "service.@/topology-aware-hints"
 SOURCE_RANGES = "service.beta.@/load-balancer-source-ranges"
@@ -70,7 +71,7 @@ def check_service(
     else:
         _check_source_ranges(service, causes, context)
     _check_load_balancer_fields(spec, causes)
-    _check_external_policy(spec, causes)
+    _check_external_policy(spec, causes, context.gates[BY_ADDRESSES])
     _check_internal_policy(spec, causes, context)
     distribution = spec.get("trafficDistribution")
     if distribution is not None and distribution not in DISTRIBUTIONS:
@@ -252,12 +253,14 @@ def check_load_balancer_class(spec: Object, causes: Causes) -> None:
         causes.forbidden("spec.loadBalancerClass", ONLY_LOAD_BALANCER)
 
 
-def _check_external_policy(spec: Object, causes: Causes) -> None:
+def _check_external_policy(spec: Object, causes: Causes, by_addresses: bool) -> None:
     path, policy = "spec.externalTrafficPolicy", spec.get("externalTrafficPolicy", "")
-    if needs_node_ports(spec):
+    if is_externally_accessible(spec, by_addresses):
         one_of(policy, POLICIES, path, causes)
     elif policy:
         detail = "may only be set when `type` is 'NodePort' or 'LoadBalancer'"
+        if by_addresses:
+            detail = "may only be set for externally-accessible services"
         causes.invalid(path, policy, detail)
     path, port = "spec.healthCheckNodePort", spec.get("healthCheckNodePort", 0)
     if needs_health_port(spec):

@@ -15,7 +15,7 @@ SINGLE_POD = "ReadWriteOncePod"
 VOLUME_MODES = ("Block", "Filesystem")
 
 # Metadata that a claim template cannot have: our name, and the name in the reference's paths.
-_FOREIGN_METADATA = {
+FOREIGN_METADATA = {
     "name": "name",
     "generateName": "generateName",
     "namespace": "namespace",
@@ -41,7 +41,7 @@ def check_claim_template(
     metadata = template["metadata"]
     check_annotations(metadata.get("annotations"), f"{path}.metadata.annotations", causes)
     check_labels(metadata.get("labels"), f"{path}.metadata.labels", causes)
-    for name, shown in _FOREIGN_METADATA.items():
+    for name, shown in FOREIGN_METADATA.items():
         if metadata.get(name):
             causes.forbidden(f"{path}.metadata.{shown}", "cannot be set for an ephemeral volume")
     check_claim_spec(template["spec"], f"{path}.spec", causes, context)
