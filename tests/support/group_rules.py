@@ -50,6 +50,7 @@ class Kind:
         key: str,
         dialect: Dialect = KUBERNETES,
         release: Release = V1_25,
+        /,
         **gates: bool,
     ) -> None:
         resources = Resources(dialect, BuiltinTypes(dialect, release))

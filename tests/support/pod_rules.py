@@ -34,6 +34,7 @@ IN_WORDS = {
     "FieldValueForbidden": "forbidden",
     "FieldValueNotFound": "not found",
     "FieldValueTooLong": "too long",
+    "FieldValueTooMany": "too many",
     "InternalError": "internal",
 }
 

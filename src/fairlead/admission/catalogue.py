@@ -66,6 +66,7 @@ class _Row(NamedTuple):
 _PODS, _CLAIMS = "core/v1/pods", "core/v1/persistentvolumeclaims"
 _REQUESTS = frozenset({"certificates/v1/certificatesigningrequests"})
 _OF_PODS = frozenset({_PODS})
+_LIMITED = frozenset({_PODS, f"{_PODS}/resize", _CLAIMS})
 # All plugins in the order in which they run, independent of the order in the flags.
 _PLUGINS = {
     "AlwaysAdmit": _Row("optional"),
@@ -74,7 +75,7 @@ _PLUGINS = {
     "NamespaceExists": _Row("namespaces", "find"),
     "SecurityContextDeny": _Row("optional"),
     "LimitPodHardAntiAffinityTopology": _Row("optional", "dialect"),
-    "LimitRanger": _Row("limit_ranger", "dialect collection", frozenset({_PODS, _CLAIMS}), on=True),
+    "LimitRanger": _Row("limit_ranger", "dialect collection", _LIMITED, on=True),
     "ServiceAccount": _Row("service_account", "dialect find", _OF_PODS, on=True),
     "NodeRestriction": _Row("node_restriction", "dialect decide"),
     "TaintNodesByCondition": _Row("tolerations", "dialect", frozenset({"core/v1/nodes"}), on=True),

@@ -98,7 +98,7 @@ async def _evict(api: Api, operation: Operation, pod: Object, options: DeleteOpt
     if len(budgets) > 1:
         raise StatusError(500, "", TWO_BUDGETS)
     for budget in budgets:
-        if not _is_ready(pod) and _is_met(budget.object()):
+        if not _is_ready(pod) and _allows_unready(budget.object()):
             await _delete_unready(api, operation, pod, budget.name, options)
             return
         await _take_disruption(api, operation, budget, pod["metadata"]["name"], options.dry_run)
@@ -122,8 +122,10 @@ def _is_ready(pod: Object) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 
-def _is_met(budget: Object) -> bool:
-    """Whether enough pods are healthy without an unready pod."""
+def _allows_unready(budget: Object) -> bool:
+    """Whether unready pods may always be evicted, or enough pods are healthy without them."""
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
     status = budget["status"]
     desired: int = status["desiredHealthy"]
     healthy: int = status["currentHealthy"]

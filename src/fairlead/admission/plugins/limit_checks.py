@@ -11,7 +11,7 @@ from fairlead.admission.plugins.base import Object
 from fairlead.base import budget, meter
 from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.quantity import Amount, amount
-from fairlead.resources.core.pods.totals import demands
+from fairlead.resources.core.pods.totals import demands, pod_totals
 from fairlead.storage.version import Version
 
 Texts = Mapping[str, str]  # quantities by resource name, as written in objects
@@ -99,22 +99,23 @@ def _bounds(amounts: Mapping[str, str] | None) -> _Bounds:
     return tuple((name, amount(text)) for name, text in sorted((amounts or {}).items()))
 
 
-async def pod_violations(limit_range: Range, spec: Object) -> list[str]:
-    """The violations of a pod; cached if there are none."""
+async def pod_violations(limit_range: Range, spec: Object, *, sums_all: bool = False) -> list[str]:
+    """The violations of a pod; cached if there are none. `sums_all`: the totals of a pod also count
+    resources that only some of its containers state."""
     key = limit_range.passed.key(demands(spec))
     if limit_range.passed.get(key):
         return []
-    violations = await budget.run(0, _distinct, limit_range, spec)
+    violations = await budget.run(0, _distinct, limit_range, spec, sums_all)
     if not violations:
         limit_range.passed.keep(key, True)
     return violations
 
 
-def _distinct(limit_range: Range, spec: Object) -> list[str]:
-    return list(dict.fromkeys(_pod_violations(limit_range, spec)))
+def _distinct(limit_range: Range, spec: Object, sums_all: bool) -> list[str]:
+    return list(dict.fromkeys(_pod_violations(limit_range, spec, sums_all)))
 
 
-def _pod_violations(limit_range: Range, spec: Object) -> Iterator[str]:
+def _pod_violations(limit_range: Range, spec: Object, sums_all: bool) -> Iterator[str]:
     """Check each container, and the totals of the pod."""
     containers = [_resources(container) for container in spec["containers"]]
     initial = [_resources(container) for container in spec.get("initContainers") or ()]
@@ -123,7 +124,8 @@ def _pod_violations(limit_range: Range, spec: Object) -> Iterator[str]:
             for requests, limits in (*containers, *initial):
                 yield from limit.violations(requests, limits)
         elif limit.type == "Pod":
-            yield from limit.violations(*_of_pod(containers, initial))
+            totals = _totals(spec) if sums_all else _of_pod(containers, initial)
+            yield from limit.violations(*totals)
 
 
 async def claim_violations(limit_range: Range, spec: Object) -> list[str]:
@@ -147,6 +149,15 @@ _Resources = tuple[Texts, Texts]
 def _resources(container: Object) -> _Resources:
     resources = container["resources"]
     return resources.get("requests") or {}, resources.get("limits") or {}
+
+
+def _totals(spec: Object) -> _Resources:
+    """The requests and limits of a pod without its overhead."""
+    requests, limits = pod_totals({**spec, "overhead": None})
+    return (
+        {name: str(total) for name, total in requests.items()},
+        {name: str(total) for name, total in limits.items()},
+    )
 
 
 def _of_pod(containers: list[_Resources], initial: list[_Resources]) -> _Resources:

@@ -4,6 +4,7 @@ checks pods and claims against their bounds."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
@@ -21,6 +22,7 @@ from fairlead.base.dialect import Dialect
 
 # Finds the violations of a range by a spec.
 Find = Callable[[Range, Object], Awaitable[list[str]]]
+RESIZES = f"{PODS}/resize"
 CLAIMS, RANGES = "core/v1/persistentvolumeclaims", "core/v1/limitranges"
 _CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 _NAMES_PER_STEP = 8  # lookups per microsecond
@@ -32,7 +34,7 @@ _DEFAULT_RANGE = Range((("cpu", "100m"),), (), ())
 
 class LimitRanger(PluginBase):
     name = "LimitRanger"
-    concerns: frozenset[str] | None = frozenset({PODS, CLAIMS})
+    concerns: frozenset[str] | None = frozenset({PODS, RESIZES, CLAIMS})
     # Unchanged claims are checked against ranges that may be new. Pods are not: the fields that a
     # range checks are immutable.
     depends_on_other_state: tuple[str, ...] = (CLAIMS,)
@@ -71,8 +73,10 @@ class LimitRanger(PluginBase):
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         key = attributes.resource.key
-        if key == PODS and attributes.operation == CREATE:
-            find = pod_violations
+        is_resize = key == RESIZES and attributes.operation == UPDATE
+        if is_resize or (key == PODS and attributes.operation == CREATE):
+            sums_all = attributes.context.gates["SidecarContainers"]
+            find = partial(pod_violations, sums_all=sums_all)
         elif key == CLAIMS and attributes.operation in (CREATE, UPDATE):
             find = claim_violations
         else:

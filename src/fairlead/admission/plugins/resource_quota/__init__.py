@@ -76,6 +76,8 @@ class ResourceQuota(PluginBase):
         """The measure of a write's resource; None for writes that add to no quota."""
         if not attributes.namespace or attributes.operation not in (CREATE, UPDATE):
             return None
+        if attributes.resource.key == f"{PODS}/resize":
+            return self._measures.of(attributes.resource.main)
         measure = self._measures.of(attributes.resource)
         if measure is None or attributes.operation == CREATE or measure.measures_updates:
             return measure
@@ -95,7 +97,7 @@ class ResourceQuota(PluginBase):
         """Check and charge the quotas. Large quotas are processed in a thread and may change
         meanwhile: then the write's precondition fails, and the write is admitted again."""
         assert attributes.value is not None
-        scopes = await budget.run(0, scopes_of, attributes.resource.key, attributes.value)
+        scopes = await budget.run(0, scopes_of, attributes.resource.main.key, attributes.value)
         charged: list[tuple[Version, Quota, Usage]] = []
         covered: set[str] = set()
         selectors: set[Selector] = set()

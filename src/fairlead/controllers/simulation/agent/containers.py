@@ -14,6 +14,7 @@ from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, WARNING
 from fairlead.controllers.simulation.behaviour import ContainerBehaviour
 from fairlead.operations.api import Object
+from fairlead.resources.core.pods.restarts import matching_rule
 
 _SHORT_LIFE = 1.0  # seconds that a container runs if it is to exit by itself
 _LONG_RUN = 600.0  # a run of this many seconds resets the back-off
@@ -63,6 +64,14 @@ class Role:
     def name(self) -> str:
         name: str = self.container["name"]
         return name
+
+    def is_over(self, status: Object) -> bool:
+        """Whether the container has exited and will not restart, also by its restart rules."""
+        end = state_of(status).get("terminated")
+        if end is None:
+            return False
+        rule = matching_rule(self.container, end.get("exitCode") or 0)
+        return rule is None and is_over(status, self.restarts)
 
 
 def lifetime_of(behaviour: ContainerBehaviour, policy: str, *, first: bool) -> float | None:
@@ -115,7 +124,7 @@ def advance(role: Role, old: Object | None, started: float, now: Moment) -> Step
     """The next status of a container. `started` is when the pod arrived on its node."""
     state = state_of(old) if old is not None else {}
     if old is not None and "terminated" in state:
-        step = Step(old) if is_over(old, role.restarts) else _again(role, old, now)
+        step = Step(old) if role.is_over(old) else _again(role, old, now)
     elif old is not None and "running" in state:
         step = Step(old)
     else:
@@ -215,7 +224,7 @@ def _run(role: Role, step: Step, now: Moment) -> None:
     if role.lifetime is not None:
         if now.time >= began + role.lifetime:
             step.status = ended(status, behaviour.exit_code or 0, now)
-            step.due = None if is_over(step.status, role.restarts) else now.time
+            step.due = None if role.is_over(step.status) else now.time
             return
         step.due = began + role.lifetime
     ready_at = began + behaviour.ready_after

@@ -247,9 +247,12 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def hook_time(container: Object) -> float:
-    """The duration of a preStop hook: the sum of its `sleep` commands; other commands take no
-    time."""
-    hook = ((container.get("lifecycle") or {}).get("preStop") or {}).get("exec") or {}
+    """The duration of a preStop hook: the seconds that it sleeps, or the sum of its `sleep`
+    commands; other commands take no time."""
+    hook = (container.get("lifecycle") or {}).get("preStop") or {}
+    if hook.get("sleep") is not None:
+        return float(hook["sleep"]["seconds"])
+    hook = hook.get("exec") or {}
     command = " ".join(hook.get("command") or ())
     return sum(float(number) * _UNITS[unit] for number, unit in _SLEEP.findall(command))
 

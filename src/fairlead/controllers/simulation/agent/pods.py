@@ -18,7 +18,6 @@ from fairlead.controllers.simulation.agent.containers import (
     Step,
     advance,
     ended,
-    is_over,
     lifetime_of,
     state_of,
     waiting,
@@ -26,6 +25,7 @@ from fairlead.controllers.simulation.agent.containers import (
 from fairlead.controllers.simulation.behaviour import PodBehaviour
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
+from fairlead.resources.core.pods.totals import is_sidecar
 
 # Exit codes after SIGKILL and SIGTERM.
 KILLED, STOPPED = 137, 143
@@ -79,9 +79,13 @@ def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
     for container in pod["spec"].get(family) or ():
         own = behaviour.of(container["name"])
         lasting = ALWAYS if family == "ephemeralContainers" else policy
-        lifetime = lifetime_of(own, lasting, first=first)
+        if first and is_sidecar(container):
+            lifetime = lifetime_of(own, ALWAYS, first=False)
+        else:
+            lifetime = lifetime_of(own, lasting, first=first)
         path = f"spec.{family}{{{container['name']}}}"
-        roles.append(Role(container, pod, path, own, restarts, lifetime))
+        own_restarts = container.get("restartPolicy", restarts)
+        roles.append(Role(container, pod, path, own, own_restarts, lifetime))
     return roles
 
 
@@ -93,6 +97,9 @@ def advance_pod(
     since = old.get("startTime") or now.text
     started = now.time if since == now.text else parse_time(since).timestamp()
     progress = PodProgress({**old, "startTime": since, "hostIP": host.host})
+    if "generation" in pod["metadata"]:  # a pod of a release that counts generations
+        progress.status["hostIPs"] = [{"ip": host.host}]
+        progress.status["observedGeneration"] = pod["metadata"]["generation"]
     deadline = pod["spec"].get("activeDeadlineSeconds")
     if deadline is not None and now.time >= started + deadline:
         _cut_off(pod, progress, now)
@@ -102,8 +109,13 @@ def advance_pod(
     unfinished, failed = _prepare(pod, behaviour, progress, started, now)
     _carry_on(pod, behaviour, progress, started, now, held_up=bool(unfinished))
     status = progress.status
-    status["phase"] = "Failed" if failed else _phase(pod, status, bool(unfinished))
+    phase = "Failed" if failed else _phase(pod, status, behaviour, bool(unfinished))
+    status["phase"] = phase
+    if phase in FINISHED:  # sidecars end after the other containers
+        _end_all(status, 0, now)
     _give_address(pod, status, host)
+    if "generation" in pod["metadata"]:
+        _report_resources(pod, status)
     status["conditions"] = pod_conditions(pod, status, unfinished, now.text)
     return progress
 
@@ -124,10 +136,14 @@ def _prepare(
             continue
         status = progress.take(advance(role, before, started, now))
         statuses.append(status)
+        if is_sidecar(role.container):
+            if "running" not in state_of(status):
+                unfinished.append(role.name)
+            continue
         end = state_of(status).get("terminated")
         if end is None or end.get("exitCode"):
             unfinished.append(role.name)
-            failed = end is not None and is_over(status, role.restarts)
+            failed = end is not None and role.is_over(status)
     if statuses:
         progress.status["initContainerStatuses"] = statuses
     return unfinished, failed
@@ -160,12 +176,12 @@ def _by_name(statuses: Sequence[Object] | None) -> dict[str, Object]:
     return {container_status["name"]: container_status for container_status in statuses or ()}
 
 
-def _phase(pod: Object, status: Object, held_up: bool) -> str:
+def _phase(pod: Object, status: Object, behaviour: PodBehaviour, held_up: bool) -> str:
     statuses = status["containerStatuses"]
     if held_up or any(_is_unstarted(container_status) for container_status in statuses):
         return "Pending"
-    policy = pod["spec"].get("restartPolicy", ALWAYS)
-    if not all(is_over(container_status, policy) for container_status in statuses):
+    roles = {role.name: role for role in roles_of(pod, "containers", behaviour)}
+    if not all(roles[item["name"]].is_over(item) for item in statuses if item["name"] in roles):
         return "Running"
     codes = [
         container_status["state"]["terminated"].get("exitCode") for container_status in statuses
@@ -195,6 +211,29 @@ def _give_address(pod: Object, status: Object, host: HostNetwork) -> None:
     if address is not None:
         status["podIP"] = address
         status["podIPs"] = [{"ip": address}]
+
+
+def _report_resources(pod: Object, status: Object) -> None:
+    """Report the resources of containers. The simulated node carries out a resize at once."""
+    for family, list_name in _FAMILIES[:2]:
+        declared = {item["name"]: item["resources"] for item in pod["spec"].get(family) or ()}
+        if status.get(list_name):
+            status[list_name] = [
+                _with_resources(item, declared.get(item["name"])) for item in status[list_name]
+            ]
+    if pod["spec"].get("resources"):
+        status["resources"] = pod["spec"]["resources"]
+        if requests := pod["spec"]["resources"].get("requests"):
+            status["allocatedResources"] = requests
+
+
+def _with_resources(status: Object, resources: Object | None) -> Object:
+    if resources is None or "running" not in state_of(status):
+        return status
+    reported = {**status, "resources": resources}
+    if resources.get("requests"):
+        reported["allocatedResources"] = resources["requests"]
+    return reported
 
 
 def _cut_off(pod: Object, progress: PodProgress, now: Moment) -> None:

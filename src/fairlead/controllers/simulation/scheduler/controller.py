@@ -134,7 +134,8 @@ class Scheduler:
     def _pending(self, change: Change, version: Version) -> Iterable[str]:
         key, fields = version.key, version.fields
         ours = fields.get("spec.schedulerName") == SCHEDULER
-        if not ours or is_going(version) or fields.get("status.phase") in FINISHED:
+        is_over = is_going(version) or fields.get("status.phase") in FINISHED
+        if not ours or is_over or _is_gated(version):
             self._waiting.drop(key)
             self._cluster.nominated.pop(key, None)
             return ()
@@ -244,6 +245,13 @@ class Scheduler:
         self._events.record(self._pods, pending.pod, WARNING, "FailedScheduling", text)
         with suppress(StatusError):  # deleted or bound meanwhile
             await set_unschedulable(self._client, pending.pod, text, node)
+
+
+def _is_gated(version: Version) -> bool:
+    """Whether scheduling gates keep a pod from being scheduled."""
+    return version.mentions("schedulingGates") and bool(
+        version.object()["spec"].get("schedulingGates")
+    )
 
 
 def _is_other(change: Change) -> bool:

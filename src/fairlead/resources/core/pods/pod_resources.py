@@ -52,7 +52,7 @@ def check_pod_resources(spec: Object, path: str, causes: Causes, context: Contex
         detail = "claims may not be set for Resources at pod-level"
         causes.forbidden(f"{path}.claims", detail)
     _check_names(resources, path, causes, context)
-    supported = {
+    supported: Object = {
         kind: {name: text for name, text in resources[kind].items() if is_pod_level(name)}
         for kind in ("limits", "requests")
         if kind in resources

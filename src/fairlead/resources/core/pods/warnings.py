@@ -332,15 +332,16 @@ def _port_conflict(port: Object, other: Object) -> str:
 def warn_of_overlapping_paths(volumes: list[Object], context: Context) -> None:
     """Warn of files of one volume that hide each other."""
     for volume in volumes:
-        for source, described in (
-            ("configMap", lambda inner: f"ConfigMap {quote(inner.get('name', ''))}"),
-            ("secret", lambda inner: f"Secret {quote(inner.get('secretName', ''))}"),
-            ("downwardAPI", lambda _: "DownwardAPI"),
+        for source, word, name_field in (
+            ("configMap", "ConfigMap", "name"),
+            ("secret", "Secret", "secretName"),
+            ("downwardAPI", "DownwardAPI", ""),
         ):
             inner: Object | None = volume.get(source)
             if inner and inner.get("items"):
                 paths = [(item["path"], "") for item in inner["items"]]
-                _warn_of_overlaps(volume["name"], described(inner), paths, context)
+                name = f" {quote(inner.get(name_field, ''))}" if name_field else ""
+                _warn_of_overlaps(volume["name"], word + name, paths, context)
         if volume.get("projected") is not None:
             _warn_of_projection(volume["name"], volume["projected"], context)
 
