@@ -187,3 +187,13 @@ def check_of(form: str, is_later: bool = False) -> IsOf | None:
     """The check of a format; None if the format is not checked."""
     name = form.replace("-", "")
     return _CHECKS.get(name) or (_LATER_CHECKS.get(name) if is_later else None)
+
+
+_NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
+
+
+def is_known_format(kind: str, form: str) -> bool:
+    """Whether values of a type and format are checked."""
+    if kind == "string":
+        return check_of(form, is_later=True) is not None
+    return form in _NUMBER_FORMATS.get(kind, ())

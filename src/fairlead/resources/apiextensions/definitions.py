@@ -8,6 +8,7 @@ from typing import Any
 
 from fairlead.base.release import Reworded
 from fairlead.codec.types.names import dns_1035_label, dns_subdomain
+from fairlead.codec.types.string_formats import is_known_format
 from fairlead.resources.admissionregistration.client_config import (
     check_client_config,
     check_review_versions,
@@ -23,7 +24,7 @@ from fairlead.resources.apiextensions.conditions import (
     is_true,
     set_condition,
 )
-from fairlead.resources.apiextensions.schema_defaults import has_default
+from fairlead.resources.apiextensions.schema_defaults import has_default, inner_schemas
 from fairlead.resources.apiextensions.schemas import check_schema
 from fairlead.resources.apiextensions.versions import (
     check_columns,
@@ -33,7 +34,7 @@ from fairlead.resources.apiextensions.versions import (
     shown_version,
 )
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.context import Context
 from fairlead.resources.go_values import go_list
 from fairlead.resources.metadata import NameRule
@@ -100,6 +101,14 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
         )
         set_condition(value, condition(TERMINATING, True, "InstanceDeletionPending", message))
 
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        """Warn of formats that are not checked, if they are new in the definition."""
+        if not context.gates["WarningOfUnknownFormats"] or context.subresource:
+            return
+        known = _unknown_formats(old) if old is not None else set()
+        for form in sorted(_unknown_formats(value) - known):
+            context.warn(f"unrecognized format {quote(form)}")
+
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         self._check(value, None, causes, context)
 
@@ -129,6 +138,25 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
                 True,
                 f"cannot set to true, set {field} to true in spec.versions[*].schema instead",
             )
+
+
+def _unknown_formats(value: Object) -> set[str]:
+    """The formats in the schemas of a definition that are not checked."""
+    ahead = [
+        (version.get("schema") or {}).get("openAPIV3Schema")
+        for version in value["spec"]["versions"] or ()
+    ]
+    formats: set[str] = set()
+    while ahead:
+        schema = ahead.pop()
+        if not isinstance(schema, dict):
+            continue
+        kind, form = schema.get("type") or "string", schema.get("format") or ""
+        if form and not is_known_format(kind, form):
+            formats.add(form)
+        for word, inner in schema.items():
+            ahead += [part for part, _ in inner_schemas(word, inner, "")]
+    return formats
 
 
 def _storage_version(spec: dict[str, Any]) -> str | None:

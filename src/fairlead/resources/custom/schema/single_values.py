@@ -89,10 +89,9 @@ _NUMBER_RANGES: dict[str, dict[str, tuple[float, float]]] = {
     "integer": {
         "": (-(2**63), 2**63 - 1),
         "int32": (-(2**31), 2**31 - 1),
-        "uint32": (0, 2**32 - 1),
-        "uint64": (0, 2**64 - 1),
+        "int64": (-(2**63), 2**63 - 1),
     },
-    "number": dict.fromkeys(("float", "float32"), (-_FLOAT_32, _FLOAT_32)),
+    "number": {"float": (-_FLOAT_32, _FLOAT_32)},
 }
 
 
@@ -101,7 +100,7 @@ def _in_type(kind: str, form: str) -> Check:
     """The check that a number is one of its type and format."""
     ranges = _NUMBER_RANGES[kind]
     minimum, maximum = ranges[form] if form in ranges else ranges[""]
-    with_format = f"with format {form}" if form else "(default format)"
+    with_format = f"with format {form}" if form in ranges and form else "(default format)"
 
     def text(path: str) -> str:
         detail = f"Checked value must be of type {kind} {with_format} in {path}"
