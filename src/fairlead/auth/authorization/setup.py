@@ -64,8 +64,11 @@ class Authorization:
         self._closing: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Reload the configuration file whenever it changes, until cancelled."""
-        if self._file is not None:
+        """Reload the configuration file whenever it changes, until cancelled. The server would stop
+        if this ended."""
+        if self._file is None:
+            await asyncio.get_running_loop().create_future()
+        else:
             await self._file.file.reload_forever(self._reload)
 
     async def _reload(self, section: Section) -> None:
