@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
@@ -184,7 +184,9 @@ def _check_secrets(attributes: Attributes, account: _Account, error: SecretsErro
     if account.mountable is None:
         return
     assert attributes.value is not None
-    error_text = error(account.mountable, attributes.value["spec"])
+    covers_env_from = attributes.context.gates["MountableSecretsEnvFrom"]
+    mountable = replace(account.mountable, covers_env_from=covers_env_from)
+    error_text = error(mountable, attributes.value["spec"])
     if error_text:
         raise mutation_error(attributes, error_text)
 
