@@ -26,7 +26,7 @@ _TABLE = """
 admission/plugins: image_policy
 admission/plugins/pod_security: existing_pods pods standards
 admission/plugins/pod_security_policy: plugin
-admission/policies: compilation evaluation inputs mutating param_access validating
+admission/policies: compilation dispatch evaluation inputs mutating param_access validating
 api: aggregated_discovery component_pages discovery long_lists
 api/audit: auditor own_operations setup
 api/history: page

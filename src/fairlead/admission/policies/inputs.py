@@ -13,6 +13,7 @@ from fairlead.admission.webhooks.shapes import Documents
 from fairlead.auth.authorization.attributes import Attributes as AccessAttributes
 from fairlead.auth.authorization.attributes import Decision
 from fairlead.base.errors import ResourceRef, StatusError, forbidden, not_found
+from fairlead.codec.cel.authorizer import Question
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resource, Resources
 
@@ -91,9 +92,9 @@ class InputBuilder:
             request["userInfo"]["extra"] = {key: list(values) for key, values in extra.items()}
         return request
 
-    def _requested(self, attributes: Attributes) -> evaluation.Question:
+    def _requested(self, attributes: Attributes) -> Question:
         main = attributes.resource.main
-        return evaluation.Question(
+        return Question(
             group=main.group,
             resource=main.name,
             subresource=attributes.resource.subresource,

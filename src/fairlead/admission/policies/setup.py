@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from fairlead.admission.plugin import Attributes, LazyPlugin, Plugin
 from fairlead.admission.plugins.version_facts import FindCollection, FindNamespace
-from fairlead.admission.policies import inputs, mutating, validating
+from fairlead.admission.policies import dispatch, inputs, mutating, validating
 from fairlead.admission.policies.followed import Policies
 from fairlead.admission.policies.parameters import Parameters, ReadObject
 from fairlead.admission.webhooks.match import Match
@@ -18,9 +18,6 @@ from fairlead.auth.authorization.attributes import Attributes as AccessAttribute
 from fairlead.auth.authorization.attributes import Decision
 from fairlead.resources.registry import Resources
 from fairlead.storage.audience import Follower
-
-if TYPE_CHECKING:
-    from fairlead.admission.policies.dispatch import Dependencies
 
 MUTATING, VALIDATING = "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"
 _GROUP = "admissionregistration/v1"
@@ -85,7 +82,7 @@ class PolicySetup:
 
         return build
 
-    def _plugin_dependencies(self, policies: Policies) -> Dependencies:
+    def _plugin_dependencies(self, policies: Policies) -> dispatch.Dependencies:
         needs = self._dependencies
         parameters = Parameters(needs.resources, needs.collection, needs.read)
-        return validating.Dependencies(policies, self._builder, parameters, needs.shapes)
+        return dispatch.Dependencies(policies, self._builder, parameters, needs.shapes)

@@ -31,9 +31,9 @@ MAX_ANNOTATION = 10 * 1024  # bytes
 
 
 class Denial(NamedTuple):
-    """A validation that does not hold, or that failed. `index` is its position in the policy."""
+    """A validation that does not hold, or that failed. `place` is its position in the policy."""
 
-    index: int
+    place: int
     message: str
     reason: str = "Invalid"
 
@@ -111,7 +111,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin):
                     "message": denial.message,
                     "policy": policy.name,
                     "binding": binding.name,
-                    "expressionIndex": denial.index,
+                    "expressionIndex": denial.place,
                     "validationActions": actions,
                 }
                 annotate(context, self._failure, orjson.dumps([failure]).decode())

@@ -73,8 +73,8 @@ class Check:
 class ResourceCheck(Check):
     type_name: ClassVar[str] = str(RESOURCE_CHECK)
 
-    def narrowed(self, **parts: str) -> ResourceCheck:
-        return replace(self, question=self.question._replace(**parts))
+    def narrowed(self, part: str, value: str) -> ResourceCheck:
+        return replace(self, question=Question(**{**self.question._asdict(), part: value}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Authorizer:
 
 
 def _narrowing(part: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
-    return lambda check, value: check.narrowed(**{part: value})
+    return lambda check, value: check.narrowed(part, value)
 
 
 def _selector_cost(check: Any, selector: str, result: Any) -> int:

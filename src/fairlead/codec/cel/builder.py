@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 from fairlead.codec.cel import loops
@@ -86,9 +87,9 @@ class Builder:
 
     def _select(self, node: Select) -> Code:
         if node.name:
-            slot = self._slot(node.name)
-            if slot is not None:
-                return Code(lambda frame: frame[slot], 1)
+            variable = self._slot(node.name)
+            if variable is not None:
+                return Code(itemgetter(variable), 1)
             return constant(TypeName(node.name.removeprefix(".")))
         operand = self.build(node.operand)
         if isinstance(node.operand.type, LazyType):
