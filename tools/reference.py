@@ -284,15 +284,23 @@ def _limits(some: set[str], every: set[str]) -> str:
 
 
 def _plugins() -> Iterator[str]:
-    from fairlead.admission.catalogue import ORDER, on_by_default
+    from fairlead.admission.catalogue import known_plugins, on_by_default
     from fairlead.base.dialect import DIALECTS
+    from fairlead.base.release import RELEASES
 
-    on = {name: on_by_default(dialect) for name, dialect in DIALECTS.items()}
-    everywhere = frozenset.intersection(*on.values())
-    yield ", ".join(f"**{name}**" if name in everywhere else name for name in ORDER) + "."
-    for dialect, names in on.items():
-        if alone := sorted(names - everywhere):
-            yield from ("", f"Also on by default in the dialect `{dialect}`: {', '.join(alone)}.")
+    for release in RELEASES.values():
+        on = {name: on_by_default(dialect, release) for name, dialect in DIALECTS.items()}
+        everywhere = frozenset.intersection(*on.values())
+        order = known_plugins(release)
+        names = ", ".join(f"**{name}**" if name in everywhere else name for name in order)
+        yield f"Release {release.name}: {names}."
+        for dialect, more in on.items():
+            if alone := sorted(more - everywhere):
+                yield from (
+                    "",
+                    f"Also on by default in the dialect `{dialect}`: {', '.join(alone)}.",
+                )
+        yield ""
 
 
 # Dialects

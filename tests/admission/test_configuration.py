@@ -11,9 +11,10 @@ import yaml
 from support.admission import both_dialects
 from support.process import failed_start
 
-from fairlead.admission.catalogue import ORDER
+from fairlead.admission.catalogue import known_plugins
 from fairlead.admission.configuration import Configuration, read_configuration
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.release import V1_25
 from fairlead.codec.configuration_files import ConfigurationError
 from fairlead.codec.types.builtin import BuiltinTypes
 
@@ -35,7 +36,7 @@ def _file(*plugins: Object, dialect: Dialect = KUBERNETES, version: str = "") ->
 def _read(directory: Path, content: Any, dialect: Dialect = KUBERNETES) -> Configuration:
     path = directory / "admission.yaml"
     path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
-    return read_configuration(path, BuiltinTypes(dialect), ORDER)
+    return read_configuration(path, BuiltinTypes(dialect), known_plugins(V1_25))
 
 
 def _quota(dialect: Dialect = KUBERNETES, **fields: Any) -> Object:

@@ -10,10 +10,10 @@ import yaml
 from support.admission import USER, World, run_step
 
 from fairlead.admission.catalogue import (
-    ORDER,
     PluginNameError,
     build_plugins,
     enabled_plugins,
+    known_plugins,
     on_by_default,
 )
 from fairlead.admission.chain import Chain
@@ -22,6 +22,7 @@ from fairlead.admission.plugin import CREATE, Attributes, LazyPlugin, PluginBase
 from fairlead.admission.plugins.base import refusal
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.base.errors import StatusError
+from fairlead.base.release import V1_25, V1_36
 from fairlead.codec.configuration_files import ConfigurationError, Section
 
 
@@ -50,9 +51,34 @@ def test_default_plugins_in_their_order() -> None:
     ]
 
 
+def test_default_plugins_of_the_later_release() -> None:
+    added = on_by_default(KUBERNETES, V1_36) - on_by_default(KUBERNETES, V1_25)
+    assert sorted(added) == [
+        "ClusterTrustBundleAttest",
+        "JobValidation",
+        "MutatingAdmissionPolicy",
+        "NodeDeclaredFeatureValidator",
+        "PodGroupProtection",
+        "PodGroupWorkloadExists",
+        "PodResizeValidator",
+        "PodTopologyLabels",
+        "ValidatingAdmissionPolicy",
+    ]
+    removed = set(known_plugins(V1_25)) - set(known_plugins(V1_36))
+    assert removed == {"PersistentVolumeLabel", "PodSecurityPolicy", "SecurityContextDeny"}
+    order = known_plugins(V1_36)
+    start = order.index("MutatingAdmissionPolicy")
+    assert order[start : start + 4] == (
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionWebhook",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionWebhook",
+    )
+
+
 def test_the_client_signer_is_unlimited_in_one_dialect() -> None:
     limit = "CertificateSubjectRestriction"
-    assert on_by_default(KUBERNETES) - on_by_default(CLUSTER) == {limit}
+    assert on_by_default(KUBERNETES, V1_25) - on_by_default(CLUSTER, V1_25) == {limit}
     assert limit not in _built(CLUSTER)
     assert limit in _built(CLUSTER, limit)
 
@@ -124,7 +150,7 @@ def _configuration(directory: Path) -> Configuration:
 
 def test_every_plugin_bears_the_name_it_is_built_by(tmp_path: Path) -> None:
     webhooks = {"MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"}
-    known = [name for name in ORDER if name not in webhooks]
+    known = [name for name in known_plugins(V1_25) if name not in webhooks]
     needs = dataclasses.replace(World().needs, configuration=_configuration(tmp_path))
     built = build_plugins(KUBERNETES, ",".join(known), "", needs)
     created = [plugin.plugin if isinstance(plugin, LazyPlugin) else plugin for plugin in built]
@@ -176,4 +202,4 @@ def test_plugins_that_must_be_configured(name: str) -> None:
 
 
 def test_everything_can_be_switched_off() -> None:
-    assert enabled_plugins(KUBERNETES, "", ",".join(ORDER)) == []
+    assert enabled_plugins(KUBERNETES, V1_25, "", ",".join(known_plugins(V1_25))) == []

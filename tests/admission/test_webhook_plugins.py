@@ -76,6 +76,10 @@ class _Shapes:
         )
 
 
+async def _always(match: Any, attributes: Attributes, documents: Any) -> bool:
+    return True
+
+
 class Admission:
     """A chain of the two plugins and the webhooks of one configuration each."""
 
@@ -91,7 +95,7 @@ class Admission:
         }
         reviews = Reviews(self.world.resources)
         mutating, validating = (
-            Dependencies(configuration, reviews, _Shapes(), self.world.namespace)
+            Dependencies(configuration, reviews, _Shapes(), self.world.namespace, _always)
             for configuration in self._configurations.values()
         )
         plugins = [

@@ -16,6 +16,7 @@ from fairlead.admission.plugins.pod_security.plugin import PodSecurity
 from fairlead.admission.plugins.pod_security.settings import settings_of
 from fairlead.admission.plugins.pod_security_policy import plugin as policy_plugin
 from fairlead.base.dialect import Dialect
+from fairlead.base.release import Release
 from fairlead.resources.registry import Resources
 
 if TYPE_CHECKING:  # plugins are imported lazily: when enabled and when a write needs them
@@ -47,7 +48,7 @@ class Dependencies:
     create_namespace: CreateNamespace
     resources: Resources
     configuration: Configuration = field(default_factory=Configuration)
-    others: Mapping[str, Plugin] = field(default_factory=dict)
+    others: Mapping[str, Plugin | LazyPlugin] = field(default_factory=dict)
 
 
 class _Row(NamedTuple):
@@ -55,12 +56,18 @@ class _Row(NamedTuple):
     constructor arguments: fields of `Dependencies` and the values that `_build_from_row` adds.
     Without a module it is constructed by a function of `_BUILDERS` or by another part
     (`Dependencies.others`). A plugin with `concerns` is constructed on the first write to one of
-    these resources. `on`: it is enabled by default."""
+    these resources. `on`: it is enabled by default. It exists from release 1.`since` on, before
+    1.`until`."""
 
     module: str = ""
     arguments: str = ""
     concerns: frozenset[str] | None = None
     on: bool = False
+    since: int = 0
+    until: int = 1000
+
+    def is_of(self, release: Release) -> bool:
+        return self.since <= release.minor < self.until
 
 
 _PODS, _CLAIMS = "core/v1/pods", "core/v1/persistentvolumeclaims"
@@ -73,7 +80,7 @@ _PLUGINS = {
     "NamespaceAutoProvision": _Row("namespaces", "find create_namespace"),
     "NamespaceLifecycle": _Row("namespace_lifecycle", "dialect find", on=True),
     "NamespaceExists": _Row("namespaces", "find"),
-    "SecurityContextDeny": _Row("optional"),
+    "SecurityContextDeny": _Row("optional", until=30),
     "LimitPodHardAntiAffinityTopology": _Row("optional", "dialect"),
     "LimitRanger": _Row("limit_ranger", "dialect collection", _LIMITED, on=True),
     "ServiceAccount": _Row("service_account", "dialect find", _OF_PODS, on=True),
@@ -82,7 +89,7 @@ _PLUGINS = {
     "AlwaysPullImages": _Row("optional"),
     "ImagePolicyWebhook": _Row(),
     "PodSecurity": _Row(on=True),
-    "PodSecurityPolicy": _Row(),
+    "PodSecurityPolicy": _Row(until=26),
     "PodNodeSelector": _Row("pod_node_selector", "dialect namespace configuration"),
     "Priority": _Row(
         "priority", "find collection", frozenset({_PODS, "scheduling/v1/priorityclasses"}), on=True
@@ -93,7 +100,7 @@ _PLUGINS = {
     ),
     "EventRateLimit": _Row("event_rate_limit", "configuration"),
     "ExtendedResourceToleration": _Row("tolerations", "dialect"),
-    "PersistentVolumeLabel": _Row("persistent_volumes", "dialect"),
+    "PersistentVolumeLabel": _Row("persistent_volumes", "dialect", until=31),
     "DefaultStorageClass": _Row(
         "default_classes", "dialect collection", frozenset({_CLAIMS}), on=True
     ),
@@ -103,6 +110,7 @@ _PLUGINS = {
         frozenset({_CLAIMS, "core/v1/persistentvolumes", "storage/v1/volumeattributesclasses"}),
         on=True,
     ),
+    "PodGroupProtection": _Row(on=True, since=36),
     "OwnerReferencesPermissionEnforcement": _Row("owner_references", "dialect resources decide"),
     "PersistentVolumeClaimResize": _Row(
         "persistent_volumes", "dialect find", frozenset({_CLAIMS}), on=True
@@ -110,6 +118,7 @@ _PLUGINS = {
     "RuntimeClass": _Row("runtime_class", "find", _OF_PODS, on=True),
     "CertificateApproval": _Row("certificates", "dialect allowed", _REQUESTS, on=True),
     "CertificateSigning": _Row("certificates", "dialect allowed", _REQUESTS, on=True),
+    "ClusterTrustBundleAttest": _Row(on=True, since=27),
     "CertificateSubjectRestriction": _Row("certificates", "dialect", _REQUESTS, on=True),
     "DefaultIngressClass": _Row(
         "default_classes",
@@ -118,13 +127,18 @@ _PLUGINS = {
         on=True,
     ),
     "DenyServiceExternalIPs": _Row("optional"),
+    "PodTopologyLabels": _Row("bound_pods", "dialect find", _OF_PODS, on=True, since=33),
+    "PodGroupWorkloadExists": _Row(on=True, since=36),
+    "NodeDeclaredFeatureValidator": _Row("bound_pods", "find", _OF_PODS, on=True, since=35),
+    "JobValidation": _Row(on=True, since=36),
+    "PodResizeValidator": _Row("bound_pods", "dialect find", _OF_PODS, on=True, since=36),
+    "MutatingAdmissionPolicy": _Row(on=True, since=36),
     "MutatingAdmissionWebhook": _Row(on=True),
+    "ValidatingAdmissionPolicy": _Row(on=True, since=30),
     "ValidatingAdmissionWebhook": _Row(on=True),
     "ResourceQuota": _Row("resource_quota", "dialect find collection configuration", on=True),
     "AlwaysDeny": _Row("optional"),
 }
-ORDER = tuple(_PLUGINS)
-_ON = frozenset(name for name, row in _PLUGINS.items() if row.on)
 
 
 def _image_policy(dialect: Dialect, needs: Dependencies) -> Plugin:
@@ -137,7 +151,8 @@ def _image_policy(dialect: Dialect, needs: Dependencies) -> Plugin:
 
 def _pod_security(dialect: Dialect, needs: Dependencies) -> Plugin:
     settings = settings_of(needs.configuration.of("PodSecurity"))
-    return PodSecurity(dialect, needs.namespace, needs.collection, settings)
+    release = needs.resources.release
+    return PodSecurity(dialect, needs.namespace, needs.collection, settings, release)
 
 
 def _pod_security_policy(dialect: Dialect, needs: Dependencies) -> Plugin:
@@ -183,26 +198,35 @@ def _build_from_row(name: str, row: _Row, dialect: Dialect, needs: Dependencies)
     return plugin
 
 
-def on_by_default(dialect: Dialect) -> frozenset[str]:
-    return _ON - {"CertificateSubjectRestriction"} if dialect.client_signer_unlimited else _ON
+def known_plugins(release: Release) -> tuple[str, ...]:
+    """The names of all plugins of a release, in the order in which they run."""
+    return tuple(name for name, row in _PLUGINS.items() if row.is_of(release))
 
 
-def enabled_plugins(dialect: Dialect, enabled: str, disabled: str) -> list[str]:
+def on_by_default(dialect: Dialect, release: Release) -> frozenset[str]:
+    on = frozenset(name for name in known_plugins(release) if _PLUGINS[name].on)
+    return on - {"CertificateSubjectRestriction"} if dialect.client_signer_unlimited else on
+
+
+def enabled_plugins(dialect: Dialect, release: Release, enabled: str, disabled: str) -> list[str]:
     """The names of the enabled plugins, in order; raises PluginNameError."""
-    enable, unwanted = _names(ENABLE_FLAG, enabled), _names(DISABLE_FLAG, disabled)
-    both = [name for name in ORDER if name in enable & unwanted]
+    enable = _names(release, ENABLE_FLAG, enabled)
+    unwanted = _names(release, DISABLE_FLAG, disabled)
+    order = known_plugins(release)
+    both = [name for name in order if name in enable & unwanted]
     if both:
         raise PluginNameError(f"{', '.join(both)} in both --{ENABLE_FLAG} and --{DISABLE_FLAG}")
-    chosen = (on_by_default(dialect) | enable) - unwanted
-    return [name for name in ORDER if name in chosen]
+    chosen = (on_by_default(dialect, release) | enable) - unwanted
+    return [name for name in order if name in chosen]
 
 
-def _names(flag: str, text: str) -> set[str]:
+def _names(release: Release, flag: str, text: str) -> set[str]:
     names = {name for part in text.split(",") if (name := part.strip())}
-    unknown = sorted(names.difference(ORDER))
+    order = known_plugins(release)
+    unknown = sorted(names.difference(order))
     if unknown:
         listed = ", ".join(f'"{name}"' for name in unknown)
-        raise PluginNameError(f"--{flag}: unknown plugin {listed}; known are {', '.join(ORDER)}")
+        raise PluginNameError(f"--{flag}: unknown plugin {listed}; known are {', '.join(order)}")
     return names
 
 
@@ -212,9 +236,10 @@ def build_plugins(
     """The plugins of the chain. `enabled` and `disabled` are the values of the two flags. Raises
     PluginNameError for an unknown or contradictory name. Warns of an enabled plugin that this
     server does not implement."""
-    asked_for = _names(ENABLE_FLAG, enabled)
+    release = needs.resources.release
+    asked_for = _names(release, ENABLE_FLAG, enabled)
     plugins: list[Plugin | LazyPlugin] = []
-    for name in enabled_plugins(dialect, enabled, disabled):
+    for name in enabled_plugins(dialect, release, enabled, disabled):
         plugin = _build_plugin(name, dialect, needs)
         if plugin is not None:
             plugins.append(plugin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from fairlead.auth.authentication.user import User
 from fairlead.base.errors import StatusError
@@ -13,6 +13,9 @@ from fairlead.resources.context import Context
 from fairlead.resources.registry import Resource
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
+
+
+State = TypeVar("State")
 
 
 class Options(Protocol):
@@ -41,11 +44,20 @@ class Attributes:
     round: int = 0  # number of mutating rounds already run
     wants_round: bool = False  # a plugin requests another mutating round
     is_settled: bool = False  # webhooks have decided and are not called again
-    memory: Any = None  # plugin state for the next round
+    memory: dict[str, Any] | None = None  # state of plugins for the next round, by their names
 
     @property
     def subresource(self) -> str:
         return self.resource.subresource
+
+    def kept(self, plugin: str, make: Callable[[], State]) -> State:
+        """The state that a plugin keeps for the next round, made in the first one."""
+        if self.memory is None:
+            self.memory = {}
+        if plugin not in self.memory:
+            self.memory[plugin] = make()
+        state: State = self.memory[plugin]
+        return state
 
 
 class Plugin(Protocol):

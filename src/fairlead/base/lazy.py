@@ -26,6 +26,7 @@ _TABLE = """
 admission/plugins: image_policy
 admission/plugins/pod_security: existing_pods pods standards
 admission/plugins/pod_security_policy: plugin
+admission/policies: compilation dispatch evaluation inputs mutating param_access validating
 api: aggregated_discovery component_pages discovery long_lists
 api/audit: auditor own_operations setup
 api/history: page
@@ -45,7 +46,7 @@ cli/output: custom_columns jsonpath live sort
 client: conditions watch
 client/access: exec_config exec_plugin oidc
 codec: gnostic gnostic_v3 json_syntax strict_decoding yaml_reader yaml_writer
-controllers: bootstrap_signer legacy_tokens resource_quotas service_ranges
+controllers: bootstrap_signer legacy_tokens policy_status resource_quotas service_ranges
 controllers/aggregation/openapi: conversion document merge
 controllers/devices: claims
 controllers/disruption: controller
@@ -70,6 +71,7 @@ process/certificates: issue
 process/flags: serve
 process/workers: parent worker
 resources: go_notation
+resources/admissionregistration: expressions
 resources/apiextensions: approval schema_rules
 resources/certificates: pem
 resources/columns: registry

@@ -7,7 +7,13 @@ from functools import partial
 from typing import NamedTuple
 
 from fairlead.admission.plugins.resource_quota import QUOTAS
-from fairlead.controllers import bootstrap_signer, legacy_tokens, resource_quotas, service_ranges
+from fairlead.controllers import (
+    bootstrap_signer,
+    legacy_tokens,
+    policy_status,
+    resource_quotas,
+    service_ranges,
+)
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
 from fairlead.controllers.dependencies import Build, Dependencies, LazyBuild, built
 from fairlead.controllers.devices import claims
@@ -23,7 +29,7 @@ from fairlead.controllers.service_endpoints.catalogue import BUILDERS as ENDPOIN
 from fairlead.controllers.token_secrets import TokenSecrets
 from fairlead.controllers.volumes.catalogue import BUILDERS as VOLUMES
 from fairlead.controllers.workloads.catalogue import BUILDERS as WORKLOADS
-from fairlead.operations.client import own_client
+from fairlead.operations.client import Client, own_client
 from fairlead.operations.eviction import BUDGETS
 from fairlead.resources.core.services.allocation import SERVICE_RANGES
 
@@ -88,6 +94,12 @@ def _legacy_token_cleaner(dependencies: Dependencies) -> Controller:
     return legacy_tokens.LegacyTokenCleaner(client, dependencies.dialect)
 
 
+def _policy_status(dependencies: Dependencies) -> Reconciler:
+    user = dependencies.user("validatingadmissionpolicy-status-controller")
+    client = Client(dependencies.api, user, "validatingadmissionpolicy-status")
+    return policy_status.PolicyStatus(client, dependencies.api.resources)
+
+
 def _disruption(dependencies: Dependencies) -> Reconciler:
     client = dependencies.client("disruption-controller")
     return disruption.Disruption(
@@ -96,6 +108,7 @@ def _disruption(dependencies: Dependencies) -> Reconciler:
 
 
 LEGACY_TOKEN_CLEANER = "legacy-serviceaccount-token-cleaner-controller"
+_POLICIES = "admissionregistration/v1/validatingadmissionpolicies"
 _BUILDERS: dict[str, Build | LazyBuild] = {
     **CERTIFICATES,
     **ENDPOINTS,
@@ -120,17 +133,27 @@ _BUILDERS: dict[str, Build | LazyBuild] = {
     "serviceaccount": _accounts,
     "serviceaccount-token": _account_tokens,
     "tokencleaner": _token_cleaner,
+    "validatingadmissionpolicy-status": LazyBuild(
+        "validatingadmissionpolicy-status-controller", (_POLICIES,), _policy_status
+    ),
 }
 
 
 def build_controllers(
     dependencies: Dependencies, running: frozenset[str]
 ) -> Sequence[Controller | LazyController]:
-    """Build the named controllers. Raises SigningFlagError."""
+    """Build the named controllers, without those whose resources the server does not have. Raises
+    SigningFlagError."""
     builders = (*_BUILDERS.items(), *COMPANIONS.items())
+    serves = dependencies.api.resources.serves
     if not dependencies.api.gates["LegacyServiceAccountTokenTracking"]:
         running -= {LEGACY_TOKEN_CLEANER}
-    return [built(build, dependencies) for name, build in builders if name in running]
+    return [
+        built(build, dependencies)
+        for name, build in builders
+        if name in running
+        if not isinstance(build, LazyBuild) or any(map(serves, build.woken_by))
+    ]
 
 
 # `--controllers`: the selection of controllers to run.

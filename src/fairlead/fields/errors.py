@@ -27,5 +27,9 @@ class OperationFailed(PatchError):
     """A well-formed JSON patch that does not fit the object: a missing path, a failed test."""
 
 
+class FailedTest(OperationFailed):
+    """A test of a JSON patch that found another value."""
+
+
 class UnsupportedPatch(PatchError):
     """A strategic merge patch with an unknown directive or list elements that lack their key."""

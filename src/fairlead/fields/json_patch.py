@@ -16,7 +16,7 @@ import orjson
 from fairlead.base import meter
 from fairlead.codec.bodies import TooDeep, bounded_json
 from fairlead.codec.types.mismatch import json_kind, quoted
-from fairlead.fields.errors import MalformedPatch, OperationFailed, TooManyOperations
+from fairlead.fields.errors import FailedTest, MalformedPatch, OperationFailed, TooManyOperations
 from fairlead.fields.stored_entries import with_plain_entries
 from fairlead.fields.values import copied, equal
 
@@ -260,4 +260,4 @@ def _test(document: Any, path: str, expected: Any) -> None:
     except OperationFailed as error:
         raise OperationFailed(f"error in test for path: '{path}': {error}") from None
     if not equal(value, expected):
-        raise OperationFailed(f"testing value {path} failed: test failed")
+        raise FailedTest(f"testing value {path} failed: test failed")

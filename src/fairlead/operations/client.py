@@ -144,11 +144,12 @@ class Client:
         work = partial(store_changed, self._api, operation, changed, self._options)
         return (await self._perform(operation, work)).object()
 
-    async def apply(self, key: str, value: Object) -> Object:
+    async def apply(self, key: str, value: Object, subresource: str = "") -> Object:
         """Apply a value with force, taking its fields from other managers. Fields of our last apply
         that the value leaves out are removed."""
         metadata = value["metadata"]
-        operation = self._operation("patch", key, metadata.get("namespace", ""), metadata["name"])
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        operation = self._operation("patch", key, namespace, name, subresource)
         resource = operation.resource
         config = {"apiVersion": resource.api_version, "kind": resource.kind, **copied(value)}
         options = WriteOptions(False, self.manager, "Ignore", force=True)

@@ -19,9 +19,11 @@ from fairlead.codec.types.notation import parse
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
+from fairlead.operations.stored_versions import read_requested
 from fairlead.operations.views import ScaleView, typed
 from fairlead.resources.custom.definition import CustomKind
 from fairlead.resources.registry import Resource, from_stored, to_stored
+from fairlead.storage.version import Version
 
 _TYPE = ("kind", "apiVersion")
 
@@ -52,6 +54,16 @@ class WebhookObjects:
             return await _converted(kind, target, value)
         main = resource.main
         return typed(main, value if main.sends_stored_bytes else from_stored(main, copied(value)))
+
+    async def read(self, resource: Resource, version: Version) -> Object:
+        """A stored object in the version of a resource, with kind and apiVersion."""
+        value = await read_requested(resource, version)
+        if resource.custom is not None:
+            head = {"kind": resource.kind, "apiVersion": resource.custom.api_version}
+            return {**head, **value}
+        return typed(
+            resource, value if resource.sends_stored_bytes else from_stored(resource, value)
+        )
 
     async def patch(
         self, attributes: Attributes, patch: Patch, resource: Resource, size: int

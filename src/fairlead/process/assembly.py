@@ -9,16 +9,20 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fairlead.admission.catalogue import (
-    ORDER,
     Dependencies,
     PluginNameError,
     build_plugins,
     enabled_plugins,
+    known_plugins,
 )
 from fairlead.admission.chain import Chain
 from fairlead.admission.configuration import Configuration, read_configuration
 from fairlead.admission.plugin import CONNECT, Attributes, LazyPlugin, Plugin, PluginBase
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
+from fairlead.admission.policies import param_access
+from fairlead.admission.policies.matching import POLICY_RESOURCES
+from fairlead.admission.policies.setup import PolicyDependencies, PolicySetup
+from fairlead.admission.webhooks.plugins import Applies
 from fairlead.admission.webhooks.setup import WebhookDependencies as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
 from fairlead.auth.authentication.factory import (
@@ -112,6 +116,7 @@ class Assembly:
                 *((ReadOnly(),) if options.read_only else ()),
                 *self._plugins(),
                 RbacEscalation(self.authorization.guard),
+                LazyPlugin("ParamAccess", POLICY_RESOURCES, self._param_access),
             ]
         )
         self.definitions = Registry(self.api, self._converter)
@@ -267,7 +272,9 @@ class Assembly:
         disabled = ",".join(self.options.disable_admission_plugins)
         try:
             configuration = self._admission_configuration()
-            names = enabled_plugins(self.dialect, enabled, disabled)
+            names = enabled_plugins(self.dialect, api.resources.release, enabled, disabled)
+            policies = PolicySetup(self._policy_surroundings())
+            webhooks = self._webhook_surroundings(policies.webhook_applies)
             needs = Dependencies(
                 find=api.newest,
                 namespace=api.namespace,
@@ -277,13 +284,34 @@ class Assembly:
                 create_namespace=create_namespace,
                 resources=api.resources,
                 configuration=configuration,
-                others=webhook_plugins(self._webhook_surroundings(), configuration, names),
+                others={
+                    **webhook_plugins(webhooks, configuration, names),
+                    **policies.plugins(names),
+                },
             )
             return build_plugins(self.dialect, enabled, disabled, needs)
         except (PluginNameError, ConfigurationError) as error:
             raise StartError(str(error)) from None
 
-    def _webhook_surroundings(self) -> WebhookSurroundings:
+    def _param_access(self) -> Plugin:
+        return param_access.ParamAccess(self.api.resources, self.api.decide)
+
+    def _policy_surroundings(self) -> PolicyDependencies:
+        api = self.api
+        objects = WebhookObjects(api)
+        return PolicyDependencies(
+            api.resources,
+            objects,
+            api.namespace,
+            lambda key: api.collection(api.resources.named(key)),
+            objects.read,
+            api.decide,
+            self.follow,
+            lambda: api.admission.forget(),
+            lambda: self._is_prepared,
+        )
+
+    def _webhook_surroundings(self, applies: Applies) -> WebhookSurroundings:
         api = self.api
         return WebhookSurroundings(
             api.resources,
@@ -293,13 +321,14 @@ class Assembly:
             self.follow,
             lambda: api.admission.forget(),
             lambda: self._is_prepared,
+            applies,
         )
 
     def _admission_configuration(self) -> Configuration:
         path = self.options.admission_control_config_file
         if path is None:
             return Configuration()
-        return read_configuration(path, self.api.types, ORDER)
+        return read_configuration(path, self.api.types, known_plugins(self.api.resources.release))
 
     def _check_root_ca(self) -> None:
         path = self.options.root_ca_file

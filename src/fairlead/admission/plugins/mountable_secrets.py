@@ -13,6 +13,7 @@ class MountableSecrets:
     account: str
     secrets: frozenset[str]
     pull_secrets: frozenset[str]
+    covers_env_from: bool = False  # before release 1.27 secrets in `envFrom` were not checked
 
 
 # Returns the error in a pod's spec; empty if there is none.
@@ -20,8 +21,7 @@ SecretsError = Callable[[MountableSecrets, Object], str]
 
 
 def pod_error(allowed: MountableSecrets, spec: Object) -> str:
-    """Why a new pod is rejected; empty if it is allowed. Secrets in `envFrom` are not checked, as
-    in the reference."""
+    """Why a new pod is rejected; empty if it is allowed."""
     return (
         _volume_error(allowed, spec)
         or _variable_error(allowed, spec, "initContainers", "init container")
@@ -62,6 +62,20 @@ def _variable_error(allowed: MountableSecrets, spec: Object, field: str, kind: s
                     f' secret.secretName="{name}" is not allowed because service account'
                     f" {allowed.account} does not reference that secret"
                 )
+        if allowed.covers_env_from and (error := _env_from_error(allowed, container, kind)):
+            return error
+    return ""
+
+
+def _env_from_error(allowed: MountableSecrets, container: Object, kind: str) -> str:
+    for source in container.get("envFrom") or ():
+        reference = source.get("secretRef")
+        if reference is not None and reference.get("name", "") not in allowed.secrets:
+            return (
+                f"{kind} {container['name']} with envFrom referencing"
+                f' secret.secretName="{reference.get("name", "")}" is not allowed because service'
+                f" account {allowed.account} does not reference that secret"
+            )
     return ""
 
 

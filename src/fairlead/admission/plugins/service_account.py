@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -176,7 +177,9 @@ def _check_secrets(attributes: Attributes, account: _Account, error: SecretsErro
     if account.mountable is None:
         return
     assert attributes.value is not None
-    error_text = error(account.mountable, attributes.value["spec"])
+    covers_env_from = attributes.context.gates["MountableSecretsEnvFrom"]
+    mountable = replace(account.mountable, covers_env_from=covers_env_from)
+    error_text = error(mountable, attributes.value["spec"])
     if error_text:
         raise mutation_error(attributes, error_text)
 

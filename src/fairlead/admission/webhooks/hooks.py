@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,11 +29,12 @@ class Rule(NamedTuple):
     scope: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Hook:
     """A parsed webhook. `uid` is unique across all configurations. A selector is None if it selects
     everything. `version` is the AdmissionReview version to send, empty if none is supported.
-    `effects` is the declared sideEffects."""
+    `effects` is the declared sideEffects. `compiled` holds the compiled match conditions from
+    their first evaluation on."""
 
     configuration: str
     name: str
@@ -48,6 +49,8 @@ class Hook:
     ignores_failure: bool
     if_needed: bool
     webhook: Webhook
+    conditions: Sequence[Object] = ()
+    compiled: Any = None
 
     @property
     def is_safe(self) -> bool:
@@ -72,24 +75,26 @@ def _hook(configuration: str, webhook: Object, uid: str, make: MakeWebhook) -> H
         configuration,
         webhook["name"],
         uid,
-        tuple(_rule(rule) for rule in webhook.get("rules") or ()),
+        tuple(parse_rule(rule) for rule in webhook.get("rules") or ()),
         webhook.get("matchPolicy") == "Exact",
-        _selector(webhook.get("namespaceSelector")),
-        _selector(webhook.get("objectSelector")),
+        parse_selector(webhook.get("namespaceSelector")),
+        parse_selector(webhook.get("objectSelector")),
         next((version for version in offered if version in KNOWN), ""),
         webhook.get("sideEffects"),
         float(webhook.get("timeoutSeconds") or _DEFAULT_TIMEOUT),
         webhook.get("failurePolicy") == "Ignore",
         webhook.get("reinvocationPolicy") == "IfNeeded",
         make(webhook["clientConfig"]),
+        webhook.get("matchConditions") or (),
     )
 
 
-def _selector(selector: Object | None) -> Object | None:
+def parse_selector(selector: Object | None) -> Object | None:
+    """The selector; None if it selects everything."""
     return None if selector_is_empty(selector) else selector
 
 
-def _rule(rule: dict[str, Any]) -> Rule:
+def parse_rule(rule: dict[str, Any]) -> Rule:
     return Rule(
         frozenset(rule.get("operations") or ()),
         frozenset(rule.get("apiGroups") or ()),

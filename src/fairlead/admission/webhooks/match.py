@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.version_facts import FindNamespace
@@ -69,7 +70,7 @@ def matched(
 ) -> Resource | None:
     """The resource that a webhook's rules match for a write: the written one, else an equivalent
     one, else None."""
-    if any(_names(rule, operation, resource) for rule in hook.rules):
+    if any(rule_matches(rule, operation, resource) for rule in hook.rules):
         return resource
     if hook.is_exact:
         return None
@@ -78,13 +79,27 @@ def matched(
             candidate
             for rule in hook.rules
             for candidate in others
-            if _names(rule, operation, candidate)
+            if rule_matches(rule, operation, candidate)
         ),
         None,
     )
 
 
-def may_match(hook: Hook, names: Collection[tuple[str, str]]) -> bool:
+class Ruled(Protocol):
+    """A webhook, or the constraints of a policy: rules and selectors. A selector is None if it
+    selects everything."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]: ...
+
+    @property
+    def namespaces(self) -> Object | None: ...
+
+    @property
+    def objects(self) -> Object | None: ...
+
+
+def may_match(hook: Ruled, names: Collection[tuple[str, str]]) -> bool:
     """Whether a webhook has rules for one of these groups and resource names, regardless of version
     and operation."""
     return any(
@@ -95,7 +110,8 @@ def may_match(hook: Hook, names: Collection[tuple[str, str]]) -> bool:
     )
 
 
-def _names(rule: Rule, operation: str, resource: Resource) -> bool:
+def rule_matches(rule: Rule, operation: str, resource: Resource) -> bool:
+    """Whether a rule matches an operation on a resource."""
     main, sub = resource.main, resource.subresource
     return (
         _has(rule.operations, operation)
@@ -120,7 +136,7 @@ def namespace_of(attributes: Attributes) -> str:
     return attributes.namespace
 
 
-def selects(hook: Hook, attributes: Attributes, find: FindNamespace) -> bool:
+def selects(hook: Ruled, attributes: Attributes, find: FindNamespace) -> bool:
     """Whether the selectors of a webhook match a write; raises NotFound if its namespace is
     missing."""
     if hook.objects is not None and not _selects_object(hook.objects, attributes):

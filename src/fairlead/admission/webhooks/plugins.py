@@ -8,6 +8,7 @@ calls the webhooks with `reinvocationPolicy: IfNeeded` that were called before t
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -35,6 +36,9 @@ from fairlead.codec.types.model import Object
 from fairlead.fields import json_patch
 from fairlead.fields.errors import MalformedPatch, OperationFailed, TooManyOperations
 
+# Whether the match conditions of a webhook hold for a write; raises StatusError.
+Applies = Callable[[Match, Attributes, Documents], Awaitable[bool]]
+
 
 class Dependencies(NamedTuple):
     """The dependencies of a webhook plugin."""
@@ -43,6 +47,7 @@ class Dependencies(NamedTuple):
     reviews: Reviews
     shapes: Shapes
     find: FindNamespace
+    applies: Applies
 
 
 class WebhookPlugin(PluginBase):
@@ -55,6 +60,7 @@ class WebhookPlugin(PluginBase):
         self._configurations = dependencies.configurations
         self._shapes = dependencies.shapes
         self._find = dependencies.find
+        self._applies = dependencies.applies
         self._caller = WebhookCaller(self.kind, dependencies.reviews)
 
 
@@ -87,9 +93,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         matches = self._configurations.matches(attributes)
         if not matches:
             return
-        rounds = attributes.memory
-        if not isinstance(rounds, _Rounds):
-            rounds = attributes.memory = _Rounds()
+        rounds = attributes.kept(self.name, _Rounds)
         if attributes.round:
             if rounds.willing and rounds.output != _sorted_json(attributes.value):
                 rounds.object_changed()
@@ -99,6 +103,8 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         for match in matches:
             hook = match.hook
             if not selects(hook, attributes, self._find):
+                continue
+            if hook.conditions and not await self._applies(match, attributes, documents):
                 continue
             if attributes.round and hook.uid not in rounds.again:
                 continue
@@ -215,6 +221,11 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
         if not chosen:
             return
         documents = Documents(self._shapes, attributes, is_final=True)
+        chosen = [
+            match
+            for match in chosen
+            if not match.hook.conditions or await self._applies(match, attributes, documents)
+        ]
         calls = [
             self._caller.call(
                 match, attributes, documents, _accept, f"{self._failed_open}round_0_index_{index}"

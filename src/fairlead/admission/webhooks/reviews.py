@@ -70,7 +70,7 @@ class Reviews:
             b',"userInfo":', self._user(attributes.user),
             b',"object":', new, b',"oldObject":', old,
             b',"dryRun":true' if attributes.context.dry_run else b',"dryRun":false',
-            b',"options":', dumps(self._options(attributes)), b"}}",
+            b',"options":', dumps(self.options_of(attributes)), b"}}",
         )  # fmt: skip
         return b"".join(pieces)
 
@@ -78,11 +78,11 @@ class Reviews:
         """The constant bytes before and after the uid in all reviews of a match."""
         resource, written = match.resource, attributes.resource
         request: Object = {
-            "kind": self._kind(resource),
-            "resource": _resource(resource),
+            "kind": self.kind_of(resource),
+            "resource": resource_of(resource),
             **_named("subResource", resource.subresource),
-            "requestKind": self._kind(written),
-            "requestResource": _resource(written),
+            "requestKind": self.kind_of(written),
+            "requestResource": resource_of(written),
             **_named("requestSubResource", written.subresource),
             "operation": attributes.operation,
         }
@@ -95,16 +95,18 @@ class Reviews:
         object."""
         last, shown = self._last_user
         if last is not user:
-            shown = dumps(_user(user))
+            shown = dumps(user_info(user))
             self._last_user = user, shown
         return shown
 
-    def _options(self, attributes: Attributes) -> Object | None:
+    def options_of(self, attributes: Attributes) -> Object | None:
+        """The options of a write as an object."""
         if attributes.options is None:
             return None
         return attributes.options.document(attributes.operation, self._options_group)
 
-    def _kind(self, resource: Resource) -> Object:
+    def kind_of(self, resource: Resource) -> Object:
+        """The kind of a resource's objects, with group and version."""
         api_version = resource.api_version
         if resource.body_version != resource.group_version.table_name:
             api_version = self._resources.api_version_of(resource.body_version)
@@ -191,7 +193,8 @@ def _named(name: str, value: str) -> Object:
     return {name: value} if value else {}
 
 
-def _resource(resource: Resource) -> Object:
+def resource_of(resource: Resource) -> Object:
+    """Group, version and name of a resource."""
     group_version = resource.group_version
     return {
         "group": group_version.group,
@@ -200,7 +203,8 @@ def _resource(resource: Resource) -> Object:
     }
 
 
-def _user(user: User) -> Object:
+def user_info(user: User) -> Object:
+    """A user as reviews show it."""
     fields: dict[str, Any] = {**_named("username", user.name), **_named("uid", user.uid)}
     if user.groups:
         fields["groups"] = user.groups

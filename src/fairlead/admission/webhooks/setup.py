@@ -10,6 +10,7 @@ from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.plugins import (
+    Applies,
     Dependencies,
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
@@ -36,7 +37,8 @@ _PLUGINS = {
 class WebhookDependencies(NamedTuple):
     """The dependencies of the plugins. `follow` registers a listener for the commits of a resource,
     called before their clients get a response. `on_change` is called when the set of webhooks
-    changes. `is_serving` returns whether startup is complete."""
+    changes. `is_serving` returns whether startup is complete. `applies` evaluates match
+    conditions."""
 
     resources: Resources
     webhooks: Webhooks
@@ -45,6 +47,7 @@ class WebhookDependencies(NamedTuple):
     follow: Callable[[str, Follower], None]
     on_change: Callable[[], None]
     is_serving: Callable[[], bool]
+    applies: Applies
 
 
 def webhook_plugins(
@@ -59,7 +62,7 @@ def webhook_plugins(
         users = _credentials(configuration.of(plugin.name))
         followed = _follow(dependencies, key, users)
         plugin_dependencies = Dependencies(
-            followed, reviews, dependencies.shapes, dependencies.find
+            followed, reviews, dependencies.shapes, dependencies.find, dependencies.applies
         )
         plugins[plugin.name] = plugin(dependencies.resources.dialect, plugin_dependencies)
     return plugins

@@ -58,6 +58,11 @@ class Documents:
             old = self._old[key] = orjson.dumps(shown)
         return new, old
 
+    async def objects(self, resource: Resource) -> tuple[Object | None, Object | None, int]:
+        """Copies of the new and the old object, and their size in bytes."""
+        new, old = await self.encoded(resource)
+        return orjson.loads(new), orjson.loads(old), len(new) + len(old)
+
     async def patch(self, patch: Patch, resource: Resource, size: int) -> bool:
         """Apply a patch of `size` bytes to the object in the version of a resource. Returns whether
         it changed the object."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 from fairlead.codec.cel import loops
@@ -16,7 +17,7 @@ from fairlead.codec.cel.code import (
     logic,
     read_as,
 )
-from fairlead.codec.cel.costs import LIST, MAP
+from fairlead.codec.cel.costs import LIST, MAP, MESSAGE
 from fairlead.codec.cel.data import reader
 from fairlead.codec.cel.environment import Environment
 from fairlead.codec.cel.equality import Equalities
@@ -37,13 +38,14 @@ from fairlead.codec.cel.syntax import (
     Logic,
     Loop,
     MapOf,
+    Message,
     Name,
     Node,
     OptionalMap,
     Select,
     SortBy,
 )
-from fairlead.codec.cel.types import ListType, MapType, ObjectType, OptionalType
+from fairlead.codec.cel.types import LazyType, ListType, MapType, ObjectType, OptionalType
 from fairlead.codec.cel.values import FIRST_SLOT, NONE, Frame, Optional, TypeName, UInt, item
 
 
@@ -51,6 +53,8 @@ class Builder:
     def __init__(self, variables: list[str], environment: Environment) -> None:
         self._calls = Calls(environment)
         self._identifiers = environment.identifiers
+        self._messages = environment.messages
+        self._is_revised = environment.is_revised
         self._scopes = [(name, FIRST_SLOT + index) for index, name in enumerate(variables)]
         self._variables = len(variables)
         self.slots = len(variables)
@@ -83,11 +87,17 @@ class Builder:
 
     def _select(self, node: Select) -> Code:
         if node.name:
+            variable = self._slot(node.name)
+            if variable is not None:
+                return Code(itemgetter(variable), 1)
             return constant(TypeName(node.name.removeprefix(".")))
         operand = self.build(node.operand)
+        if isinstance(node.operand.type, LazyType):
+            return Code(_lazy_field(operand.run, node), operand.cost + (not node.test))
         if node.test:
             is_optional = isinstance(node.operand.type, OptionalType)
-            return Code(_test(operand.run, node), operand.cost - is_optional)
+            test = _test(operand.run, node, is_revised=self._is_revised)
+            return Code(test, operand.cost - is_optional)
         cost = operand.cost + (1 if attribute(node.operand) else 2)
         type_ = node.operand.type
         if isinstance(type_, OptionalType):
@@ -165,6 +175,27 @@ class Builder:
                 pass  # raises when it is evaluated, if it is evaluated at all
         return Code(make, MAP + sum(key.cost + value.cost for key, value in entries))
 
+    def _message(self, node: Message) -> Code:
+        fields = [(field, self.build(field.value)) for field in node.fields]
+        runs = [(field.name, code.run, field.is_optional) for field, code in fields]
+        assert self._messages is not None
+        assert isinstance(node.type, ObjectType)
+        construct, name = self._messages.construct, node.type.name
+
+        def make(frame: Frame) -> Any:
+            values: dict[str, Any] = {}
+            for field, run, is_optional in runs:
+                value = run(frame)
+                if not is_optional:
+                    values[field] = value
+                elif type(value) is not Optional:
+                    raise no_such_overload()
+                elif value is not NONE:
+                    values[field] = value.value
+            return construct(name, values)
+
+        return Code(make, MESSAGE + sum(code.cost for _, code in fields))
+
     def _loop(self, node: Loop) -> Code:
         return self._loop_over(node, self.build(node.range))
 
@@ -234,7 +265,7 @@ def attribute(node: Node) -> bool:
     return isinstance(node, Name)
 
 
-def _test(operand: Run, node: Select) -> Run:
+def _test(operand: Run, node: Select, *, is_revised: bool) -> Run:
     type_ = node.operand.type
     if isinstance(type_, OptionalType):
         present = optional_field(type_, operand, node.field)
@@ -256,10 +287,25 @@ def _test(operand: Run, node: Select) -> Run:
         if type(value) is list:
             return False
         if type(value) is not dict:
+            if is_revised:
+                return False
             raise EvaluationError("invalid type for field selection.")
         return field in value
 
     return test_entry
+
+
+def _lazy_field(operand: Run, node: Select) -> Run:
+    field = node.field
+
+    def get(frame: Frame) -> Any:
+        return operand(frame).read(field)
+
+    def test(frame: Frame) -> bool:
+        operand(frame).read(field)
+        return True
+
+    return test if node.test else get
 
 
 def _entry(operand: Run, field: str) -> Run:
@@ -315,6 +361,7 @@ _BUILDS = {
     Logic: Builder._logic,
     ListOf: Builder._list,
     MapOf: Builder._map,
+    Message: Builder._message,
     Loop: Builder._loop,
     OptionalMap: Builder._optional_map,
     SortBy: Builder._sort_by,

@@ -17,6 +17,7 @@ from fairlead.codec.cel.syntax import (
     Loop,
     MapOf,
     Message,
+    MessageField,
     Name,
     Node,
     OptionalMap,
@@ -124,7 +125,8 @@ class _Checker:
         for scope in reversed(self._scopes):
             if plain in scope:
                 return scope[plain]
-        identifier = self._environment.identifiers.get(plain)
+        environment = self._environment
+        identifier = environment.identifiers.get(plain) or environment.message_type(plain)
         return TypeOf(identifier) if identifier is not None else None
 
     def _select(self, node: Select) -> Type:
@@ -300,6 +302,10 @@ class _Checker:
 
     def _message(self, node: Message) -> Type:
         type_ = self._declared(node.name)
+        if isinstance(type_, TypeOf) and isinstance(type_.of, ObjectType):
+            for field in node.fields:
+                self._message_field(type_.of, field)
+            return type_.of
         if isinstance(type_, TypeOf):
             return self._report(node, f"'{type_.of}' is not a message type")
         if type_ is not None:
@@ -307,6 +313,20 @@ class _Checker:
             return self._report(node, f"'{shown}' is not a type")
         self._report(node, _undeclared(node.name))
         return ERROR if self._is_revised else UNTYPED
+
+    def _message_field(self, message: ObjectType, field: MessageField) -> None:
+        value = self._check(field.value)
+        if field.is_optional and isinstance(value, OptionalType):
+            value = value.of
+        declared = message.fields.get(field.name)
+        if declared is None:
+            self.problems.append(Problem(field.place, f"undefined field '{field.name}'"))
+        elif not self.unification.assign([value], [declared]):
+            text = (
+                f"expected type of field '{field.name}' is '{declared}' but provided type is"
+                f" '{self.unification.resolved(value)}'"
+            )
+            self.problems.append(Problem(field.place, text))
 
     def _loop(self, node: Loop) -> Type:
         over = self.unification.resolved(self._check(node.range))

@@ -54,6 +54,7 @@ class Program:
         rule = estimate_sized if environment.is_revised else estimate
         self._estimate = rule(root, variables, environment)
         self._used = frozenset(builder.used)
+        self._missing = "no such attribute(s)" if environment.is_revised else "no such attribute"
         self._run, self._cost = code.run, code.cost
         self._inputs = [
             (FIRST_SLOT + index, name, *reader(type_), isinstance(type_, OptionalType))
@@ -80,7 +81,7 @@ class Program:
         frame[READ] = {}
         for slot, name, kind, read, is_optional in self._inputs:
             if name not in values:
-                raise EvaluationError(f"no such attribute: {name}")
+                raise EvaluationError(f"{self._missing}: {name}")
             value = values[name]
             if type(value) is not kind and kind is not None and (value is not None or is_optional):
                 value = read(value)

@@ -10,7 +10,7 @@ from fairlead.codec.cel.values import NONE, Optional
 
 PER_CHARACTER = 0.1
 PER_PATTERN_CHARACTER = 0.25
-LIST, MAP = 10, 30  # constructing one from its parts
+LIST, MAP, MESSAGE = 10, 30, 40  # constructing one from its parts
 _MAX_PARTS = 1_000_000
 _SIZED = (str, bytes, list, dict)
 Cost = Callable[..., int]

@@ -20,6 +20,7 @@ from fairlead.codec.cel.types import (
     TIMESTAMP,
     UINT,
     URL,
+    LazyType,
     ListType,
     MapType,
     ObjectType,
@@ -71,6 +72,8 @@ def reader(type_: Type) -> tuple[type | None, Reader]:
         return _list_reader(type_)
     if isinstance(type_, MapType):
         return _map_reader(type_)
+    if isinstance(type_, LazyType):
+        return None, _refuse("object")
     if isinstance(type_, ObjectType):
         return dict, _refuse("object")
     if isinstance(type_, OptionalType):

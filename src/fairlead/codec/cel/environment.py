@@ -16,7 +16,7 @@ from fairlead.codec.cel.costs import COSTS, Costs
 from fairlead.codec.cel.declarations import FUNCTIONS, RULES, TYPE_IDENTIFIERS, unknowns_in
 from fairlead.codec.cel.functions import Functions
 from fairlead.codec.cel.library import Library
-from fairlead.codec.cel.types import Overload, Scalar, Type
+from fairlead.codec.cel.types import ObjectType, Overload, Scalar, Type
 
 
 class Environment:
@@ -40,10 +40,17 @@ class Environment:
         self.estimates = {
             name: rule for library in libraries for name, rule in library.estimates.items()
         }
+        self.messages = next(
+            (library.messages for library in libraries if library.messages is not None), None
+        )
         self.calls = Functions(
             [library.implementations for library in libraries],
             [library.comparing for library in libraries],
         )
+
+    def message_type(self, name: str) -> ObjectType | None:
+        """The type of this name whose values expressions construct."""
+        return None if self.messages is None else self.messages.find(name)
 
     def extended(self, *libraries: Library) -> Environment:
         """The environment with more libraries."""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairlead.codec.cel.arithmetic import Implementations
 from fairlead.codec.cel.costs import PER_CHARACTER, Cost
 from fairlead.codec.cel.ranges import Estimate, Sizes
 from fairlead.codec.cel.syntax import Call
-from fairlead.codec.cel.types import Overload, Type
+from fairlead.codec.cel.types import ObjectType, Overload, Type
 
 # The estimated cost of a call without its arguments, and the size of its result if it is known.
 EstimateRule = Callable[[Call, Sizes], tuple[Estimate, Estimate | None]]
 Signature = tuple[str, tuple[Type, ...], Type]
+
+
+class Messages(NamedTuple):
+    """Types whose values expressions construct. `find` returns the type of a name, `construct`
+    makes a value from the name of its type and its fields; it may raise EvaluationError."""
+
+    find: Callable[[str], ObjectType | None]
+    construct: Callable[[str, dict[str, Any]], Any]
 
 
 class Library(NamedTuple):
@@ -28,6 +36,7 @@ class Library(NamedTuple):
     estimates: Mapping[str, EstimateRule] = {}
     identifiers: Mapping[str, Type] = {}
     comparing: Implementations = {}
+    messages: Messages | None = None
 
 
 def declared(

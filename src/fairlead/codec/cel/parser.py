@@ -16,6 +16,7 @@ from fairlead.codec.cel.syntax import (
     Loop,
     MapOf,
     Message,
+    MessageField,
     Name,
     Node,
     OptionalMap,
@@ -229,8 +230,7 @@ class _Parser:
                 position = self._next().place
                 node = self._call(Call(position, node.name, self._arguments()))
             elif kind == "{" and isinstance(node, Name | Select):
-                node = Message(self._next().place, _dotted(node))
-                self._map(node.place)
+                node = Message(self._next().place, _dotted(node), self._fields())
             else:
                 return node
             count += 1
@@ -303,6 +303,19 @@ class _Parser:
             self._next()
         self._expect("}", *_AFTER_OPERAND, ",")
         return MapOf(position, entries, frozenset(optional))
+
+    def _fields(self) -> list[MessageField]:
+        fields: list[MessageField] = []
+        while self.token.kind != "}":
+            is_optional = self._is_optional()
+            name = self._expect("IDENTIFIER").text
+            colon = self._expect(":")
+            fields.append(MessageField(colon.place, name, self.expression(), is_optional))
+            if self.token.kind != ",":
+                break
+            self._next()
+        self._expect("}", *_AFTER_OPERAND, ",")
+        return fields
 
 
 def _join(operands: list[Node], operator: Token) -> None:

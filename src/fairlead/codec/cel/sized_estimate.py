@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fairlead.codec.cel.costs import LIST, MAP
+from fairlead.codec.cel.costs import LIST, MAP, MESSAGE
 from fairlead.codec.cel.environment import Environment
 from fairlead.codec.cel.ranges import (
     MAX_COST,
@@ -27,6 +27,7 @@ from fairlead.codec.cel.syntax import (
     Logic,
     Loop,
     MapOf,
+    Message,
     Name,
     Node,
     OptionalMap,
@@ -243,6 +244,10 @@ class _Estimator:
         entry = _Entry(False, keys, _union([value.bounds for _, value in pairs]))
         return _Part(cost, node.type, None, fixed(len(pairs)), entry)
 
+    def _message(self, node: Message) -> _Part:
+        costs = [self.part(field.value).cost for field in node.fields]
+        return _Part(_sum([fixed(MESSAGE), *costs]), node.type, None, fixed(1))
+
     def _loop(self, node: Loop) -> _Part:
         return self._loop_over(node, self.part(node.range))
 
@@ -379,6 +384,7 @@ _ESTIMATES = {
     Logic: _Estimator._logic,
     ListOf: _Estimator._list,
     MapOf: _Estimator._map,
+    Message: _Estimator._message,
     Loop: _Estimator._loop,
     OptionalMap: _Estimator._optional_map,
     SortBy: _Estimator._sort_by,

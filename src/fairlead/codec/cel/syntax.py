@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.codec.cel.types import DYN, Overload, Type
 
@@ -75,9 +75,20 @@ class MapOf(Node):
 
 @dataclass(slots=True, eq=False)
 class Message(Node):
-    """`name{field: value}`; always an error, because no declared type can be constructed."""
+    """`name{field: value}`; an error unless the environment has a message type of this name."""
 
     name: str
+    fields: list[MessageField]
+
+
+class MessageField(NamedTuple):
+    """A field of a message, at the offset of its colon; an optional one is present only if its
+    optional has a value."""
+
+    place: int
+    name: str
+    value: Node
+    is_optional: bool
 
 
 @dataclass(slots=True, eq=False)

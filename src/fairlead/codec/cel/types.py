@@ -67,6 +67,12 @@ class ObjectType(Type):
         return self.name
 
 
+class LazyType(ObjectType):
+    """An object whose fields are computed when they are first read, see `values.LazyObject`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class TypeOf(Type):
     """The type of a type, as of `type(1)` and `int`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 from fairlead.codec.cel.errors import CostExceeded, EvaluationError, no_such_overload
 
@@ -47,6 +47,13 @@ class Optional:
 
 
 NONE = Optional(None)
+
+
+class LazyObject(Protocol):
+    """An object of a `LazyType`."""
+
+    def read(self, name: str) -> Any:
+        """The value of a field; raises EvaluationError."""
 
 
 _NAMES = {

@@ -50,6 +50,7 @@ def check_flags(options: argparse.Namespace) -> None:
     try:
         enabled_plugins(
             DIALECTS[options.dialect],
+            release_of(options),
             ",".join(options.enable_admission_plugins),
             ",".join(options.disable_admission_plugins),
         )

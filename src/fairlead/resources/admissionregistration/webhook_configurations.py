@@ -1,21 +1,24 @@
-"""The behaviour and columns of ValidatingWebhookConfiguration and MutatingWebhookConfiguration."""
+"""The behaviour of ValidatingWebhookConfiguration and MutatingWebhookConfiguration."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from fairlead.base.release import Release
 from fairlead.resources.admissionregistration.client_config import (
     KNOWN,
     check_client_config,
     check_review_versions,
     has_known_version,
 )
+from fairlead.resources.admissionregistration.match_resources import (
+    check_match_conditions,
+    check_rule,
+    warn_of_static_name,
+)
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
-from fairlead.resources.columns.cell_text import count
-from fairlead.resources.columns.model import AGE, NAME, number, table
 from fairlead.resources.context import Context
-from fairlead.resources.go_values import go_list
 from fairlead.resources.networking.shared import check_full_name
 from fairlead.resources.rules import label_selector
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
@@ -33,11 +36,12 @@ _REINVOCATION = ("IfNeeded", "Never")
 
 class _Strictness(NamedTuple):
     """How strictly webhooks are checked: an update tolerates the violations of the old
-    configuration."""
+    configuration, and does not check match conditions that all stay the same."""
 
     effects: tuple[str, ...] = SAFE_EFFECTS
     known_version: bool = True
     unique_names: bool = True
+    conditions: bool = True
 
 
 class WebhookConfigurationBehaviour(OrderedBehaviour):
@@ -55,11 +59,21 @@ class WebhookConfigurationBehaviour(OrderedBehaviour):
                     service.setdefault("path", "/")
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        _check_webhooks(value.get("webhooks") or [], _Strictness(), causes)
+        _check_webhooks(value.get("webhooks") or [], _Strictness(), causes, context.gates.release)
 
     def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        strictness = _strictness(old.get("webhooks") or [])
-        _check_webhooks(value.get("webhooks") or [], strictness, causes)
+        webhooks, before = value.get("webhooks") or [], old.get("webhooks") or []
+        changed = list(map(_conditions, webhooks)) != list(map(_conditions, before))
+        strictness = _strictness(before)._replace(conditions=changed)
+        _check_webhooks(webhooks, strictness, causes, context.gates.release)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if context.gates["ReservedStaticNames"]:
+            warn_of_static_name(value, context)
+
+
+def _conditions(webhook: dict[str, Any]) -> list[Object]:
+    return webhook.get("matchConditions") or []
 
 
 def _strictness(webhooks: list[dict[str, Any]]) -> _Strictness:
@@ -75,12 +89,15 @@ def _strictness(webhooks: list[dict[str, Any]]) -> _Strictness:
 
 
 def _check_webhooks(
-    webhooks: list[dict[str, Any]], strictness: _Strictness, causes: Causes
+    webhooks: list[dict[str, Any]], strictness: _Strictness, causes: Causes, release: Release
 ) -> None:
     seen = set()
     for index, webhook in enumerate(webhooks):
         path, name = f"webhooks[{index}]", webhook["name"]
         _check_webhook(webhook, strictness, path, causes)
+        if strictness.conditions:
+            conditions = f"{path}.matchConditions"
+            check_match_conditions(_conditions(webhook), conditions, causes, release)
         check_review_versions(
             webhook["admissionReviewVersions"],
             f"{path}.admissionReviewVersions",
@@ -119,91 +136,3 @@ def _check_webhook(
 def _check_choice(value: str | None, supported: tuple[str, ...], path: str, causes: Causes) -> None:
     if value is not None and value not in supported:
         causes.unsupported(path, value, supported)
-
-
-# Rules that select the requests of a webhook
-
-OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-SCOPES = ("*", "Cluster", "Namespaced")
-
-
-def check_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
-    operations = rule.get("operations") or []
-    _check_list(
-        operations,
-        f"{path}.operations",
-        "operations",
-        "admissionregistration.OperationType",
-        causes,
-    )
-    for index, operation in enumerate(operations):
-        if operation not in OPERATIONS:
-            causes.unsupported(f"{path}.operations[{index}]", operation, OPERATIONS)
-    _check_list(rule.get("apiGroups") or [], f"{path}.apiGroups", "API groups", "string", causes)
-    versions = rule.get("apiVersions") or []
-    _check_list(versions, f"{path}.apiVersions", "API versions", "string", causes)
-    for index, version in enumerate(versions):
-        if not version:
-            causes.required(f"{path}.apiVersions[{index}]")
-    _check_resources(rule.get("resources") or [], f"{path}.resources", causes)
-    scope = rule.get("scope")
-    if scope is not None and scope not in SCOPES:
-        causes.unsupported(f"{path}.scope", scope, SCOPES)
-
-
-def _check_list(values: list[str], path: str, noun: str, element: str, causes: Causes) -> None:
-    """At least one entry, and `*` only alone."""
-    if not values:
-        causes.required(path)
-    if len(values) > 1 and "*" in values:
-        detail = f"if '*' is present, must not specify other {noun}"
-        causes.invalid(path, go_list(element, values), detail)
-
-
-def _check_resources(resources: list[str], path: str, causes: Causes) -> None:
-    """No resource may be listed both by name and by a wildcard that covers it."""
-    if not resources:
-        causes.required(path)
-    with_any_sub: set[str] = set()
-    of_any_resource: set[str] = set()
-    plain = False
-    for index, name in enumerate(resources):
-        if not name:
-            causes.required(f"{path}[{index}]")
-            continue
-        resource, slash, sub = name.partition("/")
-        if not slash:
-            plain = name != "*"  # as in the reference, only the last plain name counts
-            continue
-        if resource in with_any_sub:
-            causes.invalid(f"{path}[{index}]", name, _covered(f"{resource}/*", name))
-        if sub in of_any_resource:
-            causes.invalid(f"{path}[{index}]", name, _covered(f"*/{sub}", name))
-        if sub == "*":
-            with_any_sub.add(resource)
-        if resource == "*":
-            of_any_resource.add(sub)
-    shown = go_list("string", resources)
-    if len(resources) > 1 and "*/*" in resources:
-        causes.invalid(path, shown, "if '*/*' is present, must not specify other resources")
-    if plain and "*" in resources:
-        detail = "if '*' is present, must not specify other resources without subresources"
-        causes.invalid(path, shown, detail)
-
-
-def _covered(by: str, name: str) -> str:
-    return f"if '{by}' is present, must not specify {name}"
-
-
-# Columns of webhook configurations
-
-_WEBHOOKS = table(
-    NAME,
-    number("Webhooks", count("webhooks"), "Number of webhooks"),
-    AGE,
-)
-
-PRINTERS = {
-    "admissionregistration/v1/mutatingwebhookconfigurations": _WEBHOOKS,
-    "admissionregistration/v1/validatingwebhookconfigurations": _WEBHOOKS,
-}

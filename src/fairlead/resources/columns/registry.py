@@ -15,7 +15,7 @@ from fairlead.resources.registry import Resource
 
 # Each module has PRINTERS, or `printers(dialect)` if dialects differ.
 _MODULES = (
-    "fairlead.resources.admissionregistration.webhook_configurations",
+    "fairlead.resources.admissionregistration.columns",
     "fairlead.resources.apiregistration.api_services",
     "fairlead.resources.apps.columns",
     "fairlead.resources.autoscaling.columns",

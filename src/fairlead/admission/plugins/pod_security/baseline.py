@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from fairlead.admission.plugins.pod_security.pods import (
     Pod,
     Violation,
@@ -20,6 +22,7 @@ DEFAULT_CAPABILITIES = frozenset(
         *("NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
     }
 )
+Check = Callable[[Pod], Violation | None]
 SAFE_SYSCTLS = frozenset(
     {
         "kernel.shm_rmid_forced",
@@ -29,25 +32,68 @@ SAFE_SYSCTLS = frozenset(
         "net.ipv4.tcp_syncookies",
     }
 )
+# Sysctls that are safe too, from these versions of the standards on.
+_LATER_SYSCTLS = {
+    27: ("net.ipv4.ip_local_reserved_ports",),
+    29: (
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_keepalive_intvl",
+        "net.ipv4.tcp_keepalive_probes",
+        "net.ipv4.tcp_keepalive_time",
+    ),
+    32: ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
+}
 SECCOMP_TYPES = ("RuntimeDefault", "Localhost")
 _SELINUX_TYPES = ("", "container_t", "container_init_t", "container_kvm_t")
+_ENGINE_TYPE = "container_engine_t"
+_APP_ARMOR_FIELDS = 30  # minor number of the release since which the profiles have fields
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_HANDLERS = ("postStart", "preStop")
 _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 
 
 def app_armor_profile(pod: Pod) -> Violation | None:
-    if not pod.annotations:
+    if pod.release.minor >= _APP_ARMOR_FIELDS:
+        return _app_armor_fields(pod)
+    bad = _app_armor_annotations(pod)
+    if not bad:
         return None
+    return Violation(plural("forbidden AppArmor profile", bad), ", ".join(bad))
+
+
+def _app_armor_annotations(pod: Pod) -> list[str]:
+    if not pod.annotations:
+        return []
     prefix = pod.keys.app_armor
-    bad = sorted(
+    return sorted(
         f"{key}={quote(profile)}"
         for key, profile in pod.annotations.items()
         if key.startswith(prefix)
         and profile not in ("", RUNTIME_DEFAULT)
         and not profile.startswith(LOCALHOST)
     )
-    if not bad:
+
+
+def _app_armor_fields(pod: Pod) -> Violation | None:
+    def bad_type(context: Object) -> str | None:
+        profile = context.get("appArmorProfile")
+        kind: str = "" if profile is None else profile.get("type", "")
+        return None if profile is None or kind in SECCOMP_TYPES else kind
+
+    contexts = (pod.context, *(container.context for container in pod.containers))
+    types = {kind for context in contexts if (kind := bad_type(context)) is not None}
+    bad = pod.names(lambda container: bad_type(container.context) is not None)
+    subjects = [setters(bad_type(pod.context) is not None, bad)] if types else []
+    annotations = _app_armor_annotations(pod)
+    if annotations:
+        subjects.append(plural("annotation", annotations))
+    if not subjects:
         return None
-    return Violation(plural("forbidden AppArmor profile", bad), ", ".join(bad))
+    values = [*sorted(types), *annotations]
+    return Violation(
+        plural("forbidden AppArmor profile", values),
+        f"{' and '.join(subjects)} must not set AppArmor profile type to {quoted(values)}",
+    )
 
 
 def added(context: Object) -> list[str]:
@@ -97,6 +143,40 @@ def host_ports(pod: Pod) -> Violation | None:
     return Violation("hostPort", f"{named('container', bad)} {uses} {listed}")
 
 
+def host_handlers(pod: Pod) -> Violation | None:
+    """Probes and lifecycle handlers must not name a host."""
+    bad, hosts = set(), set()
+    for container in pod.containers:
+        lifecycle = container.value.get("lifecycle") or {}
+        handlers = [container.value.get(name) or {} for name in _PROBES]
+        handlers += [lifecycle.get(name) or {} for name in _HANDLERS]
+        named_hosts = {
+            host
+            for handler in handlers
+            for action in ("httpGet", "tcpSocket")
+            if (host := (handler.get(action) or {}).get("host"))
+        }
+        if named_hosts:
+            bad.add(container.name)
+            hosts |= named_hosts
+    if not bad:
+        return None
+    uses = "uses" if len(bad) == 1 else "use"
+    listed = f"{plural('probe or lifecycle host', hosts)} {quoted(sorted(hosts))}"
+    return Violation(
+        "probe or lifecycle host", f"{named('container', sorted(bad))} {uses} {listed}"
+    )
+
+
+def except_with_own_users(check: Check) -> Check:
+    """Skip a check for pods in user namespaces, as since v1.35."""
+
+    def checked(pod: Pod) -> Violation | None:
+        return None if pod.has_own_users else check(pod)
+
+    return checked
+
+
 def privileged(pod: Pod) -> Violation | None:
     bad = pod.names(lambda container: container.context.get("privileged"))
     if not bad:
@@ -121,6 +201,15 @@ def proc_mount(pod: Pod) -> Violation | None:
 
 
 def selinux_options(pod: Pod) -> Violation | None:
+    return _selinux_violation(pod, _SELINUX_TYPES)
+
+
+def selinux_options_with_engine(pod: Pod) -> Violation | None:
+    """As since v1.31."""
+    return _selinux_violation(pod, (*_SELINUX_TYPES, _ENGINE_TYPE))
+
+
+def _selinux_violation(pod: Pod, allowed: tuple[str, ...]) -> Violation | None:
     faults: list[tuple[str, str]] = []
 
     def is_bad(context: Object) -> bool:
@@ -128,7 +217,7 @@ def selinux_options(pod: Pod) -> Violation | None:
         if options is None:
             return False
         before = len(faults)
-        if options.get("type", "") not in _SELINUX_TYPES:
+        if options.get("type", "") not in allowed:
             faults.append(("type", options["type"]))
         faults.extend((name, "") for name in ("user", "role") if options.get(name))
         return len(faults) > before
@@ -182,10 +271,24 @@ def seccomp_profile(pod: Pod) -> Violation | None:
     return Violation("seccompProfile", detail)
 
 
-def sysctls(pod: Pod) -> Violation | None:
-    names = [sysctl.get("name", "") for sysctl in pod.context.get("sysctls") or ()]
-    bad = [name for name in names if name not in SAFE_SYSCTLS]
-    return Violation("forbidden sysctls", ", ".join(bad)) if bad else None
+def _sysctls(safe: frozenset[str]) -> Check:
+    def check(pod: Pod) -> Violation | None:
+        names = [sysctl.get("name", "") for sysctl in pod.context.get("sysctls") or ()]
+        bad = [name for name in names if name not in safe]
+        return Violation("forbidden sysctls", ", ".join(bad)) if bad else None
+
+    return check
+
+
+def _sysctl_checks() -> Iterator[tuple[int, Check]]:
+    safe = SAFE_SYSCTLS
+    yield 0, _sysctls(safe)
+    for minor, names in _LATER_SYSCTLS.items():
+        safe = safe.union(names)
+        yield minor, _sysctls(safe)
+
+
+SYSCTL_CHECKS = tuple(_sysctl_checks())
 
 
 def windows_host_process(pod: Pod) -> Violation | None:

@@ -9,6 +9,7 @@ from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.pod_security.levels import Standard
 from fairlead.admission.plugins.pod_security.pods import pod_of
 from fairlead.admission.plugins.pod_security.standards import violations
+from fairlead.base.release import V1_25, Release
 from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.model import Object
 from fairlead.resources.core.pods.annotations import Keys
@@ -24,10 +25,12 @@ async def warn(
     enforce: Standard,
     exempt_classes: Collection[str],
     keys: Keys,
+    release: Release,
 ) -> None:
     """Warn about the pods of a namespace that violate its new enforce level."""
-    namespace = attributes.name
-    for text in await warnings_about(namespace, entries, enforce, exempt_classes, keys):
+    for text in await warnings_about(
+        attributes.name, entries, enforce, exempt_classes, keys, release
+    ):
         attributes.context.warn(text)
 
 
@@ -37,11 +40,12 @@ async def warnings_about(
     enforce: Standard,
     exempt_classes: Collection[str],
     keys: Keys,
+    release: Release = V1_25,
 ) -> list[str]:
     """The warnings for a new enforce level. Pods with the same violations share one. At most
     MAX_PODS pods are checked, for at most LONGEST seconds: one pod of each controller before the
     others."""
-    look = _PodScan(enforce, exempt_classes, keys)
+    look = _PodScan(enforce, exempt_classes, keys, release)
     others: list[Version] = []
     for entry in entries:
         pod = entry.object()
@@ -59,10 +63,13 @@ async def warnings_about(
 class _PodScan:
     """The results so far and the limits of a scan. Works in slices of time on the event loop."""
 
-    def __init__(self, enforce: Standard, exempt_classes: Collection[str], keys: Keys) -> None:
+    def __init__(
+        self, enforce: Standard, exempt_classes: Collection[str], keys: Keys, release: Release
+    ) -> None:
         self._enforce = enforce
         self._exempt_classes = exempt_classes
         self._keys = keys
+        self._release = release
         self._time = asyncio.get_running_loop().time
         self._end = self._time() + MAX_SECONDS
         self._slices = TimeSlices()
@@ -83,7 +90,7 @@ class _PodScan:
             self._exempt += 1
             return True
         self._checked += 1
-        found_violations = violations(self._enforce, pod_of(pod, self._keys))
+        found_violations = violations(self._enforce, pod_of(pod, self._keys, self._release))
         if found_violations:
             reasons = ", ".join(violation.reason for violation in found_violations)
             self._faults.setdefault(reasons, []).append(entry.name)

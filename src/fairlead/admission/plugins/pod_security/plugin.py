@@ -13,6 +13,7 @@ from fairlead.admission.plugins.pod_security.settings import Settings
 from fairlead.admission.plugins.version_facts import FindCollection, FindNamespace, PerObjectCache
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import ResourceRef, invalid
+from fairlead.base.release import V1_25, Release
 from fairlead.resources.causes import Causes, quote
 from fairlead.resources.core.pods.container_lists import all_containers
 from fairlead.storage.version import Version
@@ -65,7 +66,9 @@ class PodSecurity(PluginBase):
         namespace: FindNamespace,
         collection: FindCollection,
         settings: Settings | None = None,
+        release: Release = V1_25,
     ) -> None:
+        self._release = release
         self._find_namespace = namespace
         self._collection = collection
         self._settings = settings or Settings()
@@ -152,7 +155,7 @@ class PodSecurity(PluginBase):
             return
         if namespace_policy.error:
             self._note(attributes, "error", f"Failed to parse policy: {namespace_policy.error}")
-        pod, policy = pods.pod_of(value, self._keys), namespace_policy.policy
+        pod, policy = pods.pod_of(value, self._keys, self._release), namespace_policy.policy
         annotations: dict[Standard, str] = {}
 
         def faults(standard: Standard) -> str:
@@ -209,7 +212,7 @@ class PodSecurity(PluginBase):
     def _warn_of_pods(self, attributes: Attributes, enforce: Standard) -> Awaitable[None]:
         entries = self._collection(PODS).current(attributes.name)
         exempt = self._settings.runtime_classes
-        return existing_pods.warn(attributes, entries, enforce, exempt, self._keys)
+        return existing_pods.warn(attributes, entries, enforce, exempt, self._keys, self._release)
 
 
 def _labels(namespace: Object) -> dict[str, str]:

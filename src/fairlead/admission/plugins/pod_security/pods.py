@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
+from fairlead.base.release import V1_25, Release
 from fairlead.codec.types.model import Object
 from fairlead.resources.core.pods.annotations import Keys
 from fairlead.resources.core.pods.annotations import keys as keys
@@ -38,17 +39,23 @@ class Pod(NamedTuple):
     containers: list[Container]
     settings: set[str]  # field names set in any of its security contexts
     keys: Keys
+    release: Release
 
     @property
     def is_for_windows(self) -> bool:
         return (self.spec.get("os") or _NOTHING).get("name") == "windows"
+
+    @property
+    def has_own_users(self) -> bool:
+        """Whether it runs in a user namespace."""
+        return self.spec.get("hostUsers") is False
 
     def names(self, is_bad: Callable[[Container], Any]) -> list[str]:
         """The names of the containers that satisfy the predicate."""
         return [container.name for container in self.containers if is_bad(container)]
 
 
-def pod_of(value: Object, keys: Keys) -> Pod:
+def pod_of(value: Object, keys: Keys, release: Release = V1_25) -> Pod:
     """Parse an object with `metadata` and `spec`."""
     spec = value["spec"]
     containers = [
@@ -58,7 +65,7 @@ def pod_of(value: Object, keys: Keys) -> Pod:
     annotations = (value.get("metadata") or _NOTHING).get("annotations") or {}
     context = spec.get("securityContext") or _NOTHING
     settings = set(context).union(*[container.context for container in containers])
-    return Pod(annotations, spec, context, containers, settings, keys)
+    return Pod(annotations, spec, context, containers, settings, keys, release)
 
 
 def plural(word: str, items: Collection[Any]) -> str:

@@ -24,7 +24,7 @@ ADDABLE = "NET_BIND_SERVICE"
 _VOLUMES = frozenset(
     {
         *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim"),
-        *("projected", "secret"),
+        *("projected", "secret", "image"),
     }
 )
 

@@ -14,6 +14,7 @@ from fairlead.admission.plugins.pod_security.levels import (
     Standard,
 )
 from fairlead.admission.plugins.pod_security.pods import Pod, Violation
+from fairlead.base.release import Release
 
 Check = Callable[[Pod], Violation | None]
 
@@ -34,6 +35,7 @@ class _Entry(NamedTuple):
 
 
 _linux = restricted.except_for_windows
+_with_own_users = baseline.except_with_own_users
 # In the order in which messages list violations.
 _CHECKS = (
     _Entry("appArmorProfile", BASELINE, ((0, baseline.app_armor_profile),)),
@@ -41,15 +43,26 @@ _CHECKS = (
     _Entry("hostNamespaces", BASELINE, ((0, baseline.host_namespaces),)),
     _Entry("hostPathVolumes", BASELINE, ((0, baseline.host_path_volumes),)),
     _Entry("hostPorts", BASELINE, ((0, baseline.host_ports),)),
+    _Entry("hostProbesAndHostLifecycle", BASELINE, ((34, baseline.host_handlers),)),
     _Entry("privileged", BASELINE, ((0, baseline.privileged),), about="privileged"),
-    _Entry("procMount", BASELINE, ((0, baseline.proc_mount),), about="procMount"),
-    _Entry("seLinuxOptions", BASELINE, ((0, baseline.selinux_options),), about="seLinuxOptions"),
+    _Entry(
+        "procMount",
+        BASELINE,
+        ((0, baseline.proc_mount), (35, _with_own_users(baseline.proc_mount))),
+        about="procMount",
+    ),
+    _Entry(
+        "seLinuxOptions",
+        BASELINE,
+        ((0, baseline.selinux_options), (31, baseline.selinux_options_with_engine)),
+        about="seLinuxOptions",
+    ),
     _Entry(
         "seccompProfile_baseline",
         BASELINE,
         ((0, baseline.seccomp_annotations), (19, baseline.seccomp_profile)),
     ),
-    _Entry("sysctls", BASELINE, ((0, baseline.sysctls),), about="sysctls"),
+    _Entry("sysctls", BASELINE, baseline.SYSCTL_CHECKS, about="sysctls"),
     _Entry(
         "windowsHostProcess",
         BASELINE,
@@ -67,9 +80,25 @@ _CHECKS = (
         ((22, restricted.capabilities), (25, _linux(restricted.capabilities))),
         instead_of="capabilities_baseline",
     ),
+    _Entry(
+        "procMount_restricted",
+        RESTRICTED,
+        ((35, baseline.proc_mount),),
+        instead_of="procMount",
+        about="procMount",
+    ),
     _Entry("restrictedVolumes", RESTRICTED, ((0, restricted.volumes),), "hostPathVolumes"),
-    _Entry("runAsNonRoot", RESTRICTED, ((0, restricted.run_as_non_root),)),
-    _Entry("runAsUser", RESTRICTED, ((23, restricted.run_as_user),), about="runAsUser"),
+    _Entry(
+        "runAsNonRoot",
+        RESTRICTED,
+        ((0, restricted.run_as_non_root), (35, _with_own_users(restricted.run_as_non_root))),
+    ),
+    _Entry(
+        "runAsUser",
+        RESTRICTED,
+        ((23, restricted.run_as_user), (35, _with_own_users(restricted.run_as_user))),
+        about="runAsUser",
+    ),
     _Entry(
         "seccompProfile_restricted",
         RESTRICTED,
@@ -81,9 +110,10 @@ _CHECKS = (
 LAST_CHANGE = max(since for entry in _CHECKS for since, _ in entry.history)
 
 
-def checks_of(standard: Standard) -> tuple[tuple[str, Check], ...]:
-    """The checks of a standard, each with the field it depends on."""
-    return _checks(standard.level, min(standard.minor, LAST_CHANGE))
+def checks_of(standard: Standard, release: Release) -> tuple[tuple[str, Check], ...]:
+    """The checks of a standard, each with the field it depends on. A release has no checks of
+    later versions."""
+    return _checks(standard.level, min(standard.minor, release.minor, LAST_CHANGE))
 
 
 @cache
@@ -110,7 +140,7 @@ def violations(standard: Standard, pod: Pod) -> list[Violation]:
     settings = pod.settings
     return [
         violation
-        for about, check in checks_of(standard)
+        for about, check in checks_of(standard, pod.release)
         if (not about or about in settings) and (violation := check(pod)) is not None
     ]
 
