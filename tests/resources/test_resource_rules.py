@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from support.group_rules import Found, Kind, duplicate, forbidden, invalid, required
 
+from fairlead.base.dialect import KUBERNETES
 from fairlead.base.release import V1_36
 
 Object = dict[str, Any]
-CLAIM = Kind("resource/v1/resourceclaims", release=V1_36)
-CLASS = Kind("resource/v1/deviceclasses", release=V1_36)
-SLICE = Kind("resource/v1/resourceslices", release=V1_36)
+CLAIM = Kind("resource/v1/resourceclaims", KUBERNETES, V1_36)
+CLASS = Kind("resource/v1/deviceclasses", KUBERNETES, V1_36)
+SLICE = Kind("resource/v1/resourceslices", KUBERNETES, V1_36)
 EXACTLY = {"deviceClassName": "gpu"}
 REQUESTS = "spec.devices.requests"
 EXPRESSION = "spec.selectors[0].cel.expression"

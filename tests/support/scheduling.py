@@ -30,7 +30,7 @@ class Nodes:
         spaces = {"red": {"colour": "red"}}
         self.cluster = Cluster(names, KUBERNETES, lambda name: spaces.get(name, {}))
         no_volumes: Any = _NoVolumes()  # in place of a VolumeRule, which needs a server
-        self.judge = FilterChain(self.cluster, no_volumes)
+        self.judge = FilterChain(self.cluster, no_volumes, None)
         for number, name in enumerate(names):
             self.describe(name, {ZONE: f"z{number % 2}", HOST: name})
 

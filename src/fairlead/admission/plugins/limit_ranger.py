@@ -76,7 +76,7 @@ class LimitRanger(PluginBase):
         is_resize = key == RESIZES and attributes.operation == UPDATE
         if is_resize or (key == PODS and attributes.operation == CREATE):
             sums_all = attributes.context.gates["SidecarContainers"]
-            find = partial(pod_violations, sums_all=sums_all)
+            find: Find = partial(pod_violations, sums_all=sums_all)
         elif key == CLAIMS and attributes.operation in (CREATE, UPDATE):
             find = claim_violations
         else:

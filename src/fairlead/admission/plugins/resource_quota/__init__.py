@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
-from fairlead.admission.plugins.base import PluginBase, refusal
+from fairlead.admission.plugins.base import PODS, PluginBase, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
 from fairlead.admission.plugins.resource_quota.limited_resources import (
     limited_names,
