@@ -53,6 +53,9 @@ class EndpointsController:
         self._recorder = recorder
         self._resource = api.resources.named(ENDPOINTS)
         self._names = EndpointNames(api.dialect)
+        self._own_labels: Mapping[str, str] = {}
+        if api.gates["EndpointsManagedByLabel"]:
+            self._own_labels = {api.dialect.label("endpoints.@/managed-by"): self.name}
         self._triggers = TriggerTimes()
         self._endpoints = objects.collection(ENDPOINTS)
         self._store = api.store
@@ -114,6 +117,7 @@ class EndpointsController:
     def _labels(self, service: Object) -> Mapping[str, str]:
         labels = dict(service["metadata"].get("labels") or {})
         labels.pop(self._names.headless, None)
+        labels.update(self._own_labels)
         return {**labels, self._names.headless: ""} if is_headless(service) else labels
 
     def _is_so(

@@ -42,7 +42,7 @@ class FilterChain:
     """Applies the rules in order; the first rejection of a node is reported."""
 
     def __init__(
-        self, cluster: Cluster, volumes: VolumeRule, device_rule: devices.DeviceRule | None
+        self, cluster: Cluster, volumes: VolumeRule, device_rule: devices.DeviceRule | None = None
     ) -> None:
         self._cluster = cluster
         self._rules: tuple[Rule, ...] = (
