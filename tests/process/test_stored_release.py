@@ -76,6 +76,7 @@ def check_filled(client: Client) -> None:
     template = client.get(f"{DEPLOYMENTS}/web").body["spec"]["template"]
     assert "creationTimestamp" not in template["metadata"]
     assert client.get(SCALERS.format("v2") + "/web").body["spec"]["maxReplicas"] == 3
+    assert client.get(f"{POLICIES}/open").text.count('"resourceVersion"') == 1
 
 
 @needs_etcd
@@ -120,4 +121,50 @@ def test_killed_rewriting_is_finished_at_the_next_start(older: Path) -> None:
         ServerProcess(older, flags=NEWER, prelude=DIES).start()
     server = ServerProcess(older, flags=NEWER).start()
     check_filled(server.client())
+    server.stop()
+
+
+def test_history_of_the_earlier_release_is_not_served(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path).start()
+    client = server.client()
+    version = client.get(LEVEL.format("v1beta2")).version
+    fill(client)
+    server.stop()
+    server = ServerProcess(tmp_path, flags=NEWER).start()
+    levels = LEVEL.format("v1")
+    with server.client().watch(levels, resourceVersion=version, timeoutSeconds="1") as events:
+        (event,) = events
+    assert event.object["reason"] == "Expired"
+    past = {"resourceVersion": version, "resourceVersionMatch": "Exact"}
+    assert server.client().get(levels, **past).status == 410
+    server.stop()
+
+
+def test_read_only_server_does_not_serve_objects_of_an_earlier_release(older: Path) -> None:
+    done = failed_start(older, *NEWER, "--read-only")
+    assert "was served as release 1.25 of the API and is read only" in done.stderr
+    ServerProcess(older, flags=NEWER).start().stop()
+    server = ServerProcess(older, flags=(*NEWER, "--read-only")).start()
+    check_filled(server.client())
+    server.stop()
+
+
+# Changes an object before it is rewritten, as another server would.
+WRITES = (
+    "from fairlead.storage.store import Store; put = Store.put\n"
+    "async def late(self, collection, key, value, over, *args, **more):\n"
+    "    if key == 'default/open':\n"
+    "        Store.put = put\n"
+    "        changed = {**value, 'metadata': {**value['metadata'], 'labels': {'a': 'b'}}}\n"
+    "        await put(self, collection, key, changed, over)\n"
+    "    return await put(self, collection, key, value, over, *args, **more)\n"
+    "Store.put = late"
+)
+
+
+def test_write_of_another_server_during_the_rewriting_stays(older: Path) -> None:
+    server = ServerProcess(older, flags=NEWER, prelude=WRITES).start()
+    check_filled(server.client())
+    policy = server.client().get(f"{POLICIES}/open").body
+    assert policy["metadata"]["labels"] == {"a": "b"}
     server.stop()

@@ -209,7 +209,7 @@ class Server:
             if len(store.collection(UNFINISHED)):
                 raise StartError("the store is incomplete: a restore was interrupted")
             check_dialect(store, self.dialect)
-            check_release(store, self.release)
+            check_release(store, self.release, self.options.read_only)
             if self._worker is not None:
                 self._worker.opened(store)
         except (FileError, StorageError) as error:

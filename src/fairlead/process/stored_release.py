@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 from fairlead.base.release import RELEASES, V1_25, Release
 from fairlead.codec.types.decode import decoder
@@ -16,6 +17,8 @@ from fairlead.codec.types.model import Object
 from fairlead.operations.api import Api
 from fairlead.process.assembly import StartError
 from fairlead.resources.registry import Resource
+from fairlead.storage.backend import Conflict
+from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
 
 logger = logging.getLogger("fairlead")
@@ -24,8 +27,9 @@ _COLLECTION, _KEY = "fairlead/release", "api"
 _LEVELS = "flowcontrol/v1/prioritylevelconfigurations"
 
 
-def check_release(store: Store, release: Release) -> None:
-    """Raise StartError if a store was served as a later release."""
+def check_release(store: Store, release: Release, read_only: bool = False) -> None:
+    """Raise StartError if a store was served as a later release, or as an earlier one and cannot be
+    rewritten."""
     recorded = _recorded(store)
     if recorded not in RELEASES:
         raise StartError(
@@ -38,27 +42,44 @@ def check_release(store: Store, release: Release) -> None:
             f" release {release.name} does not know: start with --release {recorded}, or restore a"
             " backup that was made before"
         )
+    if read_only and recorded != release.name and _count(store):
+        raise StartError(
+            f"the store was served as release {recorded} of the API and is read only: start with"
+            f" --release {recorded}, or once without --read-only"
+        )
 
 
 async def adopt_release(api: Api) -> None:
-    """Rewrite the objects of an earlier release, and record the release. Interrupted, it starts
-    again: the record is written last."""
+    """Rewrite the objects of an earlier release, drop their history, and record the release.
+    Interrupted, it starts again: the record is written last."""
     release, recorded = api.resources.release, _recorded(api.store)
     if recorded == release.name:
         return
-    objects = sum(len(collection) for collection in api.store.collections())
-    if objects:
+    if _count(api.store):
         logger.info("the store was served as release %s of the API", recorded)
         count = await _rewrite(api)
+        # Clients that watch from before list again: the history has objects of the earlier release.
+        await api.store.compact(api.store.revision)
         logger.info("it is served as release %s now; objects rewritten: %d", release.name, count)
-    collection = api.store.collection(_COLLECTION)
+    await _record(api.store, release)
+
+
+async def _record(store: Store, release: Release) -> None:
+    collection = store.collection(_COLLECTION)
     record = {"metadata": {"name": _KEY}, "release": release.name}
-    await api.store.put(collection, _KEY, record, collection.heads.get(_KEY))
+    while _recorded(store) != release.name:
+        with suppress(Conflict):  # another server of the release records it, too
+            await store.put(collection, _KEY, record, collection.get(_KEY))
+        await store.catch_up()
+
+
+def _count(store: Store) -> int:
+    return sum(len(collection) for collection in store.collections())
 
 
 def _recorded(store: Store) -> str:
     """The recorded release; stores without a record are of release 1.25."""
-    version = store.collection(_COLLECTION).heads.get(_KEY)
+    version = store.collection(_COLLECTION).get(_KEY)
     return str(version.object().get("release")) if version is not None else V1_25.name
 
 
@@ -69,12 +90,29 @@ async def _rewrite(api: Api) -> int:
         if resource.custom is not None:
             continue
         collection = api.collection(resource)
-        for key, version in list(collection.heads.items()):
-            value = _rewritten(resource, version.object())
-            if value != version.object() or version.api_version != collection.api_version:
-                await api.store.put(collection, key, value, version)
-                count += 1
+        for key in list(collection.heads):
+            count += await _rewrite_object(api.store, collection, key, resource)
     return count
+
+
+async def _rewrite_object(
+    store: Store, collection: Collection, key: str, resource: Resource
+) -> bool:
+    """Write an object again if the types of the release store it differently. Another server may
+    write it meanwhile."""
+    while (version := collection.get(key)) is not None:
+        before = version.object()
+        del before["metadata"]["resourceVersion"]  # not part of the stored object
+        value = _rewritten(resource, before)
+        if value == before and version.api_version == collection.api_version:
+            return False
+        try:
+            await store.put(collection, key, value, version)
+        except Conflict:
+            await store.catch_up()
+        else:
+            return True
+    return False
 
 
 def _rewritten(resource: Resource, value: Object) -> Object:
