@@ -169,9 +169,11 @@ def fresh_server(tmp_path: Any) -> Iterator[FreshServer]:
         running.kill()
 
 
-def _simulated(factory: pytest.TempPathFactory, dialect: str) -> Iterator[ServerProcess]:
-    directory = factory.mktemp(f"simulated-{dialect}")
-    flags = ("--simulate-nodes", "3")
+def _simulated(
+    factory: pytest.TempPathFactory, dialect: str, release: str = "1.25"
+) -> Iterator[ServerProcess]:
+    directory = factory.mktemp(f"simulated-{dialect}-{release}")
+    flags = ("--simulate-nodes", "3", "--release", release)
     running = ServerProcess(directory, dialect, flags, MOVABLE_CLOCK).start()
     await_nodes(running, 3)
     yield running
@@ -190,6 +192,12 @@ def simulated_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
     yield from _simulated(tmp_path_factory, "cluster")
 
 
+@pytest.fixture(scope="session")
+def simulated_1_36(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server of release 1.36 with simulated nodes, in the kubernetes dialect."""
+    yield from _simulated(tmp_path_factory, "kubernetes", "1.36")
+
+
 @pytest.fixture(params=["kubernetes", "cluster"])
 def any_pods(request: pytest.FixtureRequest) -> Iterator[Pods]:
     """The pods of a fresh namespace with simulated nodes, in each dialect."""
@@ -201,6 +209,12 @@ def any_pods(request: pytest.FixtureRequest) -> Iterator[Pods]:
 def pods(simulated: ServerProcess) -> Iterator[Pods]:
     """The pods of a fresh namespace with simulated nodes, in the kubernetes dialect."""
     yield from _pods(simulated)
+
+
+@pytest.fixture
+def pods_1_36(simulated_1_36: ServerProcess) -> Iterator[Pods]:
+    """The pods of a fresh namespace with simulated nodes of release 1.36."""
+    yield from _pods(simulated_1_36)
 
 
 def _pods(server: ServerProcess) -> Iterator[Pods]:

@@ -120,6 +120,36 @@ def test_eviction_without_a_budget_deletes(pods: Collection) -> None:
     assert pods.read("p")["metadata"]["deletionGracePeriodSeconds"] == 5
 
 
+def test_an_evicted_pod_carries_the_reason(space_1_36: Space) -> None:
+    space_1_36.ready_for_pods()
+    pods = space_1_36.collection("pods")
+    _running(pods)
+    revision = pods.read("p")["metadata"]["resourceVersion"]
+    unlike = _evict(pods, deleteOptions={"preconditions": {"resourceVersion": "1"}})
+    assert unlike.status == 409
+    assert unlike.message == (
+        'Operation cannot be fulfilled on Pod "p": the ResourceVersion in the precondition (1) does'
+        f" not match the ResourceVersion in record ({revision}). The object might have been"
+        " modified"
+    )
+    assert _evict(pods, deleteOptions={"dryRun": ["All"]}).status == 201
+    assert pods.read("p")["metadata"]["resourceVersion"] == revision
+    assert (
+        _evict(pods, deleteOptions={"preconditions": {"resourceVersion": revision}}).status == 201
+    )
+    pod = pods.read("p")
+    assert "deletionTimestamp" in pod["metadata"]
+    condition = pod["status"]["conditions"][-1]
+    assert condition.pop("lastTransitionTime")
+    assert list(condition.items()) == [
+        ("type", "DisruptionTarget"),
+        ("status", "True"),
+        ("lastProbeTime", None),
+        ("reason", "EvictionByEvictionAPI"),
+        ("message", "Eviction API: evicting"),
+    ]
+
+
 def test_a_budget_without_room_refuses(pods: Collection, budgets: Collection) -> None:
     _running(pods)
     _budget(budgets, disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import partial
 
 from fairlead.base.errors import StatusError
-from fairlead.codec.types.times import now
 from fairlead.controllers.nodes.pods_by_node import PODS
 from fairlead.fields.values import copied
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.core.pods import FINISHED
+from fairlead.resources.core.pods.status import disruption, with_condition
 
 
 def not_ready(pod: Object) -> Object:
     """The pod with Ready set to False, if it has the condition."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition["type"] == "Ready" and condition["status"] != "False":
-            return _with_condition(pod, {"type": "Ready", "status": "False"})
+            return with_condition(pod, {"type": "Ready", "status": "False"})
     return pod
 
 
@@ -26,37 +26,18 @@ def failed(pod: Object) -> Object:
     status = pod.get("status") or {}
     if status.get("phase") in FINISHED:
         return pod
-    return {**pod, "status": {**status, "phase": "Failed"}}
+    return {**pod, "status": {**status, "phase": "Failed", **_observed(pod)}}
 
 
 def disrupted(pod: Object, reason: str, message: str) -> Object:
     """The pod with the condition DisruptionTarget."""
-    condition = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": reason,
-        "message": message,
-    }
-    return _with_condition(pod, condition)
+    return with_condition(pod, {**disruption(reason, message), **_observed(pod)})
 
 
-def _with_condition(pod: Object, condition: Object) -> Object:
-    """The pod with a condition added or updated; the same object if nothing changes."""
-    status = pod.get("status") or {}
-    conditions: list[Object] = list(status.get("conditions") or ())
-    kinds = [condition["type"] for condition in conditions]
-    if condition["type"] not in kinds:
-        conditions.append({**condition, "lastTransitionTime": now()})
-    else:
-        index = kinds.index(condition["type"])
-        old = conditions[index]
-        changed = {**old, **condition}
-        if changed == old:
-            return pod
-        if old["status"] != condition["status"]:
-            changed["lastTransitionTime"] = now()
-        conditions[index] = changed
-    return {**pod, "status": {**status, "conditions": conditions}}
+def _observed(pod: Object) -> Object:
+    """The field observedGeneration, for pods of a release that counts generations."""
+    generation = pod["metadata"].get("generation")
+    return {} if generation is None else {"observedGeneration": generation}
 
 
 def copied_over(updated: Object, _: Object) -> Object:

@@ -11,6 +11,7 @@ from fairlead.base.errors import (
     ResourceRef,
     StatusError,
     bad_request,
+    conflict,
     forbidden,
     invalid,
     not_found,
@@ -18,7 +19,7 @@ from fairlead.base.errors import (
 from fairlead.codec.types.times import now
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
-from fairlead.operations.commits import put
+from fairlead.operations.commits import put, write_over
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import (
@@ -28,6 +29,7 @@ from fairlead.operations.options import (
     check_propagation,
 )
 from fairlead.resources.causes import absent, new_causes
+from fairlead.resources.core.pods.status import disruption, with_condition
 from fairlead.resources.registry import Resource
 from fairlead.resources.rules import selector_is_empty, selector_matches
 from fairlead.storage.backend import Conflict
@@ -147,8 +149,49 @@ def _budgets_of(api: Api, pod: Object) -> list[Version]:
 async def _delete(api: Api, operation: Operation, options: DeleteOptions) -> None:
     """Delete without admission: the eviction was admitted already."""
     pods = api.resources.named(PODS)
+    if api.gates["PodDisruptionConditions"] and not options.dry_run:
+        options = await _mark(api, pods, operation, options)
     pod = operation.part("delete", pods, operation.namespace, operation.name)
     await delete(api, pod, options, admission=_NO_ADMISSION)
+
+
+async def _mark(
+    api: Api, pods: Resource, operation: Operation, options: DeleteOptions
+) -> DeleteOptions:
+    """Add the condition DisruptionTarget to the pod. Returns the options of the delete; a
+    precondition on the version of the pod then names the version that this writes."""
+    collection = api.collection(pods)
+
+    async def write(current: Version) -> Version:
+        pod = current.object()
+        _check_preconditions(pod["metadata"], options)
+        marked = with_condition(pod, disruption("EvictionByEvictionAPI", "Eviction API: evicting"))
+        if marked is pod:
+            return current
+        stored = write_pipeline.ordered(marked)
+        return await put(api, operation, collection, current.key, stored, current)
+
+    version = await write_over(api, collection, operation.key, pods.ref(operation.name), write)
+    if not options.revision:
+        return options
+    return replace(options, revision=version.object()["metadata"]["resourceVersion"])
+
+
+def _check_preconditions(metadata: Object, options: DeleteOptions) -> None:
+    ref = ResourceRef("", "Pod", metadata["name"])
+    if options.uid and options.uid != metadata["uid"]:
+        text = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record"
+            f" ({metadata['uid']}). The object might have been deleted and then recreated"
+        )
+        raise conflict(ref, text)
+    if options.revision and options.revision != metadata["resourceVersion"]:
+        text = (
+            f"the ResourceVersion in the precondition ({options.revision}) does not match the"
+            f" ResourceVersion in record ({metadata['resourceVersion']}). The object might have"
+            " been modified"
+        )
+        raise conflict(ref, text)
 
 
 async def _delete_unready(

@@ -141,6 +141,28 @@ def test_a_pod_that_is_removed_says_so_where_that_is_switched_on(fresh_server: F
     assert pods.condition("low", "DisruptionTarget")["reason"] == "PreemptionByKubeScheduler"
 
 
+def test_a_preempted_pod_of_release_1_36_carries_the_reason(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    high = f"high-{random_word()}"
+    pods.space.everywhere("priorityclasses", "scheduling.@").create(high, value=1000)
+    there = {"nodeName": "simulated-1"}
+    pods.create("low", asking(cpu="15"), metadata={"finalizers": ["example.com/look"]}, **there)
+    pods.await_ready("low")
+    host = pods.space.dialect.label("@/hostname")
+    selector = {host: "simulated-1"}
+    pods.create("high", asking(cpu="15"), priorityClassName=high, nodeSelector=selector)
+    eventually(lambda: bool(pods.condition("low", "DisruptionTarget")), "it is preempted")
+    condition = pods.condition("low", "DisruptionTarget")
+    assert (condition["reason"], condition["message"], condition["observedGeneration"]) == (
+        "PreemptionByScheduler",
+        "default-scheduler: preempting to accommodate a higher priority pod",
+        1,
+    )
+    pods.space.collection("pods").client.patch(
+        pods.space.collection("pods").item("low"), {"metadata": {"finalizers": None}}
+    )
+
+
 def test_a_pod_that_must_not_preempt_waits(pods: Pods, priority: str) -> None:
     name = f"patient-{random_word()}"
     classes = pods.space.everywhere("priorityclasses", "scheduling.@")

@@ -269,7 +269,6 @@ def _scheduling_fields(pod: Object) -> list[object]:
 # Preemption: deletes the chosen victims.
 
 _BUDGETS = "policy/v1/poddisruptionbudgets"
-_REASON, _MESSAGE = "PreemptionByKubeScheduler", "Kube-scheduler: preempting"
 
 
 class Preemptor:
@@ -279,6 +278,7 @@ class Preemptor:
         self._cluster = cluster
         self._pods = api.resources.named(PODS)
         self._conditions = api.gates["PodDisruptionConditions"]
+        self._later_wording = api.gates["LaterWording"]
 
     def budgets(self) -> list[Object]:
         """All PodDisruptionBudgets."""
@@ -299,7 +299,11 @@ class Preemptor:
         if pod is None:
             return
         if self._conditions:
-            await write_status(self._client, disrupted(pod, _REASON, _MESSAGE), "patch")
+            reason, message = "PreemptionByKubeScheduler", "Kube-scheduler: preempting"
+            if self._later_wording:
+                reason = "PreemptionByScheduler"
+                message = f"{SCHEDULER}: preempting to accommodate a higher priority pod"
+            await write_status(self._client, disrupted(pod, reason, message), "patch")
         await self._client.delete(PODS, namespace, name)
         text = f"Preempted by {pending.facts.namespace}/{pending.name} on node {node}"
         self._events.record(self._pods, pod, NORMAL, "Preempted", text)
