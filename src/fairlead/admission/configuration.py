@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
-from fairlead.base.files import text_beside
 from fairlead.codec.configuration_files import (
     ConfigurationReader,
     Form,
@@ -16,8 +14,6 @@ from fairlead.codec.configuration_files import (
     versions,
 )
 from fairlead.codec.types.builtin import BuiltinTypes
-from fairlead.codec.types.model import Struct
-from fairlead.codec.types.notation import parse
 
 FLAG = "admission-control-config-file"
 
@@ -81,7 +77,7 @@ def read_configuration(
 ) -> Configuration:
     """Read the file and the files it references. `known_plugins` are the names of all plugins.
     Raises ConfigurationError."""
-    reader = ConfigurationReader(types.dialect, _structs(types))
+    reader = ConfigurationReader(types, __file__)
     listed = reader.section(_FILE, load_section(path, FLAG))
     sections: dict[str, Section] = {}
     for index, entry in enumerate(listed.value.get("plugins") or ()):
@@ -115,9 +111,3 @@ def _form(plugin: str, section: Section) -> Form:
     if form is None:
         raise section.error("", f"{plugin} takes no configuration")
     return form
-
-
-@cache
-def _structs(types: BuiltinTypes) -> dict[str, Struct]:
-    text = text_beside(__file__, "configuration.types")
-    return parse("configuration", text, types.group_version)

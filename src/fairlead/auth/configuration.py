@@ -7,13 +7,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fairlead.base import clock
+from fairlead.base import clock, files
 from fairlead.base.errors import TooManyCauses
-from fairlead.base.files import text_beside
 from fairlead.base.logs import quoted
 from fairlead.base.metrics import REGISTRY, Counter, Gauge
 from fairlead.base.release import Release
@@ -30,8 +28,6 @@ from fairlead.codec.configuration_files import (
     versions,
 )
 from fairlead.codec.types.builtin import BuiltinTypes
-from fairlead.codec.types.model import Struct
-from fairlead.codec.types.notation import parse
 from fairlead.resources.causes import Causes, new_causes
 from fairlead.resources.gates import Gates
 
@@ -66,7 +62,7 @@ class ConfigurationFile:
         return self.decode(self.content)
 
     def decode(self, content: bytes) -> Section:
-        reader = ConfigurationReader(self._types.dialect, _structs(self._types))
+        reader = ConfigurationReader(self._types, __file__)
         return reader.section(self._form, parse_section(content, self.path, self._flag))
 
     def check(self, section: Section, rules: Callable[[Causes], T], gates: Gates) -> T:
@@ -97,7 +93,7 @@ class ConfigurationFile:
         reloads = _Reloads(self._flag)
         stamp, is_pending = None, False  # the content may have changed since it was read at start
         while True:
-            before, stamp = stamp, self._stamp()
+            before, stamp = stamp, files.stamp(self.path)
             if stamp != before:
                 is_pending = True
             elif is_pending:
@@ -123,13 +119,6 @@ class ConfigurationFile:
             self.content = old
             raise
         return True
-
-    def _stamp(self) -> object:
-        try:
-            status = self.path.stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _reload_metrics(kind: str) -> tuple[Counter, Gauge]:
@@ -165,11 +154,6 @@ class _Reloads:
     def _note(self, status: str) -> None:
         self._count.add(of=(status,))
         self._last.set(clock.time(), (status,))
-
-
-@cache
-def _structs(types: BuiltinTypes) -> Mapping[str, Struct]:
-    return parse("configuration", text_beside(__file__, "configuration.types"), types.group_version)
 
 
 # Expressions

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairlead.base.dialect import Dialect
+from fairlead.base.files import text_beside
 from fairlead.codec.bodies import BodyError, parse_yaml
+from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder, unknown_paths
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object, Struct
+from fairlead.codec.types.notation import parse
 
 logger = logging.getLogger("fairlead")
 
@@ -76,11 +79,11 @@ def parse_section(content: bytes, file: Path, flag: str) -> Section:
 
 
 class ConfigurationReader:
-    """Decodes parsed documents by the types of a dialect."""
+    """Decodes parsed documents by the types in `configuration.types` beside a module."""
 
-    def __init__(self, dialect: Dialect, structs: Mapping[str, Struct]) -> None:
-        self._dialect = dialect
-        self._structs = structs
+    def __init__(self, types: BuiltinTypes, module: str) -> None:
+        self._dialect = types.dialect
+        self._structs = _structs(types, module)
 
     def section(self, form: Form, section: Section) -> Section:
         """Decode a document by its format; raises ConfigurationError."""
@@ -121,6 +124,11 @@ class ConfigurationReader:
         if unknown:
             raise section.error(unknown_paths(struct, document)[0], "unknown field")
         return value
+
+
+@cache
+def _structs(types: BuiltinTypes, module: str) -> Mapping[str, Struct]:
+    return parse("configuration", text_beside(module, "configuration.types"), types.group_version)
 
 
 def _quote_or_nothing(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.policies.matching import Constraints, Match, is_exempt, parse_constraints
-from fairlead.admission.webhooks.match import equivalents
+from fairlead.admission.webhooks.match import equivalents, matchable_names
 from fairlead.auth.authentication.user import is_server
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resource, Resources
@@ -121,14 +121,9 @@ class Policies:
     def __contains__(self, key: object) -> bool:
         if not self._policies or not self._bindings or not isinstance(key, str):
             return False
-        try:
-            resource = self._resources.named(key)
-        except KeyError:
+        names = matchable_names(self._resources, key, is_exempt)
+        if not names:
             return False
-        if is_exempt(resource):
-            return False
-        resources = [resource, *equivalents(self._resources, resource)]
-        names = {(candidate.group, candidate.name) for candidate in resources}
         return any(policy.constraints.may_match(names) for policy, _ in self._bound_policies())
 
     def matches(self, attributes: Attributes) -> Sequence[PolicyMatch]:

@@ -8,7 +8,14 @@ from collections.abc import Callable, Sequence
 
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.webhooks.hooks import Hook, MakeWebhook, hooks_of
-from fairlead.admission.webhooks.match import Match, equivalents, is_exempt, matched, may_match
+from fairlead.admission.webhooks.match import (
+    Match,
+    equivalents,
+    is_exempt,
+    matchable_names,
+    matched,
+    may_match,
+)
 from fairlead.auth.authentication.user import is_server
 from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.version import Change
@@ -54,14 +61,7 @@ class Configurations:
     def __contains__(self, key: object) -> bool:
         if not self._hooks or not isinstance(key, str):
             return False
-        try:
-            resource = self._resources.named(key)
-        except KeyError:
-            return False
-        if is_exempt(resource):
-            return False
-        resources = [resource, *equivalents(self._resources, resource)]
-        names = {(candidate.group, candidate.name) for candidate in resources}
+        names = matchable_names(self._resources, key, is_exempt)
         return any(may_match(hook, names) for hook in self._hooks)
 
     def matches(self, attributes: Attributes) -> Sequence[Match]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,6 +59,21 @@ def equivalents(resources: Resources, resource: Resource) -> list[Resource]:
             if _has_sub(candidate, resource)
         ]
     return [candidate for candidate in candidates if candidate is not resource]
+
+
+def matchable_names(
+    resources: Resources, key: str, is_exempt: Callable[[Resource], bool]
+) -> set[tuple[str, str]]:
+    """The groups and names by which rules may match the resource with an internal name; empty if
+    it is exempt or not served."""
+    try:
+        resource = resources.named(key)
+    except KeyError:
+        return set()
+    if is_exempt(resource):
+        return set()
+    candidates = [resource, *equivalents(resources, resource)]
+    return {(candidate.group, candidate.name) for candidate in candidates}
 
 
 def _has_sub(main: Resource, resource: Resource) -> bool:

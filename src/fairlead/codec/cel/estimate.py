@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fairlead.codec.cel.costs import LIST, MAP
 from fairlead.codec.cel.environment import Environment
-from fairlead.codec.cel.ranges import NOTHING, UNKNOWN, Estimate, call_cost, fixed
+from fairlead.codec.cel.ranges import NOTHING, UNKNOWN, Estimate, call_cost, fixed, sum_of
 from fairlead.codec.cel.syntax import Call, ListOf, Literal, Logic, Loop, MapOf, Name, Node, Select
 from fairlead.codec.cel.types import (
-    BOOL,
-    DOUBLE,
-    DURATION,
-    INT,
-    TIMESTAMP,
-    UINT,
+    SCALARS,
     ListType,
     MapType,
     ObjectType,
@@ -24,7 +19,6 @@ from fairlead.codec.cel.types import (
 )
 
 __all__ = ["Estimate", "estimate"]
-_SCALARS = (BOOL, INT, UINT, DOUBLE, TIMESTAMP, DURATION)
 _ITEMS, _KEYS = "@items", "@keys"
 # The cost of one iteration of each macro besides its condition and its transformation.
 _ROUNDS = {
@@ -107,7 +101,7 @@ class _Estimator:
         declared = self._declared(part.path) if part.path is not None else None
         if declared is not None:
             return _size_of(declared)
-        return fixed(1) if part.type in _SCALARS else UNKNOWN
+        return fixed(1) if part.type in SCALARS else UNKNOWN
 
     def _element_size(self, part: _Part) -> Estimate | None:
         """The size of the elements of a list; None if the part is not a list."""
@@ -160,7 +154,7 @@ class _Estimator:
         sizes = [self._size(part) for part in parts]
         cost, size = call_cost(node, sizes, self._element_size(parts[0]))
         path = _extended(parts[0].path, _ITEMS) if node.function == "_[_]" else None
-        return _Part(_sum([cost, *(part.cost for part in parts)]), node.type, path, size)
+        return _Part(sum_of([cost, *(part.cost for part in parts)]), node.type, path, size)
 
     def _arguments(self, node: Call) -> list[_Part]:
         """Visits the arguments before the target, which matters for paths that share steps."""
@@ -177,15 +171,15 @@ class _Estimator:
 
     def _logic(self, node: Logic) -> _Part:
         costs = [self.part(argument).cost for argument in node.arguments]
-        return _Part(Estimate(costs[0].minimum, _sum(costs).maximum), node.type)
+        return _Part(Estimate(costs[0].minimum, sum_of(costs).maximum), node.type)
 
     def _list(self, node: ListOf) -> _Part:
         costs = [self.part(item).cost for item in node.items]
-        return _Part(_sum([fixed(LIST), *costs]), node.type, None, fixed(len(costs)))
+        return _Part(sum_of([fixed(LIST), *costs]), node.type, None, fixed(len(costs)))
 
     def _map(self, node: MapOf) -> _Part:
         costs = [self.part(part).cost for entry in node.entries for part in entry]
-        return _Part(_sum([fixed(MAP), *costs]), node.type, None, fixed(len(node.entries)))
+        return _Part(sum_of([fixed(MAP), *costs]), node.type, None, fixed(len(node.entries)))
 
     def _loop(self, node: Loop) -> _Part:
         over = self.part(node.range)
@@ -193,7 +187,7 @@ class _Estimator:
         each = self._round(node, over)
         self._ranges.pop()
         rounds = self._size(over).times(each)
-        return _Part(_sum([over.cost, fixed(_RESULTS[node.macro]), rounds]), node.type)
+        return _Part(sum_of([over.cost, fixed(_RESULTS[node.macro]), rounds]), node.type)
 
     def _round(self, node: Loop, over: _Part) -> Estimate:
         condition = self.part(node.condition).cost if node.condition else NOTHING
@@ -228,13 +222,6 @@ def _inside(declared: Type | None, step: str) -> Type | None:
 def _size_of(declared: Type) -> Estimate:
     maximum = maximum_of(declared)
     return UNKNOWN if maximum is None else Estimate(0, maximum)
-
-
-def _sum(parts: Sequence[Estimate]) -> Estimate:
-    total = NOTHING
-    for part in parts:
-        total = total.plus(part)
-    return total
 
 
 _ESTIMATES = {

@@ -51,6 +51,13 @@ Sizes = Sequence[Estimate]
 _TEXT = (STRING, BYTES)
 
 
+def sum_of(parts: Sequence[Estimate]) -> Estimate:
+    total = NOTHING
+    for part in parts:
+        total = total.plus(part)
+    return total
+
+
 def call_cost(
     call: Call, sizes: Sizes, elements: Estimate | None
 ) -> tuple[Estimate, Estimate | None]:

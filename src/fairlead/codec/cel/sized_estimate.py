@@ -19,6 +19,7 @@ from fairlead.codec.cel.ranges import (
     call_cost,
     fixed,
     result_size,
+    sum_of,
 )
 from fairlead.codec.cel.syntax import (
     Call,
@@ -35,18 +36,13 @@ from fairlead.codec.cel.syntax import (
     SortBy,
 )
 from fairlead.codec.cel.types import (
-    BOOL,
     CIDR,
-    DOUBLE,
-    DURATION,
-    INT,
     IP,
     NAMED_FORMAT,
     QUANTITY,
+    SCALARS,
     SEMVER,
     STRUCTS,
-    TIMESTAMP,
-    UINT,
     URL,
     ListType,
     MapType,
@@ -56,7 +52,6 @@ from fairlead.codec.cel.types import (
     maximum_of,
 )
 
-_SCALARS = (BOOL, INT, UINT, DOUBLE, TIMESTAMP, DURATION)
 _ITEMS, _KEYS, _VALUES, _INDICES = "@items", "@keys", "@values", "@indices"
 _EMPTY = Estimate(MAX_COST, 0)  # the union of no sizes
 _MAX_FORMAT = 64
@@ -177,9 +172,9 @@ class _Estimator:
         costs = [part.cost for part in parts]
         if function == "dyn":
             (part,) = parts
-            return part._replace(cost=_sum([fixed(1), *costs]), type=node.type, place=None)
+            return part._replace(cost=sum_of([fixed(1), *costs]), type=node.type, place=None)
         cost, size = self._call_cost(function, node, parts)
-        cost = _sum([cost, *costs])
+        cost = sum_of([cost, *costs])
         if function == "_[_]" and not isinstance(parts[0].type, OptionalType):
             return self._item(node, parts[0], cost)
         entry = None
@@ -229,24 +224,24 @@ class _Estimator:
 
     def _logic(self, node: Logic) -> _Part:
         costs = [self.part(argument).cost for argument in node.arguments]
-        return _Part(Estimate(costs[0].minimum, _sum(costs).maximum), node.type, None, fixed(1))
+        return _Part(Estimate(costs[0].minimum, sum_of(costs).maximum), node.type, None, fixed(1))
 
     def _list(self, node: ListOf) -> _Part:
         items = list(map(self.part, node.items))
-        cost = _sum([fixed(LIST), *(item.cost for item in items)])
+        cost = sum_of([fixed(LIST), *(item.cost for item in items)])
         entry = _Entry(True, fixed(1), _union([item.bounds for item in items]))
         return _Part(cost, node.type, None, fixed(len(items)), entry)
 
     def _map(self, node: MapOf) -> _Part:
         pairs = [(self.part(key), self.part(value)) for key, value in node.entries]
-        cost = _sum([fixed(MAP), *(part.cost for pair in pairs for part in pair)])
+        cost = sum_of([fixed(MAP), *(part.cost for pair in pairs for part in pair)])
         keys = _union([key.bounds for key, _ in pairs])
         entry = _Entry(False, keys, _union([value.bounds for _, value in pairs]))
         return _Part(cost, node.type, None, fixed(len(pairs)), entry)
 
     def _message(self, node: Message) -> _Part:
         costs = [self.part(field.value).cost for field in node.fields]
-        return _Part(_sum([fixed(MESSAGE), *costs]), node.type, None, fixed(1))
+        return _Part(sum_of([fixed(MESSAGE), *costs]), node.type, None, fixed(1))
 
     def _loop(self, node: Loop) -> _Part:
         return self._loop_over(node, self.part(node.range))
@@ -261,7 +256,7 @@ class _Estimator:
         each = _round(node, condition, element)
         del self._variables[-len(names) :]
         rounds = over.bounds.times(each)
-        cost = _sum([over.cost, fixed(_RESULTS[node.macro]), rounds])
+        cost = sum_of([over.cost, fixed(_RESULTS[node.macro]), rounds])
         if node.macro not in _COLLECTED:
             is_map = node.macro.startswith("transform")
             return _Part(cost, node.type, None, over.bounds if is_map else fixed(1))
@@ -292,7 +287,7 @@ class _Estimator:
         body = self.part(node.body)
         self._variables.pop()
         value = target.cost.plus(fixed(1))
-        made = _sum([fixed(LIST), value, body.cost, fixed(0 if node.is_flat else 1)])
+        made = sum_of([fixed(LIST), value, body.cost, fixed(0 if node.is_flat else 1)])
         cost = value.plus(made.union(fixed(1)))
         return _Part(cost, node.type, None, UNKNOWN)
 
@@ -305,7 +300,7 @@ class _Estimator:
         self._variables.pop()
         call = Call(node.place, "@sortByAssociatedKeys", [node.target, node.keys], method=True)
         cost, size = self._rules[call.function](call, [over.bounds, keys.bounds])
-        total = _sum([fixed(LIST), target.cost, fixed(1), keys.cost, cost])
+        total = sum_of([fixed(LIST), target.cost, fixed(1), keys.cost, cost])
         return _Part(total, node.type, None, size)
 
 
@@ -343,7 +338,7 @@ def _declared_size(place: _Place | None) -> Estimate | None:
 
 
 def _is_scalar(type_: Type) -> bool:
-    return type_ in _SCALARS or (isinstance(type_, OptionalType) and _is_scalar(type_.of))
+    return type_ in SCALARS or (isinstance(type_, OptionalType) and _is_scalar(type_.of))
 
 
 def _inside(declared: Type | None, step: str) -> Type | None:
@@ -366,13 +361,6 @@ def _union(sizes: Sequence[Estimate]) -> Estimate:
     total = _EMPTY
     for size in sizes:
         total = total.union(size)
-    return total
-
-
-def _sum(parts: Sequence[Estimate]) -> Estimate:
-    total = NOTHING
-    for part in parts:
-        total = total.plus(part)
     return total
 
 

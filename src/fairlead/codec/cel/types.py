@@ -127,6 +127,7 @@ SEMVER = Scalar("kubernetes.Semver")
 NAMED_FORMAT = Scalar("kubernetes.NamedFormat")
 IP = Scalar("net.IP")
 CIDR = Scalar("net.CIDR")
+SCALARS = (BOOL, INT, UINT, DOUBLE, TIMESTAMP, DURATION)  # of the size 1
 STRUCTS = frozenset((URL, QUANTITY, SEMVER, NAMED_FORMAT))  # objects without fields
 ERROR = Scalar("!error!")  # the type of a node with a reported problem
 UNTYPED = Scalar("<nil>")  # the same for undeclared names; compatible with no other type

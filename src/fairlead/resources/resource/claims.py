@@ -131,14 +131,6 @@ class ResourceClaimTemplateBehaviour(Behaviour):
 
 
 class DeviceClassBehaviour(Behaviour):
-    def prepare_create(self, value: Object, context: Context) -> None:
-        value["metadata"]["generation"] = 1
-
-    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
-        generation = old["metadata"].get("generation", 0)
-        changed = value["spec"] != old["spec"]
-        value["metadata"]["generation"] = generation + 1 if changed else generation
-
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec, release = value["spec"], self.resource.release
         check_selectors(spec.get("selectors"), "spec.selectors", causes, release)

@@ -59,14 +59,6 @@ class ResourceSliceBehaviour(Behaviour):
                 if taint.get("timeAdded") is None:
                     taint["timeAdded"] = now()
 
-    def prepare_create(self, value: Object, context: Context) -> None:
-        value["metadata"]["generation"] = 1
-
-    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
-        generation = old["metadata"].get("generation", 0)
-        changed = value["spec"] != old["spec"]
-        value["metadata"]["generation"] = generation + 1 if changed else generation
-
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         super().check_create(value, causes, context)
         _check_spec(value["spec"], None, causes)

@@ -107,7 +107,7 @@ def _check_weight(term: Object, path: str, causes: Causes) -> None:
 
 def _check_node_affinity(affinity: Object, path: str, causes: Causes, gates: Gates) -> None:
     if affinity.get(REQUIRED) is not None:
-        check_values = gates["LabelValuesInAffinities"]
+        check_values = gates["SelectorValuesChecked"]
         required_path = f"{path}.{REQUIRED}"
         check_node_selector(affinity[REQUIRED], required_path, causes, check_values=check_values)
     for index, term in enumerate(affinity.get(PREFERRED) or ()):
@@ -117,7 +117,7 @@ def _check_node_affinity(affinity: Object, path: str, causes: Causes, gates: Gat
 
 
 def _check_pod_affinity(affinity: Object, path: str, causes: Causes, gates: Gates) -> None:
-    check_values = gates["LabelValuesInAffinities"]
+    check_values = gates["SelectorValuesChecked"]
     for index, term in enumerate(affinity.get(REQUIRED) or ()):
         _check_pod_term(term, f"{path}.{REQUIRED}[{index}]", causes, check_values)
     for index, weighted in enumerate(affinity.get(PREFERRED) or ()):
@@ -260,7 +260,7 @@ def check_spreading(constraints: list[Object], path: str, causes: Causes, gates:
             check_merged_label_keys(constraint, f"{path}[{index}]", causes)
         else:
             _check_label_keys(constraint, f"{path}[{index}].matchLabelKeys", causes)
-        if gates["LabelValuesInAffinities"]:
+        if gates["SelectorValuesChecked"]:
             selector_path = f"{path}[{index}].labelSelector"
             label_selector(
                 constraint.get("labelSelector"), selector_path, causes, check_values=True
