@@ -51,7 +51,6 @@ codec/types: decode defaults memo model names quantity required scalars times
 fields: check conflicts entries field_sets merge_patch ownership prune shapes
 fields: stored_entries typed_values unchanged values walk
 storage: audience backend body_metadata collection delivery state version writes
-storage/sqlite: backend directory format
 wire/incoming: batches exchange parser protocol tls tls_records
 resources: behaviour catalogue context gates go_values metadata registry rules
 resources/columns: cell_text model
