@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairlead.base.dialect import DIALECTS
+from fairlead.base.release import RELEASES
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.process import assembly, stores
 from fairlead.process.backup import shared
@@ -46,6 +47,11 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
     else:
         _add_file_flags(command, parser)
     flag("--dialect", choices=sorted(DIALECTS), help=_DIALECT[command])
+    flag(
+        "--release",
+        choices=sorted(RELEASES),
+        help="release of the API that a store in etcd is served as; by default that of the dialect",
+    )
     flag(
         "--encryption-provider-config",
         type=Path,
@@ -173,8 +179,7 @@ def _connecting(
     options: argparse.Namespace,
 ) -> Callable[[str, Callable[[str], None]], Source]:
     def connect(name: str, unread: Callable[[str], None]) -> Source:
-        dialect = DIALECTS[name]
-        resources = Resources(dialect, BuiltinTypes(dialect))
+        resources = _resources(options, name)
         try:
             return stores.etcd_source(
                 options, resources, lambda codec: shared.ReportingCodec(codec, unread)
@@ -185,11 +190,17 @@ def _connecting(
     return connect
 
 
+def _resources(options: argparse.Namespace, name: str) -> Resources:
+    """The resources of a dialect in the chosen release."""
+    dialect = DIALECTS[name]
+    release = RELEASES[options.release or dialect.default_release]
+    return Resources(dialect, BuiltinTypes(dialect, release))
+
+
 def _sealing(options: argparse.Namespace, name: str) -> Sealing | None:
     if options.encryption_provider_config is None:
         return None
-    dialect = DIALECTS[name]
     try:
-        return stores.sealed_rows(options, Resources(dialect, BuiltinTypes(dialect)))
+        return stores.sealed_rows(options, _resources(options, name))
     except assembly.StartError as error:
         raise BackupError(str(error)) from None

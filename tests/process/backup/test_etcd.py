@@ -102,6 +102,20 @@ def test_a_backup_goes_through_etcd_and_back(tmp_path: Path, etcd: Etcd, backup:
     assert objects(stored(tmp_path / "data")[1]) == before
 
 
+def test_store_of_release_1_36_goes_into_a_directory(tmp_path: Path, etcd: Etcd) -> None:
+    there = ("--etcd-servers", etcd.url, "--etcd-prefix", "/later")
+    newer = ("--release", "1.36")
+    server = ServerProcess(tmp_path, "kubernetes", ("--storage", "etcd", *there, *newer)).start()
+    classes = "/apis/resource.k8s.io/v1/deviceclasses"
+    assert server.client().post(classes, {"metadata": {"name": "gpu"}, "spec": {}}).status == 201
+    server.stop()
+    words = ("migrate", "--from", "etcd", "--to", tmp_path / "copy" / "data")
+    succeed(*words, "--dialect", "kubernetes", *newer, *there)
+    copy = ServerProcess(tmp_path / "copy", "kubernetes", newer).start()
+    assert copy.client().get(f"{classes}/gpu").status == 200
+    copy.stop()
+
+
 def test_revisions_in_etcd_are_above_those_that_clients_know(etcd: Etcd, backup: Path) -> None:
     known = archive(backup.read_bytes()).header.revision
     succeed("restore", backup, "--storage", "etcd", *flags(etcd, "/above"))
