@@ -135,8 +135,8 @@ def test_history_of_the_earlier_release_is_not_served(tmp_path: Path) -> None:
     with server.client().watch(levels, resourceVersion=version, timeoutSeconds="1") as events:
         (event,) = events
     assert event.object["reason"] == "Expired"
-    past = {"resourceVersion": version, "resourceVersionMatch": "Exact"}
-    assert server.client().get(levels, **past).status == 410
+    past = server.client().get(levels, resourceVersion=version, resourceVersionMatch="Exact")
+    assert past.status == 410
     server.stop()
 
 

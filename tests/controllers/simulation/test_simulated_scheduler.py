@@ -145,8 +145,8 @@ def test_a_preempted_pod_of_release_1_36_carries_the_reason(pods_1_36: Pods) -> 
     pods = pods_1_36
     high = f"high-{random_word()}"
     pods.space.everywhere("priorityclasses", "scheduling.@").create(high, value=1000)
-    there = {"nodeName": "simulated-1"}
-    pods.create("low", asking(cpu="15"), metadata={"finalizers": ["example.com/look"]}, **there)
+    held = {"finalizers": ["example.com/look"]}
+    pods.create("low", asking(cpu="15"), metadata=held, nodeName="simulated-1")
     pods.await_ready("low")
     host = pods.space.dialect.label("@/hostname")
     selector = {host: "simulated-1"}
