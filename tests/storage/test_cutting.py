@@ -100,6 +100,7 @@ def test_owners_and_finalizers_are_those_of_the_object(
     version = Version("n/a", 7, "v1", body(metadata, rest))
     assert version.owner_references() == metadata.get("ownerReferences", [])
     assert version.finalizers() == metadata.get("finalizers", [])
+    assert version.generation() == metadata.get("generation", 0)
 
 
 @pytest.mark.parametrize("owners", [None, [], [{"name": "]}", "uid": "u"}]])

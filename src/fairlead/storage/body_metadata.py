@@ -27,6 +27,11 @@ _FIELDS_BEFORE_LISTS = (
 _BEFORE_LISTS = rb'"metadata":\{' + b"".join(
     rb'(?:"%b":%b,?+)?+' % field for field in _FIELDS_BEFORE_LISTS
 )
+_GENERATION = re.compile(
+    rb'"metadata":\{'
+    + b"".join(rb'(?:"%b":%b,?+)?+' % field for field in _FIELDS_BEFORE_LISTS[:5])
+    + rb'"generation":(%b)' % _NUMBER
+)
 # Matches metadata up to its end, or up to the content of managedFields, its last list. The groups
 # are ownerReferences and finalizers.
 _MANAGED = b'"managedFields":['
@@ -42,6 +47,15 @@ _NEXT, _SUBRESOURCE = b'},{"manager":"', b',"subresource":"'
 _NEXT_ENTRY = b'},{"'  # not in a set, which has no lists, except at the end of a name
 _NULL = b"null"
 MIN_CUT_BYTES = 1024  # bytes of managedFields; parsing fewer is faster than cutting them
+
+
+def generation(body: bytes) -> int:
+    """Return metadata.generation, 0 without one."""
+    match = _GENERATION.match(body)
+    if match is not None:
+        return int(match[1])
+    number: int = orjson.loads(b"{" + body)["metadata"].get("generation") or 0
+    return number
 
 
 def metadata_end(body: bytes) -> int:

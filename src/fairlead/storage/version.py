@@ -14,6 +14,7 @@ from fairlead.fields.stored_entries import StoredEntry
 from fairlead.storage.body_metadata import (
     METADATA_START,
     finalizers,
+    generation,
     metadata_end,
     owner_references,
     without_field_sets,
@@ -140,6 +141,10 @@ class Version:
     def finalizers(self) -> list[str]:
         """Return a fresh copy of metadata.finalizers; parses only them. Empty for a deletion."""
         return finalizers(self.body) if self.body and self.hints & HAS_FINALIZERS else []
+
+    def generation(self) -> int:
+        """Return metadata.generation, 0 without one or for a deletion."""
+        return generation(self.body) if self.body else 0
 
     def mentions(self, field: str, text: str | None = None) -> bool:
         """Return False if the object certainly has no field of this name, at any depth; if `text`

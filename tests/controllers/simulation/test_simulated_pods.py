@@ -387,3 +387,25 @@ def test_nobody_can_talk_to_what_does_not_run(pods: Pods) -> None:
         assert "the node is simulated, no container runs on it" in answer.body["message"]
     answer = client.get(f"/api/v1/nodes/{pods.node_of()}/proxy/metrics")
     assert answer.status == 501, answer.text
+
+
+def test_a_restart_rule_restarts_all_containers(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    codes = {"operator": "In", "values": [42]}
+    rules = [{"action": "RestartAllContainers", "exitCodes": codes}]
+    worker = container("worker", restartPolicy="Never", restartPolicyRules=rules)
+    settings = behaviour(**{"exit-code.worker": "42", "exit-after.worker": "5s"})
+    first = {"initContainers": [container("first")]}
+    pods.create("p", container("server"), worker, annotations=settings, **first)
+    pods.await_ready("p")
+    pods.server.advance(6)
+
+    def restarts() -> list[int]:
+        status = pods.status()
+        lists = (status["initContainerStatuses"], status["containerStatuses"])
+        return [item["restartCount"] for items in lists for item in items]
+
+    eventually(lambda: restarts() == [1, 1, 1], "every container has restarted")
+    assert pods.status()["phase"] == "Running"
+    server = pods.status()["containerStatuses"][0]
+    assert server["lastState"]["terminated"]["exitCode"] == 137

@@ -158,9 +158,24 @@ def test_a_preempted_pod_of_release_1_36_carries_the_reason(pods_1_36: Pods) -> 
         "default-scheduler: preempting to accommodate a higher priority pod",
         1,
     )
-    pods.space.collection("pods").client.patch(
-        pods.space.collection("pods").item("low"), {"metadata": {"finalizers": None}}
-    )
+    item = pods.collection.item("low")
+    assert pods.space.client.patch(item, {"metadata": {"finalizers": None}}).status == 200
+
+
+def test_a_pod_that_becomes_smaller_makes_room(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    on = {"nodeSelector": {pods.space.dialect.label("@/hostname"): "simulated-2"}}
+    pods.create("first", asking(cpu="15"), **on)
+    pods.await_ready("first")
+    pods.create("second", asking(cpu="10"), **on)
+    pods.await_event("FailedScheduling", "second")
+    smaller = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
+    path = pods.collection.item("first", "resize")
+    merge = "application/strategic-merge-patch+json"
+    answer = pods.space.client.patch(path, smaller, kind=merge)
+    assert answer.status == 200, answer.text
+    pods.server.advance(2)
+    pods.await_ready("second")
 
 
 def test_a_pod_that_must_not_preempt_waits(pods: Pods, priority: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.namespaces import Space
+from support.simulation import Pods
 from support.waiting import eventually
 
 Object = dict[str, Any]
@@ -22,27 +23,30 @@ class Jobs:
     def __init__(self, space: Space, **spec: Any) -> None:
         self._pods, self._jobs = space.collection("pods"), space.collection("jobs", "batch")
         indexed = {"completionMode": "Indexed", "completions": 3, "parallelism": 3}
-        self._jobs.create("j", spec={"template": {"spec": POD}, **indexed, **spec})
+        pod = {**POD, "schedulerName": "none"}
+        self._jobs.create("j", spec={"template": {"spec": pod}, **indexed, **spec})
 
     def status(self) -> Object:
         status: Object = self._jobs.read("j").get("status") or {}
         return status
 
-    def end(self, index: int, phase: str) -> None:
-        """End the active pod of an index."""
-        pods = self._pods
+    def active(self, index: int) -> list[Object]:
+        """The active pods of an index."""
+        return [
+            pod
+            for pod in self._pods.list().body["items"]
+            if pod["metadata"]["annotations"].get(INDEX) == str(index)
+            and pod["status"]["phase"] == "Pending"
+        ]
 
-        def active() -> list[str]:
-            return [
-                pod["metadata"]["name"]
-                for pod in pods.list().body["items"]
-                if pod["metadata"]["annotations"].get(INDEX) == str(index)
-                and pod["status"]["phase"] == "Pending"
-            ]
-
-        eventually(lambda: bool(active()), f"there is a pod of index {index}")
-        answer = pods.client.patch(pods.item(active()[0], "status"), {"status": {"phase": phase}})
+    def end(self, index: int, phase: str) -> str:
+        """End the active pod of an index; returns its name."""
+        eventually(lambda: bool(self.active(index)), f"there is a pod of index {index}")
+        name: str = self.active(index)[0]["metadata"]["name"]
+        path = self._pods.item(name, "status")
+        answer = self._pods.client.patch(path, {"status": {"phase": phase}})
         assert answer.status == 200
+        return name
 
     def ends_with(self, kind: str, reason: str) -> None:
         def has_ended() -> bool:
@@ -91,3 +95,40 @@ def test_a_job_of_another_controller_is_left_alone(space_1_36: Space) -> None:
     jobs.create("own", spec={"template": {"spec": POD}})
     eventually(lambda: "startTime" in jobs.read("own").get("status", {}), "our own Job started")
     assert jobs.read("other").get("status", {}) == {}
+
+
+def test_each_index_pauses_by_itself_and_keeps_its_failures(pods_1_36: Pods) -> None:
+    server, pods = pods_1_36.server, pods_1_36.collection
+    jobs = Jobs(pods_1_36.space, backoffLimitPerIndex=5)
+    jobs.end(0, "Failed")
+    server.advance(11)
+    failed = jobs.end(0, "Failed")
+    pods.delete(failed)
+    jobs.end(1, "Failed")
+    server.advance(11)
+    eventually(lambda: bool(jobs.active(1)), "there is a new pod of index 1")
+    assert jobs.active(0) == []
+    assert "deletionTimestamp" in pods.read(failed)["metadata"]
+    server.advance(11)
+    eventually(lambda: bool(jobs.active(0)), "there is a new pod of index 0")
+    annotations = jobs.active(0)[0]["metadata"]["annotations"]
+    assert annotations["batch.kubernetes.io/job-index-failure-count"] == "2"
+    eventually(lambda: failed not in pods.names(), "the pod that was deleted is gone")
+
+
+def test_ignored_failures_of_an_index_are_counted_apart(pods_1_36: Pods) -> None:
+    ignored = {"type": "DisruptionTarget", "status": "True"}
+    rules = [{"action": "Ignore", "onPodConditions": [ignored]}]
+    policy = {"podFailurePolicy": {"rules": rules}}
+    jobs = Jobs(pods_1_36.space, backoffLimitPerIndex=1, **policy)
+    eventually(lambda: bool(jobs.active(0)), "there is a pod of index 0")
+    pods = pods_1_36.collection
+    name = jobs.active(0)[0]["metadata"]["name"]
+    status = {"status": {"phase": "Failed", "conditions": [ignored]}}
+    assert pods.client.patch(pods.item(name, "status"), status).status == 200
+    pods_1_36.server.advance(11)
+    eventually(lambda: bool(jobs.active(0)), "there is a new pod of index 0")
+    annotations = jobs.active(0)[0]["metadata"]["annotations"]
+    prefix = "batch.kubernetes.io/job-index"
+    assert annotations[f"{prefix}-failure-count"] == "0"
+    assert annotations[f"{prefix}-ignored-failure-count"] == "1"

@@ -14,10 +14,12 @@ from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, WARNING
 from fairlead.controllers.simulation.behaviour import ContainerBehaviour
 from fairlead.operations.api import Object
-from fairlead.resources.core.pods.restarts import matching_rule
+from fairlead.resources.core.pods.restarts import RESTART_ALL, matching_rule
 
 _SHORT_LIFE = 1.0  # seconds that a container runs if it is to exit by itself
 _LONG_RUN = 600.0  # a run of this many seconds resets the back-off
+# Exit codes after SIGKILL and SIGTERM.
+KILLED, STOPPED = 137, 143
 ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
 CREATING, INITIALIZING, CRASHING = "ContainerCreating", "PodInitializing", "CrashLoopBackOff"
 _PULL_ERROR, _PULL_PAUSE = "ErrImagePull", "ImagePullBackOff"
@@ -253,31 +255,61 @@ def ended(status: Object, code: int, now: Moment) -> Object:
     return {**status, "state": {"terminated": end}, "ready": False, "started": False}
 
 
+def _pause_after(status: Object, end: Object, now: Moment) -> float:
+    """The back-off between an exit and the restart."""
+    count = status.get("restartCount", 0)
+    ran = _time(end.get("finishedAt"), now) - _time(end.get("startedAt"), now)
+    return pause_before(count - 1) if count and ran < _LONG_RUN else 0.0
+
+
 def _again(role: Role, old: Object, now: Moment) -> Step:
     """Restart an exited container after its back-off."""
     crashed = "terminated" in state_of(old)
     end = (old["state"] if crashed else old["lastState"])["terminated"]
     count = old.get("restartCount", 0)
     finished = _time(end.get("finishedAt"), now)
-    ran = finished - _time(end.get("startedAt"), now)
-    pause = pause_before(count - 1) if count and ran < _LONG_RUN else 0.0
+    pause = _pause_after(old, end, now)
     due = finished + pause
     if now.time >= due:
         return _start(role, old, now, count + 1)
     if not crashed:
         return Step(old, due=due)
+    text = "Back-off restarting failed container"
+    event = PodEvent(WARNING, "BackOff", text, role.path)
+    return Step(_crashing(role, old, end, pause), [event], due)
+
+
+def _crashing(role: Role, old: Object, end: Object, pause: float) -> Object:
+    """The status of a container that waits for its restart."""
     metadata = role.pod["metadata"]
     pod_name = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
     message = f"back-off {_text(pause)} restarting failed container={role.name} pod={pod_name}"
-    status = {
+    return {
         **old,
         "state": {"waiting": {"message": message, "reason": CRASHING}},
         "lastState": {"terminated": end},
         "ready": False,
         "started": False,
     }
-    text = "Back-off restarting failed container"
-    return Step(status, [PodEvent(WARNING, "BackOff", text, role.path)], due)
+
+
+def restarts_all(role: Role, status: Object) -> bool:
+    """Whether a container has exited and its restart rule restarts all containers of the pod."""
+    end = state_of(status).get("terminated")
+    if end is None:
+        return False
+    rule = matching_rule(role.container, end.get("exitCode") or 0)
+    return rule is not None and rule.get("action") == RESTART_ALL
+
+
+def restarting(role: Role, status: Object, now: Moment) -> Object:
+    """The status of a container that restarts together with its pod; it is killed if it runs."""
+    if "running" in state_of(status):
+        status = ended(status, KILLED, now)
+    end = state_of(status).get("terminated")
+    if end is None:
+        return status
+    return _crashing(role, status, end, _pause_after(status, end, now))
 
 
 def _text(seconds: float) -> str:

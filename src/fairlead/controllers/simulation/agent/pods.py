@@ -10,8 +10,10 @@ from fairlead.controllers.simulation.agent.containers import (
     ALWAYS,
     CREATING,
     INITIALIZING,
+    KILLED,
     NEVER,
     ON_FAILURE,
+    STOPPED,
     Moment,
     PodEvent,
     Role,
@@ -19,16 +21,17 @@ from fairlead.controllers.simulation.agent.containers import (
     advance,
     ended,
     lifetime_of,
+    restarting,
+    restarts_all,
     state_of,
     waiting,
 )
 from fairlead.controllers.simulation.behaviour import PodBehaviour
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
+from fairlead.resources.core.pods.restarts import all_may_restart
 from fairlead.resources.core.pods.totals import is_sidecar
 
-# Exit codes after SIGKILL and SIGTERM.
-KILLED, STOPPED = 137, 143
 _LATE = "Pod was active on the node longer than the specified deadline"
 
 
@@ -93,6 +96,8 @@ def advance_pod(
     pod: Object, behaviour: PodBehaviour, host: HostNetwork, now: Moment
 ) -> PodProgress:
     """The next status of a pod that has not finished."""
+    if all_may_restart(pod["spec"]):
+        pod = _restarted(pod, behaviour, now)
     old = pod["status"]
     since = old.get("startTime") or now.text
     started = now.time if since == now.text else parse_time(since).timestamp()
@@ -109,7 +114,7 @@ def advance_pod(
     unfinished, failed = _prepare(pod, behaviour, progress, started, now)
     _carry_on(pod, behaviour, progress, started, now, held_up=bool(unfinished))
     status = progress.status
-    phase = "Failed" if failed else _phase(pod, status, behaviour, bool(unfinished))
+    phase = "Failed" if failed else _phase(pod, status, behaviour)
     status["phase"] = phase
     if phase in FINISHED:  # sidecars end after the other containers
         _end_all(status, 0, now)
@@ -118,6 +123,24 @@ def advance_pod(
         _report_resources(pod, status)
     status["conditions"] = pod_conditions(pod, status, unfinished, now.text)
     return progress
+
+
+def _restarted(pod: Object, behaviour: PodBehaviour, now: Moment) -> Object:
+    """The pod with all its containers waiting for a restart, if the restart rule of a container
+    that exited requires it; else the same pod."""
+    families = _FAMILIES[:2]
+    roles = {role.name: role for family, _ in families for role in roles_of(pod, family, behaviour)}
+    known = {
+        list_name: [item for item in pod["status"].get(list_name) or () if item["name"] in roles]
+        for _, list_name in families
+    }
+    if not any(restarts_all(roles[item["name"]], item) for each in known.values() for item in each):
+        return pod
+    statuses = {
+        list_name: [restarting(roles[item["name"]], item, now) for item in items]
+        for list_name, items in known.items()
+    }
+    return {**pod, "status": {**pod["status"], **statuses}}
 
 
 def _prepare(
@@ -176,9 +199,9 @@ def _by_name(statuses: Sequence[Object] | None) -> dict[str, Object]:
     return {container_status["name"]: container_status for container_status in statuses or ()}
 
 
-def _phase(pod: Object, status: Object, behaviour: PodBehaviour, held_up: bool) -> str:
+def _phase(pod: Object, status: Object, behaviour: PodBehaviour) -> str:
     statuses = status["containerStatuses"]
-    if held_up or any(_is_unstarted(container_status) for container_status in statuses):
+    if any(_is_unstarted(container_status) for container_status in statuses):
         return "Pending"
     roles = {role.name: role for role in roles_of(pod, "containers", behaviour)}
     if not all(roles[item["name"]].is_over(item) for item in statuses if item["name"] in roles):

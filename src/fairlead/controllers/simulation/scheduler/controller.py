@@ -70,6 +70,7 @@ class Scheduler:
         self._judge = FilterChain(self._cluster, self._volumes, self._devices)
         self._room = Preemptor(api, client, events, self._cluster)
         self._waiting = PodQueue()
+        self._resizes = api.gates["InPlacePodVerticalScaling"]
 
     def _labels_of(self, namespace: str) -> Labels:
         version = self._namespaces.get(namespace)
@@ -124,12 +125,17 @@ class Scheduler:
             return self._wake_pods(Event.POD_GONE) if gone else ()
         going = is_going(version)
         facts = home.pods[key] if home is not None and home.name == node else None
-        if facts is not None and facts.deleting == going:
+        resized = facts is not None and self._is_resized(version, facts)
+        if facts is not None and facts.deleting == going and not resized:
             moved = facts.labels != version.labels
             facts.labels = labels_of(version)
             return self._wake_pods(Event.POD_PLACED) if moved else ()
         self._cluster.place(PodSummary(key, version.object(), labels_of(version)), node)
-        return self._wake_pods(Event.POD_PLACED)
+        return self._wake_pods(Event.POD_PLACED | Event.POD_GONE if resized else Event.POD_PLACED)
+
+    def _is_resized(self, version: Version, facts: PodSummary) -> bool:
+        """Whether the spec of a placed pod may have changed: only its resources can."""
+        return self._resizes and version.generation() != facts.generation
 
     def _pending(self, change: Change, version: Version) -> Iterable[str]:
         key, fields = version.key, version.fields

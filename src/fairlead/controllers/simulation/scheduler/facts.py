@@ -92,6 +92,7 @@ class PodSummary:
     __slots__ = (
         "cpu",
         "deleting",
+        "generation",
         "key",
         "labels",
         "memory",
@@ -106,6 +107,7 @@ class PodSummary:
     def __init__(self, key: str, pod: Object, labels: Labels) -> None:
         spec, metadata = pod["spec"], pod["metadata"]
         self.key = key
+        self.generation: int = metadata.get("generation") or 0
         self.namespace: str = metadata["namespace"]
         self.labels = labels
         self.priority: int = spec.get("priority") or 0

@@ -275,7 +275,9 @@ def noted(state: JobState, status: Object, *, ending: bool) -> Notes:
     for pod in state.pods:
         if not state.holds(pod):
             continue
-        stops = pod.deleting or ending
+        stops = ending or state.has_failed(pod)
+        if not (ending or state.is_going) and state.is_unreplaced(pod):
+            continue
         if stops or state.is_going or pod.phase in FINISHED:
             notes.pods.append(pod)
         if pod.uid not in counted and state.has_place(pod):
@@ -284,7 +286,7 @@ def noted(state: JobState, status: Object, *, ending: bool) -> Notes:
                     indexes.append(state.index_of_pod(pod))
                 else:
                     succeeded.append(pod.uid)
-            elif (stops or pod.phase == "Failed") and state.policy.counts(pod):
+            elif stops and state.policy.counts(pod):
                 failed.append(pod.uid)
         if len(indexes) + len(succeeded) + len(failed) >= MAX_UNCOUNTED:
             notes.whole = False

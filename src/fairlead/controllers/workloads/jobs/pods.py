@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 
 from fairlead.controllers.workloads.adoption import with_finalizer
 from fairlead.controllers.workloads.jobs.progress import INDEX_VARIABLE, JobNames, JobState
@@ -58,9 +59,13 @@ def missing_indexes(state: JobState, count: int) -> list[int]:
 
 
 def pods_to_make(
-    state: JobState, resource: Resource, names: JobNames, maximum: int
+    state: JobState,
+    resource: Resource,
+    names: JobNames,
+    maximum: int,
+    paused: Collection[int] = (),
 ) -> list[Object]:
-    """The missing pods, at most `maximum`."""
+    """The missing pods, at most `maximum`; none for the indexes in `paused`."""
     held = state.terminating if state.waits else 0
     count = min(desired(state) - len(state.active) - held, maximum)
     if count <= 0:
@@ -75,6 +80,7 @@ def pods_to_make(
     return [
         _with_failures(_at_index(indexed, name, index, names), state, index)
         for index in missing_indexes(state, count)
+        if index not in paused
     ]
 
 
@@ -83,7 +89,10 @@ def _with_failures(pod: Object, state: JobState, index: int) -> Object:
     if state.limit_per_index is None:
         return pod
     metadata = pod["metadata"]
-    failures = {state.names.failures: str(state.failures_at(index))}
+    counted, ignored = state.failures_at(index)
+    failures = {state.names.failures: str(counted)}
+    if ignored:
+        failures[state.names.ignored] = str(ignored)
     annotations = {**(metadata.get("annotations") or {}), **failures}
     return {**pod, "metadata": {**metadata, "annotations": annotations}}
 

@@ -103,6 +103,11 @@ class JobState:
             self.completed = self.completed_before.joined(map(self._index, successes))
             self.succeeded = len(self.completed)
         self.failed_indexes = self._failed_indexes()
+        # The last failed pod of each index that has no new pod yet, in Jobs with a limit for each
+        # index. It keeps its finalizer until then, since it alone has the number of failures.
+        self.unreplaced: dict[int, Pod] = {}
+        if self.limit_per_index is not None:
+            self._find_unreplaced()
 
     def _failed_indexes(self) -> Indexes:
         """The indexes whose pods failed too often, of Jobs with a limit for each index."""
@@ -121,14 +126,35 @@ class JobState:
     def _fails_index(self, pod: Pod, limit: int) -> bool:
         if self.policy.fails_index(pod):
             return True
-        return self.policy.counts(pod) and self.names.failures_of(pod) >= limit
+        return self.policy.counts(pod) and self.names.failures_of(pod)[0] >= limit
 
-    def failures_at(self, index: int) -> int:
-        """How many pods of an index have failed so far."""
-        failed = (pod for pod in self.pods if self._index(pod) == index and self.has_failed(pod))
-        return max(
-            (self.names.failures_of(pod) + self.policy.counts(pod) for pod in failed), default=0
-        )
+    def _find_unreplaced(self) -> None:
+        active = {self._index(pod) for pod in self.active}
+        for pod in self.pods:
+            if not (self.holds(pod) and self.has_place(pod) and self.has_failed(pod)):
+                continue
+            index = self._index(pod)
+            if index in self.completed or index in self.failed_indexes or index in active:
+                continue
+            last = self.unreplaced.get(index)
+            if last is None or sum(self.names.failures_of(last)) <= sum(
+                self.names.failures_of(pod)
+            ):
+                self.unreplaced[index] = pod
+
+    def is_unreplaced(self, pod: Pod) -> bool:
+        last = self.unreplaced.get(self._index(pod))
+        return last is not None and last.uid == pod.uid
+
+    def failures_at(self, index: int) -> tuple[int, int]:
+        """How many pods of an index have failed so far: those that count towards the limit, and
+        those that the failure policy ignores."""
+        pod = self.unreplaced.get(index)
+        if pod is None:
+            return 0, 0
+        counted, ignored = self.names.failures_of(pod)
+        counts = self.policy.counts(pod)
+        return counted + counts, ignored + (not counts)
 
     def _is_to_count(self, pod: Pod) -> bool:
         return (self.holds(pod) or not self.is_tracked) and self.has_place(pod)
@@ -325,12 +351,13 @@ def _written(first: int, last: int) -> Iterator[str]:
 class JobNames:
     """`tracking` is the finalizer, and the annotation of tracked Jobs in releases that track only
     some; `index` is the annotation with the completion index, `failures` that with the number of
-    earlier failures of the index."""
+    earlier failures of the index, `ignored` that with the number of ignored ones."""
 
     def __init__(self, dialect: Dialect, gates: Gates) -> None:
         self.tracking = dialect.label(TRACKING)
         self.index = dialect.label("batch.@/job-completion-index")
         self.failures = dialect.label("batch.@/job-index-failure-count")
+        self.ignored = dialect.label("batch.@/job-index-ignored-failure-count")
         self.has_index_label = gates["PodIndexLabel"]
         self.announces = gates["JobManagedBy"]  # final conditions are announced
         self.replaces_failed = gates["JobPodReplacementPolicy"]
@@ -343,9 +370,12 @@ class JobNames:
     def index_of(self, pod: Pod) -> int | None:
         return _count_in(pod.annotations.get(self.index, ""))
 
-    def failures_of(self, pod: Pod) -> int:
-        """How many pods of the same index had failed before this one."""
-        return _count_in(pod.annotations.get(self.failures, "")) or 0
+    def failures_of(self, pod: Pod) -> tuple[int, int]:
+        """How many pods of the same index had failed before this one: counted and ignored."""
+        counted, ignored = (
+            _count_in(pod.annotations.get(name, "")) or 0 for name in (self.failures, self.ignored)
+        )
+        return counted, ignored
 
 
 def _count_in(text: str) -> int | None:

@@ -102,6 +102,8 @@ class Steps:
         surplus = superfluous(state)
         if surplus:
             return await self._remove(state, surplus[:_BURST])
+        if state.limit_per_index is not None:
+            return await self._add_to_indexes(state)
         pods = pods_to_make(state, self._resource, self._names, _BURST)
         if not pods:
             return Step(active)
@@ -109,6 +111,16 @@ class Steps:
         if resumes > clock.time():
             return Step(active, resumes=resumes)
         return await self._make(state, pods)
+
+    async def _add_to_indexes(self, state: JobState) -> Step:
+        """Create pods for the indexes that do not pause after a failure."""
+        ends = {index: _end_of_index_pause(state, index) for index in state.unreplaced}
+        moment = clock.time()
+        paused = {index: end for index, end in ends.items() if end > moment}
+        pods = pods_to_make(state, self._resource, self._names, _BURST, paused)
+        step = await self._make(state, pods) if pods else Step(len(state.active))
+        step.resumes = min(paused.values(), default=None)
+        return step
 
     async def _remove(self, state: JobState, pods: list[Pod]) -> Step:
         """Delete surplus pods. They must not count, so they lose their finalizer first."""
@@ -175,8 +187,16 @@ def end_of_pause(pods: Iterable[Pod]) -> float:
     ]
     if not failures:
         return 0.0
-    pause = min(_FIRST_PAUSE * float(1 << min(len(failures) - 1, _MAX_DOUBLINGS)), _MAX_PAUSE)
-    return max(failures) + pause
+    return max(failures) + _pause_after(len(failures))
+
+
+def _pause_after(failures: int) -> float:
+    return min(_FIRST_PAUSE * float(1 << min(failures - 1, _MAX_DOUBLINGS)), _MAX_PAUSE)
+
+
+def _end_of_index_pause(state: JobState, index: int) -> float:
+    """When an index whose last pod failed gets a new one, in Jobs with a limit for each index."""
+    return _end(state.unreplaced[index], clock.time()) + _pause_after(sum(state.failures_at(index)))
 
 
 def _latest(pods: Iterable[Pod], now: float) -> float:

@@ -90,6 +90,20 @@ def drop_disabled_fields(spec: Object, old: Object | None, context: Context) -> 
             security: Object | None = container.get("securityContext")
             if security and security.get("procMount") is not None:
                 security["procMount"] = "Default"
+    has_rules = context.gates["ContainerRestartRules"] or not context.gates["SidecarContainers"]
+    if not has_rules and not (old and _containers_with_own_policy(old)):
+        for container in _containers_with_own_policy(spec):
+            del container["restartPolicy"]
+
+
+def _containers_with_own_policy(spec: Object) -> list[Object]:
+    """The containers with a restart policy of their own that does not make them sidecars."""
+    sidecars = [c for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always"]
+    return [
+        container
+        for container in all_containers(spec)
+        if "restartPolicy" in container and container not in sidecars
+    ]
 
 
 def _uses_proc_mount(spec: Object) -> bool:

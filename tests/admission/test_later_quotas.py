@@ -1,0 +1,72 @@
+"""Quotas of release 1.36: devices, and the VolumeAttributesClasses of claims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.namespaces import Collection, Space
+from support.waiting import eventually
+
+Object = dict[str, Any]
+DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
+
+
+def counted(space: Space, name: str = "q", **spec: Any) -> Collection:
+    """A quota whose usage is known."""
+    quotas = space.collection("resourcequotas")
+    quotas.create(name, spec=spec)
+    eventually(lambda: "used" in quotas.read(name).get("status", {}), "the quota is counted")
+    return quotas
+
+
+def claim(*requests: Object) -> Object:
+    return {"devices": {"requests": [{"name": f"r{n}", **r} for n, r in enumerate(requests)]}}
+
+
+def gpus(count: int, **fields: Any) -> Object:
+    return {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count, **fields}
+
+
+def test_a_quota_counts_devices_by_class(space_1_36: Space) -> None:
+    quotas = counted(space_1_36, hard={DEVICES: "5"})
+    claims = space_1_36.collection("resourceclaims", "resource.k8s.io")
+    claims.create("exact", spec=claim({"exactly": gpus(2)}))
+    alternatives = [gpus(2, name="large"), gpus(1, name="small")]
+    claims.create("alternatives", spec=claim({"firstAvailable": alternatives}))
+    assert quotas.read("q")["status"]["used"] == {DEVICES: "4"}
+    value = {"metadata": {"name": "more"}, "spec": claim({"exactly": gpus(2)})}
+    refused = claims.client.post(claims.path, value)
+    assert refused.status == 403
+    assert f"exceeded quota: q, requested: {DEVICES}=2, used: {DEVICES}=4" in refused.message
+
+
+def test_a_claim_of_all_devices_counts_as_many_as_a_claim_may_have(space_1_36: Space) -> None:
+    quotas = counted(space_1_36, hard={DEVICES: "40"})
+    claims = space_1_36.collection("resourceclaims", "resource.k8s.io")
+    every = {"deviceClassName": "gpu", "allocationMode": "All"}
+    claims.create("all", spec=claim({"exactly": every}))
+    assert quotas.read("q")["status"]["used"] == {DEVICES: "32"}
+
+
+def test_a_quota_may_be_about_the_claims_of_a_volume_attributes_class(space_1_36: Space) -> None:
+    def about(operator: str, *values: str) -> Object:
+        scope = {"scopeName": "VolumeAttributesClass", "operator": operator}
+        return {"matchExpressions": [{**scope, "values": list(values)} if values else scope]}
+
+    hard = {"persistentvolumeclaims": "1"}
+    quotas = counted(space_1_36, "gold", hard=hard, scopeSelector=about("In", "gold"))
+    counted(space_1_36, "none", hard={**hard}, scopeSelector=about("DoesNotExist"))
+    claims = space_1_36.collection("persistentvolumeclaims")
+    spec: Object = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "s",
+    }
+    golden = {**spec, "volumeAttributesClassName": "gold"}
+    claims.create("plain", spec=spec)
+    claims.create("golden", spec=golden)
+    claims.create("silver", spec={**spec, "volumeAttributesClassName": "silver"})
+    used = [quotas.read(name)["status"]["used"] for name in ("gold", "none")]
+    assert used == [{"persistentvolumeclaims": "1"}] * 2
+    refused = claims.client.post(claims.path, {"metadata": {"name": "more"}, "spec": golden})
+    assert (refused.status, "exceeded quota: gold" in refused.message) == (403, True)
