@@ -13,6 +13,7 @@ import pytest
 from support.pace import in_time
 
 import fairlead
+from fairlead.base.patterns import PatternError, compiled
 
 LENGTH = 10_000
 MAX_SECONDS = 0.1  # a quadratic one takes seconds
@@ -60,3 +61,33 @@ def test_a_pattern_takes_time_in_proportion(name: str, pattern: re.Pattern[Any])
             pattern.match(text)
             pattern.fullmatch(text)
             assert in_time(process_time() - before, MAX_SECONDS), (unit, end)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "[a-z]{0,1000}" * 30,
+        "(?:[a-z]{0,31}){31}" * 30,
+        "a?" * 30_000,
+        "(?P<n>(a{0,9}){100})" + "(?i:(a{0,9}){100})" * 9,
+    ],
+)
+def test_a_pattern_with_too_many_optional_parts_is_refused(pattern: str) -> None:
+    before = process_time()
+    with pytest.raises(PatternError, match="expression too large"):
+        compiled(pattern)
+    assert in_time(process_time() - before, MAX_SECONDS)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^.{0,1000}$",
+        r"^\p{L}{0,63}$",
+        r"[{0,9}]{900}",
+        r"\{0,9999\}",
+        r"(?i)(?P<name>[[:alpha:]]{1,63}\.){0,9}[]a]{1,63}",
+    ],
+)
+def test_a_pattern_of_common_size_is_accepted(pattern: str) -> None:
+    assert compiled(pattern).pattern == pattern

@@ -114,7 +114,7 @@ class ConfigurationFile:
             return False
         old, self.content = self.content, content
         try:
-            await apply(self.decode(content))
+            await apply(await asyncio.to_thread(self.decode, content))
         except NotReady:
             self.content = old
             raise

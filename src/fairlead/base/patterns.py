@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,15 @@ _WORDS = {
     "pattern too large - compile failed": "expression too large",
 }
 _MAX_SHOWN_LENGTH = 1000
+# RE2 compiles optional parts in quadratic time, and holds the interpreter lock meanwhile.
+_MAX_OPTIONAL_PARTS = 2000
+_TOKEN = re.compile(
+    r"\\[\s\S]"  # an escaped character
+    r"|\[\^?\]?(?:\\[\s\S]|\[:\^?\w+:\]|[^\]\\])*\]"  # a class of characters
+    r"|\(\?(?:P?<\w*>|[a-zA-Z-]*[:)]?)"  # the beginning of a group with flags or a name
+    r"|\{(\d{1,9})(,?)(\d{0,9})\}"
+    r"|[\s\S]"
+)
 
 
 class PatternError(ValueError):
@@ -34,6 +44,9 @@ class PatternError(ValueError):
 @memoized(1024)
 def compiled(pattern: str) -> Any:
     """Compile a pattern; raises PatternError."""
+    may_be_large = "{" in pattern or len(pattern) > _MAX_OPTIONAL_PARTS
+    if may_be_large and _optional_parts(pattern) > _MAX_OPTIONAL_PARTS:
+        raise PatternError(_explain("pattern too large - compile failed"))
     try:
         return re2.compile(pattern, _OPTIONS)
     except (re2.error, UnicodeError) as error:
@@ -71,6 +84,31 @@ def searcher(pattern: str) -> Callable[[str], bool]:
         return lambda text: search(text) is not None
     match = quick.Match
     return lambda text: match(text) is not None or search(text) is not None
+
+
+def _optional_parts(pattern: str) -> int:
+    """How many parts of a pattern may be absent, after counted repetitions are written out."""
+    groups, last = [0], 0  # the parts of all open groups; those of the last atom
+    for token in _TOKEN.finditer(pattern):
+        text = token[0]
+        if text[0] == "(" and not text.endswith(")"):
+            groups.append(0)
+            last = 0
+        elif text == ")" and len(groups) > 1:
+            last = groups.pop()
+            groups[-1] += last
+        elif text in ("?", "*"):
+            groups[-1] += 1
+            last += 1
+        elif token[1]:
+            least = int(token[1])
+            most = int(token[3] or least + (token[2] == ","))
+            added = last * (most - 1) + most - least
+            groups[-1] += added
+            last += added
+        elif text != "+":
+            last = 0
+    return sum(groups)
 
 
 def _explain(error: object) -> str:

@@ -8,6 +8,7 @@ import pytest
 from support.expressions import evaluate
 from support.pace import in_time
 
+from fairlead.base import meter
 from fairlead.codec.cel.compile import compile_expression
 from fairlead.codec.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
 from fairlead.codec.cel.types import (
@@ -189,3 +190,26 @@ def test_a_time_zone_is_only_looked_for_where_they_are() -> None:
     for name in ("../../etc/passwd", "/etc/passwd", "x" * 100_000, "a\0b", "25:00", "Europe"):
         with pytest.raises(EvaluationError, match="unknown time zone"):
             evaluate("timestamp(0).getHours(z) == 0", {"z": (STRING, name)})
+
+
+def nested_pairs(depth: int) -> list[object]:
+    pairs: list[object] = [1, 1]
+    for _ in range(depth):
+        pairs = [pairs, pairs]
+    return pairs
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        pytest.param("self == self", nested_pairs(18), id="a list that contains itself often"),
+        pytest.param("self.findAll('1').size() > 0", "1" * 30_000, id="many matches"),
+    ],
+)
+def test_an_expression_with_little_cost_but_much_work_leaves_the_loop(
+    expression: str, value: object
+) -> None:
+    program = compile_expression(expression, {"self": DYN})
+    assert meter.try_on_loop(10, program.evaluate, ({"self": value}, 10_000), {}) is (
+        meter.NEEDS_THREAD
+    )

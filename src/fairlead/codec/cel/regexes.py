@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlead.base import patterns
+from fairlead.base import meter, patterns
 from fairlead.base.patterns import compiled, searcher
 from fairlead.codec.cel.arithmetic import Implementations
 from fairlead.codec.cel.errors import EvaluationError
+
+_STEPS_PER_MATCH = 10  # of `findAll`
 
 
 class PatternError(EvaluationError):
@@ -46,6 +48,7 @@ def _find_all(expression: Any, text: str, count: int = -1) -> list[str]:
     if count == 0:
         return matches
     for match in expression.finditer(text):
+        meter.spend(_STEPS_PER_MATCH)
         if match.end() > match.start() or match.start() != end:
             matches.append(match.group())
             if len(matches) == count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
+from fairlead.base import meter
 from fairlead.codec.cel.errors import CostExceeded, EvaluationError, no_such_overload
 
 Frame = list[Any]
@@ -134,6 +135,7 @@ def work(frame: Frame, amount: int) -> None:
     frame[WORK] -= amount
     if frame[WORK] < 0:
         raise CostExceeded
+    meter.spend(amount)
 
 
 def lookup(container: Any, index: Any) -> Any:
