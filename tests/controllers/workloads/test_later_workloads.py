@@ -91,3 +91,18 @@ def test_a_job_of_another_controller_is_left_alone(space_1_36: Space) -> None:
     jobs.create("own", spec={"template": {"spec": POD}})
     eventually(lambda: "startTime" in jobs.read("own").get("status", {}), "our own Job started")
     assert jobs.read("other").get("status", {}) == {}
+
+
+def test_events_of_a_deployment_name_both_sizes_of_its_replica_set(space_1_36: Space) -> None:
+    deployments = space_1_36.collection("deployments", "apps")
+    events = space_1_36.collection("events")
+    labels = {"app": "d"}
+    template = {"metadata": {"labels": labels}, "spec": {**POD, "restartPolicy": "Always"}}
+    deployments.create("d", spec={"selector": {"matchLabels": labels}, "template": template})
+
+    def is_recorded(text: str) -> bool:
+        return any(event["message"].endswith(text) for event in events.list().body["items"])
+
+    eventually(lambda: is_recorded(" from 0 to 1"), "the creation is recorded")
+    deployments.client.patch(deployments.item("d"), {"spec": {"replicas": 3}})
+    eventually(lambda: is_recorded(" from 1 to 3"), "the change is recorded")
