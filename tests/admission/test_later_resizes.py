@@ -38,3 +38,11 @@ def test_a_resize_keeps_to_the_limit_range(space_1_36: Space) -> None:
     assert resized(space_1_36, "600m")[0] == 200
     status, message = resized(space_1_36, "100m")
     assert (status, "minimum cpu usage per Container is 500m" in message) == (403, True)
+
+
+def test_the_table_of_a_resize_has_the_name_and_the_age_only(space_1_36: Space) -> None:
+    pods = space_1_36.collection("pods")
+    pods.create("p", spec=POD)
+    accept = f"application/json;as=Table;g={space_1_36.dialect.meta_group};v=v1"
+    table = pods.client.get(pods.item("p", "resize"), headers={"Accept": accept}).body
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Created At"]

@@ -111,7 +111,7 @@ def item_answer(
         return Answer(code, enveloped_message(main, form, version, content), form.media_type)
     if form.transform and can_write(main, form):
         if form.transform == "Table":
-            written = table_of(version, main, form, include_object(request))
+            written = table_of(version, resource, form, include_object(request))
         else:
             written = item_writer(main, form)(version)
         return Answer(code, written + b"\n")

@@ -132,3 +132,18 @@ def test_ignored_failures_of_an_index_are_counted_apart(pods_1_36: Pods) -> None
     prefix = "batch.kubernetes.io/job-index"
     assert annotations[f"{prefix}-failure-count"] == "0"
     assert annotations[f"{prefix}-ignored-failure-count"] == "1"
+
+
+def test_events_of_a_deployment_name_both_sizes_of_its_replica_set(space_1_36: Space) -> None:
+    deployments = space_1_36.collection("deployments", "apps")
+    events = space_1_36.collection("events")
+    labels = {"app": "d"}
+    template = {"metadata": {"labels": labels}, "spec": {**POD, "restartPolicy": "Always"}}
+    deployments.create("d", spec={"selector": {"matchLabels": labels}, "template": template})
+
+    def is_recorded(text: str) -> bool:
+        return any(event["message"].endswith(text) for event in events.list().body["items"])
+
+    eventually(lambda: is_recorded(" from 0 to 1"), "the creation is recorded")
+    deployments.client.patch(deployments.item("d"), {"spec": {"replicas": 3}})
+    eventually(lambda: is_recorded(" from 1 to 3"), "the change is recorded")

@@ -40,7 +40,7 @@ _MODULES = (
     "fairlead.resources.core.volume_columns",
 )
 _NO_TIME = "0001-01-01T00:00:00Z"
-_SAME_OBJECT = frozenset({"status", "approval", "ephemeralcontainers", "finalize", "resize"})
+_SAME_OBJECT = frozenset({"status", "approval", "ephemeralcontainers", "finalize"})
 
 
 def _created(obj: Object) -> str:

@@ -44,7 +44,13 @@ class Deployments:
         self._owned = Owned(self._replica_sets, read_full)
         self._selectors = Selectors(self._deployments, selector_of)
         self._claims = Claims(objects, self._resource, REPLICA_SETS)
-        self._writer = ReplicaSetWriter(objects, events, self._resource, Annotations(api.dialect))
+        self._writer = ReplicaSetWriter(
+            objects,
+            events,
+            self._resource,
+            Annotations(api.dialect),
+            api.gates["ReplicaSetEventsWithOldSize"],
+        )
         self._revisions = Revisions(self._writer, self._resource)
         self._rollback = Rollback(objects, self._writer, self._resource)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.base.errors import StatusError
-from fairlead.controllers.events import NORMAL, WARNING
+from fairlead.controllers.events import WARNING
 from fairlead.controllers.workloads.deployments import progress
-from fairlead.controllers.workloads.deployments import replica_sets as sets
 from fairlead.controllers.workloads.deployments.replica_sets import (
     same_template,
     selector_with_hash,
@@ -63,9 +62,7 @@ class Revisions:
                 _report_progress(deployment, "False", "ReplicaSetCreateError", text)
                 self._writer.record(deployment, WARNING, "ReplicaSetCreateError", text)
             raise
-        if size := sets.desired_size(created):
-            text = f"Scaled up replica set {name} to {size}"
-            self._writer.record(deployment, NORMAL, "ScalingReplicaSet", text)
+        self._writer.record_new(deployment, created)
         self._set_revision(deployment, revision)
         _report_progress(
             deployment, "True", "NewReplicaSetCreated", f'Created new replica set "{name}"'

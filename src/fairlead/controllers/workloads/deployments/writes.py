@@ -19,12 +19,18 @@ class ReplicaSetWriter:
     Deployment."""
 
     def __init__(
-        self, objects: Client, events: Recorder, resource: Resource, annotations: Annotations
+        self,
+        objects: Client,
+        events: Recorder,
+        resource: Resource,
+        annotations: Annotations,
+        reports_old_size: bool,
     ) -> None:
         self._objects = objects
         self._events = events
         self._resource = resource
         self.annotations = annotations
+        self._reports_old_size = reports_old_size
 
     def record(self, deployment: Object, kind: str, reason: str, text: str) -> None:
         self._events.record(self._resource, deployment, kind, reason, text)
@@ -48,11 +54,22 @@ class ReplicaSetWriter:
             return replica_set
         changed = await self._change(replica_set, sized)
         if size != before:
-            way = "up" if size > before else "down"
-            name = replica_set["metadata"]["name"]
-            text = f"Scaled {way} replica set {name} to {size} from {before}"
-            self.record(deployment, NORMAL, "ScalingReplicaSet", text)
+            self._record_size(deployment, replica_set, f"to {size} from {before}", before, size)
         return changed
+
+    def record_new(self, deployment: Object, replica_set: Object) -> None:
+        """Record the size of a ReplicaSet that was created, unless it is zero."""
+        if size := sets.desired_size(replica_set):
+            self._record_size(deployment, replica_set, f"to {size}", 0, size)
+
+    def _record_size(
+        self, deployment: Object, replica_set: Object, text: str, before: int, size: int
+    ) -> None:
+        if self._reports_old_size:
+            text = f"from {before} to {size}"
+        way, name = "up" if size > before else "down", replica_set["metadata"]["name"]
+        text = f"Scaled {way} replica set {name} {text}"
+        self.record(deployment, NORMAL, "ScalingReplicaSet", text)
 
     async def describe(self, deployment: Object, replica_set: Object, revision: int) -> Object:
         """Copy annotations and minReadySeconds of the Deployment to the new ReplicaSet."""
