@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 from support.namespaces import Space
 
-from fairlead.resources.causes import Causes, GoValue, LaterCauses, show, show_json
-from fairlead.resources.go_notation import pointer
+from fairlead.resources.causes import (
+    Causes,
+    GoValue,
+    LaterCauses,
+    go_composite,
+    go_pointer,
+    show,
+    show_json,
+)
 from fairlead.resources.go_values import go_list, go_map, go_selector, go_time
 
 
@@ -22,8 +29,8 @@ from fairlead.resources.go_values import go_list, go_map, go_selector, go_time
         (go_time("2024-01-02T03:04:05Z"), '"2024-01-02T03:04:05Z"'),
         (go_selector({"matchLabels": {"a": "<"}}), '{"matchLabels":{"a":"\\u003c"}}'),
         (GoValue('core.A{B:"x", C:(*int32)(nil), D:1}'), '{"B":"x","C":null,"D":1}'),
-        (GoValue(f"core.A{{B:{pointer('int32', 3)}}}"), '{"B":3}'),
-        (GoValue(f"core.A{{B:{pointer('core.C', {'aB': 1})}}}"), '{"B":{"AB":1}}'),
+        (go_composite("core.A", {"B": go_pointer("int32", 3)}), '{"B":3}'),
+        (go_composite("core.A", {"B": go_pointer("core.C", {"aB": 1})}), '{"B":{"AB":1}}'),
         (GoValue('intstr.IntOrString{Type:1, IntVal:0, StrVal:"5%"}'), '"5%"'),
         (GoValue("[]byte{0x61}"), '"YQ=="'),
         (GoValue("no notation"), "no notation"),
@@ -38,7 +45,7 @@ def test_values_are_json_in_later_releases(value: Any, json: str) -> None:
 
 
 def test_the_value_behind_a_pointer_is_not_shown_in_go_notation() -> None:
-    assert show(GoValue(pointer("bool", True))) == "(*bool)(0xc000000000)"
+    assert show(go_pointer("bool", True)) == "(*bool)(0xc000000000)"
 
 
 def test_messages_have_the_words_of_their_release() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -30,20 +30,47 @@ _UNKNOWN: Any = object()
 
 class GoValue(str):
     """A value that messages print verbatim, for values that are not printed as JSON scalars. Later
-    releases print `json`; without it, the text is converted."""
+    releases print `json`; without it, the text is converted, with the values behind its addresses
+    from `pointees`."""
 
     json: str
+    pointees: tuple[go_notation.Pointee, ...]
 
-    def __new__(cls, text: str, json: Any = _UNKNOWN) -> GoValue:
+    def __new__(
+        cls, text: str, json: Any = _UNKNOWN, pointees: tuple[go_notation.Pointee, ...] = ()
+    ) -> GoValue:
         value = super().__new__(cls, text)
         value.json = "" if json is _UNKNOWN else escaped_json(json)
+        value.pointees = pointees
         return value
+
+
+_ADDRESS = "0xc000000000"  # arbitrary; clients cannot rely on it
+
+
+def go_pointer(kind: str, value: Any) -> GoValue:
+    """A pointer as messages print it: it only shows whether the value is set."""
+    if value is None:
+        return GoValue(f"(*{kind})(nil)")
+    return GoValue(f"(*{kind})({_ADDRESS})", pointees=(go_notation.Pointee(kind, value),))
+
+
+def go_composite(kind: str, parts: Mapping[str, str] | Iterable[str]) -> GoValue:
+    """A struct, a map or a list as messages print it; the parts are formatted already."""
+    if isinstance(parts, Mapping):
+        texts = list(parts.values())
+        inner = ", ".join(f"{name}:{text}" for name, text in parts.items())
+    else:
+        texts = list(parts)
+        inner = ", ".join(texts)
+    pointees = (each for text in texts if isinstance(text, GoValue) for each in text.pointees)
+    return GoValue(f"{kind}{{{inner}}}", pointees=tuple(pointees))
 
 
 def show(value: Any) -> str:
     """The form of a value in messages."""
     if isinstance(value, GoValue):
-        return go_notation.without_pointees(value)
+        return str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -68,9 +95,9 @@ def show_json(value: Any) -> str:
 
 def _converted(value: GoValue) -> str:
     try:
-        return escaped_json(go_notation.to_value(value))
+        return escaped_json(go_notation.to_value(value, value.pointees))
     except ValueError:
-        return go_notation.without_pointees(value)
+        return str(value)
 
 
 def escaped_json(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Converts values in Go's notation, as releases before 1.30 print them, to JSON, as later ones do.
 
 Structs of the API (`v1.LabelSelector`) have the names of JSON and omit what is not set; all others
-have Go's names. The notation shows only the address of a pointer: `pointer` hides the value beside
-it, between two NULs, which `without_pointees` removes.
+have Go's names. The notation shows only the address of a pointer; the values behind the addresses
+come beside the text, in the order of the addresses.
 """
 
 from __future__ import annotations
@@ -10,37 +10,35 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-import orjson
-
-_ADDRESS = "0xc000000000"  # arbitrary; clients cannot rely on it
-_POINTEE = re.compile(r"\0([^\0]*)\0")
 _TOKEN = re.compile(
-    r'"(?:[^"\\]|\\.)*"|\(\*[^()]*\)\((?:nil|0x[0-9a-f]+(?:\0[^\0]*\0)?)\)|<nil>|[^\s{}",:]*\(nil\)'
+    r'"(?:[^"\\]|\\.)*"|\(\*[^()]*\)\((?:nil|0x[0-9a-f]+)\)|<nil>|[^\s{}",:]*\(nil\)'
     r"|&?[^\s{}\",:]*(?:\[[^\]]*\][^\s{}\",:]*)?\{|[^\s{}\",:]+|[},:]"
 )
 _CAPITALS = re.compile(r"[A-Z]+(?=[A-Z][a-z]|$)|[A-Z]")
 _ESCAPES = {"a": "\a", "v": "\v"}
 
 
-def pointer(kind: str, value: Any) -> str:
-    """A pointer as messages print it."""
-    if value is None:
-        return f"(*{kind})(nil)"
-    pointee = value if kind[:3] in ("v1.", "int", "bool") else _with_go_names(value)
-    return f"(*{kind})({_ADDRESS}\0{orjson.dumps(pointee).decode()}\0)"
+class Pointee(NamedTuple):
+    """The value behind an address, and its type."""
+
+    kind: str
+    value: Any
+
+    def named(self) -> Any:
+        """The value with the names that its type has."""
+        is_own = self.kind[:3] in ("v1.", "int", "bool")
+        return self.value if is_own else _with_go_names(self.value)
 
 
-def without_pointees(text: str) -> str:
-    return _POINTEE.sub("", text) if "\0" in text else text
-
-
-def to_value(text: str) -> Any:
-    """The value; raises ValueError if the text is not in the notation."""
+def to_value(text: str, pointees: Iterable[Pointee] = ()) -> Any:
+    """The value; raises ValueError if the text is not in the notation. An address without a
+    pointee is null."""
     tokens = [token for token in _TOKEN.findall(text) if token != ","]
     try:
-        value, end = _value(tokens, 0)
+        value, end = _Reader(tokens, pointees).value(0)
     except (IndexError, RecursionError) as error:
         raise ValueError(text) from error
     if end != len(tokens):
@@ -54,34 +52,39 @@ def _with_go_names(value: Any) -> Any:
     return [_with_go_names(part) for part in value] if isinstance(value, list) else value
 
 
-def _value(tokens: list[str], at: int) -> tuple[Any, int]:
-    """The value that begins at a token, and the position after it."""
-    token = tokens[at]
-    if token.endswith("{"):
-        return _composite(token[:-1].lstrip("&"), tokens, at + 1)
-    if token.endswith(("(nil)", "<nil>")):
-        return None, at + 1
-    if token.startswith("(*"):
-        pointee = _POINTEE.search(token)
-        return orjson.loads(pointee[1]) if pointee else None, at + 1
-    if token.startswith('"'):
-        return _text(token), at + 1
-    return int(token, 16) if token[:2] == "0x" else json.loads(token), at + 1
+class _Reader:
+    def __init__(self, tokens: list[str], pointees: Iterable[Pointee]) -> None:
+        self._tokens = tokens
+        self._pointees = iter(pointees)
 
+    def value(self, at: int) -> tuple[Any, int]:
+        """The value that begins at a token, and the position after it."""
+        token = self._tokens[at]
+        if token.endswith("{"):
+            return self._composite(token[:-1].lstrip("&"), at + 1)
+        if token.endswith(("(nil)", "<nil>")):
+            return None, at + 1
+        if token.startswith("(*"):
+            pointee = next(self._pointees, None)
+            return None if pointee is None else pointee.named(), at + 1
+        if token.startswith('"'):
+            return _text(token), at + 1
+        return int(token, 16) if token[:2] == "0x" else json.loads(token), at + 1
 
-def _composite(kind: str, tokens: list[str], at: int) -> tuple[Any, int]:
-    items: list[Any] = []
-    pairs: dict[str, Any] = {}
-    while tokens[at] != "}":
-        if tokens[at + 1] == ":":
-            key = tokens[at]
-            pairs[_text(key) if key[0] == '"' else key], at = _value(tokens, at + 2)
-        else:
-            item, at = _value(tokens, at)
-            items.append(item)
-    if kind.startswith("[]"):
-        return b64encode(bytes(items)).decode() if kind == "[]byte" else items, at + 1
-    return _struct(kind, pairs), at + 1
+    def _composite(self, kind: str, at: int) -> tuple[Any, int]:
+        tokens = self._tokens
+        items: list[Any] = []
+        pairs: dict[str, Any] = {}
+        while tokens[at] != "}":
+            if tokens[at + 1] == ":":
+                key = tokens[at]
+                pairs[_text(key) if key[0] == '"' else key], at = self.value(at + 2)
+            else:
+                item, at = self.value(at)
+                items.append(item)
+        if kind.startswith("[]"):
+            return b64encode(bytes(items)).decode() if kind == "[]byte" else items, at + 1
+        return _struct(kind, pairs), at + 1
 
 
 def _struct(kind: str, fields: dict[str, Any]) -> Any:

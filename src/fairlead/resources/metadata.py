@@ -15,8 +15,7 @@ from fairlead.codec.types.names import (
     qualified_name,
 )
 from fairlead.codec.types.times import parse_time
-from fairlead.resources import go_notation
-from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer, quote
 from fairlead.resources.go_values import go_time
 
 MAX_ANNOTATION_BYTES: Final = 256 * 1024
@@ -175,7 +174,7 @@ def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes)
     if (group, version, reference["kind"]) == ("", "v1", "Event"):
         causes.invalid(
             path,
-            GoValue(_owner_text(reference)),
+            _owner_text(reference),
             "/v1, Kind=Event is disallowed from being an owner",
         )
 
@@ -184,20 +183,20 @@ def _owners_text(references: list[dict[str, Any]], owner: dict[str, Any]) -> GoV
     """All references, or only the wrong one if there are many: an error for each that shows all
     would make the response too large."""
     if len(references) > _MAX_OWNERS_SHOWN:
-        return GoValue(_owner_text(owner))
-    inner = ", ".join(_owner_text(reference) for reference in references)
-    return GoValue(f"[]v1.OwnerReference{{{inner}}}")
+        return _owner_text(owner)
+    return go_composite("[]v1.OwnerReference", map(_owner_text, references))
 
 
-def _owner_text(reference: dict[str, Any]) -> str:
-    controller = go_notation.pointer("bool", reference.get("controller"))
-    blocks = go_notation.pointer("bool", reference.get("blockOwnerDeletion"))
-    return (
-        f"v1.OwnerReference{{APIVersion:{quote(reference['apiVersion'])},"
-        f" Kind:{quote(reference['kind'])}, Name:{quote(reference['name'])},"
-        f" UID:{quote(reference['uid'])}, Controller:{controller},"
-        f" BlockOwnerDeletion:{blocks}}}"
-    )
+def _owner_text(reference: dict[str, Any]) -> GoValue:
+    parts = {
+        "APIVersion": quote(reference["apiVersion"]),
+        "Kind": quote(reference["kind"]),
+        "Name": quote(reference["name"]),
+        "UID": quote(reference["uid"]),
+        "Controller": go_pointer("bool", reference.get("controller")),
+        "BlockOwnerDeletion": go_pointer("bool", reference.get("blockOwnerDeletion")),
+    }
+    return go_composite("v1.OwnerReference", parts)
 
 
 def check_finalizers(finalizers: list[str] | None, path: str, causes: Causes) -> None:

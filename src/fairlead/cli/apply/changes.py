@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.release import V1_25, V1_36, Release
+from fairlead.base.release import RELEASES, Release
 from fairlead.client.discovery import ResourceType
 from fairlead.client.resources import MERGE_PATCH, STRATEGIC_PATCH
 from fairlead.codec.types.builtin import BuiltinTypes
@@ -35,7 +35,7 @@ def type_of(dialect: Dialect, type: ResourceType) -> Struct | None:
     group, _, domain = type.group.partition(".")
     if domain and not f".{domain}".endswith(f".{dialect.group_domain}"):
         return None
-    for release in (V1_36, V1_25):
+    for release in reversed(RELEASES.values()):
         with suppress(FileNotFoundError, KeyError):
             return _types(dialect, release).struct(f"{group or 'core'}/{type.version}.{type.kind}")
     return None

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fairlead.codec.types.mismatch import source_text
-from fairlead.resources.causes import GoValue, quote
-from fairlead.resources.core.shared import go_struct
+from fairlead.resources.causes import GoValue, go_composite, go_pointer, quote
 from fairlead.resources.custom.schema.markers import Schema
 from fairlead.resources.go_values import go_list
-from fairlead.resources.storage.shared import go_pointer
 
 PACKAGE = "apiextensions"
 KIND = f"{PACKAGE}.JSONSchemaProps"
@@ -70,28 +68,27 @@ def _rules(rules: Iterable[dict[str, str]] | None) -> str:
     if rules is None:
         return f"{kind}(nil)"
     shown = (
-        go_struct(
+        go_composite(
             f"{PACKAGE}.ValidationRule",
             {"Rule": _text(rule.get("rule")), "Message": _text(rule.get("message"))},
         )
         for rule in rules
     )
-    return f"{kind}{{{', '.join(shown)}}}"
+    return go_composite(kind, shown)
 
 
 def _dependencies(named: dict[str, Any] | None) -> str:
     kind = f"{PACKAGE}.JSONSchemaDependencies"
     if named is None:
         return f"{kind}(nil)"
-    shown = (f"{quote(name)}:{_dependency(named[name])}" for name in sorted(named))
-    return f"{kind}{{{', '.join(shown)}}}"
+    return go_composite(kind, {quote(name): _dependency(named[name]) for name in sorted(named)})
 
 
 def _dependency(value: Any) -> str:
     names = value if isinstance(value, list) else None
     schema = None if isinstance(value, list) else value
     parts = {"Schema": go_pointer(KIND, schema), "Property": _texts(names)}
-    return go_struct(f"{PACKAGE}.JSONSchemaPropsOrStringArray", parts)
+    return go_composite(f"{PACKAGE}.JSONSchemaPropsOrStringArray", parts)
 
 
 class _SchemaFormatter:
@@ -152,18 +149,19 @@ class _SchemaFormatter:
             name: show([] if keyword in empty else schema.get(keyword))
             for name, (keyword, show) in self._fields.items()
         }
-        return go_struct(KIND, shown)
+        return go_composite(KIND, shown)
 
     def _several(self, schemas: Iterable[Schema] | None) -> str:
         if schemas is None:
             return f"[]{KIND}(nil)"
-        return f"[]{KIND}{{{', '.join(map(self.schema, schemas))}}}"
+        return go_composite(f"[]{KIND}", map(self.schema, schemas))
 
     def _named(self, kind: str) -> Callable[[dict[str, Schema] | None], str]:
         def show(schemas: dict[str, Schema] | None) -> str:
             if schemas is None:
                 return f"{kind}(nil)"
-            inner = (f"{quote(name)}:{self.schema(schemas[name])}" for name in sorted(schemas))
-            return f"{kind}{{{', '.join(inner)}}}"
+            return go_composite(
+                kind, {quote(name): self.schema(schemas[name]) for name in sorted(schemas)}
+            )
 
         return show

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.resources.causes import Causes, GoValue, quote
-from fairlead.resources.core.shared import go_struct, go_structs
+from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer, quote
+from fairlead.resources.core.shared import go_structs
 from fairlead.resources.custom.schema.field_paths import FieldPathError, field_path
 from fairlead.resources.go_notation import to_value
-from fairlead.resources.storage.shared import go_pointer
 
 MAX_SELECTABLE_FIELDS = 8
 COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
@@ -171,8 +170,8 @@ def shown_version(version: dict[str, Any]) -> GoValue:
         version.get("selectableFields") or None,
         lambda entry: {"JSONPath": quote(entry.get("jsonPath") or "")},
     )
-    later = go_struct(kind, {**parts, "SelectableFields": selectable})
-    return GoValue(go_struct(kind, parts), to_value(later))
+    later = go_composite(kind, {**parts, "SelectableFields": selectable})
+    return GoValue(go_composite(kind, parts), to_value(later, later.pointees))
 
 
 def _shown_column(column: dict[str, Any]) -> dict[str, str]:

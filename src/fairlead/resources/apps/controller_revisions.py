@@ -12,9 +12,8 @@ import orjson
 
 from fairlead.base.errors import MAX_CAUSE_LENGTH
 from fairlead.resources.behaviour import Behaviour, Object
-from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.causes import Causes, GoValue, go_composite
 from fairlead.resources.context import Context
-from fairlead.resources.core.shared import go_struct
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.rules import IMMUTABLE, non_negative
 
@@ -45,4 +44,4 @@ def _format_data(data: Any) -> GoValue | None:
         "ContentEncoding": '""',
         "ContentType": '"application/json"',
     }
-    return go_struct("runtime.Unknown", parts)
+    return go_composite("runtime.Unknown", parts)

@@ -9,8 +9,7 @@ from typing import Any
 from fairlead.base.errors import bad_request
 from fairlead.codec.types.names import label_value, qualified_name
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes, GoValue, quote
-from fairlead.resources.core.shared import go_struct
+from fairlead.resources.causes import Causes, GoValue, go_composite, quote
 from fairlead.resources.go_values import go_list, go_map
 from fairlead.resources.rules import is_set_operator
 
@@ -121,11 +120,11 @@ def _check_metadata(
 def _format_attributes(attributes: dict[str, str]) -> GoValue:
     parts = {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
     quoted = {name: quote(text) for name, text in parts.items()}
-    return go_struct("authorization.NonResourceAttributes", quoted)
+    return go_composite("authorization.NonResourceAttributes", quoted)
 
 
 def _shown_metadata(metadata: dict[str, Any]) -> GoValue:
-    return go_struct(
+    return go_composite(
         "v1.ObjectMeta",
         {
             **{label: quote(metadata.get(name, "")) for label, name in _TEXTS.items()},

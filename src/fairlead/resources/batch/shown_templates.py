@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import GoValue, quote
-from fairlead.resources.core.shared import go_date, go_quantities, go_struct, go_structs
+from fairlead.resources.causes import GoValue, go_composite, go_pointer, quote
+from fairlead.resources.core.shared import go_date, go_quantities, go_structs
 from fairlead.resources.go_values import given_list, given_map, go_list, go_map
-from fairlead.resources.storage.shared import go_pointer
 
 Shown = Callable[[Object, str], str]
 # The fields of a struct in their order: the Go name, our name, and the formatter.
@@ -168,7 +167,7 @@ def _volume(volume: Object) -> Mapping[str, str]:
     }
     return {
         "Name": _text(volume, "name"),
-        "VolumeSource": go_struct("core.VolumeSource", sources),
+        "VolumeSource": go_composite("core.VolumeSource", sources),
     }
 
 
@@ -177,7 +176,7 @@ def _volumes(value: Object, name: str) -> str:
 
 
 def _resources(value: Object, name: str) -> str:
-    return go_struct("core.ResourceRequirements", _fields(value.get(name) or {}, _RESOURCES))
+    return go_composite("core.ResourceRequirements", _fields(value.get(name) or {}, _RESOURCES))
 
 
 _PROBE = _pointer("core.Probe")
@@ -211,7 +210,7 @@ def _ephemeral(value: Object, name: str) -> str:
     """A stored template has none, but a refused template may."""
 
     def parts(each: Object) -> Mapping[str, str]:
-        common = go_struct("core.EphemeralContainerCommon", _fields(each, _CONTAINER))
+        common = go_composite("core.EphemeralContainerCommon", _fields(each, _CONTAINER))
         target = _text(each, "targetContainerName")
         return {"EphemeralContainerCommon": common, "TargetContainerName": target}
 
@@ -280,7 +279,7 @@ _SPEC: Fields = (
 
 def shown_template(template: dict[str, Any]) -> GoValue:
     parts = {
-        "ObjectMeta": go_struct("v1.ObjectMeta", _fields(template["metadata"], _METADATA)),
-        "Spec": go_struct("core.PodSpec", _fields(template["spec"], _SPEC)),
+        "ObjectMeta": go_composite("v1.ObjectMeta", _fields(template["metadata"], _METADATA)),
+        "Spec": go_composite("core.PodSpec", _fields(template["spec"], _SPEC)),
     }
-    return go_struct("core.PodTemplateSpec", parts)
+    return go_composite("core.PodTemplateSpec", parts)

@@ -12,7 +12,7 @@ from fairlead.codec.json_syntax import describe_json_error
 from fairlead.codec.types.mismatch import json_kind
 from fairlead.codec.types.names import dns_label, dns_subdomain, label_value, qualified_name
 from fairlead.resources.behaviour import Behaviour, Object, keep
-from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.causes import Causes, GoValue, go_composite, quote
 from fairlead.resources.columns.cell_text import NONE, UNKNOWN, field, items, mapping
 from fairlead.resources.columns.model import (
     AGE,
@@ -30,7 +30,7 @@ from fairlead.resources.core.addresses import network_errors, network_warnings, 
 from fairlead.resources.core.pods.resources import round_up_amounts
 from fairlead.resources.core.pods.scheduling import TAINT_EFFECTS
 from fairlead.resources.core.resource_names import check_amount
-from fairlead.resources.core.shared import duplicate, go_date, go_struct, go_text_fields, read_list
+from fairlead.resources.core.shared import duplicate, go_date, go_text_fields, read_list
 from fairlead.resources.go_values import go_list_or_nil as go_list
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import config_key_errors
@@ -342,7 +342,7 @@ def check_taints(taints: list[Object] | None, list_path: str, causes: Causes) ->
 
 
 def _shown_taint(taint: Object) -> GoValue:
-    return go_struct(
+    return go_composite(
         "core.Taint",
         {
             "Key": quote(taint.get("key", "")),

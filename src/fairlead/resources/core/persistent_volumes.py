@@ -10,18 +10,13 @@ from fairlead.codec.types.model import Struct
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.codec.types.times import now
 from fairlead.resources.behaviour import Behaviour, Object
-from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.difference import difference
 from fairlead.resources.core.pods.resources import round_up_amounts
 from fairlead.resources.core.pods.scheduling import check_node_selector
 from fairlead.resources.core.pods.warnings import warn_of_node_term
-from fairlead.resources.core.shared import (
-    basic_quantity,
-    go_quantities,
-    go_struct,
-    positive_quantity,
-)
+from fairlead.resources.core.shared import basic_quantity, go_quantities, positive_quantity
 from fairlead.resources.core.volumes.claims import SINGLE_POD, VOLUME_MODES, check_access_modes
 from fairlead.resources.core.volumes.persistent import (
     PERSISTENT_SOURCES,
@@ -31,7 +26,6 @@ from fairlead.resources.core.volumes.persistent import (
 from fairlead.resources.go_values import json_difference
 from fairlead.resources.metadata import check_metadata
 from fairlead.resources.rules import IMMUTABLE, immutable
-from fairlead.resources.storage.shared import go_pointer
 
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 CLASS_ANNOTATION = "volume.beta.@/storage-class"
@@ -303,7 +297,7 @@ def _shown_affinity(affinity: Object | None, causes: Causes) -> Any:
     if affinity is None or causes.shows_json:
         return _internal(affinity)
     required = go_pointer("core.NodeSelector", affinity.get("required"))
-    return go_struct("core.VolumeNodeAffinity", {"Required": required})
+    return go_composite("core.VolumeNodeAffinity", {"Required": required})
 
 
 def _internal(affinity: Object | None) -> Object | None:

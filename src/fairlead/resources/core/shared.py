@@ -13,7 +13,7 @@ from fairlead.codec import json_syntax
 from fairlead.codec.types.mismatch import json_kind
 from fairlead.codec.types.quantity import quantity, quantity_digits
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.causes import Causes, GoValue, go_composite, quote
 from fairlead.resources.rules import ABOVE_ZERO, NON_NEGATIVE
 
 NOT_AN_INTEGER = "must be an integer"
@@ -24,12 +24,6 @@ _MONTHS = (
 )
 
 
-def go_struct(name: str, fields: Mapping[str, str]) -> GoValue:
-    """A struct as messages print it; the values are formatted already."""
-    inner = ", ".join(f"{field}:{text}" for field, text in fields.items())
-    return GoValue(f"{name}{{{inner}}}")
-
-
 def go_structs(
     name: str,
     values: Iterable[dict[str, Any]] | None,
@@ -38,12 +32,12 @@ def go_structs(
     """A list of structs; None is nil."""
     if values is None:
         return GoValue(f"[]{name}(nil)")
-    return GoValue(f"[]{name}{{{', '.join(go_struct(name, fields(value)) for value in values)}}}")
+    return go_composite(f"[]{name}", (go_composite(name, fields(value)) for value in values))
 
 
 def go_text_fields(name: str, value: Mapping[str, Any], fields: Mapping[str, str]) -> GoValue:
     """A struct of strings; `fields` maps our names to the names in messages."""
-    return go_struct(name, {shown: quote(value.get(key, "")) for key, shown in fields.items()})
+    return go_composite(name, {shown: quote(value.get(key, "")) for key, shown in fields.items()})
 
 
 def go_quantity(text: str, *, pointed: bool = False) -> GoValue:

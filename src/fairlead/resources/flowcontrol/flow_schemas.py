@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.codec.types.names import dns_label, dns_subdomain
-from fairlead.resources.causes import Causes, GoValue, quote
-from fairlead.resources.core.shared import go_struct, go_structs
+from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer, quote
+from fairlead.resources.core.shared import go_structs
 from fairlead.resources.flowcontrol.bootstrap import FLOW_SCHEMAS
 from fairlead.resources.flowcontrol.shared import FlowControlBehaviour
 from fairlead.resources.go_values import given_list, go_list
-from fairlead.resources.storage.shared import go_pointer
 
 PACKAGE = "flowcontrol"
 MAX_PRECEDENCE = 10000
@@ -33,7 +32,7 @@ class FlowSchemaBehaviour(FlowControlBehaviour):
             shown = {"Type": quote(method["type"])}
             causes.unsupported(
                 "spec.distinguisherMethod.type",
-                go_struct(f"{PACKAGE}.FlowDistinguisherMethod", shown),
+                go_composite(f"{PACKAGE}.FlowDistinguisherMethod", shown),
                 METHODS,
             )
         path, level = "spec.priorityLevelConfiguration.name", spec["priorityLevelConfiguration"]
@@ -48,7 +47,7 @@ class FlowSchemaBehaviour(FlowControlBehaviour):
         level = {"Name": quote(spec["priorityLevelConfiguration"]["name"])}
         method = spec.get("distinguisherMethod")
         parts = {
-            "PriorityLevelConfiguration": go_struct(
+            "PriorityLevelConfiguration": go_composite(
                 f"{PACKAGE}.PriorityLevelConfigurationReference", level
             ),
             "MatchingPrecedence": str(spec["matchingPrecedence"]),
@@ -57,7 +56,7 @@ class FlowSchemaBehaviour(FlowControlBehaviour):
                 f"{PACKAGE}.PolicyRulesWithSubjects", given_list(spec, "rules"), _shown_rule
             ),
         }
-        return go_struct(f"{PACKAGE}.FlowSchemaSpec", parts)
+        return go_composite(f"{PACKAGE}.FlowSchemaSpec", parts)
 
 
 def _shown_rule(rule: dict[str, Any]) -> dict[str, str]:

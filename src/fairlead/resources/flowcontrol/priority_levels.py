@@ -6,11 +6,9 @@ import math
 from typing import Any
 
 from fairlead.base.release import Reworded
-from fairlead.resources.causes import Causes, GoValue, quote
-from fairlead.resources.core.shared import go_struct
+from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer, quote
 from fairlead.resources.flowcontrol.bootstrap import NOMINAL_LEVELS, PRIORITY_LEVELS, Spec
 from fairlead.resources.flowcontrol.shared import FlowControlBehaviour
-from fairlead.resources.storage.shared import go_pointer
 
 TYPES = ("Exempt", "Limited")
 RESPONSES = ("Queue", "Reject")
@@ -67,7 +65,7 @@ class PriorityLevelBehaviour(FlowControlBehaviour):
     def shown_spec(self, spec: dict[str, Any]) -> GoValue:
         limited = go_pointer("flowcontrol.LimitedPriorityLevelConfiguration", spec.get("limited"))
         parts = {"Type": quote(spec["type"]), "Limited": limited}
-        return go_struct("flowcontrol.PriorityLevelConfigurationSpec", parts)
+        return go_composite("flowcontrol.PriorityLevelConfigurationSpec", parts)
 
 
 class NominalLevelBehaviour(PriorityLevelBehaviour):
@@ -117,7 +115,7 @@ class NominalLevelBehaviour(PriorityLevelBehaviour):
             "Limited": go_pointer(f"{package}.LimitedPriorityLevelConfiguration", limited),
             "Exempt": go_pointer(f"{package}.ExemptPriorityLevelConfiguration", exempt),
         }
-        return go_struct(f"{package}.PriorityLevelConfigurationSpec", parts)
+        return go_composite(f"{package}.PriorityLevelConfigurationSpec", parts)
 
 
 _UNSET_LIMITED: dict[str, Any] = {

@@ -6,13 +6,11 @@ from __future__ import annotations
 
 from fairlead.resources.apps.shared import check_at_most_hundred_percent, check_int_or_percent
 from fairlead.resources.behaviour import Behaviour, Object
-from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer
 from fairlead.resources.columns.cell_text import field
 from fairlead.resources.columns.model import AGE, NAME, Value, number, table, text
 from fairlead.resources.context import Context
-from fairlead.resources.core.shared import go_struct
 from fairlead.resources.rules import check_conditions, label_selector, non_negative
-from fairlead.resources.storage.shared import go_pointer
 
 LIMITS = ("minAvailable", "maxUnavailable")
 EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")  # of pods that are not healthy
@@ -57,7 +55,7 @@ def _format_spec(spec: Object) -> GoValue:
         "Selector": go_pointer("v1.LabelSelector", spec.get("selector")),
         "MaxUnavailable": go_pointer(amount, spec.get("maxUnavailable")),
     }
-    shown = go_struct("policy.PodDisruptionBudgetSpec", parts)
+    shown = go_composite("policy.PodDisruptionBudgetSpec", parts)
     data = {
         "MinAvailable": spec.get("minAvailable"),
         "Selector": spec.get("selector"),

@@ -8,11 +8,10 @@ from typing import Any
 
 from fairlead.codec.types.names import dns_subdomain, path_segment
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes, quote
+from fairlead.resources.causes import Causes, go_composite, quote
 from fairlead.resources.columns.cell_text import items, mapping
 from fairlead.resources.columns.model import AGE, NAME, Value, table, text
 from fairlead.resources.context import Context
-from fairlead.resources.core.shared import go_struct
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
 SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
@@ -46,7 +45,7 @@ class RoleBindingBehaviour(OrderedBehaviour):
         if role != old["roleRef"]:
             names = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
             shown = {field: quote(role[name]) for field, name in names.items()}
-            causes.invalid("roleRef", go_struct("rbac.RoleRef", shown), "cannot change roleRef")
+            causes.invalid("roleRef", go_composite("rbac.RoleRef", shown), "cannot change roleRef")
 
 
 def _group(context: Context) -> str:

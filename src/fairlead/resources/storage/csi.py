@@ -8,10 +8,9 @@ from typing import Any
 from fairlead.codec.types.names import dns_subdomain, qualified_name
 from fairlead.codec.types.quantity import quantity
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer, quote
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.warnings import newer_node_label, warn_of_node_term
-from fairlead.resources.core.shared import go_struct
 from fairlead.resources.core.volumes.sources import csi_driver_name
 from fairlead.resources.go_values import go_list, go_selector
 from fairlead.resources.rules import (
@@ -21,7 +20,7 @@ from fairlead.resources.rules import (
     label_selector,
     non_negative,
 )
-from fairlead.resources.storage.shared import OrderedBehaviour, Step, go_pointer, same
+from fairlead.resources.storage.shared import OrderedBehaviour, Step, same
 
 SELINUX_GATE = "SELinuxMountReadWriteOncePod"
 FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
@@ -199,7 +198,7 @@ def _check_topology_keys(keys: list[str], path: str, causes: Causes) -> None:
 
 
 def _format_driver(driver: dict[str, Any]) -> GoValue:
-    return go_struct(
+    return go_composite(
         "storage.CSINodeDriver",
         {
             "Name": quote(driver["name"]),

@@ -1,6 +1,4 @@
-"""Shared by several groups: behaviours with their own order of checks on update, and structs in the
-notation of messages.
-"""
+"""Shared by several groups: behaviours with their own order of checks on update."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
-from fairlead.resources import go_notation
 from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
@@ -81,8 +78,3 @@ def same(value: Any, old: Any) -> bool:
     if isinstance(value, list) and isinstance(old, list) and len(value) == len(old):
         return all(same(item, other) for item, other in zip(value, old, strict=True))
     return bool(value == old or (value in (None, []) and old in (None, [])))
-
-
-def go_pointer(name: str, value: Any) -> str:
-    """A pointer as messages print it: it only shows whether the value is set."""
-    return go_notation.pointer(name, value)

@@ -6,20 +6,13 @@ from typing import Any
 
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer, quote
 from fairlead.resources.context import Context
-from fairlead.resources.core.shared import go_struct
 from fairlead.resources.core.volumes.claims import check_access_modes
 from fairlead.resources.core.volumes.persistent import check_persistent_sources
 from fairlead.resources.core.volumes.sources import csi_driver_name
 from fairlead.resources.rules import IMMUTABLE
-from fairlead.resources.storage.shared import (
-    OrderedBehaviour,
-    Step,
-    go_pointer,
-    keep_metadata,
-    same,
-)
+from fairlead.resources.storage.shared import OrderedBehaviour, Step, keep_metadata, same
 
 MAX_METADATA_BYTES = 256 * 1024
 MAX_MESSAGE_LENGTH = 1024
@@ -104,11 +97,11 @@ def _check_status(status: dict[str, Any], causes: Causes) -> None:
 
 def _format_spec(spec: dict[str, Any]) -> GoValue:
     source = spec["source"]
-    return go_struct(
+    return go_composite(
         "storage.VolumeAttachmentSpec",
         {
             "Attacher": quote(spec["attacher"]),
-            "Source": go_struct(
+            "Source": go_composite(
                 "storage.VolumeAttachmentSource",
                 {
                     "PersistentVolumeName": go_pointer(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.resources import go_notation
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import GoValue, quote
+from fairlead.resources.causes import GoValue, go_composite, go_pointer, quote
 
 # The fields of a struct in their order: the Go name, our name, and the type if it is a pointer.
 Fields = tuple[tuple[str, str, str], ...]
@@ -37,13 +36,13 @@ SECURITY_CONTEXT: Fields = (
 
 def go_struct(name: str, value: Object, fields: Fields) -> GoValue:
     """A struct of strings and pointers."""
-    parts = ", ".join(f"{label}:{_field(value, key, kind)}" for label, key, kind in fields)
-    return GoValue(f"core.{name}{{{parts}}}")
+    parts = {label: _field(value, key, kind) for label, key, kind in fields}
+    return go_composite(f"core.{name}", parts)
 
 
 def _field(value: Object, key: str, pointer: str) -> str:
     if pointer:
-        return go_notation.pointer(pointer, value.get(key))
+        return go_pointer(pointer, value.get(key))
     return quote(value.get(key, ""))
 
 
