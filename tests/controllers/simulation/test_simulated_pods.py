@@ -395,8 +395,8 @@ def test_a_restart_rule_restarts_all_containers(pods_1_36: Pods) -> None:
     rules = [{"action": "RestartAllContainers", "exitCodes": codes}]
     worker = container("worker", restartPolicy="Never", restartPolicyRules=rules)
     settings = behaviour(**{"exit-code.worker": "42", "exit-after.worker": "5s"})
-    first = {"initContainers": [container("first")]}
-    pods.create("p", container("server"), worker, annotations=settings, **first)
+    first = [container("first")]
+    pods.create("p", container("server"), worker, annotations=settings, initContainers=first)
     pods.await_ready("p")
     pods.server.advance(6)
 
