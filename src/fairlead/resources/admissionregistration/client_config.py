@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from fairlead.base.release import Reworded
 from fairlead.codec.types.names import dns_1035_label, dns_subdomain
 from fairlead.resources.causes import Causes, quote
 from fairlead.resources.go_values import go_list
@@ -35,7 +36,8 @@ def check_url(url: str, path: str, causes: Causes) -> None:
     if parts.scheme != "https":
         causes.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{FORM}")
     if not parts.host:
-        causes.invalid(path, "", f"host must be provided{FORM}")
+        detail = Reworded(f"host must be provided{FORM}", f"host must be specified{FORM}")
+        causes.invalid(path, "", detail)
     if parts.user is not None:
         user = parts.user.replace("@", "%40")
         causes.invalid(path, user, "user information is not permitted in the URL")
@@ -46,11 +48,12 @@ def check_url(url: str, path: str, causes: Causes) -> None:
 
 
 def check_service(service: dict[str, Any], path: str, causes: Causes) -> None:
-    # Swapped as in the reference: clients see which name it reports as missing.
-    if not service["namespace"]:
-        causes.required(f"{path}.name", "service name is required")
-    if not service["name"]:
-        causes.required(f"{path}.namespace", "service namespace is required")
+    names = ("name", "namespace")
+    # Release 1.25 of the reference mixes the two up, and clients see which one it reports.
+    checked = names if causes.shows_json else names[::-1]
+    for field, name in zip(names, checked, strict=True):
+        if not service[name]:
+            causes.required(f"{path}.{field}", Reworded(f"service {field} is required", ""))
     port = service.get("port", 443)
     if not 1 <= port <= 65535:
         causes.invalid(f"{path}.port", port, f"port is not valid: {PORT_RANGE}")

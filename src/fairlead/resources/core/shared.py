@@ -52,7 +52,8 @@ def go_quantity(text: str, *, pointed: bool = False) -> GoValue:
     return GoValue(
         f"resource.Quantity{{i:resource.int64Amount{{value:{amount}, scale:{scale}}},"
         " d:resource.infDecAmount{Dec:(*inf.Dec)(nil)},"
-        f' s:{quote(remembered)}, Format:"{form}"}}'
+        f' s:{quote(remembered)}, Format:"{form}"}}',
+        json=text,
     )
 
 

@@ -41,10 +41,7 @@ const NAMES = {
     ["holds", "Secret", "secrets.name"],
     ["pulls with", "Secret", "imagePullSecrets.name"],
   ],
-  "persistentvolumeclaims.": [
-    ["is bound to", "PersistentVolume", "spec.volumeName"],
-    ...CLASSES,
-  ],
+  "persistentvolumeclaims.": [["is bound to", "PersistentVolume", "spec.volumeName"], ...CLASSES],
   "persistentvolumes.": CLASSES,
   "ingresses.networking": [
     ["routes to", "Service", "spec.defaultBackend.service.name"],
