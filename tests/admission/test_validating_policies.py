@@ -157,6 +157,30 @@ def test_the_authorizer_is_asked_about_the_user(policies: Bound) -> None:
     assert policies.write().message.endswith("denied request: the account may not")
 
 
+def test_the_authorizer_is_told_the_selectors(policies: Bound) -> None:
+    node, space = "system:node:node1", policies.space.name
+    subject = {"kind": "User", "name": node, "apiGroup": "rbac.authorization.k8s.io"}
+    role = {"kind": "ClusterRole", "name": "edit", "apiGroup": "rbac.authorization.k8s.io"}
+    bindings = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{space}/rolebindings"
+    binding = {"metadata": {"name": "node"}, "roleRef": role, "subjects": [subject]}
+    assert policies.client.post(bindings, binding).status == 201
+    pods = "authorizer.group('').resource('pods').namespace('default')"
+    own = f"{pods}.fieldSelector('spec.nodeName=node1').check('list').allowed()"
+    policies.validating(
+        validations=[
+            {"expression": f"!{pods}.check('list').allowed()", "message": "all pods"},
+            {"expression": own, "message": "pods of the node"},
+        ]
+    )
+    answer = policies.client.request(
+        "POST",
+        f"/api/v1/namespaces/{space}/configmaps",
+        {"metadata": {"name": "c"}},
+        headers={"Impersonate-User": node, "Impersonate-Group": "system:nodes"},
+    )
+    assert answer.status == 201, answer.message
+
+
 def test_costs_are_limited(policies: Bound) -> None:
     loop = "true"
     for name in "abcdef":

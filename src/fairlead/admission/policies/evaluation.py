@@ -18,6 +18,7 @@ from fairlead.auth.authentication.user import (
     with_authenticated_group,
 )
 from fairlead.auth.authorization import attributes as access
+from fairlead.auth.authorization.requests import with_requirements
 from fairlead.base import budget, meter
 from fairlead.codec.cel.authorizer import Authorizer, Decision, Question, ResourceCheck
 from fairlead.codec.cel.errors import CostExceeded, EvaluationError
@@ -88,7 +89,7 @@ def _attributes(question: Question, user: User) -> access.Attributes:
         user = with_authenticated_group(User(account_user_name(namespace, name), "", groups))
     if not question.resource:
         return access.of_path(user, question.verb, question.path)
-    return access.Attributes(
+    attributes = access.Attributes(
         user,
         question.verb,
         question.group,
@@ -98,6 +99,7 @@ def _attributes(question: Question, user: User) -> access.Attributes:
         question.namespace,
         question.name,
     )
+    return with_requirements(attributes, question.field_selector, question.label_selector)
 
 
 class Inputs(NamedTuple):

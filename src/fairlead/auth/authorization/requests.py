@@ -58,10 +58,17 @@ def attributes_of(user: User, target: Target, field_selector: str) -> Attributes
 def with_selectors(
     attributes: Attributes, target: Target, field_selector: str, label_selector: str
 ) -> Attributes:
-    """Add the selectors of a request; both are query parameters. One that is invalid is left out,
-    which authorizes more than the request can get."""
+    """Add the selectors of a request; both are query parameters."""
     if target.watch_prefix or target.verb not in _SELECTING or not target.is_resource:
         return attributes
+    return with_requirements(attributes, field_selector, label_selector)
+
+
+def with_requirements(
+    attributes: Attributes, field_selector: str, label_selector: str
+) -> Attributes:
+    """Add selectors. One that is invalid is left out, which asks for more than the request can
+    get."""
     fields = _requirements(parse_fields, field_selector) if field_selector else ()
     labels = _requirements(parse_labels, label_selector) if label_selector else ()
     return attributes._replace(fields=fields, labels=labels)
