@@ -98,7 +98,7 @@ def test_ctrl_c_once_drains_and_twice_stops_at_once(
     terminal = Terminal(tmp_path, LONG)
     terminals.append(terminal)
     text = terminal.until("a second one at once")
-    first = r"\x1b\[1mFairlead serves on https://\S+ \(dialect kubernetes\)\x1b\[0m"
+    first = r"\x1b\[1mFairlead serves on https://\S+ \(dialect kubernetes, release 1\.25\)\x1b\[0m"
     assert re.fullmatch(first, text.splitlines()[0])
     assert f"data          {tmp_path}/data (new)\n" in text
     assert f"export KUBECONFIG={tmp_path}/data/admin.kubeconfig\n" in text
@@ -175,7 +175,9 @@ def served(directory: Path, *flags: str) -> tuple[list[str], list[str]]:
 
 def test_elsewhere_the_first_line_is_for_programs(tmp_path: Path) -> None:
     out, errors = served(tmp_path)
-    assert re.fullmatch(r"Fairlead serves on https://\S+ \(dialect kubernetes\)\n", out[0])
+    assert re.fullmatch(
+        r"Fairlead serves on https://\S+ \(dialect kubernetes, release 1\.25\)\n", out[0]
+    )
     assert not any("Ctrl-C" in line or "\x1b" in line for line in (*out, *errors))
     assert [line.split(maxsplit=2)[2] for line in errors] == ["INFO shutting down"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from fairlead.base import meter
+from fairlead.base.caches import BoundedCache
 from fairlead.base.release import Release
 from fairlead.codec.cel.compile import Program, compile_expression
 from fairlead.codec.cel.environment import environment
@@ -74,8 +74,22 @@ class Selector:
         return result, cost
 
 
-@lru_cache(256)
+_programs: BoundedCache[tuple[str, str], Selector | str] = BoundedCache(
+    256, per_byte=100, name="selectors of devices"
+)
+
+
 def _compiled(text: str, release: Release) -> Selector | str:
+    """The selector, or why there is none; cached."""
+    key = release.name, text
+    compiled = _programs.get(key)
+    if compiled is None:
+        compiled = _compile(text, release)
+        _programs.keep(key, compiled, len(text))
+    return compiled
+
+
+def _compile(text: str, release: Release) -> Selector | str:
     try:
         program = compile_expression(text, {"device": _DEVICE}, None, environment(release))
     except (CompileError, ConstantProblem) as error:
