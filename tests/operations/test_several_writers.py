@@ -26,7 +26,8 @@ from fairlead.operations.create import create
 from fairlead.operations.delete import delete
 from fairlead.operations.options import DeleteOptions
 from fairlead.operations.update import update
-from fairlead.resources.core.services.allocation import Claims, ServiceAllocators
+from fairlead.resources.core.services.allocation import ServiceAllocators
+from fairlead.resources.core.services.claims import Claims
 from fairlead.resources.gates import parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.storage.followed import FollowedLog

@@ -31,7 +31,7 @@ from fairlead.controllers.volumes.catalogue import BUILDERS as VOLUMES
 from fairlead.controllers.workloads.catalogue import BUILDERS as WORKLOADS
 from fairlead.operations.client import Client, own_client
 from fairlead.operations.eviction import BUDGETS
-from fairlead.resources.core.services.allocation import SERVICE_RANGES
+from fairlead.resources.core.services.claims import SERVICE_RANGES
 
 
 def _bootstrap_signer(dependencies: Dependencies) -> Controller:

@@ -20,11 +20,10 @@ from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.addresses import Network, parse_address, parse_network
-from fairlead.resources.core.services.allocation import (
+from fairlead.resources.core.services.allocation import ServiceAllocators, cluster_addresses
+from fairlead.resources.core.services.claims import (
     IP_ADDRESSES,
     SERVICE_RANGES,
-    ServiceAllocators,
-    cluster_addresses,
     manager_label,
     parent_reference,
 )

@@ -23,7 +23,7 @@ from fairlead.operations.commits import MAX_ATTEMPTS, converting, put, wait_comm
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.stored_versions import to_requested, to_storage_version
-from fairlead.resources.core.services.allocation import is_claimed
+from fairlead.resources.core.services.claims import is_claimed
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.collection import Collection

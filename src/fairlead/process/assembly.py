@@ -56,13 +56,15 @@ from fairlead.process.controllers import ControllerManager
 from fairlead.process.data_directory import FileError
 from fairlead.process.first_objects import ReconciledObjects, create_first_objects, own_service
 from fairlead.resources.core.services.allocation import (
+    ServiceAllocators,
+    parse_networks,
+    parse_ports,
+)
+from fairlead.resources.core.services.claims import (
     IP_ADDRESSES,
     SERVICE_RANGES,
     AddressObjects,
     Claims,
-    ServiceAllocators,
-    parse_networks,
-    parse_ports,
 )
 from fairlead.resources.custom import webhook_conversion
 from fairlead.resources.custom.definition import Converter
