@@ -129,13 +129,7 @@ def host_path_volumes(pod: Pod) -> Violation | None:
 
 
 def host_ports(pod: Pod) -> Violation | None:
-    bad, ports = [], set()
-    for container in pod.containers:
-        declared = container.value.get("ports")
-        used = {str(port["hostPort"]) for port in declared or () if port.get("hostPort")}
-        if used:
-            bad.append(container.name)
-            ports |= used
+    bad, ports = _users(pod, _host_ports)
     if not bad:
         return None
     uses = "uses" if len(bad) == 1 else "use"
@@ -145,27 +139,41 @@ def host_ports(pod: Pod) -> Violation | None:
 
 def host_handlers(pod: Pod) -> Violation | None:
     """Probes and lifecycle handlers must not name a host."""
-    bad, hosts = set(), set()
-    for container in pod.containers:
-        lifecycle = container.value.get("lifecycle") or {}
-        handlers = [container.value.get(name) or {} for name in _PROBES]
-        handlers += [lifecycle.get(name) or {} for name in _HANDLERS]
-        named_hosts = {
-            host
-            for handler in handlers
-            for action in ("httpGet", "tcpSocket")
-            if (host := (handler.get(action) or {}).get("host"))
-        }
-        if named_hosts:
-            bad.add(container.name)
-            hosts |= named_hosts
-    if not bad:
+    names, hosts = _users(pod, _handler_hosts)
+    if not names:
         return None
+    bad = sorted(set(names))
     uses = "uses" if len(bad) == 1 else "use"
     listed = f"{plural('probe or lifecycle host', hosts)} {quoted(sorted(hosts))}"
-    return Violation(
-        "probe or lifecycle host", f"{named('container', sorted(bad))} {uses} {listed}"
-    )
+    return Violation("probe or lifecycle host", f"{named('container', bad)} {uses} {listed}")
+
+
+def _users(pod: Pod, find: Callable[[Object], set[str]]) -> tuple[list[str], set[str]]:
+    """The names of the containers in which `find` finds values, and all of these values."""
+    names: list[str] = []
+    values: set[str] = set()
+    for container in pod.containers:
+        if used := find(container.value):
+            names.append(container.name)
+            values |= used
+    return names, values
+
+
+def _host_ports(container: Object) -> set[str]:
+    ports = container.get("ports") or ()
+    return {str(port["hostPort"]) for port in ports if port.get("hostPort")}
+
+
+def _handler_hosts(container: Object) -> set[str]:
+    lifecycle = container.get("lifecycle") or {}
+    handlers = [container.get(name) or {} for name in _PROBES]
+    handlers += [lifecycle.get(name) or {} for name in _HANDLERS]
+    return {
+        host
+        for handler in handlers
+        for action in ("httpGet", "tcpSocket")
+        if (host := (handler.get(action) or {}).get("host"))
+    }
 
 
 def except_with_own_users(check: Check) -> Check:
