@@ -162,12 +162,11 @@ def build_authenticator(
     methods.append(account_tokens)
     if options.enable_bootstrap_token_auth:
         methods.append(bootstrap_tokens.BootstrapTokens(dialect, audiences, lookup))
-    settings = None
+    settings = configured = None
     if options.authentication_config is not None:
         assert types is not None
-        file = configuration.AuthenticationFile(
-            options.authentication_config, types, gates, issuers
-        )
+        path = options.authentication_config
+        file = configuration.AuthenticationFile(path, types, gates, issuers)
         settings = _settings(options, file)
         configured = jwt_issuers.JwtIssuers(file, settings, audiences)
         background.append(configured.run)
@@ -176,7 +175,7 @@ def build_authenticator(
     methods += _oidc(options, dialect, audiences, background, closables, gates)
     methods += _webhook(options, dialect, audiences, closables)
     tokens = BearerTokens(methods, audiences)
-    if settings is not None:
+    if configured is not None:
         configured.forget = tokens.cache.clear
     _forget_with_objects(tokens, follow, gates)
     proxy = _proxy(options)

@@ -128,7 +128,9 @@ class ServiceAccountTokens:
         self._look_up_legacy = look_up_legacy
         gates = gates or Gates()
         self._tracks_legacy = gates["LegacyServiceAccountTokenTracking"]
-        self.on_legacy_use: Callable[[str], None] = lambda key: None  # key of the Secret
+        self.on_legacy_use: Callable[[str], None] = lambda key: (
+            None
+        )  # takes the key of a token's Secret
         self._shows_ids = gates["ServiceAccountTokenJTI"]
         self._knows_nodes = gates["ServiceAccountTokenNodeBindingValidation"]
 

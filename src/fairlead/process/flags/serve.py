@@ -128,20 +128,7 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         default="",
         help="address at which clients reach this server",
     )
-    flag(
-        "--tls-cert-file",
-        type=Path,
-        metavar="FILE",
-        help="serving certificate, in place of the generated one",
-    )
-    flag("--tls-private-key-file", type=Path, metavar="FILE", help="its key")
-    flag(
-        "--proxy-client-cert-file",
-        type=Path,
-        metavar="FILE",
-        help="client certificate for extension servers, in place of the generated one",
-    )
-    flag("--proxy-client-key-file", type=Path, metavar="FILE", help="its key")
+    _add_certificate_flags(group)
     switch(
         group,
         "--aggregator-reject-forwarding-redirect",
@@ -161,6 +148,29 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         flag(name, type=duration, default=seconds, metavar="DURATION", help=text)
     for name, maximum, text in _CONNECTIONS:
         flag(name, type=whole_number, default=maximum, metavar="N", help=text)
+    _add_log_flags(group)
+
+
+def _add_certificate_flags(group: argparse._ArgumentGroup) -> None:
+    flag = group.add_argument
+    flag(
+        "--tls-cert-file",
+        type=Path,
+        metavar="FILE",
+        help="serving certificate, in place of the generated one",
+    )
+    flag("--tls-private-key-file", type=Path, metavar="FILE", help="its key")
+    flag(
+        "--proxy-client-cert-file",
+        type=Path,
+        metavar="FILE",
+        help="client certificate for extension servers, in place of the generated one",
+    )
+    flag("--proxy-client-key-file", type=Path, metavar="FILE", help="its key")
+
+
+def _add_log_flags(group: argparse._ArgumentGroup) -> None:
+    flag = group.add_argument
     flag(
         "-v",
         "--v",
