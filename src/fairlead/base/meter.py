@@ -116,7 +116,7 @@ def is_on_loop() -> bool:
     return meter is not None and meter.on_loop
 
 
-# Results of `try_on_loop` in place of that of the work.
+# What `try_on_loop` returns if the work did not run to its end on the loop.
 NEEDS_THREAD: Final[Any] = object()
 NEEDS_YIELD: Final[Any] = object()
 

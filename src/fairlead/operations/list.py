@@ -82,7 +82,7 @@ async def _find(
     collection = api.collection(resource)
     namespace = operation.namespace if resource.namespaced else ""
     bypasses = options.token or options.limit or options.match == "Exact"
-    if options.revision and (bypasses or api.gates["LaterWording"]):
+    if options.revision and (bypasses or api.gates["ListRevisionsChecked"]):
         _check_revision(options.revision)
     if options.token:
         return await _continued(api, operation, namespace, options, selection)

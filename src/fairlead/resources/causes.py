@@ -115,7 +115,7 @@ class Causes(list[Cause]):
     # Class attributes: one instance is made for every write, and most stay empty.
     _remaining_bytes = MAX_CAUSE_BYTES
     sound: object = None  # metadata whose contents passed the checks
-    shows_json = False  # in the words of later releases
+    has_later_wording = False  # in the words of later releases
     _show = staticmethod(show)
 
     def append(self, cause: Cause) -> None:
@@ -175,7 +175,7 @@ class Causes(list[Cause]):
 class LaterCauses(Causes):
     """The causes in the words of releases with the gate LaterWording."""
 
-    shows_json = True
+    has_later_wording = True
     _show = staticmethod(show_json)
 
     def add(self, reason: str, field: str, text: str, detail: str = "") -> None:

@@ -10,7 +10,7 @@ from fairlead.base.release import RELEASES, V1_25, Release
 
 _ON = frozenset({"on", "locked", "fixed"})
 _KNOWN = frozenset({"off", "on", "locked"})
-_STAGES = {"AllAlpha": "off", "AllBeta": "on"}  # the state of the gates that each sets
+_STAGES = {"AllAlpha": "off", "AllBeta": "on"}  # each sets all gates of that default
 
 
 class GateError(ValueError):

@@ -145,8 +145,8 @@ def object_type(resource: Resource) -> ObjectType:
 
 
 class _Fields(Mapping[str, Type]):
-    """The fields of a struct by their names in expressions; their types are made when they are
-    first used, because structs may contain themselves."""
+    """Maps the names of a struct's fields in expressions to their types. A type is built on first
+    access: structs may contain themselves."""
 
     def __init__(self, struct: model.Struct, name: str) -> None:
         self._name = name

@@ -1,5 +1,5 @@
-"""The claims of pods on devices: creates them from templates, reserves them for pods that another
-scheduler placed, and releases them when their pods have finished."""
+"""The controller of ResourceClaims: creates the claims of pods from templates, reserves claims for
+pods that another scheduler has placed, and releases them when their pods have finished."""
 
 from __future__ import annotations
 

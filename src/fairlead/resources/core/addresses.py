@@ -48,7 +48,7 @@ def parse_network(text: str) -> Network | None:
         return None
     address = parse_address(start)
     if address is not None and address.version == 4 and ":" in start:
-        length = str(int(length[:4]) - 96)  # an IPv4-mapped network
+        length = str(int(length[:4]) - 96)  # the prefix of an IPv4-mapped IPv6 network
     try:
         return ip_network(f"{address}/{length}", strict=False) if address else None
     except ValueError:

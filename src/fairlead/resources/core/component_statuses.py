@@ -27,7 +27,7 @@ def component_statuses(probes: Mapping[str, Probe]) -> list[Object]:
 def find_component(name: str, probes: Mapping[str, Probe], gates: Gates) -> Object:
     """The status of a named component; raises StatusError if it does not exist."""
     if name not in probes:
-        if gates["LaterWording"]:
+        if gates["ComponentStatusNotFound"]:
             raise not_found(ResourceRef("", "componentstatus", name))
         raise StatusError(500, "", f"Component not found: {name}")
     return component_status(name, probes[name])

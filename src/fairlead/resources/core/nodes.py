@@ -100,7 +100,7 @@ class NodeBehaviour(Behaviour):
         _check_features(status.get("declaredFeatures") or [], causes)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        spec, is_later = value["spec"], context.gates["VolumeWarnings"]
+        spec, is_later = value["spec"], context.gates["LaterWarnings"]
         if spec.get("configSource") is not None:
             detail = "deprecated in v1.22, support removal is planned in v1.23"
             context.warn(f"spec.configSource: {'the feature is removed' if is_later else detail}")

@@ -88,7 +88,7 @@ class PersistentVolumeClaimBehaviour(Behaviour):
         _check_attributes_class_change(value["spec"].get(_CLASS), old, causes)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        if context.subresource or not context.gates["VolumeWarnings"]:
+        if context.subresource or not context.gates["LaterWarnings"]:
             return
         name = context.dialect.label(CLASS_ANNOTATION)
         if name in (value["metadata"].get("annotations") or {}):
@@ -180,7 +180,7 @@ def _check_spec_change(
         fixed = f"spec is immutable after creation except resources.requests{also} for bound claims"
         changes = (
             json_difference(type_, old_spec, spec)
-            if causes.shows_json
+            if causes.has_later_wording
             else difference("PersistentVolumeClaimSpec", old_spec, spec)
         )
         causes.forbidden("spec", f"{fixed}\n{changes}")

@@ -116,7 +116,7 @@ class PersistentVolumeBehaviour(Behaviour):
         for index, term in enumerate(affinity.get("nodeSelectorTerms") or ()):
             path = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"
             warn_of_node_term(term, path, context)
-        if context.gates["VolumeWarnings"]:
+        if context.gates["LaterWarnings"]:
             _warn_of_deprecated(value, context)
 
 
@@ -157,7 +157,7 @@ def _check_affinity_change(spec: Object, old: Object, causes: Causes, context: C
     if before is None or affinity == before:
         return
     detail = IMMUTABLE
-    if context.gates["VolumeWarnings"]:
+    if context.gates["LaterWarnings"]:
         if affinity == _with_newer_labels(before, affinity, context):
             return
         detail += ", except for updating from beta label to GA"
@@ -238,7 +238,7 @@ def _check_capacity(capacity: dict[str, str] | None, path: str, causes: Causes) 
         causes.required(path)
     if not capacity or set(capacity) != {"storage"}:
         shown = go_quantities(capacity)
-        if causes.shows_json:
+        if causes.has_later_wording:
             shown = GoValue(shown, capacity or {})
         causes.unsupported(path, shown, ("storage",))
     for name, text in (capacity or {}).items():
@@ -286,7 +286,7 @@ def _check_source_change(spec: Object, old: Object, causes: Causes, type_: Struc
     if sources != old_sources:
         changes = (
             json_difference(type_, old_sources, sources)
-            if causes.shows_json
+            if causes.has_later_wording
             else difference("PersistentVolumeSource", old_sources, sources)
         )
         detail = f"spec.persistentvolumesource is immutable after creation\n{changes}"
@@ -294,7 +294,7 @@ def _check_source_change(spec: Object, old: Object, causes: Causes, type_: Struc
 
 
 def _shown_affinity(affinity: Object | None, causes: Causes) -> Any:
-    if affinity is None or causes.shows_json:
+    if affinity is None or causes.has_later_wording:
         return _internal(affinity)
     required = go_pointer("core.NodeSelector", affinity.get("required"))
     return go_composite("core.VolumeNodeAffinity", {"Required": required})

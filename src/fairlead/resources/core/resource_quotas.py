@@ -114,7 +114,7 @@ def _check_selector(spec: Object, path: str, causes: Causes, supported: Scopes) 
     rules: list[Object] = spec["scopeSelector"].get("matchExpressions") or []
     unsupported = _unsupported_counts(spec, supported)
     must_exist = _MUST_EXIST
-    if causes.shows_json:
+    if causes.has_later_wording:
         must_exist = must_exist.replace("'Exist'", "'Exists'")
     for rule in rules:
         scope = rule["scopeName"]

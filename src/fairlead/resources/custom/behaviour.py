@@ -59,7 +59,7 @@ class CustomBehaviour(Behaviour):
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         """Warn of new finalizers without a domain."""
-        if not context.gates["LaterWording"] or context.subresource:
+        if not context.gates["LaterWarnings"] or context.subresource:
             return
         new = set(value["metadata"].get("finalizers") or ())
         new -= set(((old or {}).get("metadata") or {}).get("finalizers") or ())

@@ -98,7 +98,7 @@ def check_typed_reference(reference: dict[str, Any], path: str, causes: Causes) 
         causes.invalid_each(f"{path}.apiGroup", group, dns_subdomain(group))
     for name in ("kind", "name"):
         if not reference[name]:
-            detail = "" if causes.shows_json else f"{name} is required"
+            detail = "" if causes.has_later_wording else f"{name} is required"
             causes.required(f"{path}.{name}", detail)
         else:
             causes.invalid_each(f"{path}.{name}", reference[name], path_segment(reference[name]))

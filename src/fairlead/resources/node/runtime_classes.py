@@ -26,7 +26,7 @@ class RuntimeClassBehaviour(OrderedBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        if causes.shows_json and not value["handler"]:
+        if causes.has_later_wording and not value["handler"]:
             causes.required("handler")
         else:
             causes.invalid_each("handler", value["handler"], dns_label(value["handler"]))
@@ -52,7 +52,9 @@ class RuntimeClassBehaviour(OrderedBehaviour):
 def _check_tolerations(tolerations: list[dict[str, Any]], causes: Causes) -> None:
     path = "scheduling.tolerations"
     # The path of early releases names the field twice.
-    check_tolerations(tolerations, path if causes.shows_json else f"{path}.tolerations", causes)
+    check_tolerations(
+        tolerations, path if causes.has_later_wording else f"{path}.tolerations", causes
+    )
     seen = set()
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name, "") for name in _TOLERATION_KEY)

@@ -52,7 +52,7 @@ def check_spec_change(spec: Object, old: Object, is_same: bool, path: str, cause
     if "schedulingGates" in old:
         _check_gated_changes(restored, old, path, causes)
     if restored != old:
-        refusal = NO_OTHER_CHANGES_LISTED if causes.shows_json else NO_OTHER_CHANGES
+        refusal = NO_OTHER_CHANGES_LISTED if causes.has_later_wording else NO_OTHER_CHANGES
         causes.forbidden(path, f"{refusal}\n{difference('PodSpec', old, restored)}")
 
 

@@ -233,12 +233,12 @@ def _check_toleration(toleration: Object, path: str, causes: Causes, can_compare
         if not _is_integer(value):
             causes.invalid(f"{path}.value", value, NOT_AN_INTEGER)
     elif operator != "Exists":
-        has_comparisons = operator in COMPARISONS and causes.shows_json
+        has_comparisons = operator in COMPARISONS and causes.has_later_wording
         supported = (*TOLERATION_OPERATORS, *(COMPARISONS if has_comparisons else ()))
         causes.unsupported(f"{path}.operator", operator, supported)
     elif value:
         shown = value
-        if not causes.shows_json:
+        if not causes.has_later_wording:
             shown = go_struct("Toleration", toleration, TOLERATION)
         detail = "value must be empty when `operator` is 'Exists'"
         causes.invalid(f"{path}.operator", shown, detail)

@@ -119,7 +119,7 @@ def _check_addresses(entries: list[Object] | None, path: str, causes: Causes) ->
     if invalid or not _is_dual_stack(addresses):
         detail = "may specify no more than one IP for each IP family"
         causes.invalid(path, go_pod_ips(addresses), detail)
-    if not causes.shows_json:
+    if not causes.has_later_wording:
         for index, address in enumerate(addresses):
             if address in addresses[:index]:
                 causes.duplicate(f"{path}[{index}]", go_pod_ip(address))

@@ -136,7 +136,7 @@ def check_system(spec: Object, path: str, causes: Causes) -> None:
     """Check that a pod sets no fields of another operating system."""
     name = spec["os"]["name"]
     if not name:
-        causes.required(f"{path}.os.name", "" if causes.shows_json else "cannot be empty")
+        causes.required(f"{path}.os.name", "" if causes.has_later_wording else "cannot be empty")
     elif name not in SYSTEMS:
         causes.unsupported(f"{path}.os", name, SYSTEMS)
     elif name == "linux":

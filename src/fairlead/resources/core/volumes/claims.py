@@ -120,7 +120,7 @@ def _check_data_sources(
 
 def _shown_path(path: str, causes: Causes) -> object:
     """A path in place of a value; it has no public fields, so that JSON shows nothing of it."""
-    return {} if causes.shows_json else GoValue(path)
+    return {} if causes.has_later_wording else GoValue(path)
 
 
 def _has_bad_group(spec: Object) -> bool:
@@ -135,7 +135,7 @@ def _check_data_source(source: Object, path: str, causes: Causes, checks_group: 
     group, namespace = source.get("apiGroup"), source.get("namespace")
     if not group and source["kind"] != "PersistentVolumeClaim":
         detail = ""
-        if causes.shows_json:
+        if causes.has_later_wording:
             detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         causes.invalid(path, source["kind"], detail)
     if group and checks_group:
