@@ -301,9 +301,12 @@ def test_finished_jobs_go_after_their_time_to_live(kit: Cluster, space: str) -> 
         space,
     )
     kit.wait_idle()
-    finished = {"type": "Complete", "status": "True"}
-    finished["lastTransitionTime"] = kit.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-    patch = {"status": {"conditions": [finished], "completionTime": finished["lastTransitionTime"]}}
+    end = kit.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    conditions = [
+        {"type": name, "status": "True", "lastTransitionTime": end}
+        for name in ("SuccessCriteriaMet", "Complete")
+    ]
+    patch = {"status": {"conditions": conditions, "startTime": end, "completionTime": end}}
     jobs.patch("once", patch, space, subresource="status")
     kit.advance("30m")
     kit.wait_idle()

@@ -355,7 +355,7 @@ KUBERNETES = Dialect(
     signer_client_node="kubernetes.io/kube-apiserver-client-kubelet",
     signer_node_serving="kubernetes.io/kubelet-serving",
     signer_legacy="kubernetes.io/legacy-unknown",
-    default_release="1.25",
+    default_release="1.36",
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (CLUSTER, KUBERNETES)}

@@ -118,7 +118,8 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
     flag(
         "--release",
         choices=sorted(RELEASES),
-        help="release of the API to serve; by default 1.25",
+        help="release of the API to serve; by default 1.36 with --dialect kubernetes, 1.25 with"
+        " cluster",
     )
     flag("--bind-address", type=address, default="127.0.0.1", help="address to listen on")
     flag("--secure-port", type=port, default=6443, help="port to listen on; 0 takes a free one")
