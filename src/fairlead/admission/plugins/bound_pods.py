@@ -27,7 +27,6 @@ class PodTopologyLabels(PluginBase):
 
     name = "PodTopologyLabels"
     concerns: frozenset[str] | None = frozenset({PODS})
-    depends_on_other_state = concerns or ()
 
     def __init__(self, dialect: Dialect, find: Find) -> None:
         self._find = find
@@ -71,7 +70,6 @@ def _no_node(attributes: Attributes, name: str) -> StatusError:
 class NodeDeclaredFeatureValidator(PluginBase):
     name = "NodeDeclaredFeatureValidator"
     concerns: frozenset[str] | None = frozenset({PODS})
-    depends_on_other_state = concerns or ()
 
     def __init__(self, find: Find) -> None:
         self._find = find
@@ -113,7 +111,6 @@ def _needed_features(spec: Object, old: Object) -> Iterator[str]:
 class PodResizeValidator(PluginBase):
     name = "PodResizeValidator"
     concerns: frozenset[str] | None = frozenset({PODS})
-    depends_on_other_state = concerns or ()
 
     def __init__(self, dialect: Dialect, find: Find) -> None:
         self._find = find
