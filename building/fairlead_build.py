@@ -69,7 +69,7 @@ operations: api configurations managed_fields operation options patch steps view
 operations: write_pipeline
 api: answers app body chain methods metrics negotiation observer parameters patch
 api: representation request routing stored_tables watch_frames watch_sockets watch_stream
-api/flow_control: configuration gate metrics queue_set
+api/flow_control: borrowing configuration gate metrics queue_set
 controllers: subscription versions
 controllers/garbage: references
 controllers/nodes: pods_by_node

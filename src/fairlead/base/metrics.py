@@ -132,6 +132,7 @@ class Counter:
 
     kind = "counter"
     read: Callable[[], dict[Labels, float]] | None = None
+    common = False  # see Family
 
     def __init__(self, name: str, text: str, labels: Labels = (), *, bare: bool = False) -> None:
         self.name = name if bare else f"{name}_total"
@@ -148,7 +149,7 @@ class Counter:
 
     def snapshot(self) -> Family:
         values = dict(self.values) if self.read is None else self.read()
-        return Family(self.name, self.kind, self.text, self.labels, (), values)
+        return Family(self.name, self.kind, self.text, self.labels, (), values, self.common)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -8,7 +8,14 @@ from hashlib import sha256
 from time import monotonic
 from typing import Any
 
-from fairlead.api.flow_control.metrics import Counts, counts_of, hide_level, show_level
+from fairlead.api.flow_control.borrowing import LevelSeats, adjust
+from fairlead.api.flow_control.metrics import (
+    FAIR_FRACTION,
+    Counts,
+    counts_of,
+    hide_level,
+    show_level,
+)
 from fairlead.api.flow_control.queue_set import NO_QUEUES, QueueSet, Shape
 from fairlead.api.flow_control.rules import Matches, matcher
 from fairlead.api.routing import Target
@@ -20,23 +27,31 @@ from fairlead.storage.version import Change
 
 _CATCH_ALL = "catch-all"
 _MAX_KEPT, _MAX_BYTES, _LONGEST_KEY = 20_000, 16 * 1024 * 1024, 2048
+MAX_SEATS = 10  # of one request
+_MAX_PERCENT = 15  # of the level's seats, for one request
 
 
 class Level:
-    """A priority level. A level without `queues` is exempt: its requests never wait."""
+    """A priority level. A level without `queues` is exempt: its requests never wait. One without
+    `seats` has its nominal limit, and neither lends nor borrows."""
 
-    __slots__ = ("name", "queues", "quiescing", "shape", "shares", "uid")
+    __slots__ = (
+        "max_seats", "name", "queues", "quiescing", "seats", "shape", "shares", "spec", "uid",
+    )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.uid = ""
+        self.spec: Mapping[str, Any] = {}
         self.shares = 0
         self.shape = NO_QUEUES
         self.queues: QueueSet | None = None
+        self.seats: LevelSeats | None = None
+        self.max_seats = MAX_SEATS
         self.quiescing = False  # deleted; removed once its last request ends
 
     def read(self, uid: str, spec: Mapping[str, Any]) -> None:
-        self.uid = uid
+        self.uid, self.spec = uid, spec
         limited = spec.get("limited")
         if spec.get("type") == "Exempt" or limited is None:
             exempt = spec.get("exempt") or {}
@@ -101,7 +116,8 @@ class Flow:
 class Configuration:
     """Classifies requests into flows. The mandatory schemas and levels exist even if not stored; a
     schema without a level is ignored. `total` seats are divided among the levels by their shares,
-    and the seats of a level evenly among the `processes`."""
+    and the seats of a level evenly among the `processes`. If it `lends`, levels lend seats to each
+    other."""
 
     def __init__(
         self,
@@ -109,8 +125,11 @@ class Configuration:
         total: int,
         processes: int = 1,
         levels: Mapping[str, Mapping[str, Any]] = PRIORITY_LEVELS,
+        *,
+        lends: bool = False,
     ) -> None:
         self._dialect = dialect
+        self.lends = lends
         self._total = total
         self._processes = processes
         self.resized: Callable[[], None] = _nothing  # called when limits may have changed
@@ -173,13 +192,37 @@ class Configuration:
         self.resized()
 
     def _divide(self) -> None:
-        shares = sum(level.shares for level in self.levels.values())
+        shares = max(sum(level.shares for level in self.levels.values()), 1)
         for level in self.levels.values():
-            if level.queues is not None:
-                seats = math.ceil(self._total * level.shares / max(shares, 1))
-                limit = max(1, math.ceil(seats / self._processes))
-                level.queues.reshape(limit, level.shape, monotonic())
+            seats = math.ceil(self._total * level.shares / shares)
+            limit = math.ceil(seats / self._processes)
+            if self.lends:
+                self._set_bounds(level, limit)
+            elif level.queues is not None:
+                level.queues.reshape(max(1, limit), level.shape, monotonic())
                 show_level(level.name, level.queues)
+        if self.lends:
+            self.adjust(monotonic())
+
+    def _set_bounds(self, level: Level, nominal: int) -> None:
+        if level.seats is None:
+            level.seats = LevelSeats(level.name, monotonic())
+        level.seats.configure(nominal, level.spec, math.ceil(self._total / self._processes))
+        if level.shape.hand:
+            most = min(math.ceil(nominal * _MAX_PERCENT / 100), nominal // level.shape.hand)
+            level.max_seats = max(1, min(most, MAX_SEATS))
+        else:
+            level.max_seats = MAX_SEATS
+        show_level(level.name, level.queues, level.seats)
+
+    def adjust(self, now: float) -> None:
+        """Divide the seats by the demand since the last time."""
+        seats = [level.seats for level in self.levels.values() if level.seats is not None]
+        FAIR_FRACTION.set(adjust(seats, now))
+        for level in self.levels.values():
+            if level.queues is not None and level.seats is not None:
+                level.queues.reshape(level.seats.current, level.shape, now)
+        self.resized()
 
     def _lines(self, schema: Schema, level: Level) -> bytes:
         start = f"x-{self._dialect.marker}-pf-"

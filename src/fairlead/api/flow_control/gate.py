@@ -9,7 +9,8 @@ from functools import partial
 from math import ceil
 from time import monotonic
 
-from fairlead.api.flow_control.configuration import Configuration, Flow
+from fairlead.api.flow_control.borrowing import PERIOD
+from fairlead.api.flow_control.configuration import MAX_SEATS, Configuration, Flow
 from fairlead.api.flow_control.metrics import (
     EXECUTION,
     NO_ROOM,
@@ -23,6 +24,7 @@ from fairlead.api.flow_control.queue_set import QueueSet, Ticket, Work
 from fairlead.api.flow_control.turns import Turns
 from fairlead.api.request import Request
 from fairlead.api.routing import Target, is_long_running
+from fairlead.base import clock as server_clock
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import StatusError, too_many_requests
 from fairlead.operations.api import Api
@@ -53,13 +55,15 @@ class Seat:
 
     __slots__ = ("_flow", "_gate", "_is_watch", "_started", "_ticket", "_timer", "work")
 
-    def __init__(self, gate: Gate, flow: Flow, work: Work, ticket: Ticket | None) -> None:
+    def __init__(
+        self, gate: Gate, flow: Flow, work: Work, ticket: Ticket | None, now: float
+    ) -> None:
         self._gate: Gate | None = gate
         self._flow = flow
         self.work = work
         self._ticket = ticket
         self._is_watch = False
-        self._started = gate.clock()
+        self._started = now
         self._timer: asyncio.TimerHandle | None = None
 
     def keep(self) -> None:
@@ -106,6 +110,12 @@ class Gate:
         self.patience = patience
         self.turns = Turns(asyncio.get_running_loop())
         configuration.resized = self._resized
+        if configuration.lends:
+            server_clock.call_later(PERIOD, self._adjust, is_steady=True)
+
+    def _adjust(self) -> None:
+        self.configuration.adjust(self.clock())
+        server_clock.call_later(PERIOD, self._adjust, is_steady=True)
 
     def classify(self, request: Request) -> None:
         """Set the flow of a request and add its header lines to the response."""
@@ -151,7 +161,10 @@ class Gate:
         counts.executing += 1
         counts.in_use += work.seats
         SEATS.observe_in(counts.seats, work.seats)
-        return Seat(self, flow, work, ticket)
+        now = self.clock()
+        if ticket is None and flow.level.seats is not None:
+            flow.level.seats.change(work.seats, now)
+        return Seat(self, flow, work, ticket, now)
 
     # Waiting
 
@@ -167,6 +180,9 @@ class Gate:
         if refusal:
             raise self.reject(flow, refusal)
         flow.counts.waiting += 1
+        flow.counts.waiting_seats += ticket.work.seats
+        if flow.level.seats is not None:
+            flow.level.seats.change(ticket.work.seats, ticket.arrived)
         assert ticket.queue is not None
         QUEUE_LENGTH.observe(len(ticket.queue.waiting), flow.counts.labels)
         self._hand_out(flow, queues)
@@ -177,6 +193,7 @@ class Gate:
         queues = flow.level.queues
         assert queues is not None
         flow.counts.waiting -= 1
+        flow.counts.waiting_seats -= ticket.work.seats
         if outcome != SEATED:
             self._give_up(ticket, flow, queues)
         executes = "true" if outcome == SEATED else "false"
@@ -188,6 +205,8 @@ class Gate:
             queues.finish(ticket, self.clock())
         else:
             queues.leave(ticket, self.clock())
+        if flow.level.seats is not None:
+            flow.level.seats.change(-ticket.work.seats, self.clock())
         self._hand_out(flow, queues)
 
     def reject(self, flow: Flow, reason: str) -> StatusError:
@@ -198,13 +217,15 @@ class Gate:
 
     def free(self, flow: Flow, work: Work, ticket: Ticket | None) -> None:
         flow.counts.in_use -= work.seats
-        queues = flow.level.queues
+        queues, now = flow.level.queues, self.clock()
+        if flow.level.seats is not None:
+            flow.level.seats.change(-work.seats, now)
         if queues is None:
             return
         if ticket is None:
-            queues.give_back(work.seats, self.clock())
+            queues.give_back(work.seats, now)
         else:
-            queues.finish(ticket, self.clock())
+            queues.finish(ticket, now)
         if queues.waiting or flow.level.quiescing:
             self._hand_out(flow, queues)
 
@@ -223,14 +244,13 @@ class Gate:
 
 # Estimates how many seats a request takes.
 
-_MAX_SEATS = 10
 _OBJECTS_A_SEAT = 100
 _LARGE = 25  # objects; reading that many takes about as long as two single reads
 _WATCHERS_A_SEAT = 10
 _EVENT_SECONDS = 0.005  # seconds that a seat is held for the watchers of one seat
 
 ONE = Work()
-_READS = [Work(seats, large=True) for seats in range(_MAX_SEATS + 1)]
+_READS = [Work(seats, large=True) for seats in range(MAX_SEATS + 1)]
 _WRITES = ("create", "update", "patch", "delete")
 
 
@@ -247,9 +267,9 @@ class Estimator:
         if resource is None or "watch" not in resource.main.verbs:
             return ONE
         if verb == "list":
-            return _reading(self._listed(request, resource))
+            return _reading(self._listed(request, resource), flow)
         if verb == "watch":
-            return _reading(self._first_events(request, resource))
+            return _reading(self._first_events(request, resource), flow)
         if verb in _WRITES:
             return self._writing(target, resource, flow)
         return ONE
@@ -287,11 +307,11 @@ class Estimator:
         if watchers < _WATCHERS_A_SEAT:
             return ONE
         wanted = ceil(watchers / _WATCHERS_A_SEAT)
-        final = min(wanted, _MAX_SEATS)
+        final = min(wanted, flow.level.max_seats)
         return Work(1, final, wanted * _EVENT_SECONDS / final)
 
 
-def _reading(objects: int) -> Work:
+def _reading(objects: int, flow: Flow) -> Work:
     if objects <= _LARGE:
         return ONE
-    return _READS[min(ceil(objects / _OBJECTS_A_SEAT), _MAX_SEATS)]
+    return _READS[min(ceil(objects / _OBJECTS_A_SEAT), flow.level.max_seats)]

@@ -23,7 +23,11 @@ def build_gate(options: argparse.Namespace, api: Api, follow: Follow) -> Gate | 
     if not options.enable_priority_and_fairness or not total:
         return None
     configuration = Configuration(
-        api.dialect, total, options.workers, mandatory_levels(api.resources.release)
+        api.dialect,
+        total,
+        options.workers,
+        mandatory_levels(api.resources.release),
+        lends=api.gates["PriorityLevelBorrowing"],
     )
     served = [one for one in _VERSIONS if api.resources.serves(f"{one}/{SCHEMAS}")]
     for version in served[:1]:  # all versions have the same stored objects
