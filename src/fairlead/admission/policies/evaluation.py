@@ -8,6 +8,7 @@ has decided (`Decisions`).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from fairlead.admission.policies.compilation import Expression
@@ -130,10 +131,11 @@ class Inputs(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of an expression, or the error of one that failed."""
+    """The result of an expression, or the error of one that failed, and how long it took."""
 
     value: Any = None
     error: str = ""
+    seconds: float = 0.0
 
 
 class Evaluation:
@@ -154,13 +156,14 @@ class Evaluation:
             return Outcome(error=f"compilation error: {expression.error}")
         result: Any = None
         failed = ""
+        started = perf_counter()
         try:
             result, cost = _evaluate(program.evaluate, self._values)
         except EvaluationError as error:
             cost = error.cost
             failed = f"expression '{expression.text}' resulted in error: {error}"
         self._charge(cost)
-        return Outcome(result, failed)
+        return Outcome(result, failed, perf_counter() - started)
 
     def _charge(self, cost: int) -> None:
         self.left -= cost
@@ -214,23 +217,38 @@ class MatchFailed(Exception):
     """The match conditions cannot be evaluated."""
 
 
-def conditions_hold(
-    conditions: Sequence[Expression],
-    inputs: Inputs,
-    variables: Mapping[str, Expression],
-    *,
-    ignores_failure: bool,
-) -> bool:
-    """Whether all match conditions hold. If they fail, they do not hold or, unless failures are
-    ignored, this raises MatchFailed."""
+class Conditions(NamedTuple):
+    """The result of match conditions: whether one of them is false, the errors of those before it
+    that failed, and how long it took."""
+
+    is_false: bool = False
+    errors: Sequence[str] = ()
+    seconds: float = 0.0
+
+    def hold(self, *, ignores_failure: bool) -> bool:
+        """Whether all conditions hold. If they fail, they do not hold or, unless failures are
+        ignored, this raises MatchFailed."""
+        if self.is_false:
+            return False
+        errors = list(dict.fromkeys(self.errors))
+        if errors and not ignores_failure:
+            raise MatchFailed(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        return not errors
+
+
+def evaluate_conditions(
+    conditions: Sequence[Expression], inputs: Inputs, variables: Mapping[str, Expression]
+) -> Conditions:
     evaluation = Evaluation(inputs, variables, MAX_CONDITIONS_COST)
+    started = perf_counter()
     try:
         outcomes = [evaluation.outcome(condition) for condition in conditions]
     except OutOfBudget as error:
         outcomes = [Outcome(error=str(error))]
-    if any(outcome.value is False for outcome in outcomes):
-        return False
-    errors = list(dict.fromkeys(outcome.error for outcome in outcomes if outcome.error))
-    if errors and not ignores_failure:
-        raise MatchFailed(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
-    return not errors
+    errors: list[str] = []
+    for outcome in outcomes:
+        if outcome.value is False:
+            return Conditions(True, errors, perf_counter() - started)
+        if outcome.error:
+            errors.append(outcome.error)
+    return Conditions(False, errors, perf_counter() - started)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from fairlead.admission.metrics import CONDITION_EXCLUSIONS, count_conditions
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.admission.policies import compilation, evaluation
@@ -126,18 +127,20 @@ class InputBuilder:
             release = self.resources.release
             hook.compiled = compilation.compile_conditions(hook.conditions, release)
         decisions = self.decisions(attributes)
+        step = "validate" if documents.is_final else "admit"
         inputs, size = await self.inputs(attributes, documents, match.resource, decisions)
+        conditions = await decisions.run(
+            size, evaluation.evaluate_conditions, hook.compiled, inputs, {}
+        )
+        labels = hook.name, "webhook", step, attributes.operation
+        count_conditions(conditions, *labels)
         try:
-            return await decisions.run(
-                size,
-                evaluation.conditions_hold,
-                hook.compiled,
-                inputs,
-                {},
-                ignores_failure=hook.ignores_failure,
-            )
+            holds = conditions.hold(ignores_failure=hook.ignores_failure)
         except evaluation.MatchFailed as error:
             raise _refused(attributes, str(error)) from None
+        if not holds:
+            CONDITION_EXCLUSIONS.add(of=labels)
+        return holds
 
 
 def _refused(attributes: Attributes, reason: str) -> StatusError:

@@ -8,10 +8,12 @@ evaluates the policies with `reinvocationPolicy: IfNeeded` that came before the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import orjson
 
+from fairlead.admission.metrics import count_conditions, count_mutation
 from fairlead.admission.plugin import CONNECT, DELETE, Attributes
 from fairlead.admission.plugins.base import mutation_error
 from fairlead.admission.policies import compilation, evaluation
@@ -88,7 +90,7 @@ class MutatingAdmissionPolicy(PolicyPlugin):
         for invocation in invocations:
             key = _key(invocation)
             try:
-                if not await self._is_needed(invocation, cache):
+                if not await self._is_needed(invocation, cache, attributes.operation):
                     continue
             except evaluation.MatchFailed as error:
                 failures.append(_failure(invocation, str(error)))
@@ -100,11 +102,11 @@ class MutatingAdmissionPolicy(PolicyPlugin):
             for mutation in compiled.mutations:
                 if attributes.value is None:
                     break
-                try:
-                    await self._apply(mutation, invocation, cache, attributes)
+                failed = await self._apply_counted(mutation, invocation, cache, attributes)
+                if failed is None:
                     is_patched = True
-                except MutationFailed as error:
-                    failures.append(_failure(invocation, str(error)))
+                else:
+                    failures.append(_failure(invocation, failed))
             if _sorted_json(attributes.value) != before:
                 rounds.object_changed()
             if invocation.policy.spec.get("reinvocationPolicy") == "IfNeeded":
@@ -115,20 +117,40 @@ class MutatingAdmissionPolicy(PolicyPlugin):
         rounds.output = _sorted_json(attributes.value)
         return failures
 
-    async def _is_needed(self, invocation: Invocation, cache: InputCache) -> bool:
+    async def _is_needed(self, invocation: Invocation, cache: InputCache, operation: str) -> bool:
         """Whether the match conditions hold; raises MatchFailed."""
         compiled = await self.compiled(invocation.policy)
         if not compiled.conditions:
             return True
         inputs, size = await cache.get(invocation.resource)
-        return await cache.decisions.run(
+        conditions = await cache.decisions.run(
             size,
-            evaluation.conditions_hold,
+            evaluation.evaluate_conditions,
             compiled.conditions,
             inputs._replace(params=invocation.params, namespace=None),
             compiled.variables,
-            ignores_failure=invocation.policy.ignores_failure,
         )
+        policy = invocation.policy
+        count_conditions(conditions, policy.name, "policy", "validate", operation)
+        return conditions.hold(ignores_failure=policy.ignores_failure)
+
+    async def _apply_counted(
+        self,
+        mutation: compilation.Mutation,
+        invocation: Invocation,
+        cache: InputCache,
+        attributes: Attributes,
+    ) -> str | None:
+        """Apply a mutation; returns the error of one that failed."""
+        started = perf_counter()
+        failed: str | None = None
+        try:
+            await self._apply(mutation, invocation, cache, attributes)
+        except MutationFailed as error:
+            failed = str(error)
+        names = invocation.policy.name, invocation.binding.name
+        count_mutation(*names, failed, perf_counter() - started)
+        return failed
 
     async def _apply(
         self,

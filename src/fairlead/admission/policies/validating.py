@@ -3,10 +3,12 @@ of them, or records them in the audit log."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import orjson
 
+from fairlead.admission.metrics import count_conditions, count_validation
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.base import kept_ref
 from fairlead.admission.policies import compilation, evaluation
@@ -31,20 +33,26 @@ MAX_ANNOTATION = 10 * 1024  # bytes
 
 
 class Denial(NamedTuple):
-    """A validation that does not hold, or that failed. `place` is its position in the policy."""
+    """A validation that does not hold, or that failed with an `error`. `place` is its position in
+    the policy."""
 
     place: int
     message: str
     reason: str = "Invalid"
+    error: str = ""
+    seconds: float = 0.0
 
 
 class Result(NamedTuple):
-    """The result of one policy with one binding and parameter: denials, audit annotations by key,
-    and errors of audit annotations, which refuse the write."""
+    """The result of one policy with one binding and parameter: match conditions, denials, audit
+    annotations by key, and failed audit annotations, which refuse the write. If failures are
+    ignored, they are counted only."""
 
-    denials: list[Denial]
-    annotations: list[tuple[str, str]]
-    errors: list[str]
+    conditions: evaluation.Conditions = evaluation.Conditions()
+    denials: Sequence[Denial] = ()
+    annotations: Sequence[tuple[str, str]] = ()
+    failures: Sequence[Denial] = ()
+    ignored: Sequence[Denial] = ()
 
 
 class _Refusal(NamedTuple):
@@ -75,13 +83,17 @@ class ValidatingAdmissionPolicy(PolicyPlugin):
                     refusals.append(_Refusal(policy, binding, applicable.message, "Invalid"))
                 continue
             result = await self._evaluated(applicable, cache)
+            _count(result, policy, applicable.binding, attributes.operation)
             for denial in result.denials:
                 refusals += self._act(applicable, denial, attributes.context)
             for key, value in result.annotations:
                 values = annotations.setdefault(f"{policy.name}/{key}", [])
                 if value not in values:
                     values.append(value)
-            refusals += [_Refusal(policy, binding, text, "Invalid") for text in result.errors]
+            refusals += [
+                _Refusal(policy, binding, failure.message, failure.reason)
+                for failure in result.failures
+            ]
         for key, values in annotations.items():
             annotate(attributes.context, key, ", ".join(values))
         if refusals:
@@ -104,6 +116,9 @@ class ValidatingAdmissionPolicy(PolicyPlugin):
         policy, binding = invocation.policy, invocation.binding
         actions = binding.spec.get("validationActions") or ()
         for action in actions:
+            count_validation(
+                policy.name, binding.name, denial.error, action.lower(), denial.seconds
+            )
             if action == "Deny":
                 refusals.append(_Refusal(policy, binding, denial.message, denial.reason))
             elif action == "Audit":
@@ -121,6 +136,14 @@ class ValidatingAdmissionPolicy(PolicyPlugin):
                     f" '{binding.name}': {denial.message}"
                 )
         return refusals
+
+
+def _count(result: Result, policy: Policy, binding: Binding, operation: str) -> None:
+    """Count what `_act` does not see."""
+    count_conditions(result.conditions, policy.name, "policy", "validate", operation)
+    for failures, action in ((result.failures, "deny"), (result.ignored, "allow")):
+        for failure in failures:
+            count_validation(policy.name, binding.name, failure.error, action, failure.seconds)
 
 
 def _denied(attributes: Attributes, refusal: _Refusal) -> StatusError:
@@ -141,21 +164,25 @@ def evaluate_policy(
     policy: compilation.CompiledPolicy, inputs: evaluation.Inputs, *, ignores_failure: bool
 ) -> Result:
     """Evaluate a policy. `ignores_failure`: expressions that fail do not deny."""
+    conditions = evaluation.Conditions()
+    annotations: list[tuple[str, str]] = []
+    failures: list[Denial] = []
+    if policy.conditions:
+        conditions = evaluation.evaluate_conditions(policy.conditions, inputs, policy.variables)
     try:
-        if policy.conditions and not evaluation.conditions_hold(
-            policy.conditions, inputs, policy.variables, ignores_failure=ignores_failure
-        ):
-            return Result([], [], [])
-        denials = _denials(policy, inputs, ignores_failure)
-        annotations, errors = _annotations(policy, inputs, ignores_failure)
+        if not conditions.hold(ignores_failure=ignores_failure):
+            return Result(conditions)
+        denials = _denials(policy, inputs)
+        annotations, failures = _annotations(policy, inputs, ignores_failure)
     except (evaluation.MatchFailed, evaluation.OutOfBudget) as error:
-        return Result([] if ignores_failure else [Denial(0, str(error))], [], [])
-    return Result(denials, annotations, errors)
+        denials = [Denial(0, str(error), error=str(error))]
+    ignored = [denial for denial in denials if denial.error] if ignores_failure else []
+    denials = [denial for denial in denials if denial not in ignored]
+    return Result(conditions, denials, annotations, failures, ignored)
 
 
-def _denials(
-    policy: compilation.CompiledPolicy, inputs: evaluation.Inputs, ignores_failure: bool
-) -> list[Denial]:
+def _denials(policy: compilation.CompiledPolicy, inputs: evaluation.Inputs) -> list[Denial]:
+    """The validations that do not hold or failed."""
     run = evaluation.Evaluation(inputs, policy.variables, evaluation.MAX_BINDING_COST)
     outcomes = [run.outcome(validation.expression) for validation in policy.validations]
     if all(outcome.value is True for outcome in outcomes):
@@ -163,19 +190,16 @@ def _denials(
     messages, failed = _messages(policy, inputs, run.left)
     denials = []
     for index, (validation, outcome) in enumerate(zip(policy.validations, outcomes, strict=True)):
-        if outcome.error:
-            if not ignores_failure:
-                denials.append(Denial(index, outcome.error))
-        elif failed:
-            if not ignores_failure:
-                denials.append(Denial(index, f"failed messageExpression: {failed}"))
+        if outcome.error or failed:
+            error = outcome.error or f"failed messageExpression: {failed}"
+            denials.append(Denial(index, error, error=error, seconds=outcome.seconds))
         elif outcome.value is not True:
             text = (
                 messages[index]
                 or validation.message.strip()
                 or f"failed expression: {validation.expression.text.strip()}"
             )
-            denials.append(Denial(index, text, validation.reason))
+            denials.append(Denial(index, text, validation.reason, seconds=outcome.seconds))
     return denials
 
 
@@ -200,25 +224,27 @@ def _messages(
 
 def _annotations(
     policy: compilation.CompiledPolicy, inputs: evaluation.Inputs, ignores_failure: bool
-) -> tuple[list[tuple[str, str]], list[str]]:
-    """The audit annotations and the errors of those that failed. They see no authorizer."""
+) -> tuple[list[tuple[str, str]], list[Denial]]:
+    """The audit annotations, and those that failed. They see no authorizer."""
     annotations: list[tuple[str, str]] = []
-    errors: list[str] = []
+    failures: list[Denial] = []
     inputs = inputs._replace(decisions=None)
     run = evaluation.Evaluation(inputs, policy.variables, evaluation.MAX_BINDING_COST)
-    for annotation in policy.annotations:
+    for place, annotation in enumerate(policy.annotations):
         outcome = run.outcome(annotation.expression)
-        value = outcome.value
-        if outcome.error:
-            if not ignores_failure:
-                errors.append(outcome.error)
+        value, error = outcome.value, outcome.error
+        if error:
+            if ignores_failure:
+                continue
         elif type(value) is str:
             text = value.strip().encode(errors="replace")[:MAX_ANNOTATION].decode(errors="ignore")
             if text:
                 annotations.append((annotation.key, text))
         elif value is not None:
-            errors.append(
+            error = (
                 f"valueExpression '{annotation.expression.text}' resulted in unsupported return"
                 f" type: {type_name(value)}. Return type must be either string or null."
             )
-    return annotations, errors
+        if error:
+            failures.append(Denial(place, error, error=error, seconds=outcome.seconds))
+    return annotations, failures

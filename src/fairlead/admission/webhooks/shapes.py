@@ -40,7 +40,7 @@ class Documents:
     def __init__(self, shapes: Shapes, attributes: Attributes, *, is_final: bool) -> None:
         self._shapes = shapes
         self._attributes = attributes
-        self._is_final = is_final
+        self.is_final = is_final
         self._new: dict[str, Object] = {}
         self._raw: dict[str, bytes] = {}
         self._old: dict[str, bytes] = {}
@@ -80,7 +80,7 @@ class Documents:
         document = self._new.get(resource.key)
         if document is None:
             document = await self._shapes.shown(attributes, attributes.value, resource)
-            if self._is_final and attributes.operation == UPDATE:
+            if self.is_final and attributes.operation == UPDATE:
                 document = self._at_version(document)
             self._new[resource.key] = document
         return document
