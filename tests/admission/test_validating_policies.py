@@ -95,6 +95,40 @@ def test_names_and_excluded_rules(policies: Bound) -> None:
     assert [policies.write(name).status for name in ("a", "b", "c")] == [422, 201, 201]
 
 
+@pytest.mark.parametrize(
+    ("groups", "resources", "status"),
+    [
+        ([""], ["secrets", "configmaps"], 422),
+        (["*"], ["configmaps/*"], 422),
+        ([""], ["*"], 422),
+        (["*"], ["*/*"], 422),
+        (["apps"], ["configmaps"], 201),
+        (["apps"], ["*"], 201),
+        ([""], ["*/status"], 201),
+    ],
+)
+def test_policies_are_found_by_the_names_in_their_rules(
+    policies: Bound, groups: list[str], resources: list[str], status: int
+) -> None:
+    rule = {**CONFIG_MAPS, "apiGroups": groups, "resources": resources}
+    policies.validating(matchConstraints={"resourceRules": [rule]})
+    assert policies.write().status == status
+
+
+def test_a_policy_matches_other_resources_after_an_update(policies: Bound) -> None:
+    name = policies.validating()
+    path = f"{GROUP}/validatingadmissionpolicies/{name}"
+    secrets = {**CONFIG_MAPS, "resources": ["secrets"]}
+    for rule, status in ((secrets, 201), (CONFIG_MAPS, 422)):
+        patch = {"spec": {"matchConstraints": {"resourceRules": [rule]}}}
+        assert policies.client.patch(path, patch).status == 200
+        assert policies.write().status == status
+    binding = f"{GROUP}/validatingadmissionpolicybindings/{name}"
+    patch = {"spec": {"matchResources": {"resourceRules": [secrets]}}}
+    assert policies.client.patch(binding, patch).status == 200
+    assert policies.write().status == 201
+
+
 def test_parameters_of_another_namespace_hold_at_once(policies: Bound) -> None:
     maps = "/api/v1/namespaces/kube-public/configmaps"
     name = policies.space.name

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.admission.policies import compilation, evaluation
-from fairlead.admission.policies.followed import Binding, BoundMatch, Policies, Policy, PolicyMatch
+from fairlead.admission.policies.followed import Binding, Policies, Policy
 from fairlead.admission.policies.inputs import InputBuilder
 from fairlead.admission.policies.parameters import ConfigurationError, Parameters
 from fairlead.admission.webhooks.match import namespace_of
 from fairlead.admission.webhooks.shapes import Documents, Shapes
 from fairlead.base import budget
 from fairlead.base.errors import StatusError
+from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resource
 
@@ -67,49 +68,40 @@ class PolicyPlugin(PluginBase):
 
     async def applicable(self, attributes: Attributes) -> AsyncIterator[Invocation | Failure]:
         """What applies to a write, in the order of the names of policies, then of bindings."""
-        for match in self.policies.matches(attributes):
-            policy, resource = match.policy, None
+        slices = TimeSlices()
+        for policy in self.policies.candidates(attributes):
+            await slices.pause()
             try:
-                resource = match.match.resource_for(attributes, self.builder.find)
+                resource = self.policies.resource_for(policy, attributes, self.builder.find)
                 if resource is None:
                     continue
                 params = self._param_resource(policy)
             except (ConfigurationError, StatusError) as error:
                 yield Failure(policy, None, f"failed to configure policy: {error}")
                 continue
-            async for applicable in self._bound(attributes, match, resource, params):
-                yield applicable
+            for binding in self.policies.bindings(policy):
+                await slices.pause()
+                try:
+                    collected = await self._collected(binding, attributes, params)
+                except (ConfigurationError, StatusError) as error:
+                    yield Failure(policy, binding, f"failed to configure binding: {error}")
+                    continue
+                for one in collected:
+                    await slices.pause()
+                    yield Invocation(policy, binding, resource, one)
 
     def _param_resource(self, policy: Policy) -> Resource | None:
         kind = policy.spec.get("paramKind")
         return None if kind is None else self._parameters.resource(kind)
 
-    async def _bound(
-        self,
-        attributes: Attributes,
-        match: PolicyMatch,
-        resource: Resource,
-        params: Resource | None,
-    ) -> AsyncIterator[Invocation | Failure]:
-        namespace = namespace_of(attributes)
-        for bound in match.bindings:
-            binding = bound.binding
-            try:
-                if not self._matches(bound, attributes):
-                    continue
-                ref = binding.spec.get("paramRef")
-                collected = await self._parameters.collect(params, ref, namespace)
-            except (ConfigurationError, StatusError) as error:
-                text = f"failed to configure binding: {error}"
-                yield Failure(match.policy, binding, text)
-                continue
-            for one in collected:
-                yield Invocation(match.policy, binding, resource, one)
-
-    def _matches(self, bound: BoundMatch, attributes: Attributes) -> bool:
-        if bound.match is None:
-            return True
-        return bound.match.resource_for(attributes, self.builder.find) is not None
+    async def _collected(
+        self, binding: Binding, attributes: Attributes, params: Resource | None
+    ) -> Sequence[Object | None]:
+        """The parameters of a binding for a write, none if it does not match."""
+        if self.policies.resource_for(binding, attributes, self.builder.find) is None:
+            return ()
+        ref = binding.spec.get("paramRef")
+        return await self._parameters.collect(params, ref, namespace_of(attributes))
 
 
 class InputCache:

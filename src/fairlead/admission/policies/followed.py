@@ -4,12 +4,14 @@ response, so that the rules of a policy hold for the next write."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 from fairlead.admission.plugin import Attributes
+from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.admission.policies.matching import Constraints, Match, is_exempt, parse_constraints
-from fairlead.admission.webhooks.match import equivalents, matchable_names
+from fairlead.admission.webhooks.hooks import ANY
+from fairlead.admission.webhooks.match import equivalents, matchable_names, names_in_rules
 from fairlead.auth.authentication.user import is_server
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resource, Resources
@@ -17,25 +19,41 @@ from fairlead.storage.version import Change
 
 logger = logging.getLogger("fairlead")
 
-
-class Binding(NamedTuple):
-    """A stored binding. Without constraints it matches whatever its policy matches."""
-
-    name: str
-    spec: Object
-    constraints: Constraints | None
+_MAX_MATCHES = 1000  # that are kept of one policy or binding
 
 
-class Policy:
-    """One version of a stored policy. `compiled` holds its compiled expressions from their first
-    use on."""
+class _Followed:
+    """One version of a stored policy or binding, with its matches by resource and operation."""
 
-    __slots__ = ("compiled", "constraints", "name", "spec")
+    __slots__ = ("constraints", "generation", "matches", "name", "spec")
 
-    def __init__(self, name: str, spec: Object) -> None:
+    def __init__(self, name: str, spec: Object, constraints: Constraints | None) -> None:
         self.name = name
         self.spec = spec
-        self.constraints = parse_constraints(spec["matchConstraints"])
+        self.constraints = constraints
+        self.matches: dict[tuple[str, str], Match] = {}
+        self.generation = -1  # the resource generation of `matches`
+
+
+class Binding(_Followed):
+    """Without constraints it matches whatever its policy matches."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, spec: Object) -> None:
+        match = spec.get("matchResources")
+        super().__init__(name, spec, None if match is None else parse_constraints(match))
+
+
+class Policy(_Followed):
+    """`compiled` holds its compiled expressions from their first use on."""
+
+    __slots__ = ("compiled", "index_keys")
+
+    def __init__(self, name: str, spec: Object) -> None:
+        constraints = parse_constraints(spec["matchConstraints"])
+        super().__init__(name, spec, constraints)
+        self.index_keys = constraints.index_keys()
         self.compiled: Any = None
 
     @property
@@ -43,26 +61,11 @@ class Policy:
         return self.spec.get("failurePolicy") == "Ignore"
 
 
-class BoundMatch(NamedTuple):
-    """A binding that may match an operation on a resource."""
-
-    binding: Binding
-    match: Match | None
-
-
-class PolicyMatch(NamedTuple):
-    """A policy that may match an operation on a resource, and its bindings."""
-
-    policy: Policy
-    match: Match
-    bindings: Sequence[BoundMatch]
-
-
 class Policies:
-    """The policies of one type, in the order of their names. As a container it has the internal
-    names of the resources that they may match. `on_change` is called after a policy or a binding
-    changes. `is_serving` returns whether startup is complete: policies are not evaluated for the
-    server's own writes during startup, so that no policy can keep a server from starting."""
+    """The policies of one type. As a container it has the internal names of the resources that
+    they may match. `on_change` is called after a policy or a binding changes. `is_serving` returns
+    whether startup is complete: policies are not evaluated for the server's own writes during
+    startup, so that no policy can keep a server from starting."""
 
     def __init__(
         self,
@@ -74,91 +77,110 @@ class Policies:
         self._on_change = on_change
         self._is_serving = is_serving
         self._policies: dict[str, Policy] = {}
+        self._index: dict[tuple[str, str], dict[str, Policy]] = {}  # by their index keys
         self._bindings: dict[str, Binding] = {}
-        self._bound: list[tuple[Policy, list[Binding]]] | None = None
-        self._matches: dict[tuple[str, str], Sequence[PolicyMatch]] = {}
-        self._generation = -1  # the resource generation that `_matches` was computed for
+        self._bound: dict[str, dict[str, Binding]] = {}  # by policy, then by name
+        self._sorted: dict[str, Sequence[Binding]] = {}
+        self._candidates: dict[str, Sequence[Policy]] = {}
+        self._equivalents: dict[str, list[Resource]] = {}
+        self._generation = -1  # the resource generation of candidates and equivalents
 
     def policy_changed(self, change: Change) -> None:
         """Process a commit. A policy that cannot be used does not affect the others."""
-        self._policies.pop(change.key, None)
+        name = change.key
+        old = self._policies.pop(name, None)
+        for key in () if old is None else old.index_keys:
+            self._index[key].pop(name)
         try:
             if change.after is not None:
-                spec = change.after.object()["spec"]
-                self._policies[change.key] = Policy(change.key, spec)
+                policy = self._policies[name] = Policy(name, change.after.object()["spec"])
+                for key in policy.index_keys:
+                    self._index.setdefault(key, {})[name] = policy
         except Exception:
-            logger.exception("the policy %s cannot be used", change.key)
+            logger.exception("the policy %s cannot be used", name)
         self._forget()
 
     def binding_changed(self, change: Change) -> None:
-        self._bindings.pop(change.key, None)
+        name = change.key
+        old = self._bindings.pop(name, None)
+        if old is not None:
+            self._of_same_policy(old).pop(name)
         try:
             if change.after is not None:
-                self._bindings[change.key] = _binding(change.key, change.after.object()["spec"])
+                binding = self._bindings[name] = Binding(name, change.after.object()["spec"])
+                self._of_same_policy(binding)[name] = binding
         except Exception:
-            logger.exception("the policy binding %s cannot be used", change.key)
+            logger.exception("the policy binding %s cannot be used", name)
         self._forget()
 
-    def _forget(self) -> None:
-        self._bound = None
-        self._matches.clear()
-        self._on_change()
+    def _of_same_policy(self, binding: Binding) -> dict[str, Binding]:
+        policy = binding.spec["policyName"]
+        self._sorted.pop(policy, None)
+        return self._bound.setdefault(policy, {})
 
-    def _bound_policies(self) -> list[tuple[Policy, list[Binding]]]:
-        """The policies that have bindings. A binding without a policy has no effect."""
-        if self._bound is None:
-            by_policy: dict[str, list[Binding]] = {}
-            for name in sorted(self._bindings):
-                binding = self._bindings[name]
-                by_policy.setdefault(binding.spec["policyName"], []).append(binding)
-            self._bound = [
-                (self._policies[name], by_policy[name])
-                for name in sorted(by_policy)
-                if name in self._policies
-            ]
-        return self._bound
+    def _forget(self) -> None:
+        self._candidates.clear()
+        self._on_change()
 
     def __contains__(self, key: object) -> bool:
         if not self._policies or not self._bindings or not isinstance(key, str):
             return False
         names = matchable_names(self._resources, key, is_exempt)
-        if not names:
-            return False
-        return any(policy.constraints.may_match(names) for policy, _ in self._bound_policies())
+        return any(self._bound.get(policy.name) for policy in self._indexed(names))
 
-    def matches(self, attributes: Attributes) -> Sequence[PolicyMatch]:
-        """The policies whose rules may match a write; empty if none is to be evaluated for it."""
+    def _indexed(self, names: Collection[tuple[str, str]]) -> Iterator[Policy]:
+        """The policies whose rules name one of these groups or resource names, some of them more
+        than once."""
+        keys = {key for group, name in names for key in ((ANY, name), (group, ANY), (ANY, ANY))}
+        for key in keys:
+            yield from self._index.get(key, {}).values()
+
+    def candidates(self, attributes: Attributes) -> Sequence[Policy]:
+        """The bound policies whose rules name the resource of a write, in the order of their
+        names; empty if none is to be evaluated for it."""
         if attributes.is_settled or (is_server(attributes.user) and not self._is_serving()):
             return ()
+        self._check_generation()
+        key = attributes.resource.main.key
+        candidates = self._candidates.get(key)
+        if candidates is None:
+            names = names_in_rules(self._resources, attributes.resource.main, is_exempt)
+            found = {policy.name: policy for policy in self._indexed(names)}
+            candidates = tuple(found[name] for name in sorted(found) if self._bound.get(name))
+            self._candidates[key] = candidates
+        return candidates
+
+    def bindings(self, policy: Policy) -> Sequence[Binding]:
+        """The bindings of a policy, in the order of their names."""
+        bindings = self._sorted.get(policy.name)
+        if bindings is None:
+            bound = self._bound.get(policy.name, {})
+            bindings = self._sorted[policy.name] = tuple(bound[name] for name in sorted(bound))
+        return bindings
+
+    def resource_for(
+        self, followed: Policy | Binding, attributes: Attributes, find: FindNamespace
+    ) -> Resource | None:
+        """The resource in whose version a policy or a binding matches a write, None if it does
+        not. Raises NotFound if the namespace of the write is missing."""
+        if followed.constraints is None:
+            return attributes.resource
+        resource, operation = attributes.resource, attributes.operation
+        self._check_generation()
+        if followed.generation != self._generation or len(followed.matches) >= _MAX_MATCHES:
+            followed.generation = self._generation
+            followed.matches.clear()
+        match = followed.matches.get((resource.key, operation))
+        if match is None:
+            others = self._equivalents.get(resource.key)
+            if others is None:
+                others = self._equivalents[resource.key] = equivalents(self._resources, resource)
+            match = Match(followed.constraints, resource, others, operation)
+            followed.matches[resource.key, operation] = match
+        return match.resource_for(attributes, find)
+
+    def _check_generation(self) -> None:
         if self._generation != self._resources.generation:
             self._generation = self._resources.generation
-            self._matches.clear()
-        resource, operation = attributes.resource, attributes.operation
-        key = resource.key, operation
-        matches = self._matches.get(key)
-        if matches is None:
-            matches = self._matches[key] = tuple(self._possible_matches(resource, operation))
-        return matches
-
-    def _possible_matches(self, resource: Resource, operation: str) -> Iterator[PolicyMatch]:
-        if is_exempt(resource):
-            return
-        others = equivalents(self._resources, resource)
-        for policy, bindings in self._bound_policies():
-            match = Match(policy.constraints, resource, others, operation)
-            if not match.is_possible:
-                continue
-            bound = []
-            for binding in bindings:
-                own = None
-                if binding.constraints is not None:
-                    own = Match(binding.constraints, resource, others, operation)
-                if own is None or own.is_possible:
-                    bound.append(BoundMatch(binding, own))
-            if bound:
-                yield PolicyMatch(policy, match, bound)
-
-
-def _binding(name: str, spec: Object) -> Binding:
-    match = spec.get("matchResources")
-    return Binding(name, spec, None if match is None else parse_constraints(match))
+            self._candidates.clear()
+            self._equivalents.clear()

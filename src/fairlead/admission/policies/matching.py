@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.version_facts import FindNamespace
-from fairlead.admission.webhooks.hooks import Rule, parse_rule, parse_selector
-from fairlead.admission.webhooks.match import may_match, rule_matches, selects
+from fairlead.admission.webhooks.hooks import ANY, Rule, parse_rule, parse_selector
+from fairlead.admission.webhooks.match import rule_matches, selects
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resource
 
@@ -57,9 +57,17 @@ class Constraints:
     def rules(self) -> tuple[Rule, ...]:
         return tuple(named.rule for named in self.named_rules)
 
-    def may_match(self, names: set[tuple[str, str]]) -> bool:
-        """Whether there are rules for one of these groups and resource names."""
-        return not self.named_rules or may_match(self, names)
+    def index_keys(self) -> set[tuple[str, str]]:
+        """What the rules name: the resources, as `("*", name)`, or the groups, as `(group, "*")`,
+        of a rule for all their resources. `("*", "*")` matches every resource."""
+        keys: set[tuple[str, str]] = set()
+        for rule in self.rules:
+            names = {name for name, _ in rule.resources}
+            if ANY in names:
+                keys |= {(group, ANY) for group in rule.groups}
+            else:
+                keys |= {(ANY, name) for name in names}
+        return keys if self.named_rules else {(ANY, ANY)}
 
 
 def parse_constraints(match: Object) -> Constraints:
@@ -110,10 +118,6 @@ class Match:
         self._included: Sequence[Candidate] = (Candidate(resource, frozenset()),)
         if constraints.named_rules:
             self._included = _candidates(constraints.named_rules, resource, others, operation)
-
-    @property
-    def is_possible(self) -> bool:
-        return bool(self._included)
 
     def resource_for(self, attributes: Attributes, find: FindNamespace) -> Resource | None:
         """The resource in whose version a write matches, None if it does not. Raises NotFound if

@@ -65,7 +65,7 @@ class MutatingAdmissionPolicy(PolicyPlugin):
     name = "MutatingAdmissionPolicy"
 
     async def admit(self, attributes: Attributes) -> None:
-        if attributes.operation == DELETE or not self.policies.matches(attributes):
+        if attributes.operation == DELETE or not self.policies.candidates(attributes):
             return
         failures: list[Failure] = []
         invocations: list[Invocation] = []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from fairlead.admission.plugins.version_facts import FindCollection
+from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resource, Resources
 from fairlead.resources.rules import selector_matches
@@ -43,9 +44,11 @@ class Parameters:
         if resource is None or ref is None:
             return (None,)
         where = self._namespace(resource, ref, namespace)
-        params = [
-            await self._read(resource, version) for version in self._find(resource, ref, where)
-        ]
+        slices = TimeSlices()
+        params = []
+        async for version in self._find(resource, ref, where, slices):
+            await slices.pause()
+            params.append(await self._read(resource, version))
         if not params and ref.get("parameterNotFoundAction") == "Deny":
             raise ConfigurationError(
                 "no params found for policy binding with `Deny` parameterNotFoundAction"
@@ -68,18 +71,21 @@ class Parameters:
             )
         return chosen or namespace
 
-    def _find(self, resource: Resource, ref: Object, namespace: str) -> list[Version]:
+    async def _find(
+        self, resource: Resource, ref: Object, namespace: str, slices: TimeSlices
+    ) -> AsyncIterator[Version]:
         collection = self._collection(resource.key)
         name = ref.get("name")
         if name:
             version = collection.latest(resource.storage_key(namespace, name))
-            return [] if version is None or version.deleted else [version]
+            if version is not None and not version.deleted:
+                yield version
+            return
         selector = ref.get("selector")
-        return [
-            version
-            for version in collection.newest(namespace)
-            if selector_matches(selector, version.labels)
-        ]
+        for version in collection.newest(namespace):
+            await slices.pause()
+            if selector_matches(selector, version.labels):
+                yield version
 
 
 def param_resource(resources: Resources, kind: Object) -> Resource | None:

@@ -71,7 +71,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin):
 
     async def validate(self, attributes: Attributes) -> None:
         """Evaluate all policies; the first refusal is the error."""
-        if not self.policies.matches(attributes):
+        if not self.policies.candidates(attributes):
             return
         cache = InputCache(self, attributes, is_final=True)
         refusals: list[_Refusal] = []

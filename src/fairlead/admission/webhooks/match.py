@@ -70,6 +70,13 @@ def matchable_names(
         resource = resources.named(key)
     except KeyError:
         return set()
+    return names_in_rules(resources, resource, is_exempt)
+
+
+def names_in_rules(
+    resources: Resources, resource: Resource, is_exempt: Callable[[Resource], bool]
+) -> set[tuple[str, str]]:
+    """The groups and names by which rules may match a resource; empty if it is exempt."""
     if is_exempt(resource):
         return set()
     candidates = [resource, *equivalents(resources, resource)]
