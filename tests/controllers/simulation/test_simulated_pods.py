@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from functools import partial
 
+import pytest
 from support.namespaces import Space
 from support.process import FreshServer
 from support.simulation import Pods, behaviour, container
@@ -224,6 +225,26 @@ def test_a_deleted_pod_stops_at_once(any_pods: Pods) -> None:
     any_pods.collection.remove("p")
     any_pods.await_gone()
     any_pods.await_event("Killing", text="Stopping container c")
+
+
+@pytest.mark.parametrize(("fixture", "phase"), [("pods", "Running"), ("pods_1_36", "Succeeded")])
+def test_a_watcher_sees_that_a_deleted_pod_has_stopped_before_it_goes(
+    request: pytest.FixtureRequest, fixture: str, phase: str
+) -> None:
+    pods: Pods = request.getfixturevalue(fixture)
+    pods.create()
+    pods.await_ready()
+    with pods.collection.watch(resourceVersion=pods.collection.version()) as watch:
+        pods.collection.remove("p")
+        seen = [watch.next()]
+        while seen[-1].type != "DELETED":
+            seen.append(watch.next())
+    deleted, *_, stopped = (event.object["status"] for event in seen if event.type == "MODIFIED")
+    assert deleted["containerStatuses"][0]["ready"]
+    ready = [item["status"] for item in stopped["conditions"] if item["type"] == "Ready"]
+    assert ready == ["False"]
+    assert stopped["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+    assert stopped["phase"] == phase
 
 
 def test_a_pod_stops_when_its_hook_has_slept(any_pods: Pods) -> None:

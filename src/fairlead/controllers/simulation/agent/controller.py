@@ -54,6 +54,7 @@ class PodAgents:
 
     def __init__(self, api: Api, simulated_nodes: SimulatedNodes, events: EventWriter) -> None:
         self._simulated_nodes = simulated_nodes
+        self._ends_in_final_phase = api.gates["DeletedPodsReachFinalPhase"]
         self._pods = api.resources.named(PODS)
         self._collection = api.collection(self._pods)
         self._on: dict[str, set[str]] = defaultdict(set)
@@ -192,10 +193,9 @@ class PodAgents:
         left = min(stopped, killed) - clock.time()
         if left > 0:
             return left
-        if metadata.get("finalizers"):  # the owner of the finalizer may read the final status
-            await self._write_end(pod, is_killed=killed < stopped)
-            if not metadata.get("deletionGracePeriodSeconds"):
-                return None
+        await self._write_end(pod, is_killed=killed < stopped)
+        if metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds"):
+            return None
         options = DeleteOptions(grace_period=0, uid=metadata["uid"])
         client = self._simulated_nodes.client(node)
         try:
@@ -207,7 +207,10 @@ class PodAgents:
 
     async def _write_end(self, pod: Object, *, is_killed: bool) -> None:
         def step(current: Object) -> PodProgress:
-            return PodProgress(status_at_end(current, _moment(), is_killed=is_killed))
+            status = status_at_end(
+                current, _moment(), is_killed=is_killed, is_final=self._ends_in_final_phase
+            )
+            return PodProgress(status)
 
         progress = step(pod)
         if progress.status != pod["status"]:

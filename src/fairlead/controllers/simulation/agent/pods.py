@@ -268,8 +268,9 @@ def _cut_off(pod: Object, progress: PodProgress, now: Moment) -> None:
     status["conditions"] = pod_conditions(pod, status, (), now.text)
 
 
-def status_at_end(pod: Object, now: Moment, *, is_killed: bool) -> Object:
-    """The final status of a deleted pod. A pod that was to finish by itself has failed."""
+def status_at_end(pod: Object, now: Moment, *, is_killed: bool, is_final: bool) -> Object:
+    """The last status of a deleted pod. A pod that was to finish by itself has failed; `is_final`:
+    other pods get a final phase too."""
     status = dict(pod["status"])
     if status.get("phase") in FINISHED:
         return status
@@ -277,8 +278,18 @@ def status_at_end(pod: Object, now: Moment, *, is_killed: bool) -> Object:
     _end_all(status, KILLED if is_killed else 0 if lasting else STOPPED, now)
     if not lasting:
         status["phase"] = "Failed"
+    elif is_final:
+        status["phase"] = _final_phase(status)
     status["conditions"] = pod_conditions(pod, status, (), now.text)
     return status
+
+
+def _final_phase(status: Object) -> str:
+    states = [state_of(item) for item in status.get("containerStatuses") or ()]
+    succeeded = states and all(
+        "terminated" in state and not state["terminated"].get("exitCode") for state in states
+    )
+    return "Succeeded" if succeeded else "Failed"
 
 
 def _end_all(status: Object, code: int, now: Moment) -> None:
