@@ -102,7 +102,11 @@ def _converted(value: GoValue) -> str:
 
 def escaped_json(value: Any) -> str:
     """JSON with the characters escaped that are special in HTML, as the reference writes it."""
-    return orjson.dumps(value).decode().translate(_HTML)
+    return html_escaped(orjson.dumps(value).decode())
+
+
+def html_escaped(text: str) -> str:
+    return text.translate(_HTML)
 
 
 _HTML = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}

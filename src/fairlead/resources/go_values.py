@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from difflib import unified_diff
 from typing import Any
 
-from fairlead.codec.types.model import ListOf, MapOf, Presence, Scalar, Struct, Type
 from fairlead.resources.causes import GoValue, quote
 
 ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
@@ -69,53 +66,3 @@ def _rule(rule: Mapping[str, Any]) -> str:
     values = go_list("string", given_list(rule, "values"))
     key, operator = quote(rule["key"]), quote(rule["operator"])
     return f"v1.LabelSelectorRequirement{{Key:{key}, Operator:{operator}, Values:{values}}}"
-
-
-_GO_NAMES = {
-    "uid": "UID",
-    "cel": "CEL",
-    "apiGroup": "APIGroup",
-    "apiVersion": "APIVersion",
-    "ips": "IPs",
-    "int": "IntValue",
-    "bool": "BoolValue",
-    "string": "StringValue",
-    "version": "VersionValue",
-}
-
-
-def internal_value(type_: Type, value: Any) -> Any:
-    """A value as messages of later releases show it: with the field names of the internal types,
-    and with all fields. Metadata is embedded, with its own names."""
-    if value is None or isinstance(type_, Scalar):
-        return value
-    if isinstance(type_, ListOf):
-        return [internal_value(type_.element, each) for each in value]
-    if isinstance(type_, MapOf):
-        return {key: internal_value(type_.element, each) for key, each in value.items()}
-    shown: dict[str, Any] = {}
-    for name, field in type_.fields.items():
-        each = value.get(name)
-        if name == "metadata":
-            shown.update(each or {})
-            continue
-        is_zero = each is None and field.presence in (Presence.OMITTED, Presence.ALWAYS)
-        if is_zero and isinstance(field.type, Scalar):
-            each = _ZEROS.get(field.type.name)
-        elif is_zero and isinstance(field.type, Struct):
-            each = {}
-        shown[_GO_NAMES.get(name, name[:1].upper() + name[1:])] = internal_value(field.type, each)
-    return shown
-
-
-def json_difference(type_: Type, old: Any, new: Any) -> str:
-    """The lines by which two values differ, with three lines around each difference."""
-    before, after = (
-        json.dumps(internal_value(type_, each), indent=1, ensure_ascii=False).split("\n")
-        for each in (old, new)
-    )
-    lines = list(unified_diff(before, after, lineterm="", n=3))[2:]
-    return "\n".join(lines) + "\n"
-
-
-_ZEROS = {"string": "", "int32": 0, "int64": 0, "bool": False}

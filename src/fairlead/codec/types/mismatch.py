@@ -31,7 +31,7 @@ class DecodeError(ValueError):
         if not self.fields:
             self.struct = struct.name
             self._name_type(struct, field)
-        self.fields.append(field)
+        self.fields += [field, *_embedding(struct, field)]
 
     def _name_type(self, struct: Struct, field: str) -> None:
         actual, _, expected = self._message.partition(" of type ")
@@ -40,7 +40,7 @@ class DecodeError(ValueError):
             return
         node = struct.fields[field].type
         if isinstance(node, (ListOf, MapOf)) and expected != type_name(node):
-            prefix = "[]" if isinstance(node, ListOf) else "map[string]"
+            prefix = "[]" if isinstance(node, ListOf) else f"{named.partition(']')[0]}]"
             if not named.startswith(prefix) or expected != type_name(node.element):
                 return  # the name is that of the container, but the value is an element
             named = named.removeprefix(prefix)
@@ -59,6 +59,14 @@ class DecodeError(ValueError):
         if not self.struct:
             return f"json: cannot unmarshal {actual} into Go value of type {expected}"
         return f"json: cannot unmarshal {actual} into {target} of type {expected}"
+
+
+def _embedding(struct: Struct, field: str) -> list[str]:
+    """The names of the embedded structs that a field comes from, innermost first."""
+    for part in struct.embedded.values():
+        if part.is_named and field in part.struct.fields:
+            return [*_embedding(part.struct, field), part.struct.name]
+    return []
 
 
 class Number(float):

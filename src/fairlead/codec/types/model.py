@@ -86,6 +86,7 @@ class Field:
     replace: bool = False
     granular: bool = False  # overrides `atomic` of the struct it refers to
     gate: str = ""  # the feature gate without which the field is dropped
+    type_name: str = ""  # in errors, if it is not the one in `names.table`
     message: Struct | None = None  # the protobuf type of the field or its entries, if it differs
 
     @property
@@ -95,11 +96,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A struct whose JSON fields are inlined in another; a nested message in protobuf."""
+    """A struct whose JSON fields are inlined in another; a nested message in protobuf. `is_named`:
+    paths in errors have its name."""
 
     name: str
     struct: Struct
     number: int
+    is_named: bool = False
 
 
 Type = Scalar | ListOf | MapOf | Struct
@@ -135,6 +138,15 @@ def at(struct: Struct, path: str) -> Field:
         current = field.type
     assert field is not None
     return field
+
+
+def struct_at(struct: Struct, path: str) -> Struct:
+    """The type of the field at a path, or of the items in it."""
+    type_ = at(struct, path).type
+    while isinstance(type_, (ListOf, MapOf)):
+        type_ = type_.element
+    assert isinstance(type_, Struct)
+    return type_
 
 
 def structs(root: Type) -> Iterator[Struct]:

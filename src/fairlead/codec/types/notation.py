@@ -5,17 +5,19 @@ A type is a header line, `Name [atomic] [kind]`, and its indented fields, one a 
     name  TYPE  NUMBER  [mark...]
 
 TYPE is a scalar, `[T]` (list), `{T}` (map), a type of the same file, `group/version.Type`, or
-`...T` for a struct whose fields are inlined in this one. A suffix gives its presence: `?` distinct
-from zero, none omitted if zero (structs are always present), `!` always present, `?!` distinct from
-zero and null if not given. NUMBER is the protobuf field number. Fields are in the order in which
-the reference writes them in JSON, which is not always the order of their numbers.
-Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`,
-`replace`, `enum=A|B`, `default=VALUE`, `gate=GATE` if the field is dropped while that feature gate
-is off and no stored object uses it, `message=TYPE` if protobuf has another type, with one field
-for each type that the value may have. A line that ends in `if=SWITCH` is included only if that
-switch of the dialect is on, one with marks of a release (`base.release`) only in that release
-(`BuiltinTypes` evaluates both). `like group/version` on a line of its own includes all types of
-another file that this file does not define.
+`...T` for a struct whose fields are inlined in this one, with the mark `named` if errors name it. A
+suffix gives its presence: `?` distinct from zero, none omitted if zero (structs are always
+present), `!` always present, `?!` distinct from zero and null if not given. NUMBER is the protobuf
+field number. Fields are in the order in which the reference writes them in JSON, which is not
+always the order of their numbers.
+Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`, `replace`,
+`enum=A|B`, `default=VALUE`, `gate=GATE` if the field is dropped while that feature gate is off and
+no stored object uses it, `type=NAME` if errors have another name for the type than `names.table`,
+`message=TYPE` if protobuf has another type, with one field for each type that the value may have. A
+line that ends in `if=SWITCH` is included only if that switch of the dialect is on, one with marks
+of a release (`base.release`) only in that release (`BuiltinTypes` evaluates both). `like
+group/version` on a line of its own includes all types of another file that this file does not
+define.
 """
 
 from __future__ import annotations
@@ -162,7 +164,8 @@ class _Reading:
             name, text, number, *marks = words
             rows.append(name)
             if text.startswith("..."):
-                struct.embedded[name] = Embedded(name, self._struct(text[3:]), int(number))
+                part = self._struct(text[3:])
+                struct.embedded[name] = Embedded(name, part, int(number), "named" in marks)
             else:
                 struct.fields[name] = self._field(name, text, number, marks)
         return rows
@@ -232,6 +235,10 @@ def _gate_mark(field: Field, value: str) -> None:
     field.gate = value
 
 
+def _type_mark(field: Field, value: str) -> None:
+    field.type_name = value
+
+
 def _retain_mark(field: Field, _: str) -> None:
     field.retain_keys = True
 
@@ -247,6 +254,7 @@ _MARKS: dict[str, Callable[[Field, str], None]] = {
     "default": _default_mark,
     "enum": _enum_mark,
     "gate": _gate_mark,
+    "type": _type_mark,
     "retainKeys": _retain_mark,
     "replace": _replace_mark,
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from fairlead.codec.types.model import Type
+from fairlead.codec.types.model import Struct, struct_at
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.quantity import quantity
 from fairlead.resources.behaviour import Behaviour, Object, keep
@@ -18,7 +18,6 @@ from fairlead.resources.core.pods.resources import round_up_amounts
 from fairlead.resources.core.resource_names import check_amount
 from fairlead.resources.core.shared import basic_quantity, same_quantities
 from fairlead.resources.core.volumes.claims import SINGLE_POD, check_claim_spec
-from fairlead.resources.go_values import json_difference
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.rules import IMMUTABLE, immutable
 
@@ -75,12 +74,13 @@ class PersistentVolumeClaimBehaviour(Behaviour):
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         """Early releases check the whole object twice, as the reference's causes show."""
-        if not context.gates["StorageCheckedOnce"]:
+        if not context.gates["CheckedOnce"]:
             self._check_all(value, old, causes, context)
         check_metadata_update(value["metadata"], old["metadata"], causes)
         self._check_all(value, old, causes, context)
-        spec_type = self.resource.stored_struct.fields["spec"].type
-        _check_spec_change(value, old, causes, context, spec_type)
+        _check_spec_change(
+            struct_at(self.resource.stored_struct, "spec"), value, old, causes, context
+        )
         _check_size_change(value, old, causes, context)
         immutable(
             value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
@@ -160,7 +160,7 @@ def _is_known_source(source: Object | None, context: Context) -> bool:
 
 
 def _check_spec_change(
-    value: Object, old: Object, causes: Causes, context: Context, type_: Type
+    struct: Struct, value: Object, old: Object, causes: Causes, context: Context
 ) -> None:
     spec, old_spec = deepcopy(value["spec"]), deepcopy(old["spec"])
     if not old_spec.get("volumeName"):
@@ -178,12 +178,7 @@ def _check_spec_change(
     if not _same_spec(spec, old_spec):
         also = " and volumeAttributesClassName" if context.gates["VolumeAttributesClass"] else ""
         fixed = f"spec is immutable after creation except resources.requests{also} for bound claims"
-        changes = (
-            json_difference(type_, old_spec, spec)
-            if causes.has_later_wording
-            else difference("PersistentVolumeClaimSpec", old_spec, spec)
-        )
-        causes.forbidden("spec", f"{fixed}\n{changes}")
+        causes.forbidden("spec", f"{fixed}\n{difference(struct, old_spec, spec, causes)}")
 
 
 def _set_aside_size(spec: Object, old_spec: Object) -> None:

@@ -6,7 +6,7 @@ import posixpath
 from copy import deepcopy
 from typing import Any
 
-from fairlead.codec.types.model import Struct
+from fairlead.codec.types.model import Struct, struct_at
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.codec.types.times import now
 from fairlead.resources.behaviour import Behaviour, Object
@@ -23,7 +23,6 @@ from fairlead.resources.core.volumes.persistent import (
     check_persistent_sources,
     has_long_secret_name,
 )
-from fairlead.resources.go_values import json_difference
 from fairlead.resources.metadata import check_metadata
 from fairlead.resources.rules import IMMUTABLE, immutable
 
@@ -47,9 +46,6 @@ _MOUNTED_WITH_OPTIONS = (
     "storageos",
     "vsphereVolume",
 )
-
-
-_SOURCES = frozenset(PERSISTENT_SOURCES)
 
 
 class PersistentVolumeBehaviour(Behaviour):
@@ -96,13 +92,8 @@ class PersistentVolumeBehaviour(Behaviour):
         _check_mount_options(value, causes, context)
         check_metadata(metadata, self.resource.namespaced, self.name_rule, causes)
         _check_spec(value, old, causes, context)
-        spec_type = self.resource.stored_struct.fields["spec"].type
-        assert isinstance(spec_type, Struct)
-        source = Struct(
-            "PersistentVolumeSource",
-            fields={name: spec_type.fields[name] for name in spec_type.fields if name in _SOURCES},
-        )
-        _check_source_change(value["spec"], old["spec"], causes, source)
+        sources = struct_at(self.resource.stored_struct, "spec").embedded["persistentVolumeSource"]
+        _check_source_change(sources.struct, value["spec"], old["spec"], causes)
         immutable(
             value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
         )
@@ -276,7 +267,7 @@ def _check_mount_options(value: Object, causes: Causes, context: Context) -> Non
         causes.forbidden(f"metadata.annotations.{key}", detail)
 
 
-def _check_source_change(spec: Object, old: Object, causes: Causes, type_: Struct) -> None:
+def _check_source_change(struct: Struct, spec: Object, old: Object, causes: Causes) -> None:
     sources = {name: spec.get(name) for name in PERSISTENT_SOURCES}
     old_sources = {name: old.get(name) for name in PERSISTENT_SOURCES}
     driver, old_driver = sources["csi"], old_sources["csi"]
@@ -284,11 +275,7 @@ def _check_source_change(spec: Object, old: Object, causes: Causes, type_: Struc
     if driver and old_driver and expands in driver and expands not in old_driver:
         sources["csi"] = {name: driver[name] for name in driver if name != expands}
     if sources != old_sources:
-        changes = (
-            json_difference(type_, old_sources, sources)
-            if causes.has_later_wording
-            else difference("PersistentVolumeSource", old_sources, sources)
-        )
+        changes = difference(struct, old_sources, sources, causes)
         detail = f"spec.persistentvolumesource is immutable after creation\n{changes}"
         causes.forbidden("spec.persistentvolumesource", detail)
 

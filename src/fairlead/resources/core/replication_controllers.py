@@ -55,7 +55,8 @@ class ReplicationControllerBehaviour(Behaviour):
         self._check_spec(value["spec"], causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        self.check_create(value, causes, context)
+        if not context.gates["CheckedOnce"]:
+            self.check_create(value, causes, context)
         check_metadata_update(value["metadata"], old["metadata"], causes)
         self._check_spec(value["spec"], causes, context)
 

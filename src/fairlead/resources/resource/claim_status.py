@@ -11,7 +11,7 @@ from fairlead.resources.causes import Causes
 from fairlead.resources.core.addresses import parse_address, parse_network
 from fairlead.resources.core.pods.scheduling import check_node_selector
 from fairlead.resources.core.volumes.sources import csi_driver_name
-from fairlead.resources.go_values import internal_value
+from fairlead.resources.internal_types import internal_value
 from fairlead.resources.resource.requests import (
     MAX_CONFIG,
     MAX_REQUESTS,

@@ -10,7 +10,7 @@ from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.core.volumes.claims import FOREIGN_METADATA
-from fairlead.resources.go_values import internal_value
+from fairlead.resources.internal_types import internal_value
 from fairlead.resources.metadata import check_annotations, check_labels, check_metadata
 from fairlead.resources.resource.claim_status import check_claim_status, device_id, results_of
 from fairlead.resources.resource.requests import (

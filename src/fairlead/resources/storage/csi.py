@@ -143,7 +143,7 @@ class CSINodeBehaviour(OrderedBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA, Step.RULES, Step.CHANGE)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        if not context.gates["StorageCheckedOnce"]:
+        if not context.gates["CheckedOnce"]:
             super().check_update(value, old, causes, context)
             return
         self.check_create(value, causes, context)
@@ -217,7 +217,7 @@ class CSIStorageCapacityBehaviour(OrderedBehaviour):
 
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         # Early releases of the reference check twice and list every cause twice.
-        for _ in range(1 if context.gates["StorageCheckedOnce"] else 2):
+        for _ in range(1 if context.gates["CheckedOnce"] else 2):
             super().check_create(value, causes, context)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:

@@ -37,7 +37,7 @@ class StorageClassBehaviour(OrderedBehaviour):
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         for name in ("parameters", "provisioner", "reclaimPolicy"):
-            if context.gates["StorageCheckedOnce"]:
+            if context.gates["CheckedOnce"]:
                 immutable(value.get(name), old.get(name), name, causes)
             elif value.get(name) != old.get(name):
                 causes.forbidden(name, f"updates to {name} are forbidden.")

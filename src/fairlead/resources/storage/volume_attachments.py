@@ -23,7 +23,7 @@ class VolumeAttachmentBehaviour(OrderedBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA, Step.RULES, Step.CHANGE)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        if not context.gates["StorageCheckedOnce"]:
+        if not context.gates["CheckedOnce"]:
             super().check_update(value, old, causes, context)
             return
         self.check_own_metadata(value, causes)
@@ -33,7 +33,7 @@ class VolumeAttachmentBehaviour(OrderedBehaviour):
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         super().check_create(value, causes, context)
         spec = value["spec"]
-        if not context.gates["StorageCheckedOnce"]:
+        if not context.gates["CheckedOnce"]:
             csi_driver_name(spec["attacher"], "spec.attacher", causes)
         name = spec["source"].get("persistentVolumeName")
         if name is not None:
@@ -42,7 +42,7 @@ class VolumeAttachmentBehaviour(OrderedBehaviour):
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]
-        if context.gates["StorageCheckedOnce"]:
+        if context.gates["CheckedOnce"]:
             csi_driver_name(spec["attacher"], "spec.attacher", causes)
         elif not spec["attacher"]:
             causes.required("spec.attacher")

@@ -59,4 +59,5 @@ def _names() -> dict[str, str]:
 
 def type_name_of(struct: Struct, field: str) -> str | None:
     """The name of a field's type in messages if the type is a named one: `v1.ResourceList`."""
-    return _names().get(f"{struct.group_version}.{struct.name}.{field}")
+    own = struct.fields[field].type_name
+    return own or _names().get(f"{struct.group_version}.{struct.name}.{field}")

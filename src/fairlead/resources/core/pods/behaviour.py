@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.codec.types.memo import ContentCache
+from fairlead.codec.types.model import struct_at
 from fairlead.codec.types.names import dns_label, is_dns_label
 from fairlead.codec.types.times import now
 from fairlead.resources.behaviour import Behaviour, Object, count_generation, keep
@@ -141,7 +142,8 @@ class PodBehaviour(Behaviour):
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         is_same = bool(value["spec"] == old["spec"])
         self._check_changed(value, old, is_same, causes, context)
-        check_spec_change(value["spec"], old["spec"], is_same, "spec", causes)
+        spec_type = struct_at(self.resource.stored_struct, "spec")
+        check_spec_change(spec_type, value["spec"], old["spec"], is_same, "spec", causes)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -172,7 +174,8 @@ class PodBehaviour(Behaviour):
         is_same = bool(value["spec"] == old["spec"])
         self._check_changed(value, old, is_same, causes, context)
         path = "spec.ephemeralContainers"
-        check_ephemeral_change(value["spec"], old["spec"], path, causes)
+        container_type = struct_at(self.resource.stored_struct, path)
+        check_ephemeral_change(container_type, value["spec"], old["spec"], path, causes)
 
     def _check_changed(
         self, value: Object, old: Object, is_same: bool, causes: Causes, context: Context

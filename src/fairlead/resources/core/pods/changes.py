@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.codec.types.model import Struct
 from fairlead.resources.behaviour import Object, keep
 from fairlead.resources.causes import Causes
 from fairlead.resources.core.pods import REQUIRED
@@ -26,7 +27,9 @@ NO_OTHER_CHANGES_LISTED = (
 )
 
 
-def check_spec_change(spec: Object, old: Object, is_same: bool, path: str, causes: Causes) -> None:
+def check_spec_change(
+    struct: Struct, spec: Object, old: Object, is_same: bool, path: str, causes: Causes
+) -> None:
     """`is_same`: the two specs are equal."""
     for name in DECLARED_LISTS:
         new_list: list[Object] = spec.get(name) or []
@@ -53,7 +56,7 @@ def check_spec_change(spec: Object, old: Object, is_same: bool, path: str, cause
         _check_gated_changes(restored, old, path, causes)
     if restored != old:
         refusal = NO_OTHER_CHANGES_LISTED if causes.has_later_wording else NO_OTHER_CHANGES
-        causes.forbidden(path, f"{refusal}\n{difference('PodSpec', old, restored)}")
+        causes.forbidden(path, f"{refusal}\n{difference(struct, old, restored, causes)}")
 
 
 def _check_gate_changes(spec: Object, old: Object, path: str, causes: Causes) -> None:
@@ -192,7 +195,9 @@ def _with_image(container: Object, old: Object) -> Object:
     return restored
 
 
-def check_ephemeral_change(spec: Object, old: Object, path: str, causes: Causes) -> None:
+def check_ephemeral_change(
+    struct: Struct, spec: Object, old: Object, path: str, causes: Causes
+) -> None:
     """Ephemeral containers may only be added."""
     present = {container["name"]: container for container in spec.get("ephemeralContainers") or ()}
     for container in old.get("ephemeralContainers") or ():
@@ -200,6 +205,6 @@ def check_ephemeral_change(spec: Object, old: Object, path: str, causes: Causes)
         if name not in present:
             causes.forbidden(path, f'existing ephemeral containers "{name}" may not be removed\n')
         elif present[name] != container:
-            text = difference("EphemeralContainer", container, present[name])
+            text = difference(struct, container, present[name], causes)
             detail = f'existing ephemeral containers "{name}" may not be changed\n{text}'
             causes.forbidden(path, detail)

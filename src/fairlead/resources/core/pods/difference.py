@@ -1,20 +1,24 @@
 """Formats the difference of two values for a message, field by field.
 
-The reference prints a comparison of its structs whose exact text it declares unstable; this has the
-same layout and names the same fields.
+Early releases of the reference print a comparison of their structs whose exact text they declare
+unstable; this has the same layout and names the same fields. Later ones compare lines of JSON.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from fairlead.codec.types.model import Struct
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import show
+from fairlead.resources.causes import Causes, show
+from fairlead.resources.internal_types import json_difference
 
 
-def difference(kind: str, old: Object, new: Object) -> str:
+def difference(struct: Struct, old: Object, new: Object, causes: Causes) -> str:
+    if causes.has_later_wording:
+        return json_difference(struct, old, new)
     lines = _members(old, new, 1)
-    return "\n".join([f"  core.{kind}{{", *lines, "  }", ""])
+    return "\n".join([f"  core.{struct.name}{{", *lines, "  }", ""])
 
 
 def _members(old: Object, new: Object, depth: int) -> list[str]:
