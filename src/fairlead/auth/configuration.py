@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, TypeVar
 
 from fairlead.base import clock, files
@@ -74,9 +75,12 @@ class ConfigurationFile:
             raise section.error("", ", ".join(f"{c.field}: {c.message}" for c in causes))
         return result
 
-    def _bytes(self) -> bytes:
+    def _bytes(self, *, is_reload: bool = False) -> bytes:
+        """The content. Only a regular file can be read again: a pipe might wait for ever."""
         nowhere = Section({}, self.path, self._flag)
         try:
+            if is_reload and not S_ISREG(self.path.stat().st_mode):
+                raise nowhere.error("", "is not a regular file")
             with self.path.open("rb") as file:
                 content = file.read(_MAX_BYTES + 1)
         except OSError as error:
@@ -109,7 +113,7 @@ class ConfigurationFile:
 
     async def _reload(self, apply: Callable[[Section], Awaitable[None]]) -> bool:
         """Whether the content is new. Content that `apply` refused is not new again."""
-        content = await asyncio.to_thread(self._bytes)
+        content = await asyncio.to_thread(self._bytes, is_reload=True)
         if content == self.content:
             return False
         old, self.content = self.content, content

@@ -217,6 +217,16 @@ def test_an_expression_on_huge_claims_ends_at_its_budget(tmp_path: Path) -> None
         user_of(tmp_path, claims, claimValidationRules=rules)
 
 
+@pytest.mark.parametrize("depth", [300, 1000])
+def test_deeply_nested_claims_are_rejected(tmp_path: Path, depth: int) -> None:
+    deep: Any = []
+    for _ in range(depth):
+        deep = [deep]
+    rules = [{"expression": "claims.deep == [claims.deep]"}]
+    with pytest.raises(BadToken):
+        user_of(tmp_path, {"sub": "x", "deep": deep}, claimValidationRules=rules)
+
+
 def name_of(server: ServerProcess, token: str) -> str:
     client = server.client(token)
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,13 @@ def test_the_file_is_reloaded_and_a_broken_one_is_not_used(
     eventually(lambda: text in server.log.read_text(), "RBAC cannot be left out")
     assert status() == 200
     assert admin.get("/api/v1/pods").status == 200
+    path.unlink()
+    os.mkfifo(path)
+    text = "authorization.yaml: is not a regular file"
+    eventually(lambda: text in server.log.read_text(), "a pipe is not read")
+    path.unlink()
+    file_of(tmp_path, NODE, RBAC)
+    eventually(lambda: status() == 403, "the next file is")
 
 
 def test_release_1_25_does_not_have_the_flag(fresh_server: FreshServer, tmp_path: Path) -> None:

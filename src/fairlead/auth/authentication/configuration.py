@@ -178,11 +178,13 @@ def _check_audiences(issuer: Object, path: str, causes: Causes) -> None:
     if not audiences:
         causes.required(f"{path}.audiences", f"at least one {path}.audiences is required")
         return
+    seen: set[str] = set()
     for index, audience in enumerate(audiences):
         if not audience:
             causes.required(f"{path}.audiences[{index}]")
-        if audience in audiences[:index]:
+        if audience in seen:
             causes.duplicate(f"{path}.audiences[{index}]", audience)
+        seen.add(audience)
     detail = ""
     if len(audiences) > 1 and policy != _MATCH_ANY:
         detail = "audienceMatchPolicy must be MatchAny for multiple audiences"
@@ -239,7 +241,10 @@ class ClaimMappings:
 
     async def user(self, claims: Claims) -> User:
         """Raises BadToken."""
-        values = {"claims": _with_doubles(claims)}
+        try:
+            values = {"claims": _with_doubles(claims)}
+        except RecursionError:
+            raise BadToken("the claims are nested too deeply") from None
         name = await self._username(claims, values)
         groups = await self._groups(claims, values)
         uid = await self._uid(claims, values)

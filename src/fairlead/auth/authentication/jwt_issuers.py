@@ -65,10 +65,10 @@ class JwtIssuers:
         await self._file.file.reload_forever(self._reload)
 
     async def _reload(self, section: Section) -> None:
-        settings = self._file.settings(section)
+        settings = await asyncio.to_thread(self._file.settings, section)
         if settings[1:] != self._anonymous:
             raise section.error("anonymous", "Forbidden: changed from initial configuration file")
-        new = self._built(settings.issuers)
+        new = await asyncio.to_thread(self._built, settings.issuers)
         waiting = [asyncio.ensure_future(method.provider.keep_trying()) for method in new]
         try:
             if waiting:

@@ -77,14 +77,14 @@ class Authorization:
         assert self._file is not None
         names = self.authorizer.mode_names
         required = frozenset(names) - {modes.WEBHOOK}
-        settings = self._file.authorizers(section, required)
+        settings = await asyncio.to_thread(self._file.authorizers, section, required)
         for mode, _, _ in settings:
             if mode in _ONLY_AT_START and mode not in names:
                 text = f"authorizer type {mode} is not allowed if it was not enabled at initial"
                 raise section.error("authorizers", f"{text} server startup")
         old, self._makers.posters = self._makers.posters, []
         try:
-            new = self._makers.configured(settings)
+            new = await asyncio.to_thread(self._makers.configured, settings)
         except ModeError as error:
             self._close_later(self._makers.posters)
             self._makers.posters = old
