@@ -70,8 +70,9 @@ def test_two_policies_that_change_each_other_end(policies: Bound) -> None:
         ("Object{spec: Object.spec{x: 1}}", ".spec: field not declared in schema"),
         ("Object{metadata: Object.meta{}}", 'unexpected type name "Object.meta"'),
         ("Object{data: {'a': object.nope}}", "no such key: nope"),
+        ("Object{data: {'a': 1.0 / 0.0}}", "inf is not a number in JSON"),
     ],
-    ids=["field", "type", "error"],
+    ids=["field", "type", "error", "number"],
 )
 def test_mutations_that_fail_refuse_the_write(policies: Bound, expression: str, told: str) -> None:
     name = policies.mutating(expression)

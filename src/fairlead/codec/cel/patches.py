@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from fairlead.codec.cel.conversions import CONVERSIONS
@@ -116,6 +117,8 @@ def plain(value: Any) -> Any:
         return _text[(type(value),)](value)
     if type(value) is UInt:
         return int(value)
+    if type(value) is float and not isfinite(value):
+        raise PatchError(f"{value} is not a number in JSON")
     if value is None or type(value) in (bool, int, float, str):
         return value
     raise PatchError(f"unsupported type {type_name(value)}")

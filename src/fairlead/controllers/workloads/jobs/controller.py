@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from fairlead.base import budget
 from fairlead.codec.types.times import now
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
@@ -130,7 +131,8 @@ class Jobs:
             status = {**status, "startTime": now()}
         gate = self._gates["JobPodFailurePolicy"]
         policy = FailurePolicy(job["spec"].get("podFailurePolicy") if gate else None)
-        return JobState({**job, "status": status}, pods, self._names, policy)
+        job = {**job, "status": status}
+        return await budget.run(JobState.size_of(job), JobState, job, pods, self._names, policy)
 
     async def _write_status(self, job: Object, state: JobState, step: Step) -> None:
         """Count pods and write the status if it changed."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, starmap
+from operator import itemgetter
 
 from fairlead.base import clock
 from fairlead.base.dialect import Dialect
@@ -24,6 +26,7 @@ BY_POLICY, BY_SUCCESS = "PodFailurePolicy", "SuccessPolicy"
 UNCOUNTED = "uncountedTerminatedPods"
 _MIN_RANGE_LENGTH = 3  # shorter ranges are written as single numbers
 _MAX_DIGITS = 10
+_RUN = re.compile(rf"(?<![^,])([0-9]{{1,{_MAX_DIGITS}}})(?:-([0-9]{{1,{_MAX_DIGITS}}}))?(?![^,])")
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 
 
@@ -82,6 +85,15 @@ class JobState:
         self.uncounted_succeeded: list[str] = uncounted.get("succeeded") or []
         self.uncounted_failed: list[str] = uncounted.get("failed") or []
         self._count()
+
+    @staticmethod
+    def size_of(job: Object) -> int:
+        """The length of all lists of indexes in a Job."""
+        status = job.get("status") or {}
+        rules = (job["spec"].get("successPolicy") or {}).get("rules") or ()
+        texts = [status.get("completedIndexes"), status.get("failedIndexes")]
+        texts += [rule.get("succeededIndexes") for rule in rules]
+        return sum(len(text or "") for text in texts)
 
     def _index(self, pod: Pod) -> int:
         index = self.names.index_of(pod)
@@ -266,7 +278,7 @@ class JobState:
 class Indexes:
     """An immutable set of non-negative integers."""
 
-    __slots__ = ("_runs",)
+    __slots__ = ("_count", "_runs", "_text")
 
     def __init__(self, runs: Iterable[tuple[int, int]] = ()) -> None:
         """`runs` are (first, last) pairs in any order."""
@@ -277,30 +289,38 @@ class Indexes:
             else:
                 merged.append((first, last))
         self._runs = merged
+        self._count = sum(last - first + 1 for first, last in merged)
+        self._text: str | None = None
 
     @classmethod
     def parse(cls, text: str, limit: int) -> Indexes:
         """Parse the text form up to a limit, ignoring invalid parts."""
-        ranges = (_run(part) for part in text.split(","))
-        runs = ((run[0], min(run[1], limit - 1)) for run in ranges if run is not None)
-        return cls((first, last) for first, last in runs if first <= last)
+        highest = limit - 1
+        runs = ((int(first), int(last or first)) for first, last in _RUN.findall(text))
+        return cls(
+            (first, min(last, highest)) for first, last in runs if first <= min(last, highest)
+        )
 
     def __str__(self) -> str:
-        return ",".join(part for run in self._runs for part in _written(*run))
+        if self._text is None:
+            self._text = ",".join(starmap(_written, self._runs))
+        return self._text
 
     def __contains__(self, number: int) -> bool:
-        position = bisect_right(self._runs, number, key=lambda run: run[0])
+        position = bisect_right(self._runs, number, key=itemgetter(0))
         return position > 0 and number <= self._runs[position - 1][1]
 
     def __len__(self) -> int:
-        return sum(last - first + 1 for first, last in self._runs)
+        return self._count
 
     def joined(self, numbers: Iterable[int]) -> Indexes:
-        """A new set with more numbers."""
-        return Indexes([*self._runs, *((number, number) for number in numbers)])
+        """The set with more numbers."""
+        return self.united(Indexes((number, number) for number in numbers))
 
     def united(self, other: Indexes) -> Indexes:
-        """A new set with the numbers of both."""
+        """The set with the numbers of both."""
+        if not other or not self:
+            return other or self
         return Indexes([*self._runs, *other._runs])
 
     def common(self, other: Indexes) -> int:
@@ -328,21 +348,10 @@ class Indexes:
         yield from range(start, limit)
 
 
-def _run(text: str) -> tuple[int, int] | None:
-    first, dash, last = text.partition("-")
-    numbers = [first, last] if dash else [first, first]
-    if not all(
-        number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS for number in numbers
-    ):
-        return None
-    return int(numbers[0]), int(numbers[1])
-
-
-def _written(first: int, last: int) -> Iterator[str]:
+def _written(first: int, last: int) -> str:
     if last - first + 1 >= _MIN_RANGE_LENGTH:
-        yield f"{first}-{last}"
-    else:
-        yield from map(str, range(first, last + 1))
+        return f"{first}-{last}"
+    return str(first) if first == last else f"{first},{last}"
 
 
 # Names that Jobs use on their pods.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from fairlead.base import clock
+from fairlead.base import budget, clock
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL
@@ -64,7 +64,9 @@ class Steps:
         verdict = state.verdict()
         if verdict is not None:
             return await self._fail(state, verdict)
-        success = state.success() if state.names.announces else None
+        success = None
+        if state.names.announces:
+            success = await budget.run(JobState.size_of(state.job), state.success)
         if success is not None:
             return await self._succeed(state, success)
         if state.is_going:
