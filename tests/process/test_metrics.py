@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from support.client import Client
 from support.namespaces import Space
+
+from fairlead.api.metrics import Metrics
+
+if TYPE_CHECKING:
+    from fairlead.storage.store import Store
 
 
 def samples(client: Client, name: str) -> list[Sample]:
@@ -139,3 +145,64 @@ def test_caches_tell_how_much_they_hold_and_may_hold(space: Space) -> None:
     for cache in (*names, "shapes of objects"):
         held = value(space.client, "fairlead_cache_bytes", cache=cache)
         assert 0 <= held <= value(space.client, "fairlead_cache_most_bytes", cache=cache)
+
+
+def test_attempts_of_authentication_and_authorization_are_counted(space: Space) -> None:
+    client = space.client
+
+    def counted(name: str, result: str) -> float:
+        return value(client, name, result=result)
+
+    before = [
+        counted("authentication_attempts", "success"),
+        counted("authentication_attempts", "error"),
+        counted("authorization_attempts_total", "no-opinion"),
+    ]
+    assert client.get("/api/v1/nodes", headers={"Authorization": "Bearer wrong"}).status == 401
+    assert client.get("/api/v1/nodes", headers={"Impersonate-User": "nobody"}).status == 403
+    assert counted("authentication_attempts", "success") > before[0]
+    assert counted("authentication_attempts", "error") == before[1] + 1
+    assert counted("authorization_attempts_total", "no-opinion") >= before[2] + 1
+    assert counted("authorization_attempts_total", "allowed") > 0
+    assert value(client, "authenticated_user_requests") > 0
+
+
+def test_release_1_36_has_later_names(space_1_36: Space) -> None:
+    client = space_1_36.client
+    space_1_36.secrets.list()
+    client.get(f"/api/v1/namespaces/{space_1_36.name}/endpoints")
+    labels = {"verb": "LIST", "resource": "secrets"}
+    total, served = (
+        value(client, f"apiserver_request_{name}duration_seconds_count", **labels)
+        for name in ("", "sli_")
+    )
+    assert 0 < total <= served
+    assert value(client, "apiserver_resource_objects", group="", resource="namespaces") > 0
+    assert value(client, "apiserver_storage_size_bytes") > 0
+    assert value(client, "apiserver_requested_deprecated_apis", resource="endpoints") == 1
+    assert 0 < value(client, "process_open_fds") < value(client, "process_max_fds")
+
+
+def test_waiting_is_no_part_of_the_service_level() -> None:
+    metrics = Metrics(cast("Store", Empty()), has_later_names=True)
+    metrics.answered(None, "GET", 200, 3.0, 2.98)
+    metrics.answered(None, "GET", 200, 3.0)
+    rows = {family.name: family.rows for family in metrics.families()}
+    [row] = rows["apiserver_request_sli_duration_seconds"].values()
+    assert isinstance(row, tuple)
+    assert (row[0], row[10], row[-1]) == (1, 1, pytest.approx(3.02))
+    [row] = rows["apiserver_request_duration_seconds"].values()
+    assert isinstance(row, tuple)
+    assert row[-1] == 6.0
+
+
+class Empty:
+    """A store without anything."""
+
+    revision = 0
+
+    def collections(self) -> tuple[()]:
+        return ()
+
+    def size(self) -> int:
+        return 0

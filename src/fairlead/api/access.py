@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from fairlead.api.metrics import ACCESS
 from fairlead.api.request import Request
 from fairlead.auth.authentication.impersonation import Impersonation, RawHeaders, impersonate
 from fairlead.auth.authentication.user import User
@@ -35,7 +36,12 @@ async def admit_to_page(handler: Handler, request: Request, rule: PageAuthentica
 
 async def _identify(handler: Handler, request: Request, user: User | Awaitable[User]) -> None:
     """Set the user of a request, after impersonation."""
-    request.user = user if isinstance(user, User) else await user
+    try:
+        request.user = user if isinstance(user, User) else await user
+    except StatusError:
+        ACCESS.not_authenticated(has_credentials=bool(request.header(b"authorization")))
+        raise
+    ACCESS.authenticated(request.user.name)
     impersonation = request.impersonation
     if impersonation is not None:
         request.user = impersonation.impersonator

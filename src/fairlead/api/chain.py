@@ -13,6 +13,7 @@ from fairlead.api.dialect_hint import unknown_group
 from fairlead.api.discovery import DiscoveryMessages
 from fairlead.api.list import answer_list
 from fairlead.api.methods import check_getting, check_method
+from fairlead.api.metrics import ACCESS, count_deprecated
 from fairlead.api.negotiation import (
     ITEM,
     JSON,
@@ -130,7 +131,11 @@ class Handler:
             rule = self.own_rules.get(request.path[1:].partition("/")[0])
             if rule is not None:
                 return access.admit_to_page(self, request, rule)
-        user = self.api.authentication.authenticator.authenticate(request)
+        try:
+            user = self.api.authentication.authenticator.authenticate(request)
+        except StatusError:
+            ACCESS.not_authenticated(has_credentials=bool(request.header(b"authorization")))
+            raise
         if (
             not isinstance(user, User)
             or self.auditor is not None
@@ -139,6 +144,7 @@ class Handler:
         ):
             return access.admit(self, request, user)
         request.user = user
+        ACCESS.authenticated(user.name)
         return self.authorize(request)
 
     def authorize(self, request: Request) -> Awaitable[None] | None:
@@ -180,7 +186,9 @@ class Handler:
         if request.audited is not None:
             request.audited.decided(decision)
         if not decision.allowed:
+            ACCESS.not_allowed(is_denied=decision.denied, has_errors=bool(decision.errors))
             raise refusal(attributes, decision)
+        ACCESS.allowed += 1
 
     def reads_whole(self, request: Request) -> bool:
         """Whether the body is read before the handler runs, rather than streamed to another
@@ -207,6 +215,7 @@ class Handler:
             self.negotiate(request)
         if resource.deprecation:
             request.warn(resource.deprecation)
+            count_deprecated(resource)
         operation = request.operation = Operation(
             request.user,
             target.verb,

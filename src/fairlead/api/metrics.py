@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource as rusage
 import time
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import chain
 
@@ -17,15 +19,20 @@ from fairlead.base.metrics import (
     Histogram,
     Labels,
 )
+from fairlead.resources.registry import Resource
 from fairlead.storage.store import Store
 
 BUCKETS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
     45, 60,
 )  # fmt: skip
+_FIRST_SLI = 3  # buckets of all durations that are one in those without waiting
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
 
 _VERBS = {"create": "POST", "update": "PUT", "": "other"}
+_SHOWN_USERS = frozenset(
+    {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}
+)
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 Series = tuple[str, str, str, str, str, str]
@@ -33,14 +40,82 @@ Rows = dict[Labels, float | Sequence[float]]
 Gather = Callable[["Metrics"], Awaitable[list[Family]]]
 
 
+class AccessCounts:
+    """How requests were authenticated and authorized. Plain numbers, because every request updates
+    them."""
+
+    __slots__ = ("allowed", "refused", "unauthenticated", "users")
+
+    def __init__(self) -> None:
+        self.users: dict[str, float] = {}  # requests by kind of user name
+        self.unauthenticated: dict[str, float] = {}  # by result
+        self.allowed = 0
+        self.refused: dict[str, float] = {}  # by result
+
+    def authenticated(self, name: str) -> None:
+        if name not in _SHOWN_USERS:
+            name = "email_id" if "@" in name else "other"
+        self.users[name] = self.users.get(name, 0) + 1
+
+    def not_authenticated(self, *, has_credentials: bool) -> None:
+        result = "error" if has_credentials else "failure"
+        self.unauthenticated[result] = self.unauthenticated.get(result, 0) + 1
+
+    def not_allowed(self, *, is_denied: bool, has_errors: bool) -> None:
+        result = "denied" if is_denied else "error" if has_errors else "no-opinion"
+        self.refused[result] = self.refused.get(result, 0) + 1
+
+    def by_authentication(self) -> dict[Labels, float]:
+        counts = {"success": sum(self.users.values()), **self.unauthenticated}
+        return {(result,): count for result, count in counts.items()}
+
+    def by_authorization(self) -> dict[Labels, float]:
+        counts = {"allowed": self.allowed, **self.refused}
+        return {(result,): count for result, count in counts.items()}
+
+    def by_user(self) -> dict[Labels, float]:
+        return {(name,): count for name, count in self.users.items()}
+
+
+ACCESS = AccessCounts()
+REGISTRY.counter(
+    "authenticated_user_requests", "Authenticated requests by user.", ("username",), bare=True
+).read = ACCESS.by_user
+REGISTRY.counter(
+    "authentication_attempts", "Attempts to authenticate by result.", ("result",), bare=True
+).read = ACCESS.by_authentication
+REGISTRY.counter(
+    "authorization_attempts", "Attempts to authorize by result.", ("result",)
+).read = ACCESS.by_authorization
+_DEPRECATED = REGISTRY.gauge(
+    "apiserver_requested_deprecated_apis",
+    "Deprecated resources that were requested, with the release that removes them.",
+    ("group", "version", "resource", "subresource", "removed_release"),
+)
+
+
+def count_deprecated(resource: Resource) -> None:
+    main = resource.main
+    if main.custom is None:
+        place = main.group, main.group_version.version, main.name, resource.subresource
+        _DEPRECATED.set(1, (*place, resource.removed_release))
+
+
 class Metrics:
     """Counts in plain dictionaries on the hot path and formats on request. `gather` collects the
     metrics of the other processes, too; `started` is the start time of the server."""
 
     def __init__(
-        self, store: Store, gather: Gather | None = None, started: float | None = None
+        self,
+        store: Store,
+        gather: Gather | None = None,
+        started: float | None = None,
+        *,
+        has_later_names: bool = False,
     ) -> None:
         self._store = store
+        self._has_later_names = has_later_names
+        self._waits: dict[Labels, list[float]] = {}  # what waiting adds to rows of `_durations`
         self.gather = gather
         self._started = started or time.time()
         self._requests = Counter(
@@ -65,10 +140,18 @@ class Metrics:
         )
         self.under_way = [0, 0]
 
-    def answered(self, target: Target | None, method: str, code: int, seconds: float) -> None:
+    def answered(
+        self, target: Target | None, method: str, code: int, seconds: float, waited: float = 0.0
+    ) -> None:
+        """Count an answer. The request `waited` so long for webhooks and in a queue."""
         key = _key(target, method)
         self._requests.add(1, (*key, str(code)))
         self._durations.observe(seconds, key)
+        if waited:
+            row = self._waits.setdefault(key, [0.0] * (len(BUCKETS) + 2))
+            row[bisect_left(BUCKETS, seconds)] += 1
+            row[bisect_left(BUCKETS, max(seconds - waited, 0.0))] -= 1
+            row[-1] += waited
 
     def terminated(self, target: Target | None, method: str) -> None:
         """Count a request that ran into its deadline. It is counted by `answered`, too."""
@@ -95,7 +178,9 @@ class Metrics:
             self._watches.snapshot(),
             self._in_flight.snapshot(),
         )
-        parts = self._of_storage(), self._of_process(), _of_caches()
+        parts = [self._of_storage(), self._of_process(), _of_caches()]
+        if self._has_later_names:
+            parts.append(self._later_names())
         return [*own, *chain.from_iterable(parts), *REGISTRY.snapshot()]
 
     def _of_storage(self) -> Iterator[Family]:
@@ -123,11 +208,43 @@ class Metrics:
             common=True,
         )
 
+    def _later_names(self) -> Iterator[Family]:
+        """What release 1.36 has beside the others, or under another name."""
+        served: Rows = {}
+        for key, row in self._durations.rows.items():
+            if key[0] != "CONNECT":
+                waits = self._waits.get(key) or [0.0] * len(row)
+                own = [total - waited for total, waited in zip(row, waits, strict=True)]
+                served[key] = (sum(own[:_FIRST_SLI]), *own[_FIRST_SLI:])
+        yield Family(
+            "apiserver_request_sli_duration_seconds",
+            "histogram",
+            "Time from a request to its answer, without queues, webhooks and watches.",
+            _LABELS,
+            tuple(map(float, BUCKETS[_FIRST_SLI - 1 :])),
+            served,
+        )
+        objects: Rows = {}
+        for collection in self._store.collections():
+            group, _, name = collection.resource.partition("/")
+            objects["" if group == "core" else group, name] = len(collection)
+        labels = ("group", "resource")
+        text = "Stored objects by resource."
+        yield _gauge("apiserver_resource_objects", text, objects, labels, common=True)
+        size: Rows = {("etcd-0",): self._store.size()}
+        text = "Bytes of the store on disk."
+        yield _gauge(
+            "apiserver_storage_size_bytes", text, size, ("storage_cluster_id",), common=True
+        )
+
     def _of_process(self) -> Iterator[Family]:
         used = rusage.getrusage(rusage.RUSAGE_SELF)
         seconds: Rows = {(): used.ru_utime + used.ru_stime}
         yield Family("process_cpu_seconds_total", "counter", "CPU time used.", (), (), seconds)
         yield _gauge("process_resident_memory_bytes", "Resident memory.", {(): _resident_bytes()})
+        yield _gauge("process_open_fds", "Open file descriptors.", {(): _open_files()})
+        most = rusage.getrlimit(rusage.RLIMIT_NOFILE)[0]
+        yield _gauge("process_max_fds", "Most file descriptors.", {(): most})
         yield _gauge(
             "process_start_time_seconds",
             "When the server started.",
@@ -183,6 +300,13 @@ def _shown(resource: str) -> str:
     """The name of a resource as the reference shows it: `leases.coordination.k8s.io`."""
     group, _, name = resource.partition("/")
     return name if group == "core" else f"{name}.{group}"
+
+
+def _open_files() -> int:
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return 0
 
 
 def _resident_bytes() -> int:

@@ -56,6 +56,7 @@ class Request:
         "seat",
         "target",
         "user",
+        "waited",
         "warnings",
     )
 
@@ -90,6 +91,7 @@ class Request:
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
         self.is_body_read = False
+        self.waited = 0.0  # seconds that it waited in a queue and for webhooks
 
     @classmethod
     def of(cls, exchange: Exchange) -> Request:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from fairlead.api.answers import Answer, Outcome
@@ -166,12 +167,15 @@ async def _handle(
         await _read_body(request)
     weight = app.count_in(request)
     seat: Seat | None = None
+    budget: meter.Budget | None = None
     try:
         if request.flow is not None and app.gate is not None:
             seat, request.seat = request.seat or app.gate.enter(request), None
             if seat is None or seat.work.large:
+                begun = perf_counter()
                 seat = await wait_for_turn(app.gate, request, seat)
-        meter.begin(request.owner)
+                request.waited = perf_counter() - begun
+        budget = meter.begin(request.owner)
         if outcome is None:
             outcome = app.handler.answer(request)
         answer = await finished(outcome)
@@ -182,6 +186,8 @@ async def _handle(
     except meter.OverBudget as over:
         raise over_budget(over) from None
     finally:
+        if budget is not None:
+            request.waited += budget.waited
         if seat is not None:
             seat.leave()
         app.count_out(request, weight)

@@ -36,13 +36,14 @@ class Budget:
     """What is left of the limits of one request. `owner` is the user: one thread per owner at a
     time."""
 
-    __slots__ = ("allocated", "loop_seconds", "owner", "seconds")
+    __slots__ = ("allocated", "loop_seconds", "owner", "seconds", "waited")
 
     def __init__(self, owner: str = "") -> None:
         self.owner = owner
         self.allocated = 0  # bytes
         self.seconds = THREAD_SECONDS
         self.loop_seconds = LOOP_SECONDS  # until the next yield to the event loop
+        self.waited = 0.0  # seconds, for others: webhooks and a queue
 
 
 class Meter:
@@ -83,9 +84,18 @@ _budget: Final[ContextVar[Budget | None]] = ContextVar("budget", default=None)
 _meter: Final[ContextVar[Meter | None]] = ContextVar("meter", default=None)
 
 
-def begin(owner: str) -> None:
+def begin(owner: str) -> Budget:
     """Give a new budget to the request that the current task handles from now on."""
-    _budget.set(Budget(owner))
+    budget = Budget(owner)
+    _budget.set(budget)
+    return budget
+
+
+def waited(seconds: float) -> None:
+    """The current request waited for something that is not the server's own work."""
+    budget = _budget.get()
+    if budget is not None:
+        budget.waited += seconds
 
 
 def allocated() -> int:

@@ -84,10 +84,11 @@ def _powers(options: argparse.Namespace, assembly: Assembly) -> testing_setup.Po
 
 
 def _metrics(assembly: Assembly, worker: Worker | None) -> Metrics:
-    store = assembly.api.store
+    store, has_later_names = assembly.api.store, assembly.api.gates["LaterMetricNames"]
     if worker is None:
-        return Metrics(store)
-    metrics = Metrics(store, worker.gather, worker.worker_slot.started)
+        return Metrics(store, has_later_names=has_later_names)
+    started = worker.worker_slot.started
+    metrics = Metrics(store, worker.gather, started, has_later_names=has_later_names)
     worker.answer_for(metrics)
     return metrics
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import orjson
@@ -130,10 +131,12 @@ class MutatingAdmissionWebhook(WebhookPlugin):
                 annotate(attributes.context, f"{self._patch}{position}", _json(annotation))
             return changed
 
+        begun = perf_counter()
         try:
             failed_open = f"failed-open.{self._mutation}{position}"
             return await self._caller.call(match, attributes, documents, use, failed_open)
         finally:
+            meter.waited(perf_counter() - begun)
             details = {**_named(match), "mutated": changed}
             annotate(attributes.context, f"{self._mutation}{position}", _json(details))
 
@@ -232,10 +235,15 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
             )
             for index, match in enumerate(chosen)
         ]
-        if len(calls) == 1:
-            await calls[0]
-            return
-        for outcome in await asyncio.gather(*calls, return_exceptions=True):
+        begun = perf_counter()
+        try:
+            if len(calls) == 1:
+                await calls[0]
+                return
+            outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        finally:
+            meter.waited(perf_counter() - begun)
+        for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
 
