@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from fairlead.base.release import V1_36
-from fairlead.controllers.devices.allocation import AllocationError, Allocator, Matcher
-from fairlead.controllers.devices.pools import Pools, used_devices
+from fairlead.controllers.devices.allocation import (
+    AllocationError,
+    AllocationTimeout,
+    Allocator,
+    Matcher,
+)
+from fairlead.controllers.devices.pools import Pools
+from fairlead.controllers.devices.usage import Usage
 
 Object = dict[str, Any]
 EVERYTHING = {"metadata": {"name": "any"}, "spec": {}}
@@ -20,9 +26,8 @@ def device(name: str, **fields: Any) -> Object:
 
 def published(*devices: Object, **spec: Any) -> Object:
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
-    return {
-        "spec": {"driver": "a.com", "pool": pool, "allNodes": True, "devices": [*devices], **spec}
-    }
+    spec = {"driver": "a.com", "pool": pool, "allNodes": True, "devices": [*devices], **spec}
+    return {"metadata": {"name": str(len(spec))}, "spec": spec}
 
 
 def claim(*requests: Object, **devices: Any) -> Object:
@@ -35,11 +40,15 @@ def exactly(name: str = "r", **fields: Any) -> Object:
 
 def chosen(wanted: Object, *slices: Object, used: tuple[Object, ...] = ()) -> list[str]:
     """The names of the devices that a claim gets."""
-    allocator = Allocator(
-        Pools(slices), used_devices(used), lambda _: EVERYTHING, "n", {}, Matcher(V1_36)
-    )
-    results = allocator.allocate(wanted)["devices"]["results"]
-    return [result["device"] for result in results]
+    (allocation,) = allocated([wanted], *slices, used=used)
+    return [result["device"] for result in allocation["devices"]["results"]]
+
+
+def allocated(claims: list[Object], *slices: Object, used: tuple[Object, ...] = ()) -> list[Object]:
+    pools, classes = Pools(slices), {"any": EVERYTHING}
+    devices = list(pools.on("n", {}))
+    usage, matcher = Usage(pools, used), Matcher(V1_36, classes)
+    return Allocator("n", devices, usage, classes, matcher).allocate(claims)
 
 
 def selecting(expression: str) -> list[Object]:
@@ -119,22 +128,48 @@ def test_pools_that_are_not_complete_are_not_used() -> None:
         chosen(claim(exactly()), published(device("a"), pool=pool))
 
 
-def test_a_search_that_takes_too_long_ends() -> None:
-    devices = [device(f"d{index}", attributes={"x": {"int": index}}) for index in range(64)]
-    wanted = claim(exactly(count=32), constraints=[{"matchAttribute": "a.com/x"}] * 2)
-    pairs = [device(f"p{index}", attributes={"x": {"int": index % 8}}) for index in range(128)]
+def test_devices_are_found_for_all_claims_of_a_pod() -> None:
+    picky = claim(exactly(selectors=selecting("device.attributes['a.com'].size == 1")))
+    first, second = allocated([claim(exactly(count=2)), picky], TWO)
+    assert [each["device"] for each in first["devices"]["results"]] == ["b", "c"]
+    assert [each["device"] for each in second["devices"]["results"]] == ["a"]
+
+
+def test_capacity_is_asked_of_devices_that_are_not_shared_too() -> None:
+    devices = published(
+        device("small", capacity={"m": {"value": "1"}}), device("b", capacity={"m": {"value": "4"}})
+    )
+    assert chosen(claim(exactly(capacity={"requests": {"m": "2"}})), devices) == ["b"]
     with pytest.raises(AllocationError):
-        chosen(wanted, published(*devices))
-    with pytest.raises(AllocationError, match="too many combinations"):
-        chosen(wanted, published(*pairs))
+        chosen(claim(exactly(capacity={"requests": {"other": "1"}})), devices)
 
 
-def test_expensive_selectors_end() -> None:
+def test_an_administrator_reaches_devices_in_use_but_not_tainted_ones() -> None:
+    result = {"request": "r", "driver": "a.com", "pool": "p", "device": "a"}
+    used = {"status": {"allocation": {"devices": {"results": [result]}}}}
+    tainted = device("b", taints=[{"key": "k", "effect": "NoExecute"}])
+    admin = claim(exactly(adminAccess=True, allocationMode="All"))
+    assert chosen(admin, published(device("a"), tainted), used=(used,)) == ["a"]
+
+
+def test_constraints_that_no_devices_satisfy_are_seen_at_once() -> None:
+    devices = [device(f"p{index}", attributes={"x": {"int": index % 8}}) for index in range(128)]
+    same = [{"matchAttribute": "a.com/x"}]
+    many = claim(*(exactly(f"r{index}") for index in range(17)), constraints=same)
+    with pytest.raises(AllocationError, match="cannot allocate all claims"):
+        chosen(many, published(*devices))
+    assert len(chosen(claim(exactly(count=16), constraints=same), published(*devices))) == 16
+    distinct = [{"distinctAttribute": "a.com/x"}]
+    with pytest.raises(AllocationError, match="cannot allocate all claims"):
+        chosen(claim(exactly(count=9), constraints=distinct), published(*devices))
+
+
+def test_a_search_with_too_many_combinations_ends() -> None:
     devices = [
-        device(f"d{index}", attributes={f"x{number}": {"int": number} for number in range(32)})
+        device(f"d{index}", attributes={"x": {"int": index // 64}, "y": {"int": index // 4}})
         for index in range(128)
     ]
-    inner = "device.attributes['a.com']"
-    text = f"{inner}.all(a, {inner}.all(b, {inner}.all(c, a != '' || b != c)))"
-    with pytest.raises(AllocationError, match="cost limit exceeded"):
-        chosen(claim(exactly(selectors=selecting(text))), published(*devices))
+    constraints = [{"matchAttribute": "a.com/x"}, {"distinctAttribute": "a.com/y"}]
+    assert len(chosen(claim(exactly(count=16), constraints=constraints), published(*devices))) == 16
+    with pytest.raises(AllocationTimeout):
+        chosen(claim(exactly(count=17), constraints=constraints), published(*devices))

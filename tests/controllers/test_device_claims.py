@@ -2,62 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from support.namespaces import Collection, random_word
-from support.simulation import Pods, behaviour, container
+from support.devices import Devices
+from support.simulation import Pods, behaviour
 from support.waiting import eventually
-
-Object = dict[str, Any]
-GROUP = "resource.k8s.io"
-PROTECTION = "resource.kubernetes.io/delete-protection"
-
-
-class Devices:
-    """Devices of one node, and claims on them."""
-
-    def __init__(self, pods: Pods, node: str, count: int) -> None:
-        self.pods = pods
-        self.driver = f"{random_word()}.example.com"
-        self.claims: Collection = pods.space.collection("resourceclaims", GROUP)
-        self._templates = pods.space.collection("resourceclaimtemplates", GROUP)
-        spec = {
-            "driver": self.driver,
-            "nodeName": node,
-            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "devices": [{"name": f"d{index}"} for index in range(count)],
-        }
-        pods.space.everywhere("resourceslices", GROUP).create(self.driver, spec=spec)
-        selector = {"cel": {"expression": f"device.driver == '{self.driver}'"}}
-        pods.space.everywhere("deviceclasses", GROUP).create(
-            self.driver, spec={"selectors": [selector]}
-        )
-
-    def _spec(self) -> Object:
-        exactly = {"deviceClassName": self.driver}
-        return {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
-
-    def claim(self, name: str) -> None:
-        self.claims.create(name, spec=self._spec())
-
-    def template(self, name: str) -> None:
-        self._templates.create(name, spec={"spec": self._spec()})
-
-    def use(self, pod: str, **fields: Any) -> None:
-        """Create a pod with a claim."""
-        settings = fields.pop("annotations", {})
-        spec: Object = {"resourceClaims": [{"name": "device", **fields}]}
-        if settings:
-            spec["restartPolicy"] = "Never"
-        user = container(resources={"claims": [{"name": "device"}]})
-        self.pods.create(pod, user, annotations=settings, **spec)
-
-    def is_protected(self, name: str) -> bool:
-        return PROTECTION in self.claims.read(name)["metadata"].get("finalizers", [])
-
-    def status(self, name: str) -> Object:
-        status: Object = self.claims.read(name).get("status") or {}
-        return status
 
 
 def test_a_claim_is_allocated_on_the_node_with_the_device(pods_1_36: Pods) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.controllers.simulation.scheduler.cluster import Cluster
-from fairlead.controllers.simulation.scheduler.controller import best
 from fairlead.controllers.simulation.scheduler.facts import PendingPod, pending_pod
 from fairlead.controllers.simulation.scheduler.filters import FilterChain, FilterResult, explained
+from fairlead.controllers.simulation.scheduler.scoring import best
 from support.client import Object
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -30,7 +30,7 @@ class Nodes:
         spaces = {"red": {"colour": "red"}}
         self.cluster = Cluster(names, KUBERNETES, lambda name: spaces.get(name, {}))
         no_volumes: Any = _NoVolumes()  # in place of a VolumeRule, which needs a server
-        self.judge = FilterChain(self.cluster, no_volumes, None)
+        self.judge = FilterChain(self.cluster, no_volumes)
         for number, name in enumerate(names):
             self.describe(name, {ZONE: f"z{number % 2}", HOST: name})
 

@@ -1,6 +1,10 @@
 """Devices: claims of pods on them, and their allocation.
 
 - `claims`: creates the claims of pods from templates, reserves and releases them
-- `allocation`: chooses devices for the requests of a claim, on one node
-- `pools`: the devices that drivers publish in slices, and those in use
+- `allocation`: chooses devices for the requests of claims, on one node; `constraints`: on the
+  attributes of several devices; `results`: what is written into the status of a claim
+- `pools`: the devices that drivers publish in slices; `usage`: those in use; `inventory`: both
+- `capacity`: what requests consume of shared devices; `taints`: what they tolerate
+- `readiness`: the conditions that must hold before a pod is bound
+- `extended`: extended resources that device classes stand for
 """

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
+from fairlead.base.slices import TimeSlices
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.operations.api import Api, Object
@@ -22,16 +23,25 @@ SLICES = "resource/v1/resourceslices"
 FINALIZER = "resource.@/delete-protection"
 _CLAIM_OF_POD = "resource.@/pod-claim-name"
 _POD, _CLAIM = "pod:", "claim:"
+_FIELDS = ("resourceClaims", "extendedResourceClaimStatus")  # of pods with claims
 
 
-def claim_name_of(pod: Object, entry: Object) -> str:
-    """The name of the claim for an entry of `resourceClaims`; empty if it is not created yet."""
-    if entry.get("resourceClaimName"):
-        return str(entry["resourceClaimName"])
-    for status in (pod.get("status") or {}).get("resourceClaimStatuses") or ():
-        if status["name"] == entry["name"]:
-            return status.get("resourceClaimName") or ""
-    return ""
+def claim_names(pod: Object) -> list[str]:
+    """The names of the claims of a pod, each once; empty for those that are not created yet."""
+    statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
+    created = {each["name"]: each.get("resourceClaimName") or "" for each in statuses}
+    entries = pod["spec"].get("resourceClaims") or ()
+    return list(
+        dict.fromkeys(
+            each.get("resourceClaimName") or created.get(each["name"], "") for each in entries
+        )
+    )
+
+
+def extended_claim_name(pod: Object) -> str:
+    """The name of the claim that serves extended resources of a pod; empty if there is none."""
+    status = (pod.get("status") or {}).get("extendedResourceClaimStatus") or {}
+    return status.get("resourceClaimName") or ""
 
 
 def consumer_of(pod: Object) -> Object:
@@ -72,13 +82,13 @@ class ResourceClaims:
     def _pod(self, change: Change) -> Iterable[str]:
         """A pod with claims, and the claims of one that is gone or has finished."""
         version = change.after or change.before
-        if version is None or not version.mentions("resourceClaims"):
+        if version is None or not any(map(version.mentions, _FIELDS)):
             return ()
         pod = version.object()
         if change.after is None or _is_done(pod):
-            names = (claim_name_of(pod, each) for each in pod["spec"].get("resourceClaims") or ())
+            names = (*claim_names(pod), extended_claim_name(pod))
             return [f"{_CLAIM}{change.namespace}/{name}" for name in names if name]
-        return (f"{_POD}{change.key}",)
+        return (f"{_POD}{change.key}",) if pod["spec"].get("resourceClaims") else ()
 
     def _claim(self, change: Change) -> Iterable[str]:
         if change.after is not None:
@@ -114,25 +124,38 @@ class ResourceClaims:
         if pod is None or pod["metadata"].get("deletionTimestamp") or _is_done(pod):
             return
         created: dict[str, str] = {}
-        for entry in pod["spec"].get("resourceClaims") or ():
-            if entry.get("resourceClaimTemplateName"):
-                created[entry["name"]] = await self._ensure(pod, entry)
+        wanted = [
+            entry
+            for entry in pod["spec"].get("resourceClaims") or ()
+            if entry.get("resourceClaimTemplateName")
+        ]
+        if wanted:
+            owned = await self._owned(pod)
+            for entry in wanted:
+                created[entry["name"]] = owned.get(entry["name"]) or await self._create(pod, entry)
         await self._record_names(pod, created)
         if pod["spec"].get("nodeName"):
             await self._reserve_all(pod)
 
-    async def _ensure(self, pod: Object, entry: Object) -> str:
-        """The name of the claim for an entry with a template; creates it if it is missing."""
+    async def _owned(self, pod: Object) -> dict[str, str]:
+        """The names of the claims that were created for a pod, by those of its entries. A claim
+        that the pod names comes before others for the same entry."""
+        statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
+        known = {each.get("resourceClaimName") for each in statuses}
+        owned: dict[str, str] = {}
+        slices = TimeSlices()
+        for version in self._client.collection(CLAIMS).newest(pod["metadata"]["namespace"]):
+            await slices.pause()
+            if not version.mentions("uid", pod["metadata"]["uid"]):
+                continue
+            claim = version.object()
+            entry = (claim["metadata"].get("annotations") or {}).get(self._claim_of_pod)
+            if entry and is_owned_by(claim, pod) and (entry not in owned or version.name in known):
+                owned[entry] = version.name
+        return owned
+
+    async def _create(self, pod: Object, entry: Object) -> str:
         namespace = pod["metadata"]["namespace"]
-        known = claim_name_of(pod, entry)
-        claim = self._client.find(CLAIMS, namespace, known) if known else None
-        if claim is not None and is_owned_by(claim, pod):
-            return known
-        for version in self._client.collection(CLAIMS).newest(namespace):
-            annotations = version.object()["metadata"].get("annotations") or {}
-            is_for_entry = annotations.get(self._claim_of_pod) == entry["name"]
-            if is_for_entry and is_owned_by(version.object(), pod):
-                return version.name
         template = self._client.find(TEMPLATES, namespace, entry["resourceClaimTemplateName"])
         try:
             if template is None:
@@ -167,9 +190,9 @@ class ResourceClaims:
         return {"metadata": claim, "spec": template["spec"]["spec"], "status": {}}
 
     async def _record_names(self, pod: Object, created: Mapping[str, str]) -> None:
-        if all(
-            claim_name_of(pod, {"name": name}) == claim_name for name, claim_name in created.items()
-        ):
+        statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
+        told = {each["name"]: each.get("resourceClaimName") for each in statuses}
+        if created.items() <= told.items():
             return
         statuses = [
             {"name": name, "resourceClaimName": claim_name} for name, claim_name in created.items()
@@ -188,8 +211,7 @@ class ResourceClaims:
 
     async def _reserve_all(self, pod: Object) -> None:
         """Reserve allocated claims for a pod that was placed without the scheduler."""
-        for entry in pod["spec"].get("resourceClaims") or ():
-            name = claim_name_of(pod, entry)
+        for name in claim_names(pod):
             claim = self._client.find(CLAIMS, pod["metadata"]["namespace"], name) if name else None
             is_allocated = claim is not None and (claim.get("status") or {}).get("allocation")
             if claim is None or not is_allocated or is_reserved_for(claim, pod):

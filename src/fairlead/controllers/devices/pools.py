@@ -1,17 +1,19 @@
-"""The devices that drivers publish in slices, and those that claims use."""
+"""The devices that drivers publish in slices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
+from fairlead.base import meter
 from fairlead.codec.types.quantity import quantity
 from fairlead.controllers.simulation.scheduler.selection import terms_match
 from fairlead.operations.api import Object
-from fairlead.resources.resource.claim_status import results_of
 
 DeviceKey = tuple[str, str, str]  # driver, pool and name
+PoolKey = tuple[str, str]
+CounterKey = tuple[str, str]  # counter set and counter
 
 
 class Device(NamedTuple):
@@ -23,76 +25,93 @@ class Device(NamedTuple):
     node: str
     term: Object | None
 
-
-class Used(NamedTuple):
-    """The devices that claims use: exclusively, and what they consume of shared ones."""
-
-    devices: set[DeviceKey]
-    shares: dict[DeviceKey, dict[str, Decimal]]
+    @property
+    def is_shared(self) -> bool:
+        return bool(self.value.get("allowMultipleAllocations"))
 
 
-def used_devices(claims: Iterable[Object]) -> Used:
-    used = Used(set(), {})
-    for claim in claims:
-        for result in results_of(claim.get("status") or {}):
-            if not result.get("adminAccess"):
-                use(used, result)
-    return used
-
-
-def use(used: Used, result: Object) -> None:
-    """Record the result of an allocation."""
-    key = (result["driver"], result["pool"], result["device"])
-    if result.get("shareID") is None:
-        used.devices.add(key)
-        return
-    shares = used.shares.setdefault(key, {})
-    for name, amount in (result.get("consumedCapacity") or {}).items():
-        shares[name] = shares.get(name, Decimal(0)) + quantity(amount)
+class _Slice(NamedTuple):
+    order: tuple[bool, str, str, str]
+    spec: Object
 
 
 class Pools:
-    """The devices of all complete pools; of each pool only the newest generation counts."""
+    """The devices of all complete and consistent pools; of each pool only the newest generation
+    counts. Pools with devices that need conditions before a pod is bound come last."""
 
     def __init__(self, slices: Iterable[Object]) -> None:
-        self._slices: list[Object] = []
-        self.counters: dict[tuple[str, str, str], dict[str, Decimal]] = {}
+        self.counters: dict[PoolKey, dict[CounterKey, Decimal]] = {}
         self.devices: dict[DeviceKey, Object] = {}
-        by_pool: dict[tuple[str, str], list[Object]] = {}
+        self._of_node: dict[str, list[_Slice]] = {}
+        self._of_many: list[_Slice] = []  # for all nodes, for selected ones, or by device
+        by_pool: dict[PoolKey, list[Object]] = {}
         for each in slices:
             spec = each["spec"]
-            by_pool.setdefault((spec["driver"], spec["pool"]["name"]), []).append(spec)
-        for pool, specs in by_pool.items():
-            newest = max(spec["pool"]["generation"] for spec in specs)
-            current = [spec for spec in specs if spec["pool"]["generation"] == newest]
-            if len(current) == current[0]["pool"]["resourceSliceCount"]:
-                self._slices += current
-                self._read(pool, current)
+            by_pool.setdefault((spec["driver"], spec["pool"]["name"]), []).append(each)
+        for pool, members in by_pool.items():
+            newest = max(each["spec"]["pool"]["generation"] for each in members)
+            current = [each for each in members if each["spec"]["pool"]["generation"] == newest]
+            if len(current) == current[0]["spec"]["pool"]["resourceSliceCount"]:
+                self._add(pool, current)
 
-    def _read(self, pool: tuple[str, str], specs: Iterable[Object]) -> None:
-        for spec in specs:
-            for counter_set in spec.get("sharedCounters") or ():
-                self.counters[(*pool, counter_set["name"])] = {
-                    name: quantity(counter["value"])
-                    for name, counter in (counter_set.get("counters") or {}).items()
-                }
-            for device in spec.get("devices") or ():
-                self.devices[(*pool, device["name"])] = device
+    def _add(self, pool: PoolKey, slices: Sequence[Object]) -> None:
+        specs = [each["spec"] for each in slices]
+        devices = [device for spec in specs for device in spec.get("devices") or ()]
+        meter.spend(10 * len(devices))
+        counter_sets = [each for spec in specs for each in spec.get("sharedCounters") or ()]
+        counters = {
+            (each["name"], name): quantity(counter["value"])
+            for each in counter_sets
+            for name, counter in (each.get("counters") or {}).items()
+        }
+        names = {device["name"] for device in devices}
+        is_consistent = len(names) == len(devices) and all(
+            key in counters for device in devices for key in consumed_counters(device)
+        )
+        if not is_consistent:
+            return
+        self.counters[pool] = counters
+        for device in devices:
+            self.devices[(*pool, device["name"])] = device
+        is_late = any(device.get("bindingConditions") for device in devices)
+        for each in slices:
+            spec = each["spec"]
+            part = _Slice((is_late, *pool, each["metadata"]["name"]), spec)
+            if spec.get("nodeName"):
+                self._of_node.setdefault(spec["nodeName"], []).append(part)
+            else:
+                self._of_many.append(part)
 
     def on(self, node: str, labels: Mapping[str, str]) -> Iterator[Device]:
         """The devices that a node can use."""
-        for spec in self._slices:
+        for part in sorted([*self._of_node.get(node, ()), *self._of_many]):
+            spec = part.spec
             by_device = bool(spec.get("perDeviceNodeSelection"))
             pool = spec["driver"], spec["pool"]["name"]
+            if not by_device and not _is_on(spec, node, labels):
+                continue
             for device in spec.get("devices") or ():
+                meter.spend()
                 place = device if by_device else spec
-                key = (*pool, device["name"])
+                if by_device and not _is_on(place, node, labels):
+                    continue
                 selector = place.get("nodeSelector")
-                if place.get("nodeName"):
-                    if place["nodeName"] == node:
-                        yield Device(key, device, node, None)
-                elif selector is None:
-                    if place.get("allNodes"):
-                        yield Device(key, device, "", None)
-                elif terms_match(selector["nodeSelectorTerms"] or (), labels, node):
-                    yield Device(key, device, "", selector["nodeSelectorTerms"][0])
+                term = selector["nodeSelectorTerms"][0] if selector is not None else None
+                yield Device((*pool, device["name"]), device, place.get("nodeName") or "", term)
+
+
+def _is_on(place: Object, node: str, labels: Mapping[str, str]) -> bool:
+    if place.get("nodeName"):
+        return bool(place["nodeName"] == node)
+    selector = place.get("nodeSelector")
+    if selector is None:
+        return bool(place.get("allNodes"))
+    return terms_match(selector["nodeSelectorTerms"] or (), labels, node)
+
+
+def consumed_counters(device: Object) -> dict[CounterKey, Decimal]:
+    return {
+        (each["counterSet"], name): quantity(counter["value"])
+        for each in device.get("consumesCounters") or ()
+        for name, counter in (each.get("counters") or {}).items()
+    }

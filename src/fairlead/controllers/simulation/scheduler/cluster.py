@@ -165,6 +165,7 @@ class Event(Flag):
     POD_PLACED = auto()
     POD_GONE = auto()
     VOLUME = auto()
+    DEVICE = auto()
 
 
 class Refusal(NamedTuple):

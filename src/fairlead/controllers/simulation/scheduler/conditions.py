@@ -12,7 +12,9 @@ from fairlead.operations.client import Client
 _SCHEDULED = "PodScheduled"
 
 
-async def set_unschedulable(client: Client, pod: Object, text: str, node: str) -> None:
+async def set_unschedulable(
+    client: Client, pod: Object, text: str, node: str = "", reason: str = "Unschedulable"
+) -> None:
     """Set PodScheduled to False with a reason, and the nominated node if given; skips the write if
     unchanged. Raises StatusError."""
 
@@ -22,7 +24,7 @@ async def set_unschedulable(client: Client, pod: Object, text: str, node: str) -
             return current
         if node:
             status["nominatedNodeName"] = node
-        status["conditions"] = _with_reason(status.get("conditions") or [], text)
+        status["conditions"] = _with_reason(status.get("conditions") or [], reason, text)
         return {**current, "status": status}
 
     if updated(pod) != pod:
@@ -48,18 +50,18 @@ async def _change(
     await client.change(PODS, namespace, name, change, "status", "patch")
 
 
-def _with_reason(conditions: list[Object], text: str) -> list[Object]:
+def _with_reason(conditions: list[Object], reason: str, text: str) -> list[Object]:
     old = next((condition for condition in conditions if condition["type"] == _SCHEDULED), None)
     new = {
         "type": _SCHEDULED,
         "status": "False",
         "lastProbeTime": None,
         "lastTransitionTime": now(),
-        "reason": "Unschedulable",
+        "reason": reason,
         "message": text,
     }
     if old is not None and old["status"] == "False":
-        if (old.get("reason"), old.get("message")) == (new["reason"], text):
+        if (old.get("reason"), old.get("message")) == (reason, text):
             return conditions
         new["lastTransitionTime"] = old.get("lastTransitionTime") or new["lastTransitionTime"]
     return [*(condition for condition in conditions if condition is not old), new]

@@ -149,10 +149,12 @@ def _ports(spec: Object) -> Iterable[Port]:
 
 
 class PendingPod(NamedTuple):
-    """A pending pod."""
+    """A pending pod. `delegated` are the extended resources that device classes stand for, with the
+    names of the classes: devices serve them on nodes that do not offer them."""
 
     pod: Object
     facts: PodSummary
+    delegated: Mapping[str, str] = {}
 
     @property
     def spec(self) -> Object:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from fairlead.controllers.simulation.scheduler import devices
 from fairlead.controllers.simulation.scheduler.cluster import (
     Cluster,
     Event,
@@ -41,9 +40,7 @@ class FilterResult(NamedTuple):
 class FilterChain:
     """Applies the rules in order; the first rejection of a node is reported."""
 
-    def __init__(
-        self, cluster: Cluster, volumes: VolumeRule, device_rule: devices.DeviceRule | None = None
-    ) -> None:
+    def __init__(self, cluster: Cluster, volumes: VolumeRule) -> None:
         self._cluster = cluster
         self._rules: tuple[Rule, ...] = (
             weighable,
@@ -53,7 +50,6 @@ class FilterChain:
             free_ports,
             enough,
             volumes.reachable,
-            *(() if device_rule is None else (device_rule.reachable,)),
             even,
             near,
             far,
@@ -69,11 +65,14 @@ class FilterChain:
             without_anti_affinity,
         )
 
-    def judge(self, pending: PendingPod) -> FilterResult:
+    def judge(
+        self, pending: PendingPod, candidates: Sequence[NodeSummary] | None = None
+    ) -> FilterResult:
+        """Judge the candidates, by default all nodes."""
         cluster = self._cluster
         filters = self._filters(pending, self._rules)
         nodes, refusals = [], {}
-        for node in cluster.nodes:
+        for node in cluster.nodes if candidates is None else candidates:
             refusal = _first(filters, node)
             if refusal is None and cluster.nominated:
                 refusal = self._beside_nominated(pending, node)
@@ -127,6 +126,7 @@ _PORTS = Refusal(("node(s) didn't have free ports for the requested pod ports",)
 
 def enough(pending: PendingPod, cluster: Cluster) -> Filter | None:
     requests = [(name, amount) for name, amount in pending.facts.requests.items() if amount]
+    delegated = pending.delegated
 
     def judge(node: NodeSummary) -> Refusal | None:
         offered, requested = node.allocatable, node.requested
@@ -134,6 +134,8 @@ def enough(pending: PendingPod, cluster: Cluster) -> Filter | None:
         if len(node.pods) >= offered.get("pods", 0):
             missing.append("Too many pods")
         for name, amount in requests:
+            if name in delegated and not offered.get(name):
+                continue
             if amount > offered.get(name, 0) - requested.get(name, 0):
                 missing.append(f"Insufficient {name}")
         return Refusal(tuple(missing), False, _UNTIL) if missing else None

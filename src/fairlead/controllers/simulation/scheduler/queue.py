@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 
 from fairlead.base import clock
@@ -12,22 +13,25 @@ _RETRY_SECONDS = 300.0  # seconds until an unschedulable pod is retried without 
 
 
 class _Entry:
-    __slots__ = ("attempts", "due", "order", "ready", "until")
+    __slots__ = ("attempts", "due", "order", "ready", "tried", "until")
 
     def __init__(self, order: tuple[int, int]) -> None:
         self.order = order
         self.attempts = 0
         self.ready = True  # in the active heap
         self.until = Event.NOTHING
+        self.tried = 0.0  # time of the last try
         self.due = 0.0  # time of the next try
 
 
 class PodQueue:
-    """Keys of pods. Ordered by priority, then by arrival."""
+    """Keys of pods. Ordered by rank, then by priority and arrival. The rank of a pod may grow while
+    it waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, rank: Callable[[str], int] = lambda key: 0) -> None:
+        self._rank = rank
         self._entries: dict[str, _Entry] = {}
-        self._next: list[tuple[tuple[int, int], str]] = []
+        self._next: list[tuple[int, tuple[int, int], str]] = []
         self._later: list[tuple[float, str]] = []
         # Unschedulable pods by the events they wait for.
         self._parked: dict[Event, dict[str, _Entry]] = {}
@@ -45,7 +49,7 @@ class PodQueue:
         if entry is None:
             self._count += 1
             entry = self._entries[key] = _Entry((-priority, self._count))
-            heappush(self._next, (entry.order, key))
+            heappush(self._next, (self._rank(key), entry.order, key))
         elif not entry.ready:
             entry.attempts = 0
             self._wake(key, entry)
@@ -64,9 +68,12 @@ class PodQueue:
             if entry is not None and not entry.ready and entry.due == due:
                 self._wake(key, entry)
         while self._next:
-            order, key = heappop(self._next)
+            rank, order, key = heappop(self._next)
             entry = self._entries.get(key)
             if entry is not None and entry.ready and entry.order == order:
+                if self._rank(key) > rank:
+                    heappush(self._next, (self._rank(key), order, key))
+                    continue
                 entry.ready = False
                 entry.due = 0.0
                 return key
@@ -80,17 +87,18 @@ class PodQueue:
         entry.attempts += 1
         self._park(key, entry, until)
 
-    def wait_for(self, key: str, event: Event) -> None:
-        """Retry as soon as this event happens, without back-off."""
+    def wait_for(self, key: str, event: Event, seconds: float = _RETRY_SECONDS) -> None:
+        """Retry as soon as this event happens, without back-off, or after so many seconds."""
         entry = self._entries.get(key)
         if entry is not None and not entry.ready:
             entry.attempts = 0
-            self._park(key, entry, event)
+            self._park(key, entry, event, seconds)
 
-    def _park(self, key: str, entry: _Entry, until: Event) -> None:
+    def _park(self, key: str, entry: _Entry, until: Event, seconds: float = _RETRY_SECONDS) -> None:
         entry.until = until
+        entry.tried = clock.time()
         self._parked.setdefault(until, {})[key] = entry
-        self._set(key, entry, clock.time() + _RETRY_SECONDS)
+        self._set(key, entry, entry.tried + seconds)
 
     def fail(self, key: str) -> None:
         """Scheduling or binding failed: retry after the back-off."""
@@ -106,8 +114,7 @@ class PodQueue:
         for until in concerned:
             for key, entry in self._parked.pop(until).items():
                 entry.until = Event.NOTHING
-                tried = entry.due - _RETRY_SECONDS
-                self._set(key, entry, max(moment, tried + _pause(entry.attempts)))
+                self._set(key, entry, max(moment, entry.tried + _pause(entry.attempts)))
         return bool(concerned)
 
     def pause(self) -> float | None:
@@ -123,7 +130,7 @@ class PodQueue:
     def _wake(self, key: str, entry: _Entry) -> None:
         self._unpark(key, entry)
         entry.ready = True
-        heappush(self._next, (entry.order, key))
+        heappush(self._next, (self._rank(key), entry.order, key))
 
     def _unpark(self, key: str, entry: _Entry) -> None:
         parked = self._parked.get(entry.until)

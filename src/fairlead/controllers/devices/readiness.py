@@ -1,0 +1,54 @@
+"""Whether the devices of a claim are ready for its pod: the conditions that drivers report."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fairlead.base import clock
+from fairlead.codec.types.times import parse_time
+from fairlead.operations.api import Object
+from fairlead.resources.resource.claim_status import device_id, results_of
+
+MAX_SECONDS = 600.0  # from the allocation until all conditions hold
+
+
+class Readiness(NamedTuple):
+    """`left`: seconds in which the missing conditions must come, 0 if none is missing. `problem`:
+    why the devices never become ready."""
+
+    left: float = 0.0
+    problem: str = ""
+
+
+READY = Readiness()
+
+
+def readiness(claim: Object) -> Readiness:
+    """The state of an allocated claim."""
+    status, name = claim.get("status") or {}, claim["metadata"]["name"]
+    states = {device_id(state)[:3]: _by_type(state) for state in status.get("devices") or ()}
+    is_waiting = False
+    for result in results_of(status):
+        needed = result.get("bindingConditions") or ()
+        conditions = states.get(device_id(result)[:3], {}) if needed else {}
+        for failure in result.get("bindingFailureConditions") or ():
+            condition = conditions.get(failure) or {}
+            if condition.get("status") == "True":
+                details = f'reason={condition["reason"]}, message="{condition["message"]}"'
+                return Readiness(0.0, f"device binding failed: claim={name}, {details}")
+        is_waiting = is_waiting or any(
+            conditions.get(each, {}).get("status") != "True" for each in needed
+        )
+    if not is_waiting:
+        return READY
+    since = (status.get("allocation") or {}).get("allocationTimestamp")
+    left = MAX_SECONDS
+    if since is not None:
+        left += parse_time(since).timestamp() - clock.time()
+    if left <= 0:
+        return Readiness(0.0, f"device binding timeout: claim={name}")
+    return Readiness(left)
+
+
+def _by_type(state: Object) -> dict[str, Object]:
+    return {condition["type"]: condition for condition in state.get("conditions") or ()}

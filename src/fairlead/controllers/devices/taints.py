@@ -1,0 +1,28 @@
+"""Taints of devices, and what requests tolerate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.operations.api import Object
+
+NO_EXECUTE = "NoExecute"
+_REPELLING = (NO_EXECUTE, "NoSchedule")
+
+
+def is_tolerated(device: Object, tolerations: Iterable[Object]) -> bool:
+    """Whether all taints of a device that keep claims away are tolerated."""
+    return all(
+        any(tolerates(toleration, taint) for toleration in tolerations)
+        for taint in device.get("taints") or ()
+        if taint["effect"] in _REPELLING
+    )
+
+
+def tolerates(toleration: Object, taint: Object) -> bool:
+    if toleration.get("effect") not in (None, "", taint["effect"]):
+        return False
+    key = toleration.get("key", "")
+    if toleration.get("operator") == "Exists":
+        return key in ("", taint["key"])
+    return bool(key == taint["key"] and toleration.get("value", "") == taint.get("value", ""))

@@ -1,0 +1,120 @@
+"""Devices in the simulated scheduler, beyond claims that get a free device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.devices import Devices
+from support.namespaces import random_word
+from support.simulation import Pods, container
+from support.waiting import eventually
+
+Object = dict[str, Any]
+
+
+def condition(kind: str, message: str = "") -> Object:
+    return {
+        "type": kind,
+        "status": "True",
+        "reason": "Done",
+        "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+
+
+def test_a_pod_is_bound_when_its_device_is_ready(pods_1_36: Pods) -> None:
+    fields = {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]}
+    devices = Devices(pods_1_36, "simulated-0", 1, bindsToNode=True, **fields)
+    devices.claim("c")
+    devices.use("p", resourceClaimName="c")
+    pods_1_36.await_event("BindingConditionsPending", "p", "device on node simulated-0")
+    allocation = devices.status("c")["allocation"]
+    assert allocation["allocationTimestamp"]
+    assert allocation["devices"]["results"][0]["bindingConditions"] == ["attached"]
+    assert pods_1_36.node_of("p") == ""
+    devices.report("c", condition("attached"))
+    pods_1_36.await_ready("p")
+
+
+def test_a_device_that_fails_or_is_never_ready_is_given_back(pods_1_36: Pods) -> None:
+    fields = {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]}
+    devices = Devices(pods_1_36, "simulated-0", 1, **fields)
+    devices.claim("c")
+    devices.use("p", resourceClaimName="c")
+    pods_1_36.await_event("BindingConditionsPending", "p")
+    first = devices.status("c")["allocation"]["allocationTimestamp"]
+    devices.report("c", condition("broken", "no power"))
+    text = 'device binding failed: claim=c, reason=Done, message="no power"'
+    pods_1_36.await_event("FailedScheduling", "p", text)
+    eventually(lambda: "allocation" not in devices.status("c"), "the device is free")
+    pods_1_36.server.advance(2)
+    eventually(
+        lambda: devices.status("c").get("allocation", {}).get("allocationTimestamp", first) > first,
+        "another device is tried",
+    )
+    pods_1_36.server.advance(601)
+    pods_1_36.await_event("FailedScheduling", "p", "device binding timeout: claim=c")
+    assert pods_1_36.condition("p", "PodScheduled")["reason"] == "SchedulerError"
+
+
+def test_a_device_class_serves_an_extended_resource(pods_1_36: Pods) -> None:
+    devices, resource = Devices(pods_1_36, "simulated-1", 3), f"example.com/{random_word()}"
+
+    def asking(name: str, count: int) -> Object:
+        return container(name, resources={"limits": {resource: str(count)}})
+
+    pods_1_36.create("p", asking("c", 2), initContainers=[asking("init", 1)])
+    pods_1_36.await_event("FailedScheduling", "p", f"Insufficient {resource}")
+    devices.stand_for(resource)
+    pods_1_36.server.advance(11)
+    pods_1_36.await_ready("p")
+    assert pods_1_36.node_of("p") == "simulated-1"
+    status = pods_1_36.status("p")["extendedResourceClaimStatus"]
+    request = {"resourceName": resource, "requestName": "container-1-request-0"}
+    assert status["requestMappings"] == [
+        {"containerName": "c", **request},
+        {"containerName": "init", **request},
+    ]
+    claim = devices.claims.read(status["resourceClaimName"])
+    assert claim["metadata"]["name"].startswith("p-extended-resources-")
+    note = "resource.kubernetes.io/extended-resource-claim"
+    assert claim["metadata"]["annotations"] == {note: "true"}
+    assert len(claim["status"]["allocation"]["devices"]["results"]) == 2
+    assert [each["name"] for each in claim["status"]["reservedFor"]] == ["p"]
+    pods_1_36.create("q", asking("c", 2))
+    pods_1_36.await_event("FailedScheduling", "q", "cannot allocate all claims")
+    pods_1_36.collection.delete("p", gracePeriodSeconds=0)
+    pods_1_36.await_gone("p")
+    pods_1_36.server.advance(11)
+    pods_1_36.await_ready("q")
+    eventually(lambda: len(devices.claims.names()) == 1, "the claim of the first pod is gone")
+
+
+def test_each_class_has_an_extended_resource_of_its_own(pods_1_36: Pods) -> None:
+    devices = Devices(pods_1_36, "simulated-2", 1)
+    resource = f"deviceclass.resource.kubernetes.io/{devices.driver}"
+    pods_1_36.create("p", container(resources={"limits": {resource: "1"}}))
+    pods_1_36.await_ready("p")
+    assert pods_1_36.node_of("p") == "simulated-2"
+
+
+def test_the_node_with_the_better_alternative_is_chosen(pods_1_36: Pods) -> None:
+    devices = Devices(pods_1_36, "simulated-0", 1, attributes={"size": {"int": 1}})
+    devices.publish("simulated-1", [{"name": "d", "attributes": {"size": {"int": 2}}}])
+    size = f"device.attributes['{devices.driver}'].size"
+    alternatives = [
+        {
+            "name": f"size{wanted}",
+            "deviceClassName": devices.driver,
+            "selectors": [{"cel": {"expression": f"{size} == {wanted}"}}],
+        }
+        for wanted in (2, 1)
+    ]
+    spec = {"devices": {"requests": [{"name": "r", "firstAvailable": alternatives}]}}
+    for claim, node, name in (("a", "simulated-1", "r/size2"), ("b", "simulated-0", "r/size1")):
+        devices.claims.create(claim, spec=spec)
+        devices.use(claim, resourceClaimName=claim)
+        pods_1_36.await_ready(claim)
+        assert pods_1_36.node_of(claim) == node
+        (result,) = devices.status(claim)["allocation"]["devices"]["results"]
+        assert result["request"] == name
