@@ -9,6 +9,8 @@ import pytest
 from support.pod_rules import Found, Kind, Object, container_pod, pod
 
 from fairlead.base.release import V1_36
+from fairlead.resources.core.addresses import NOT_AN_ADDRESS
+from fairlead.resources.core.pods.behaviour import GRACE as GRACE_PERIOD
 
 PODS = Kind(release=V1_36)
 
@@ -193,3 +195,47 @@ def test_thousands_of_claims_and_gates_are_checked_quickly() -> None:
     value = pod(resourceClaims=claims, schedulingGates=gates)
     value["spec"]["containers"][0]["resources"] = {"claims": used}
     assert wrong(value) == []
+
+
+def test_a_negative_grace_period_is_one_second() -> None:
+    assert stored(pod(terminationGracePeriodSeconds=-3))["spec"][GRACE_PERIOD] == 1
+
+
+def test_a_key_of_a_file_is_not_optional_by_default() -> None:
+    key = {"volumeName": "v", "path": "a.env", "key": "K"}
+    value = container_pod(env=[{"name": "A", "valueFrom": {"fileKeyRef": key}}])
+    value["spec"]["volumes"] = [{"name": "v", "emptyDir": {}}]
+    (variable,) = stored(value)["spec"]["containers"][0]["env"]
+    assert variable["valueFrom"]["fileKeyRef"]["optional"] is False
+
+
+ZEROS, MAPPED = "must not have leading 0s", "must not be an IPv4-mapped IPv6 address"
+
+
+def test_the_addresses_of_a_pod_are_read_strictly() -> None:
+    aliases = [{"ip": "1.2.3.4", "hostnames": ["a"]}, {"ip": "1.2.3.04", "hostnames": ["b", "B"]}]
+    servers = {"nameservers": ["1.2.3.4", "::ffff:1.2.3.4", "x"]}
+    found = wrong(pod(hostAliases=aliases, dnsConfig=servers))
+    assert [(field, detail.split(": ")[-1]) for field, _, detail in found][:4] == [
+        ("spec.dnsConfig.nameservers[1]", MAPPED),
+        ("spec.dnsConfig.nameservers[2]", NOT_AN_ADDRESS),
+        ("spec.hostAliases[1].ip", ZEROS),
+        ("spec.hostAliases[1].hostnames[1]", found[3][2].split(": ")[-1]),
+    ]
+
+
+def test_an_odd_address_of_a_host_may_stay() -> None:
+    old = stored(pod())
+    odd = {"hostIP": "10.0.0.01", "hostIPs": [{"ip": "10.0.0.01"}]}
+    value = {**old, "status": {**old["status"], **odd}}
+    found = [("status.hostIPs[0]", "invalid", f'"10.0.0.01": {ZEROS}')]
+    assert PODS.update(value, old, "status")[1] == found
+    assert PODS.update(deepcopy(value), value, "status")[1] == []
+
+
+def test_claims_of_the_pods_own_resources() -> None:
+    found = wrong(pod(resources={"claims": [{"name": "x"}]}))
+    assert [(field, reason) for field, reason, _ in found] == [
+        ("spec.resources.claims", "forbidden"),
+        ("spec.resources.claims[0]", "not found"),
+    ]

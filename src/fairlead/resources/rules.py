@@ -19,7 +19,6 @@ NOT_AN_OPERATOR = "not a valid selector operator"
 PROTOCOLS: Final[tuple[str, ...]] = ("SCTP", "TCP", "UDP")
 IMMUTABLE = "field is immutable"
 PORT_RANGE = "must be between 1 and 65535, inclusive"
-NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 ENV_NAME_ERROR = (
     "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or"
     " '.', and must not start with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or"

@@ -52,6 +52,7 @@ NAME_IN_HOST_NAME = (
     "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is"
     " recommended"
 )
+GRACE = "terminationGracePeriodSeconds"
 # Metadata that an update of a subresource does not change.
 _STATUS_KEEPS = ("ownerReferences",)
 _EPHEMERAL_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
@@ -76,6 +77,8 @@ class PodBehaviour(Behaviour):
         fill_spec_defaults(spec)
         fill_host_ports(spec)
         fill_requests(spec)
+        if spec.get(GRACE, 0) < 0 and context.gates["NegativeGracePeriodIsOne"]:
+            spec[GRACE] = 1
         if "resources" in spec:
             fill_pod_resources(spec, context)
         sync_pod_addresses(value["status"])
@@ -245,7 +248,7 @@ class PodBehaviour(Behaviour):
         """0 for a pod without a node or in a final phase: no container is running."""
         if not value["spec"].get("nodeName") or value["status"].get("phase") in FINISHED:
             return 0
-        own: int = value["spec"].get("terminationGracePeriodSeconds", 0)
+        own: int = value["spec"].get(GRACE, 0)
         period = own if requested is None else requested
         return 1 if period < 0 else period
 

@@ -31,6 +31,7 @@ SECURITY_CONTEXT: Fields = (
     ("AllowPrivilegeEscalation", "allowPrivilegeEscalation", "bool"),
     ("ProcMount", "procMount", "core.ProcMountType"),
     ("SeccompProfile", "seccompProfile", "core.SeccompProfile"),
+    ("AppArmorProfile", "appArmorProfile", "core.AppArmorProfile"),  # of later releases
 )
 
 

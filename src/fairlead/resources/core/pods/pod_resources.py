@@ -9,6 +9,7 @@ from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.resources import (
     can_overcommit,
+    check_claims,
     check_quantity,
     check_resources,
     resource_name_errors,
@@ -51,6 +52,8 @@ def check_pod_resources(spec: Object, path: str, causes: Causes, context: Contex
     if "claims" in resources:
         detail = "claims may not be set for Resources at pod-level"
         causes.forbidden(f"{path}.claims", detail)
+        names = frozenset(claim["name"] for claim in spec.get("resourceClaims") or ())
+        check_claims(resources["claims"], names, f"{path}.claims", causes)
     _check_names(resources, path, causes, context)
     supported: Object = {
         kind: {name: text for name, text in resources[kind].items() if is_pod_level(name)}

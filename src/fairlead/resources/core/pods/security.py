@@ -75,12 +75,12 @@ def check_app_armor_profile(profile: Object, path: str, causes: Causes) -> None:
 def _check_escalation(context: Object, path: str, causes: Causes) -> None:
     """Escalation cannot be denied to a container that has every privilege already."""
     refused = "cannot set `allowPrivilegeEscalation` to false and"
+    fields = SECURITY_CONTEXT if causes.has_later_wording else SECURITY_CONTEXT[:-1]
+    shown = go_struct("SecurityContext", context, fields)
     if context.get("privileged"):
-        shown = go_struct("SecurityContext", context, SECURITY_CONTEXT)
         causes.invalid(path, shown, f"{refused} `privileged` to true")
     for capability in (context.get("capabilities") or {}).get("add") or ():
         if capability == "CAP_SYS_ADMIN":
-            shown = go_struct("SecurityContext", context, SECURITY_CONTEXT)
             causes.invalid(path, shown, f"{refused} `capabilities.Add` CAP_SYS_ADMIN")
 
 

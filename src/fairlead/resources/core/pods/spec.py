@@ -15,7 +15,7 @@ from fairlead.codec.types.names import (
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.context import Context
-from fairlead.resources.core.addresses import is_address
+from fairlead.resources.core.addresses import address_errors, is_address
 from fairlead.resources.core.pods.annotations import (
     check_app_armor_matches,
     check_pod_annotations,
@@ -109,7 +109,7 @@ def check_spec(spec: Object, pod_name: str, path: str, causes: Causes, context: 
         tolerations_path = f"{path}.tolerations"
         check_tolerations(spec["tolerations"], tolerations_path, causes, can_compare=can_compare)
     if spec.get("hostAliases"):
-        check_host_aliases(spec["hostAliases"], f"{path}.hostAliases", causes)
+        check_host_aliases(spec["hostAliases"], f"{path}.hostAliases", causes, context)
     _check_class(spec, path, causes, context)
     if spec.get("os") is not None:
         check_system(spec, path, causes)
@@ -241,8 +241,7 @@ def check_dns_config(
         detail = f"must not have more than {MAX_NAMESERVERS} nameservers"
         causes.invalid(f"{path}.nameservers", GoValue(go_strings(servers)), detail)
     for index, server in enumerate(servers):
-        if not is_address(server):
-            causes.invalid(f"{path}.nameservers[{index}]", server, NOT_AN_ADDRESS)
+        _check_address(server, f"{path}.nameservers[{index}]", causes, context)
     expanded = context.gates["ExpandedDNSConfig"]
     limits = EXPANDED_SEARCH_LIMITS if expanded else SEARCH_LIMITS
     relaxed = context.gates["RelaxedDNSSearchValidation"]
@@ -273,13 +272,23 @@ def _check_searches(
         causes.invalid_each(f"{path}[{index}]", name, errors)
 
 
-def check_host_aliases(aliases: list[Object], path: str, causes: Causes) -> None:
-    for alias in aliases:
-        address = alias.get("ip", "")
+def check_host_aliases(aliases: list[Object], path: str, causes: Causes, context: Context) -> None:
+    indexed = context.gates["AddressErrorsByValue"]
+    for index, alias in enumerate(aliases):
+        here = f"{path}[{index}]" if indexed else path
+        _check_address(alias.get("ip", ""), f"{here}.ip", causes, context)
+        for number, name in enumerate(alias.get("hostnames") or ()):
+            name_path = f"{here}.hostnames" + (f"[{number}]" if indexed else "")
+            causes.invalid_each(name_path, name, dns_subdomain(name))
+
+
+def _check_address(address: str, path: str, causes: Causes, context: Context) -> None:
+    if not context.gates["AddressErrorsByValue"]:
         if not is_address(address):
-            causes.invalid(f"{path}.ip", address, NOT_AN_ADDRESS)
-        for name in alias.get("hostnames") or ():
-            causes.invalid_each(f"{path}.hostnames", name, dns_subdomain(name))
+            causes.invalid(path, address, NOT_AN_ADDRESS)
+        return
+    strict = context.gates["StrictIPCIDRValidation"]
+    causes.invalid_each(path, address, address_errors(address, strict=strict))
 
 
 # Entry points for the kinds that contain pod specs and pod templates

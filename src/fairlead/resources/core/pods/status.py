@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from fairlead.codec.types.names import dns_label, dns_subdomain, qualified_name
 from fairlead.codec.types.times import now
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.core.addresses import family_of, is_address
+from fairlead.resources.core.addresses import address_errors, family_of, is_address
 from fairlead.resources.core.pods.go_text import go_pod_ip, go_pod_ips
 from fairlead.resources.core.pods.restarts import all_may_restart, container_named, should_restart
 from fairlead.resources.core.pods.security import check_id
-from fairlead.resources.rules import IMMUTABLE, NOT_AN_ADDRESS
+from fairlead.resources.rules import IMMUTABLE
 
 SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 NO_GENERATION = "must be a non-negative integer"
@@ -68,7 +69,7 @@ def check_status(status: Object, old: Object, spec: Object, causes: Causes) -> N
     ):
         before, after = old.get(name) or (), status.get(name) or ()
         _check_transitions(before, after, policy, f"status.{name}", causes)
-    _check_addresses(status.get("podIPs"), "status.podIPs", causes)
+    _check_addresses(status, "podIPs", causes)
 
 
 def _check_nominated_node(status: Object, old: Object, causes: Causes) -> None:
@@ -106,11 +107,16 @@ def _check_transitions(
                 causes.forbidden(f"{path}[{index}].state", STILL_TERMINATED)
 
 
-def _check_addresses(entries: list[Object] | None, path: str, causes: Causes) -> None:
-    addresses = [address.get("ip", "") for address in entries or ()]
+def _check_addresses(
+    status: Object, name: str, causes: Causes, *, known: Iterable[str] = (), strict: bool = False
+) -> None:
+    """Check a list of addresses; those in `known` are valid."""
+    path = f"status.{name}"
+    addresses = _addresses(status, name)
     for index, address in enumerate(addresses):
-        if not is_address(address):
-            causes.invalid(f"{path}[{index}]", address, NOT_AN_ADDRESS)
+        if address not in known:
+            errors = address_errors(address, strict=strict)
+            causes.invalid_each(f"{path}[{index}]", address, errors)
     if len(addresses) < 2:
         return
     invalid = not all(is_address(address) for address in addresses)
@@ -123,6 +129,10 @@ def _check_addresses(entries: list[Object] | None, path: str, causes: Causes) ->
         for index, address in enumerate(addresses):
             if address in addresses[:index]:
                 causes.duplicate(f"{path}[{index}]", go_pod_ip(address))
+
+
+def _addresses(status: Object, name: str) -> list[str]:
+    return [address.get("ip", "") for address in status.get(name) or ()]
 
 
 def _is_dual_stack(addresses: list[str]) -> bool:
@@ -166,8 +176,12 @@ def check_newer_status(value: Object, old_pod: Object, causes: Causes, context: 
         _check_claim_statuses(status["resourceClaimStatuses"], spec, causes)
     if "extendedResourceClaimStatus" in status:
         _check_extended(status["extendedResourceClaimStatus"], spec, causes)
-    _check_addresses(status.get("podIPs"), "status.podIPs", causes)
-    _check_host_addresses(status, causes)
+    first = (_addresses(status, "hostIPs") or [""])[0]
+    if first and first != status.get("hostIP", ""):
+        causes.invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`")
+    for name in ("podIPs", "hostIPs"):
+        known, strict = _addresses(old, name), context.gates["StrictIPCIDRValidation"]
+        _check_addresses(status, name, causes, known=known, strict=strict)
     for name in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for index, container in enumerate(status.get(name) or ()):
             path = f"status.{name}[{index}]"
@@ -257,16 +271,6 @@ def _check_mapping(
         for name in names:
             causes.duplicate(f"{field}.{name}", mapping.get(name, ""))
     seen.add(key)
-
-
-def _check_host_addresses(status: Object, causes: Causes) -> None:
-    addresses: list[Object] = status.get("hostIPs") or []
-    if not addresses:
-        return
-    first = addresses[0].get("ip", "")
-    if first != status.get("hostIP", ""):
-        causes.invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`")
-    _check_addresses(addresses, "status.hostIPs", causes)
 
 
 def _check_user(user: Object, spec: Object, path: str, causes: Causes) -> None:

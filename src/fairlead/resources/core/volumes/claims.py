@@ -41,9 +41,11 @@ def check_claim_template(
     metadata = template["metadata"]
     check_annotations(metadata.get("annotations"), f"{path}.metadata.annotations", causes)
     check_labels(metadata.get("labels"), f"{path}.metadata.labels", causes)
+    later = causes.has_later_wording
     for name, shown in FOREIGN_METADATA.items():
         if metadata.get(name):
-            causes.forbidden(f"{path}.metadata.{shown}", "cannot be set for an ephemeral volume")
+            detail = "cannot be set" + ("" if later else " for an ephemeral volume")
+            causes.forbidden(f"{path}.metadata.{shown}", detail)
     check_claim_spec(template["spec"], f"{path}.spec", causes, context)
 
 
