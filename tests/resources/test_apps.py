@@ -18,6 +18,7 @@ from support.group_rules import (
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES
 from fairlead.base.errors import StatusError
+from fairlead.base.release import V1_36
 from fairlead.resources.rules import NON_NEGATIVE, PERCENT_ERROR
 
 Object = dict[str, Any]
@@ -657,4 +658,39 @@ def test_annotations_of_the_pods_of_a_stateful_set_are_looked_at() -> None:
     value = changed(WORK, {"spec.template.metadata.annotations": {key: "unconfined"}})
     assert Kind("apps/v1/statefulsets").wrong(value) == [
         invalid(f"spec.template.annotations[{key}]", '"other"', "container not found")
+    ]
+
+
+# Release 1.36
+
+
+@pytest.mark.parametrize(
+    ("resource", "causes"),
+    [
+        ("deployments", [LABELS, "spec.selector"]),
+        ("replicasets", [LABELS, "spec.selector"]),
+        ("daemonsets", ["spec.selector", LABELS]),
+    ],
+)
+def test_an_update_is_checked_once_in_later_releases(resource: str, causes: list[str]) -> None:
+    kind = Kind(f"apps/v1/{resource}", KUBERNETES, V1_36)
+    value = changed(WORK, {"spec.selector.matchLabels.b": "c"})
+    found = kind.update(kind.existing(WORK), value)[1]
+    assert [field for field, _, _ in found] == causes
+
+
+def test_steps_of_a_daemon_set_that_is_not_rolled_out_are_zero() -> None:
+    strategy = {"type": "OnDelete", "rollingUpdate": {}}
+    value = Kind("apps/v1/daemonsets").existing(changed(WORK, {"spec.updateStrategy": strategy}))
+    steps = value["spec"]["updateStrategy"]["rollingUpdate"]
+    assert steps == {"maxUnavailable": 0, "maxSurge": 0}
+
+
+def test_a_claim_template_without_a_name() -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    value = changed(WORK, {"spec.serviceName": "s", "spec.volumeClaimTemplates": [{"spec": spec}]})
+    volume = "spec.template.spec.volumes[0]"
+    assert Kind("apps/v1/statefulsets", KUBERNETES, V1_36).wrong(value) == [
+        required(f"{volume}.persistentVolumeClaim.claimName"),
+        required(f"{volume}.name"),
     ]

@@ -18,6 +18,7 @@ from support.group_rules import (
 )
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES
+from fairlead.base.release import V1_36
 from fairlead.resources.autoscaling.conversion import from_v1, from_v2beta2, to_v1, to_v2beta2
 from fairlead.resources.rules import NON_NEGATIVE
 
@@ -395,6 +396,15 @@ def test_v1_carries_in_annotations_what_it_cannot_express() -> None:
         "SelectPolicy": "Max",
         "Policies": [],
     }
+
+
+def test_v1_carries_tolerances_in_releases_that_have_them() -> None:
+    behavior = {"scaleUp": {"tolerance": "100m"}, "scaleDown": {"selectPolicy": "Max"}}
+    value = _stored(metrics=[CPU], behavior=behavior)
+    old = to_v1(deepcopy(value), KUBERNETES, V1_36)
+    text = old["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/behavior"]
+    assert [rules["Tolerance"] for rules in json.loads(text).values()] == ["100m", None]
+    assert from_v1(old, KUBERNETES, V1_36)["spec"]["behavior"] == behavior
 
 
 def test_v1_shows_the_cpu_target_behind_another_cpu_metric() -> None:

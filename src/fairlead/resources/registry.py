@@ -25,6 +25,7 @@ from fairlead.base.compiled import mypyc_attr
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import ResourceRef
 from fairlead.base.files import text_beside
+from fairlead.base.release import Release
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.model import Object as Object
@@ -395,8 +396,8 @@ class Resources:
 
 # Conversion between the version of a request and the stored version
 
-# Returns the object in another version, with the names of a dialect.
-Convert = Callable[[Object, Dialect], Object]
+# Returns the object in another version, with the names of a dialect and the fields of a release.
+Convert = Callable[[Object, Dialect, Release], Object]
 
 _INWARD: dict[str, Convert] = {}
 _OUTWARD: dict[str, Convert] = {}
@@ -413,14 +414,14 @@ def to_stored(resource: Resource, value: Object) -> Object:
     """The object in its stored version; may change `value`."""
     if resource.sends_stored_bytes:
         return value
-    return _converter(_INWARD, resource)(value, resource.dialect)
+    return _converter(_INWARD, resource)(value, resource.dialect, resource.release)
 
 
 def from_stored(resource: Resource, value: Object) -> Object:
     """The object in the version of the resource; may change `value`."""
     if resource.sends_stored_bytes:
         return value
-    return _converter(_OUTWARD, resource)(value, resource.dialect)
+    return _converter(_OUTWARD, resource)(value, resource.dialect, resource.release)
 
 
 def _converter(converters: dict[str, Convert], resource: Resource) -> Convert:

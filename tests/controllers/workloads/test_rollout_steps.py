@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.base.dialect import DIALECTS
-from fairlead.controllers.workloads.deployments import steps
+from fairlead.controllers.workloads.deployments import progress, steps
 from fairlead.controllers.workloads.deployments.annotations import Annotations
 from fairlead.controllers.workloads.deployments.replica_sets import same_template
 from fairlead.controllers.workloads.history import short_hash
@@ -152,3 +152,23 @@ def test_a_history_of_any_length_is_cut_at_once() -> None:
 def test_a_revision_that_is_no_number_is_left_alone() -> None:
     assert revised("", "x", 5)[NAMES.revision] == "x"
     assert NAMES.latest_revision([{"metadata": {"annotations": {NAMES.revision: "x"}}}]) == 0
+
+
+@pytest.mark.parametrize(
+    ("statuses", "terminating"),
+    [
+        ([], 0),
+        ([{}], 0),  # a ReplicaSet that its controller has not seen yet
+        ([{"observedGeneration": 1, "terminatingReplicas": 2}, {}], 2),
+        ([{"observedGeneration": 1}], None),
+    ],
+)
+def test_terminating_pods_of_a_deployment(
+    statuses: list[dict[str, Any]], terminating: int | None
+) -> None:
+    owner = deployment(1, 0, 1)
+    sets = [{"spec": {"replicas": 0}, "status": status} for status in statuses]
+    status = progress.counted(owner, None, sets, with_terminating=True)
+    assert status.get("terminatingReplicas") == terminating
+    status = progress.counted(owner, None, sets, with_terminating=False)
+    assert "terminatingReplicas" not in status

@@ -57,6 +57,9 @@ class DaemonSetBehaviour(TemplateBehaviour):
             steps = strategy.setdefault("rollingUpdate", {})
             steps.setdefault("maxUnavailable", 1)
             steps.setdefault("maxSurge", 0)
+        elif strategy.get("rollingUpdate") is not None:
+            for name in ("maxUnavailable", "maxSurge"):
+                strategy["rollingUpdate"].setdefault(name, 0)
         _set_template_generation(value, _template_generation(value))
 
     def prepare_create(self, value: Object, context: Context) -> None:
@@ -90,8 +93,14 @@ class DaemonSetBehaviour(TemplateBehaviour):
         check_strategy(spec["updateStrategy"], causes)
         non_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", causes)
 
-    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        check_selector_kept(value, old, causes)
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        if context.gates["CheckedOnce"]:
+            self.check_metadata_change(value, old, causes)
+            check_selector_kept(value, old, causes)
+            self.check(value, causes, context)
+        else:
+            super().check_update(value, old, causes, context)
+            check_selector_kept(value, old, causes)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context

@@ -148,7 +148,7 @@ class StatefulSetBehaviour(TemplateBehaviour):
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         super().warnings(value, old, context)
         limit = value["spec"].get("revisionHistoryLimit") or 0
-        if limit < 0 and context.gates["PodWarnings"]:
+        if limit < 0 and not context.subresource and context.gates["PodWarnings"]:
             context.warn(
                 "spec.revisionHistoryLimit: a negative value retains all historical revisions; a"
                 " value >= 0 is recommended"
@@ -272,8 +272,11 @@ def _checked_template(spec: Object) -> Object:
     names = [claim["metadata"].get("name", "") for claim in claims]
     if names:
         volumes = [volume for volume in pod.get("volumes") or () if volume["name"] not in names]
-        sources = {"persistentVolumeClaim": {"claimName": "claim"}}
-        pod["volumes"] = [*({"name": name, **sources} for name in dict.fromkeys(names)), *volumes]
+        added = [
+            {"name": name, "persistentVolumeClaim": {"claimName": name}}
+            for name in dict.fromkeys(names)
+        ]
+        pod["volumes"] = [*added, *volumes]
     return {**template, "spec": pod}
 
 

@@ -14,9 +14,11 @@ from typing import Any
 import orjson
 
 from fairlead.base.dialect import CLUSTER, Dialect
+from fairlead.base.release import V1_25, Release
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.model import Struct
 from fairlead.resources.autoscaling.old_metrics import SPECS, STATUSES, Rows, flat, full
 from fairlead.resources.behaviour import Object
 from fairlead.resources.registry import register_conversion
@@ -41,7 +43,6 @@ _PLURAL = "horizontalpodautoscalers"
 _CONDITION_FIELDS = ("type", "status", "lastTransitionTime", "reason", "message")
 _SPEC_FIELDS = ("scaleTargetRef", "minReplicas", "maxReplicas")
 _STATUS_FIELDS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
-_RULE_FIELDS = ("stabilizationWindowSeconds", "selectPolicy", "policies")
 _POLICY_FIELDS = ("type", "value", "periodSeconds")
 
 
@@ -55,7 +56,7 @@ def drop_annotations(metadata: Object, names: Iterable[str]) -> None:
         metadata.pop("annotations", None)
 
 
-def from_v2beta2(value: Object, _: Dialect = CLUSTER) -> Object:
+def from_v2beta2(value: Object, dialect: Dialect = CLUSTER, release: Release = V1_25) -> Object:
     """v2 omits empty status fields that v2beta2 always has."""
     if value.get("status") is None:
         return value
@@ -64,7 +65,7 @@ def from_v2beta2(value: Object, _: Dialect = CLUSTER) -> Object:
     return {**value, "status": status}
 
 
-def to_v2beta2(value: Object, _: Dialect = CLUSTER) -> Object:
+def to_v2beta2(value: Object, dialect: Dialect = CLUSTER, release: Release = V1_25) -> Object:
     if value.get("status") is None:
         return value
     return {**value, "status": {"currentReplicas": 0, "conditions": None, **value["status"]}}
@@ -94,10 +95,10 @@ def _cpu_metric(part: str, value: Object) -> Object:
     return {"type": "Resource", "resource": {"name": "cpu", part: value}}
 
 
-def to_v1(value: Object, dialect: Dialect) -> Object:
+def to_v1(value: Object, dialect: Dialect, release: Release = V1_25) -> Object:
     metadata, spec, status = _parts(value)
     drop_annotations(metadata, map(dialect.label, ROUND_TRIP_ANNOTATIONS))
-    carried = _annotation_fields(spec or {}, status or {})
+    carried = _annotation_fields(spec or {}, status or {}, release)
     if carried:
         named = {dialect.label(name): _encoded(item) for name, item in carried.items()}
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **named}
@@ -117,7 +118,7 @@ def _object(metadata: Object, spec: Object | None, status: Object | None) -> Obj
     return {name: part for name, part in parts.items() if part is not None}
 
 
-def _annotation_fields(spec: Object, status: Object) -> dict[str, Any]:
+def _annotation_fields(spec: Object, status: Object, release: Release) -> dict[str, Any]:
     """The fields that go into annotations."""
     metrics = [metric for metric in spec.get("metrics") or () if not is_cpu_target(metric)]
     behavior = spec.get("behavior")
@@ -127,7 +128,7 @@ def _annotation_fields(spec: Object, status: Object) -> dict[str, Any]:
     ]
     carried = {
         METRICS: flat(metrics, SPECS),
-        BEHAVIOR: _titled_behavior(behavior) if behavior is not None else None,
+        BEHAVIOR: _titled_behavior(behavior, release) if behavior is not None else None,
         CURRENT_METRICS: flat(status.get("currentMetrics") or (), STATUSES),
         CONDITIONS: conditions,
     }
@@ -156,25 +157,26 @@ def _status_to_v1(status: Object) -> Object:
     return converted
 
 
-def from_v1(value: Object, dialect: Dialect) -> Object:
+def from_v1(value: Object, dialect: Dialect, release: Release = V1_25) -> Object:
     metadata, spec, status = _parts(value)
     annotations = metadata.get("annotations") or {}
     carried = {name: annotations.get(dialect.label(name)) for name in ROUND_TRIP_ANNOTATIONS}
     drop_annotations(metadata, map(dialect.label, ROUND_TRIP_ANNOTATIONS))
-    return _object(metadata, _spec_from_v1(spec, carried), _status_from_v1(status, carried))
+    converted = _spec_from_v1(spec, carried, release)
+    return _object(metadata, converted, _status_from_v1(status, carried))
 
 
 Carried = dict[str, str | None]
 
 
-def _spec_from_v1(spec: Object | None, carried: Carried) -> Object:
+def _spec_from_v1(spec: Object | None, carried: Carried, release: Release) -> Object:
     converted = {name: spec[name] for name in _SPEC_FIELDS if name in spec} if spec else {}
     metrics = _metrics("MetricSpec", carried[METRICS], SPECS) or []
     percentage = spec.get("targetCPUUtilizationPercentage") if spec else None
     if percentage is not None:
         metrics.append(_cpu_target(percentage))
     converted["metrics"] = metrics or deepcopy(DEFAULT_METRICS)
-    behavior = _plain_behavior(_parse_json(carried[BEHAVIOR]))
+    behavior = _plain_behavior(_parse_json(carried[BEHAVIOR]), release)
     if behavior:
         converted["behavior"] = behavior
     return converted
@@ -225,13 +227,19 @@ def _metrics(name: str, text: str | None, sources: Rows) -> list[Object] | None:
 
 
 @cache
-def _types() -> BuiltinTypes:
-    return BuiltinTypes(CLUSTER)
+def _struct(name: str, release: Release) -> Struct:
+    return BuiltinTypes(CLUSTER, release).struct(f"autoscaling/v2.{name}")
 
 
-def _decode_items(name: str, items: list[Object] | None) -> list[Object] | None:
+def _rule_fields(release: Release) -> Iterable[str]:
+    return _struct("HPAScalingRules", release).fields
+
+
+def _decode_items(
+    name: str, items: list[Object] | None, release: Release = V1_25
+) -> list[Object] | None:
     """Values from an annotation, decoded by their type; None if one does not fit it."""
-    decode = decoder(_types().struct(f"autoscaling/v2.{name}"))
+    decode = decoder(_struct(name, release))
     try:
         return None if items is None else [decode(item, []) for item in items]
     except DecodeError:
@@ -249,11 +257,11 @@ def _titled(value: Object, names: Iterable[str]) -> Object:
     return {_title(name): value.get(name) for name in names}
 
 
-def _titled_behavior(behavior: Object) -> Object:
+def _titled_behavior(behavior: Object, release: Release) -> Object:
     titled: Object = {}
     for name in ("scaleUp", "scaleDown"):
         rules = behavior.get(name)
-        titled[_title(name)] = _titled(rules, _RULE_FIELDS) if rules is not None else None
+        titled[_title(name)] = _titled(rules, _rule_fields(release)) if rules is not None else None
         if rules is not None and rules.get("policies") is not None:
             policies = [_titled(policy, _POLICY_FIELDS) for policy in rules["policies"]]
             titled[_title(name)]["Policies"] = policies
@@ -272,13 +280,14 @@ def _plain(value: Any, names: Iterable[str]) -> Any:
     }
 
 
-def _plain_behavior(value: Any) -> Object | None:
+def _plain_behavior(value: Any, release: Release) -> Object | None:
     fields = _plain(value, ("scaleUp", "scaleDown"))
     for name in fields if isinstance(fields, dict) else ():
-        rules = fields[name] = _plain(fields[name], _RULE_FIELDS)
+        rules = fields[name] = _plain(fields[name], _rule_fields(release))
         if isinstance(rules, dict) and isinstance(rules.get("policies"), list):
             rules["policies"] = [_plain(policy, _POLICY_FIELDS) for policy in rules["policies"]]
-    typed = _decode_items("HorizontalPodAutoscalerBehavior", [fields] if fields else [])
+    behaviors = [fields] if fields else []
+    typed = _decode_items("HorizontalPodAutoscalerBehavior", behaviors, release)
     return typed[0] if typed else None
 
 

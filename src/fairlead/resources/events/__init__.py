@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.base.dialect import Dialect
+from fairlead.base.release import Release
 from fairlead.resources.behaviour import Object
 from fairlead.resources.registry import register_conversion
 
@@ -23,7 +24,7 @@ _CORE_NAMES = {core: name for name, core in _NAMES.items()}
 _REPORTERS = ("reportingComponent", "reportingInstance")
 
 
-def to_core(event: Object, _: Dialect) -> Object:
+def to_core(event: Object, dialect: Dialect, release: Release) -> Object:
     converted = {_NAMES.get(name, name): value for name, value in event.items()}
     for name in _REPORTERS:
         converted.setdefault(name, "")
@@ -32,7 +33,7 @@ def to_core(event: Object, _: Dialect) -> Object:
     return converted
 
 
-def from_core(event: Object, _: Dialect) -> Object:
+def from_core(event: Object, dialect: Dialect, release: Release) -> Object:
     fields = {name: value for name, value in event.items() if value or name not in _REPORTERS}
     converted = {_CORE_NAMES.get(name, name): value for name, value in fields.items()}
     if converted.get("series") is not None:

@@ -16,7 +16,7 @@ from fairlead.controllers.workloads.deployments.writes import ReplicaSetWriter
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned, read_full
 from fairlead.controllers.workloads.owners import controller_of
 from fairlead.controllers.workloads.pods import PODS, Pod
-from fairlead.controllers.workloads.replicas import REPLICA_SETS, selector_of
+from fairlead.controllers.workloads.replicas import REPLICA_SETS, TERMINATING_GATE, selector_of
 from fairlead.controllers.workloads.statuses import write_status
 from fairlead.fields.values import copied
 from fairlead.operations.api import Api, Object
@@ -52,6 +52,7 @@ class Deployments:
             api.gates["ReplicaSetEventsWithOldSize"],
         )
         self._revisions = Revisions(self._writer, self._resource)
+        self._with_terminating = api.gates[TERMINATING_GATE]
         self._rollback = Rollback(objects, self._writer, self._resource)
 
     def follows(self) -> Mapping[str, Keys]:
@@ -90,7 +91,13 @@ class Deployments:
         deployment.setdefault("status", {})
         claimed = await self._claims.claim(deployment, selector_of(deployment), self._owned)
         replica_sets = [dependent.value for dependent in claimed]
-        rollout = Rollout(deployment, replica_sets, self._writer, self._revisions)
+        rollout = Rollout(
+            deployment,
+            replica_sets,
+            self._writer,
+            self._revisions,
+            with_terminating=self._with_terminating,
+        )
         try:
             await self._roll_out(rollout)
         finally:

@@ -55,7 +55,9 @@ def note_pause(deployment: Object) -> None:
         set_condition(status, condition(PROGRESSING, "Unknown", RESUMED, "Deployment is resumed"))
 
 
-def counted(deployment: Object, new: Object | None, old: Sequence[Object]) -> Object:
+def counted(
+    deployment: Object, new: Object | None, old: Sequence[Object], *, with_terminating: bool
+) -> Object:
     """The status with current counts and the condition Available."""
     everything = [*old, *([new] if new else [])]
     before = deployment["status"]
@@ -69,9 +71,8 @@ def counted(deployment: Object, new: Object | None, old: Sequence[Object]) -> Ob
         "unavailableReplicas": max(0, sets.total_desired(everything) - available),
     }
     status = {name: number for name, number in counts.items() if number}
-    statuses_of_sets = [item.get("status") or {} for item in everything]
-    if everything and all(TERMINATING in set_status for set_status in statuses_of_sets):
-        status[TERMINATING] = sum(set_status[TERMINATING] for set_status in statuses_of_sets)
+    if with_terminating and (terminating := _terminating(everything)) is not None:
+        status[TERMINATING] = terminating
     for name in ("collisionCount", "conditions"):
         if name in before:
             status[name] = before[name]
@@ -112,10 +113,22 @@ def time_left(deployment: Object, status: Object) -> float | None:
     return parse_time(since).timestamp() + seconds - clock.time()
 
 
-def rolled_out(deployment: Object, new: Object | None, old: Sequence[Object]) -> Object:
+def _terminating(replica_sets: Sequence[Object]) -> int | None:
+    """The number of terminating pods; None if a ReplicaSet with a status does not tell its own."""
+    statuses_of_sets = [item.get("status") or {} for item in replica_sets]
+    counts = [
+        status.get(TERMINATING) for status in statuses_of_sets if status.get("observedGeneration")
+    ]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def rolled_out(
+    deployment: Object, new: Object | None, old: Sequence[Object], *, with_terminating: bool
+) -> Object:
     """The status during a rollout."""
     before = deployment["status"]
-    status = counted(deployment, new, old)
+    status = counted(deployment, new, old, with_terminating=with_terminating)
     if deadline_of(deployment) is None:
         status["conditions"] = statuses.without_condition(status["conditions"], PROGRESSING)
     else:

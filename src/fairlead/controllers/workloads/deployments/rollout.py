@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fairlead.controllers.workloads.deployments import progress, steps
 from fairlead.controllers.workloads.deployments import replica_sets as sets
@@ -26,10 +26,13 @@ class Rollout:
         replica_sets: Sequence[Object],
         writer: ReplicaSetWriter,
         revisions: Revisions,
+        *,
+        with_terminating: bool,
     ) -> None:
         self.deployment = deployment
         self._writer = writer
         self._revisions = revisions
+        self._with_terminating = with_terminating  # count terminating pods in the status
         template = deployment["spec"]["template"]
         alike = (
             replica_set
@@ -175,7 +178,11 @@ class Rollout:
                 await self._writer.delete(surplus)
 
     def report_counts(self) -> None:
-        self.deployment["status"] = progress.counted(self.deployment, self.new, self.old)
+        self.deployment["status"] = self._reported(progress.counted)
 
     def report_progress(self) -> None:
-        self.deployment["status"] = progress.rolled_out(self.deployment, self.new, self.old)
+        self.deployment["status"] = self._reported(progress.rolled_out)
+
+    def _reported(self, report: Callable[..., Object]) -> Object:
+        terminating = self._with_terminating
+        return report(self.deployment, self.new, self.old, with_terminating=terminating)
