@@ -226,7 +226,7 @@ def decode_body(
             is_former = bool(former) and parsed.get("apiVersion") == former
             typed = {**parsed, "apiVersion": ""} if is_former else parsed
             _check_kind(api, operation, typed, raw)
-            value = _decode_object(operation, parsed, raw, media_type, validation, repeated)
+            value = _decode_object(api, operation, parsed, raw, media_type, validation, repeated)
         except StatusError:
             if repeated is None:
                 _repeated(resource, raw, parsed)  # nested too deeply: that error comes first
@@ -267,6 +267,7 @@ def _decode_message(api: Api, resource: Resource, raw: bytes) -> Object | None:
 
 
 def _decode_object(
+    api: Api,
     operation: Operation,
     parsed: Object,
     raw: bytes,
@@ -283,7 +284,7 @@ def _decode_object(
         else:
             decoded, texts = decode_counting(resource.struct, value, unknown)
     except DecodeError as error:
-        raise _decode_failure(resource, raw, error) from None
+        raise _decode_failure(api, resource, raw, error) from None
     if repeated is None:
         if texts != UNCOUNTED:
             texts += sum([2 if parsed[name] is not None else 1 for name in _TYPE if name in parsed])
@@ -337,12 +338,12 @@ def _decode_templated(
     return decoded, UNCOUNTED
 
 
-def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:
+def _decode_failure(api: Api, resource: Resource, raw: bytes, error: DecodeError) -> StatusError:
     """The error for a body that cannot be decoded. Decodes again with exact numbers, so that the
     message shows them as sent, and prefers an error that occurs earlier in the document. Skipped
     for bodies over 256 KiB."""
     if len(raw) > _MAX_READ_TWICE:
-        return _not_handled(resource, str(error))
+        return _not_handled(resource, _reason(api, error))
     try:
         exact = parse_json_exactly(raw)
         decoder(resource.struct)(exact, [])
@@ -350,7 +351,11 @@ def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> Statu
         error = first_unreadable(resource.struct, exact) or exact_error
     except ValueError:
         pass  # YAML: the parsed numbers are exact already
-    return _not_handled(resource, str(error))
+    return _not_handled(resource, _reason(api, error))
+
+
+def _reason(api: Api, error: DecodeError) -> str:
+    return error.with_whole_path if api.gates["DecodeErrorsWithWholePath"] else str(error)
 
 
 def _not_handled(resource: Resource, reason: str) -> StatusError:

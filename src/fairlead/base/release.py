@@ -9,6 +9,7 @@ MARK from that release on and `1.28-MARK` for MARK before it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairlead import __version__
@@ -74,3 +75,11 @@ class Reworded(str):
         reworded = super().__new__(cls, text)
         reworded.later = later
         return reworded
+
+
+def join_reworded(separator: str, texts: Iterable[str]) -> Reworded:
+    """Join texts of which some may be reworded."""
+    texts = list(texts)
+    return Reworded(
+        separator.join(texts), separator.join(getattr(text, "later", text) for text in texts)
+    )

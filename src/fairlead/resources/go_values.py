@@ -37,7 +37,8 @@ def go_selector(selector: Mapping[str, Any]) -> GoValue:
     kind = "[]v1.LabelSelectorRequirement"
     expressions = f"{kind}(nil)" if rules is None else f"{kind}{{{', '.join(map(_rule, rules))}}}"
     labels = go_map(given_map(selector, "matchLabels"))
-    return GoValue(f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{expressions}}}")
+    text = f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{expressions}}}"
+    return GoValue(text, {name: value for name, value in selector.items() if value})
 
 
 def go_time(text: str | None) -> GoValue:

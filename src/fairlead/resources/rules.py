@@ -10,6 +10,7 @@ from fairlead.base.release import Reworded
 from fairlead.codec.types.names import are_letters, is_dns_label, label_value, qualified_name
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.gates import Gates
 from fairlead.resources.metadata import check_labels
 
 NON_NEGATIVE = "must be greater than or equal to 0"
@@ -174,6 +175,17 @@ def label_selector(
             return
     for index, rule in enumerate(expressions):
         _selector_rule(rule, f"{path}.matchExpressions[{index}]", causes, check_values)
+
+
+def checks_selector_values(gates: Gates, *old: dict[str, Any] | None) -> bool:
+    """Whether the values of a label selector are checked. Values that were invalid in an `old`
+    selector may stay so."""
+    if not gates["SelectorValuesChecked"]:
+        return False
+    old_causes = Causes()
+    for selector in old:
+        label_selector(selector, "", old_causes, check_values=True)
+    return not old_causes
 
 
 def _selector_rule(rule: dict[str, Any], path: str, causes: Causes, check_values: bool) -> None:

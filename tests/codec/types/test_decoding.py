@@ -294,3 +294,28 @@ def test_a_decoded_object_survives_json() -> None:
     value = {"spec": {"containers": [{"name": "c", "image": "i"}]}, "metadata": {"name": "é☃"}}
     decoded = decoder(struct)(value, [])
     assert json.loads(orjson.dumps(decoded)) == decoded
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "path"),
+    [
+        (
+            "core/v1.Pod",
+            {"spec": {"volumes": [{"name": "v", "secret": {"secretName": 5}}]}},
+            "SecretVolumeSource.spec.volumes.VolumeSource.secret.secretName",
+        ),
+        (
+            "apiextensions/v1.CustomResourceDefinitionVersion",
+            {"schema": {"openAPIV3Schema": {"items": {"items": {"title": 5}}}}},
+            "JSONSchemaProps.schema.openAPIV3Schema.items.items.title",
+        ),
+    ],
+)
+def test_the_whole_path_names_embedded_structs_and_leads_through_alternatives(
+    kind: str, value: dict[str, Any], path: str
+) -> None:
+    with pytest.raises(DecodeError) as error:
+        decoder(TYPES.struct(kind))(value, [])
+    place = f"Go struct field {path} of type string"
+    assert error.value.with_whole_path == f"json: cannot unmarshal number into {place}"
+    assert str(error.value) != error.value.with_whole_path

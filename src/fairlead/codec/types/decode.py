@@ -113,10 +113,8 @@ class _Either(Decoder):
         try:
             return self.alternatives.gathered(self.fields.decode(spread, DecodeNotes([])))
         except DecodeError as error:
-            error.fields.pop()  # the field of the alternative, which has no name in JSON
-            if not error.fields:
-                error.struct = ""
-            raise DecodeError(str(error)) from None
+            error.leave_alternative()
+            raise
 
 
 def _field_decoder(field: Field) -> Decoder:

@@ -22,16 +22,34 @@ class DecodeError(ValueError):
         self._wants_place = wants_place
         self.fields: list[str] = []
         self.struct = ""
+        self._struct = ""
+        self._whole_path: list[str] = []  # beyond alternatives, with the names of embedded structs
+        self._in_alternative = False
         self.value: Any = None  # the value, if its form is wrong
         self.form = ""
 
     def at(self, struct: Struct, field: str) -> None:
         """Add a step of the path to the value, innermost first. The first step is the field itself,
         whose type may have a name of its own."""
+        if not self._whole_path:
+            self._struct = struct.name
+            if not self._in_alternative:
+                self.struct = struct.name
+                self._name_type(struct, field)
+        self._whole_path.append(_path_in(struct, field))
+        if not self._in_alternative:
+            self.fields.append(field)
+
+    def leave_alternative(self) -> None:
+        """End `fields` at a value that has one of several types. The last step has no name in
+        JSON."""
+        self._whole_path.pop()
+        if self._in_alternative:
+            return
+        self._in_alternative = True
+        self.fields.pop()
         if not self.fields:
-            self.struct = struct.name
-            self._name_type(struct, field)
-        self.fields += [field, *_embedding(struct, field)]
+            self.struct = ""
 
     def _name_type(self, struct: Struct, field: str) -> None:
         actual, _, expected = self._message.partition(" of type ")
@@ -52,21 +70,29 @@ class DecodeError(ValueError):
         return self._message.partition(" of type ")[2]
 
     def __str__(self) -> str:
+        return self._text(self.struct, self.fields)
+
+    @property
+    def with_whole_path(self) -> str:
+        """The message with the path from the object on, embedded structs included."""
+        return self._text(self._struct, self._whole_path)
+
+    def _text(self, struct: str, steps: list[str]) -> str:
         if not self._wants_place:
             return self._message
         actual, _, expected = self._message.partition(" of type ")
-        target = f"Go struct field {self.struct}.{'.'.join(reversed(self.fields))}"
-        if not self.struct:
+        target = f"Go struct field {struct}.{'.'.join(reversed(steps))}"
+        if not struct:
             return f"json: cannot unmarshal {actual} into Go value of type {expected}"
         return f"json: cannot unmarshal {actual} into {target} of type {expected}"
 
 
-def _embedding(struct: Struct, field: str) -> list[str]:
-    """The names of the embedded structs that a field comes from, innermost first."""
+def _path_in(struct: Struct, field: str) -> str:
+    """The path of a field in Go: a field of an embedded struct lies below that struct's name."""
     for part in struct.embedded.values():
-        if part.is_named and field in part.struct.fields:
-            return [*_embedding(part.struct, field), part.struct.name]
-    return []
+        if field in part.struct.fields:
+            return f"{part.struct.name}.{_path_in(part.struct, field)}"
+    return field
 
 
 class Number(float):

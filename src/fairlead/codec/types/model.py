@@ -96,13 +96,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A struct whose JSON fields are inlined in another; a nested message in protobuf. `is_named`:
-    paths in errors have its name."""
+    """A struct whose JSON fields are inlined in another; a nested message in protobuf."""
 
     name: str
     struct: Struct
     number: int
-    is_named: bool = False
 
 
 Type = Scalar | ListOf | MapOf | Struct

@@ -5,11 +5,10 @@ A type is a header line, `Name [atomic] [kind]`, and its indented fields, one a 
     name  TYPE  NUMBER  [mark...]
 
 TYPE is a scalar, `[T]` (list), `{T}` (map), a type of the same file, `group/version.Type`, or
-`...T` for a struct whose fields are inlined in this one, with the mark `named` if errors name it. A
-suffix gives its presence: `?` distinct from zero, none omitted if zero (structs are always
-present), `!` always present, `?!` distinct from zero and null if not given. NUMBER is the protobuf
-field number. Fields are in the order in which the reference writes them in JSON, which is not
-always the order of their numbers.
+`...T` for a struct whose fields are inlined in this one. A suffix gives its presence: `?` distinct
+from zero, none omitted if zero (structs are always present), `!` always present, `?!` distinct from
+zero and null if not given. NUMBER is the protobuf field number. Fields are in the order in which
+the reference writes them in JSON, which is not always the order of their numbers.
 Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`, `replace`,
 `enum=A|B`, `default=VALUE`, `gate=GATE` if the field is dropped while that feature gate is off and
 no stored object uses it, `type=NAME` if errors have another name for the type than `names.table`,
@@ -164,8 +163,7 @@ class _Reading:
             name, text, number, *marks = words
             rows.append(name)
             if text.startswith("..."):
-                part = self._struct(text[3:])
-                struct.embedded[name] = Embedded(name, part, int(number), "named" in marks)
+                struct.embedded[name] = Embedded(name, self._struct(text[3:]), int(number))
             else:
                 struct.fields[name] = self._field(name, text, number, marks)
         return rows

@@ -43,7 +43,7 @@ def check_match_resources(match: dict[str, Any], path: str, causes: Causes) -> N
         if match.get(name) is None:
             causes.required(f"{path}.{name}")
         else:
-            label_selector(match[name], f"{path}.{name}", causes)
+            label_selector(match[name], f"{path}.{name}", causes, check_values=True)
     for name in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(name) or ()):
             _check_named_rule(rule, f"{path}.{name}[{index}]", causes)
@@ -102,7 +102,7 @@ def check_param_ref(ref: dict[str, Any], path: str, causes: Causes) -> None:
         if selector is not None:
             causes.forbidden(f"{path}.name", _EXCLUSIVE)
     if selector is not None:
-        label_selector(selector, f"{path}.selector", causes)
+        label_selector(selector, f"{path}.selector", causes, check_values=True)
         if name:
             causes.forbidden(f"{path}.selector", _EXCLUSIVE)
     if not name and selector is None:

@@ -20,7 +20,10 @@ from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.networking.shared import check_full_name
-from fairlead.resources.rules import label_selector
+from fairlead.resources.rules import (
+    checks_selector_values,
+    label_selector,
+)
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
 # The side effects that a webhook can declare.
@@ -34,6 +37,9 @@ _POLICIES = {"failurePolicy": ("Fail", "Ignore"), "matchPolicy": ("Equivalent", 
 _REINVOCATION = ("IfNeeded", "Never")
 
 
+_SELECTORS = ("namespaceSelector", "objectSelector")
+
+
 class _Strictness(NamedTuple):
     """How strictly webhooks are checked: an update tolerates the violations of the old
     configuration, and does not check match conditions that all stay the same."""
@@ -42,6 +48,7 @@ class _Strictness(NamedTuple):
     known_version: bool = True
     unique_names: bool = True
     conditions: bool = True
+    selector_values: bool = False
 
 
 class WebhookConfigurationBehaviour(OrderedBehaviour):
@@ -59,12 +66,16 @@ class WebhookConfigurationBehaviour(OrderedBehaviour):
                     service.setdefault("path", "/")
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        _check_webhooks(value.get("webhooks") or [], _Strictness(), causes, context.gates.release)
+        strictness = _Strictness(selector_values=checks_selector_values(context.gates))
+        _check_webhooks(value.get("webhooks") or [], strictness, causes, context.gates.release)
 
     def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         webhooks, before = value.get("webhooks") or [], old.get("webhooks") or []
         changed = list(map(_conditions, webhooks)) != list(map(_conditions, before))
-        strictness = _strictness(before)._replace(conditions=changed)
+        selectors = (webhook.get(name) for webhook in before for name in _SELECTORS)
+        strictness = _strictness(before)._replace(
+            conditions=changed, selector_values=checks_selector_values(context.gates, *selectors)
+        )
         _check_webhooks(webhooks, strictness, causes, context.gates.release)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
@@ -126,8 +137,9 @@ def _check_webhook(
     if timeout is not None and not 1 <= timeout <= MAX_TIMEOUT:
         detail = f"the timeout value must be between 1 and {MAX_TIMEOUT} seconds"
         causes.invalid(f"{path}.timeoutSeconds", timeout, detail)
-    for name in ("namespaceSelector", "objectSelector"):
-        label_selector(webhook.get(name), f"{path}.{name}", causes)
+    check_values = strictness.selector_values
+    for name in _SELECTORS:
+        label_selector(webhook.get(name), f"{path}.{name}", causes, check_values=check_values)
     reinvocation = webhook.get("reinvocationPolicy")
     _check_choice(reinvocation, _REINVOCATION, f"{path}.reinvocationPolicy", causes)
     check_client_config(webhook["clientConfig"], f"{path}.clientConfig", causes)

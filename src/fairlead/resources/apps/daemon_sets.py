@@ -29,7 +29,12 @@ from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.spec import check_pod_template
-from fairlead.resources.rules import label_selector, non_negative, selector_is_empty
+from fairlead.resources.rules import (
+    checks_selector_values,
+    label_selector,
+    non_negative,
+    selector_is_empty,
+)
 
 STRATEGIES = ["RollingUpdate", "OnDelete"]
 STATUS = StatusCounts(
@@ -80,7 +85,8 @@ class DaemonSetBehaviour(TemplateBehaviour):
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]
         selector, template = spec.get("selector"), spec["template"]
-        label_selector(selector, "spec.selector", causes)
+        check_values = checks_selector_values(context.gates)
+        label_selector(selector, "spec.selector", causes, check_values=check_values)
         if selector_is_sound(selector):
             check_template_labels(selector, template, causes)
         if selector is not None and selector_is_empty(selector):
@@ -94,13 +100,15 @@ class DaemonSetBehaviour(TemplateBehaviour):
         non_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", causes)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        if context.gates["CheckedOnce"]:
-            self.check_metadata_change(value, old, causes)
-            check_selector_kept(value, old, causes)
-            self.check(value, causes, context)
-        else:
+        if not context.gates["CheckedOnce"]:
             super().check_update(value, old, causes, context)
-            check_selector_kept(value, old, causes)
+            return
+        self.check_metadata_change(value, old, causes)
+        self.check_change(value, old, causes, context)
+        self.check(value, causes, context)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_selector_kept(value, old, causes)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context

@@ -117,7 +117,7 @@ class StatefulSetBehaviour(TemplateBehaviour):
         if checks_template and old is None and service:
             causes.invalid_each("spec.serviceName", service, dns_label(service))
         selector = spec.get("selector")
-        check_required_selector(selector, "statefulset", causes)
+        check_required_selector(selector, "statefulset", causes, context)
         if selector_is_sound(selector):
             check_template_labels(selector, spec["template"], causes)
             if checks_template and (old is None or not _template_causes(old, context)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.base.release import join_reworded
 from fairlead.codec.types.names import dns_label
 from fairlead.resources.apps.shared import selector_shown
 from fairlead.resources.behaviour import Behaviour, Object
@@ -14,7 +15,12 @@ from fairlead.resources.core.pods.spec import (
     template_warnings,
 )
 from fairlead.resources.go_values import given_map, go_map
-from fairlead.resources.rules import label_selector, selector_is_empty, selector_matches
+from fairlead.resources.rules import (
+    checks_selector_values,
+    label_selector,
+    selector_is_empty,
+    selector_matches,
+)
 
 TEMPLATE = "spec.template"
 MISMATCH = "`selector` does not match template `labels`"
@@ -70,19 +76,22 @@ NAME_IN_POD_NAMES = (
 def warn_of_pod_names(name: str, context: Context) -> None:
     """Warn of a name of a workload that is not good for the names of its pods."""
     if errors := dns_label(name):
-        context.warn(f"metadata.name: {NAME_IN_POD_NAMES}: [{' '.join(errors)}]")
+        context.warn(f"metadata.name: {NAME_IN_POD_NAMES}: [{join_reworded(' ', errors).later}]")
 
 
 def _generation(value: Object) -> int:
     return int(value["metadata"].get("generation", 0))
 
 
-def check_required_selector(selector: Object | None, kind: str, causes: Causes) -> None:
+def check_required_selector(
+    selector: Object | None, kind: str, causes: Causes, context: Context
+) -> None:
     """The selector must be set and not empty; `kind` is the word in the message."""
     if selector is None:
         causes.required("spec.selector")
         return
-    label_selector(selector, "spec.selector", causes)
+    check_values = checks_selector_values(context.gates)
+    label_selector(selector, "spec.selector", causes, check_values=check_values)
     if selector_is_empty(selector):
         detail = f"empty selector is invalid for {kind}"
         causes.invalid("spec.selector", selector_shown(selector), detail)
@@ -132,7 +141,7 @@ def check_shared_disks(template: Object, causes: Causes, context: Context) -> No
 def check_replicated(spec: Object, causes: Causes, context: Context) -> None:
     """Check the selector and template of a Deployment or ReplicaSet."""
     selector, template = spec.get("selector"), spec["template"]
-    check_required_selector(selector, "deployment", causes)
+    check_required_selector(selector, "deployment", causes, context)
     if not selector_is_sound(selector):
         causes.invalid("spec.selector", selector_shown(selector), "invalid label selector")
         return

@@ -17,7 +17,13 @@ from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 from fairlead.resources.core.pods.spec import check_pod_template
 from fairlead.resources.go_values import given_map, go_map
 from fairlead.resources.networking.shared import check_prefixed_path
-from fairlead.resources.rules import IMMUTABLE, label_selector, non_negative, selector_matches
+from fairlead.resources.rules import (
+    IMMUTABLE,
+    checks_selector_values,
+    label_selector,
+    non_negative,
+    selector_matches,
+)
 
 # Names that other packages use.
 TRACKING = "batch.@/job-tracking"  # finalizer of pods that are not yet counted; annotation of Jobs
@@ -155,13 +161,16 @@ def _check_restart_policy(spec: Object, path: str, causes: Causes) -> None:
         causes.invalid(path, policy, detail)
 
 
-def check_job_spec(spec: Object, causes: Causes, context: Context) -> None:
+def check_job_spec(
+    spec: Object, causes: Causes, context: Context, old_selector: Object | None = None
+) -> None:
     """Check the spec of a Job, with its selector."""
     check_work(spec, "spec", causes, context)
     selector = spec.get("selector")
     if selector is None:
         causes.required("spec.selector")
-    label_selector(selector, "spec.selector", causes)
+    check_values = checks_selector_values(context.gates, old_selector)
+    label_selector(selector, "spec.selector", causes, check_values=check_values)
     labels = given_map(spec["template"]["metadata"], "labels")
     if selector_is_sound(selector) and not selector_matches(selector, labels or {}):
         causes.invalid("spec.template.metadata.labels", go_map(labels), MISMATCH)

@@ -103,16 +103,23 @@ class JobBehaviour(TemplateBehaviour):
         prefix, old_labels = _label_prefix(context), self.template(old)["metadata"].get("labels")
         if not {prefix + UID_LABEL, prefix + NAME_LABEL} <= (old_labels or {}).keys():
             prefix = ""
-        self._check_job(value, may_be_tracked, prefix, causes, context)
+        selector = old["spec"].get("selector")
+        self._check_job(value, may_be_tracked, prefix, causes, context, selector)
         check_metadata_update(value["metadata"], old["metadata"], causes)
-        check_job_spec(value["spec"], causes, context)
+        check_job_spec(value["spec"], causes, context, selector)
         check_job_spec_change(value["spec"], old["spec"], changeable(old, context), causes)
 
     def _check_job(
-        self, value: Object, may_be_tracked: bool, prefix: str, causes: Causes, context: Context
+        self,
+        value: Object,
+        may_be_tracked: bool,
+        prefix: str,
+        causes: Causes,
+        context: Context,
+        old_selector: Object | None = None,
     ) -> None:
         _check_generated_selector(value, prefix, causes)
-        check_job_spec(value["spec"], causes, context)
+        check_job_spec(value["spec"], causes, context, old_selector)
         if not may_be_tracked and is_tracked(value, context):
             key = context.dialect.label(TRACKING)
             causes.forbidden(f"metadata.annotations[{key}]", "cannot add this annotation")

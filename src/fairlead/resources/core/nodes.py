@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from fairlead.base.dialect import Dialect
+from fairlead.base.release import join_reworded
 from fairlead.codec.json_syntax import describe_json_error
 from fairlead.codec.types.mismatch import json_kind
 from fairlead.codec.types.names import dns_label, dns_subdomain, label_value, qualified_name
@@ -330,7 +331,7 @@ def check_taints(taints: list[Object] | None, list_path: str, causes: Causes) ->
         causes.invalid_each(f"{path}.key", key, qualified_name(key))
         errors = label_value(value)
         if errors:
-            causes.invalid(f"{path}.value", value, ";".join(errors))
+            causes.invalid(f"{path}.value", value, join_reworded(";", errors))
         if not effect:
             causes.required(f"{path}.effect")
         elif effect not in TAINT_EFFECTS:

@@ -78,10 +78,13 @@ class ReplicationControllerBehaviour(Behaviour):
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         """As in the reference, an update warns about the template that it replaces."""
+        path = "spec.template"
         if old is None:
-            template, path = value["spec"].get("template"), "template"
+            template = value["spec"].get("template")
+            if not context.gates["PodWarnings"]:
+                path = "template"
         elif value["metadata"].get("generation") != old["metadata"].get("generation"):
-            template, path = old["spec"].get("template"), "spec.template"
+            template = old["spec"].get("template")
         else:
             return
         if template is not None:

@@ -16,7 +16,13 @@ from fairlead.resources.core.addresses import (
 )
 from fairlead.resources.go_values import go_list
 from fairlead.resources.networking.shared import NetworkingBehaviour
-from fairlead.resources.rules import check_conditions, label_selector, port_name, port_number
+from fairlead.resources.rules import (
+    check_conditions,
+    checks_selector_values,
+    label_selector,
+    port_name,
+    port_number,
+)
 from fairlead.resources.storage.shared import Step
 
 STATUS_GATE = "NetworkPolicyStatus"
@@ -61,11 +67,7 @@ class NetworkPolicyBehaviour(NetworkingBehaviour):
 
     def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         spec, before = value["spec"], old["spec"]
-        check_values = context.gates["SelectorValuesChecked"]
-        if check_values and before:
-            selector_causes = Causes()
-            label_selector(before["podSelector"], "", selector_causes, check_values=True)
-            check_values = not selector_causes
+        check_values = checks_selector_values(context.gates, before.get("podSelector"))
         rules = _PeerRules(
             context, check_values, frozenset(text for _, text in _placed_networks(before))
         )

@@ -45,7 +45,7 @@ class RuntimeClassBehaviour(OrderedBehaviour):
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         for key in (value.get("scheduling") or {}).get("nodeSelector") or ():
-            if newer := newer_node_label(key, context.dialect):
+            if newer := newer_node_label(key, context):
                 context.warn(f"scheduling.nodeSelector: {newer}")
 
 

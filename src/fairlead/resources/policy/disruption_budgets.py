@@ -10,7 +10,12 @@ from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer
 from fairlead.resources.columns.cell_text import field
 from fairlead.resources.columns.model import AGE, NAME, Value, number, table, text
 from fairlead.resources.context import Context
-from fairlead.resources.rules import check_conditions, label_selector, non_negative
+from fairlead.resources.rules import (
+    check_conditions,
+    checks_selector_values,
+    label_selector,
+    non_negative,
+)
 
 LIMITS = ("minAvailable", "maxUnavailable")
 EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")  # of pods that are not healthy
@@ -22,9 +27,14 @@ class DisruptionBudgetBehaviour(Behaviour):
         self.check(value, causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        self.check(value, causes, context)
+        self._check(value, old["spec"].get("selector"), causes, context)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
+        self._check(value, None, causes, context)
+
+    def _check(
+        self, value: Object, old_selector: Object | None, causes: Causes, context: Context
+    ) -> None:
         spec = value["spec"]
         if all(spec.get(name) is not None for name in LIMITS):
             causes.invalid(
@@ -34,7 +44,8 @@ class DisruptionBudgetBehaviour(Behaviour):
             if spec.get(name) is not None:
                 check_int_or_percent(spec[name], f"spec.{name}", causes)
                 check_at_most_hundred_percent(spec[name], f"spec.{name}", causes)
-        label_selector(spec.get("selector"), "spec.selector", causes)
+        check_values = checks_selector_values(context.gates, old_selector)
+        label_selector(spec.get("selector"), "spec.selector", causes, check_values=check_values)
         policy = spec.get("unhealthyPodEvictionPolicy")
         if policy is not None and policy not in EVICTION_POLICIES:
             causes.unsupported("spec.unhealthyPodEvictionPolicy", policy, EVICTION_POLICIES)

@@ -9,7 +9,10 @@ from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.go_values import go_list
-from fairlead.resources.rules import label_selector
+from fairlead.resources.rules import (
+    checks_selector_values,
+    label_selector,
+)
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
 _MAX_RULES = 5_000  # all rules are compiled again when a role is written
@@ -20,6 +23,9 @@ class RoleBehaviour(OrderedBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA, Step.RULES, Step.METADATA_CHANGE)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
+        self.check_again(value, {}, causes, context)
+
+    def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         rules = value["rules"] or ()
         if len(rules) > _MAX_RULES:
             causes.too_many("rules", len(rules), _MAX_RULES)
@@ -28,8 +34,13 @@ class RoleBehaviour(OrderedBehaviour):
             check_policy_rule(rule, self.resource.namespaced, f"rules[{index}]", causes)
         aggregation = value.get("aggregationRule")
         if aggregation is not None:
-            selectors = aggregation.get("clusterRoleSelectors") or []
-            check_aggregation(selectors, "aggregationRule.clusterRoleSelectors", causes)
+            before = (old.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
+            check_aggregation(
+                aggregation.get("clusterRoleSelectors") or [],
+                "aggregationRule.clusterRoleSelectors",
+                causes,
+                check_values=checks_selector_values(context.gates, *before),
+            )
 
 
 # Rules of roles
@@ -57,13 +68,15 @@ def check_policy_rule(rule: dict[str, Any], namespaced: bool, path: str, causes:
         causes.required(f"{path}.resources", detail)
 
 
-def check_aggregation(selectors: list[dict[str, Any]], path: str, causes: Causes) -> None:
+def check_aggregation(
+    selectors: list[dict[str, Any]], path: str, causes: Causes, *, check_values: bool
+) -> None:
     if not selectors:
         detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         causes.required(path, detail)
     for index, selector in enumerate(selectors):
         here = f"{path}[{index}]"
-        label_selector(selector, here, causes)
+        label_selector(selector, here, causes, check_values=check_values)
         if not _is_usable(selector):
             causes.invalid(here, None, "invalid label selector.")
 

@@ -16,6 +16,7 @@ from fairlead.resources.go_values import go_list, go_selector
 from fairlead.resources.rules import (
     IMMUTABLE,
     NON_NEGATIVE,
+    checks_selector_values,
     immutable,
     label_selector,
     non_negative,
@@ -224,11 +225,8 @@ class CSIStorageCapacityBehaviour(OrderedBehaviour):
         self.check_again(value, value, causes, context)
 
     def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        check_values = context.gates["SelectorValuesChecked"]
-        if check_values and old is not value:
-            old_causes = Causes()
-            label_selector(old.get("nodeTopology"), "", old_causes, check_values=True)
-            check_values = not old_causes
+        before = old.get("nodeTopology") if old is not value else None
+        check_values = checks_selector_values(context.gates, before)
         topology = value.get("nodeTopology")
         label_selector(topology, "nodeTopology", causes, check_values=check_values)
         name = value["storageClassName"]
@@ -249,5 +247,5 @@ class CSIStorageCapacityBehaviour(OrderedBehaviour):
         topology = value.get("nodeTopology") or {}
         warn_of_node_term(topology, "nodeTopology", context)
         for key in topology.get("matchLabels") or ():
-            if newer := newer_node_label(key, context.dialect):
+            if newer := newer_node_label(key, context):
                 context.warn(f"nodeTopology.matchLabels.{key}: {newer}")

@@ -48,7 +48,7 @@ class StorageClassBehaviour(OrderedBehaviour):
         for index, term in enumerate(value.get("allowedTopologies") or ()):
             path = f"allowedTopologies[{index}].matchLabelExpressions"
             for number, rule in enumerate(term.get("matchLabelExpressions") or ()):
-                if newer := newer_node_label(rule["key"], context.dialect):
+                if newer := newer_node_label(rule["key"], context):
                     context.warn(f"{path}[{number}].key: {newer}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.base.release import join_reworded
 from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.model import struct_at
 from fairlead.codec.types.names import dns_label, is_dns_label
@@ -234,7 +235,7 @@ class PodBehaviour(Behaviour):
         if old is not None:  # controllers update pods, and do not read warnings
             return
         if context.gates["PodWarnings"] and not is_dns_label(value["metadata"]["name"]):
-            errors = " ".join(dns_label(value["metadata"]["name"]))
+            errors = join_reworded(" ", dns_label(value["metadata"]["name"])).later
             context.warn(f"metadata.name: {NAME_IN_HOST_NAME}: [{errors}]")
         key = self._quiet_pods.key([value["spec"], value["metadata"].get("annotations")])
         if key is not None and self._quiet_pods.get(key):

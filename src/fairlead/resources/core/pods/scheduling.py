@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Final
 
 from fairlead.base.caches import memoized
+from fairlead.base.release import join_reworded
 from fairlead.codec.types.names import (
     dns_label,
     dns_subdomain,
@@ -228,7 +229,7 @@ def _check_toleration(toleration: Object, path: str, causes: Causes, can_compare
     if operator in ("Equal", ""):
         errors = label_value(value)
         if errors:
-            causes.invalid(f"{path}.operator", value, ";".join(errors))
+            causes.invalid(f"{path}.operator", value, join_reworded(";", errors))
     elif operator in COMPARISONS and can_compare:
         if not _is_integer(value):
             causes.invalid(f"{path}.value", value, NOT_AN_INTEGER)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from fairlead.base.dialect import Dialect
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import quote
 from fairlead.resources.context import Context
@@ -31,6 +30,14 @@ _OLD_NODE_LABELS = {
     "failure-domain.beta.@/region": ("v1.17", "topology.@/region"),
     "failure-domain.beta.@/zone": ("v1.17", "topology.@/zone"),
     "beta.@/instance-type": ("v1.17", "node.@/instance-type"),
+}
+# Node labels that later releases warn of too.
+_REMOVED_NODE_LABELS = {
+    "app.@/created-by": "deprecated since v1.9",
+    "scheduler.alpha.@/preferAvoidPods": (
+        "deprecated since v1.22; use Taints and Tolerations instead"
+    ),
+    "node-role.@/master": 'use "node-role.@/control-plane" instead',
 }
 _OLD_ANNOTATIONS = {
     "scheduler.alpha.@/critical-pod": ("v1.16", "priorityClassName"),
@@ -71,21 +78,20 @@ NO_SELECTOR = "a null labelSelector results in matching no pod"
 
 def warn_of_pod(spec: Object, metadata: Object, path: str, context: Context) -> None:
     """`path` is the prefix of the paths of spec and metadata: empty, or ending with a dot."""
-    dialect = context.dialect
     annotations = metadata.get("annotations") or {}
     spec_path = f"{path}spec"
     is_newer = context.gates["PodWarnings"]
     old_sources = _REMOVED_SOURCES if is_newer else _OLD_SOURCES
     if "nodeSelector" in spec:
         for key in spec["nodeSelector"]:
-            if newer := newer_node_label(key, dialect):
+            if newer := newer_node_label(key, context):
                 context.warn(f"{spec_path}.nodeSelector[{key}]: {newer}")
     if "affinity" in spec:
         _warn_of_affinity(spec["affinity"], f"{spec_path}.affinity", context)
     constraints: list[Object] | None = spec.get("topologySpreadConstraints")
     for index, constraint in enumerate(constraints or ()):
         key = constraint["topologyKey"]
-        if newer := newer_node_label(key, dialect):
+        if newer := newer_node_label(key, context):
             field = f"{spec_path}.topologySpreadConstraints[{index}].topologyKey"
             context.warn(f"{field}: {key} is {newer}")
         if is_newer and constraint.get("labelSelector") is None:
@@ -117,13 +123,23 @@ def warn_of_pod(spec: Object, metadata: Object, path: str, context: Context) -> 
         warn_of_newer_rules(spec, spec_path, context)
 
 
-def newer_node_label(key: str, dialect: Dialect) -> str:
+def newer_node_label(key: str, context: Context) -> str:
     """The warning about a deprecated node label; empty for other labels."""
+    dialect = context.dialect
     if "beta." not in key:
-        return ""
+        return _removed_node_label(key, context)
     for old, (since, newer) in _OLD_NODE_LABELS.items():
         if key == dialect.label(old):
             return f'deprecated since {since}; use "{dialect.label(newer)}" instead'
+    return ""
+
+
+def _removed_node_label(key: str, context: Context) -> str:
+    if not context.gates["PodWarnings"]:
+        return ""
+    for old, text in _REMOVED_NODE_LABELS.items():
+        if key == context.dialect.label(old):
+            return context.dialect.label(text)
     return ""
 
 
@@ -140,7 +156,7 @@ def _warn_of_affinity(affinity: Object, path: str, context: Context) -> None:
 
 def warn_of_node_term(term: Object, path: str, context: Context) -> None:
     for index, rule in enumerate(term.get("matchExpressions") or ()):
-        if newer := newer_node_label(rule["key"], context.dialect):
+        if newer := newer_node_label(rule["key"], context):
             context.warn(f"{path}.matchExpressions[{index}].key: {rule['key']} is {newer}")
 
 

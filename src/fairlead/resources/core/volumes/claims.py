@@ -8,7 +8,11 @@ from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_annotations, check_labels
-from fairlead.resources.rules import ABOVE_ZERO, label_selector
+from fairlead.resources.rules import (
+    ABOVE_ZERO,
+    checks_selector_values,
+    label_selector,
+)
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce")
 SINGLE_POD = "ReadWriteOncePod"
@@ -63,11 +67,8 @@ def check_claim_spec(
     modes = spec.get("accessModes") or []
     if not modes:
         causes.required(f"{path}.accessModes", "at least 1 access mode is required")
-    check_values = context.gates["SelectorValuesChecked"]
-    if check_values and old is not None:
-        old_causes = Causes()
-        label_selector(old.get("selector"), "", old_causes, check_values=True)
-        check_values = not old_causes
+    before = old.get("selector") if old is not None else None
+    check_values = checks_selector_values(context.gates, before)
     label_selector(spec.get("selector"), f"{path}.selector", causes, check_values=check_values)
     single_pod = single_pod_allowed or context.gates["ReadWriteOncePod"]
     check_access_modes(modes, f"{path}.accessModes", causes, single_pod=single_pod)
