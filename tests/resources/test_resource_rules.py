@@ -125,6 +125,21 @@ def test_expressions_that_are_refused(expression: str, causes: Found) -> None:
     assert CLASS.wrong(selecting(expression)) == causes
 
 
+def test_selectors_are_bounded_in_total_and_equal_ones_count_once() -> None:
+    def requests(*expressions: str) -> Object:
+        selectors = [{"cel": {"expression": each}} for each in expressions]
+        return claim({"name": "r", "exactly": {**EXACTLY, "selectors": selectors}})
+
+    def long(number: int) -> str:
+        return f"'{'x' * 10_000}' != '{number}'"
+
+    CLAIM.existing(requests(*[long(0)] * 32))
+    many = requests(*(long(number) for number in range(32)))
+    path = f"{REQUESTS}[0].exactly.selectors[13].cel.expression"
+    detail = "too long, different selectors may have 131072 bytes in total"
+    assert CLAIM.wrong(many) == [forbidden(path, detail)]
+
+
 def device_slice(*devices: Object, **spec: Any) -> Object:
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     fields = {"driver": "a.com", "pool": pool, "allNodes": True, "devices": list(devices), **spec}

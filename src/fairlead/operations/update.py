@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from fairlead.auth.authorization.attributes import refusal
 from fairlead.base import budget
 from fairlead.base.errors import StatusError
 from fairlead.fields.values import equal
@@ -25,6 +26,7 @@ from fairlead.operations.stored_versions import (
     to_storage_version,
 )
 from fairlead.operations.views import view_of
+from fairlead.resources.behaviour import Permission
 from fairlead.resources.causes import absent
 from fairlead.resources.context import Context
 from fairlead.storage.version import Version
@@ -175,6 +177,26 @@ async def _store_over(
         raise
 
 
+async def _lacking(
+    api: Api, operation: Operation, permissions: Sequence[Permission]
+) -> list[tuple[str, str]]:
+    """The fields whose permissions the user does not have, with the reasons."""
+    lacking = []
+    for path, reason, verbs, subresource, namespace, name in permissions:
+        refusals = []
+        for verb in verbs:
+            attributes = operation.attributes(verb)._replace(
+                subresource=subresource, namespace=namespace, name=name
+            )
+            decision = await api.decide(attributes)
+            if decision.allowed:
+                break
+            refusals.append(refusal(attributes, decision).message)
+        else:
+            lacking.append((path, f"{reason}: {refusals[0]}"))
+    return lacking
+
+
 async def _prepared(
     api: Api,
     operation: Operation,
@@ -192,6 +214,9 @@ async def _prepared(
     attributes = steps.change_attributes(operation, changed.value, entries, old, context, options)
     await api.admission.admit(attributes)
     new = steps.finish_change(api, operation, changed.value, old, entries, attributes)
+    subresource = operation.resource.subresource
+    if permissions := behaviour.permissions(subresource, operation.verb, new, old, context):
+        context.lacking = await _lacking(api, operation, permissions)
     await budget.run(size, write_pipeline.check_changed, api, operation.resource, new, old, context)
     attributes.value = new
     await api.admission.validate(attributes)

@@ -6,7 +6,8 @@ apiVersion. Hooks change `value` in place; `old` is never changed.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import ResourceRef
@@ -19,6 +20,18 @@ from fairlead.resources.context import Context
 from fairlead.resources.gated_fields import GatedField
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.registry import Resource
+
+
+class Permission(NamedTuple):
+    """A permission that the change of a field needs beside that of the request: one of these verbs
+    on a subresource. `reason` says so."""
+
+    path: str
+    reason: str
+    verbs: Sequence[str]
+    subresource: str
+    namespace: str
+    name: str
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -105,6 +118,13 @@ class Behaviour:
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
         self.check_metadata_change(value, old, causes)
+
+    def permissions(
+        self, subresource: str, verb: str, value: Object, old: Object, context: Context
+    ) -> Sequence[Permission]:
+        """The permissions that an update needs besides that for `verb`. Those that the user does
+        not have are in `context.lacking` when the update is checked."""
+        return ()
 
     def check_metadata_change(self, value: Object, old: Object, causes: Causes) -> None:
         check_metadata_update(

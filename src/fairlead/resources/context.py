@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any, Protocol
 
@@ -74,6 +74,8 @@ class Context:
         self.requires: list[Precondition] = []
         self.alongside: list[Companion] = []
         self.claims: list[Companion] = []
+        # Permissions that the user lacks: the field that needs one, and why.
+        self.lacking: Sequence[tuple[str, str]] = ()
 
     def warn(self, text: str) -> None:
         if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:

@@ -19,6 +19,7 @@ from fairlead.controllers.devices.usage import Ledger, Usage
 from fairlead.operations.api import Object
 from fairlead.resources.resource.requests import MAX_REQUESTS
 from fairlead.resources.resource.selectors import (
+    Selector,
     SelectorError,
     compile_selector,
     device_value,
@@ -44,6 +45,7 @@ class Matcher:
     def __init__(self, release: Release, classes: Classes) -> None:
         self._release = release
         self._classes = classes
+        self._compiled: dict[str, Selector] = {}
         self._results: dict[tuple[DeviceKey, tuple[str, ...]], bool] = {}
 
     def candidates(self, devices: Sequence[Device], request: Object) -> list[Device]:
@@ -68,11 +70,17 @@ class Matcher:
             value = device_value(device.key[0], device.value) if expressions else {}
             try:
                 self._results[key] = all(
-                    compile_selector(text, self._release).matches(value)[0] for text in expressions
+                    self._selector(text).matches(value)[0] for text in expressions
                 )
             except SelectorError as error:
                 raise AllocationError(f"selector of a device failed: {error}") from None
         return self._results[key]
+
+    def _selector(self, text: str) -> Selector:
+        compiled = self._compiled.get(text)
+        if compiled is None:
+            compiled = self._compiled[text] = compile_selector(text, self._release)
+        return compiled
 
 
 class Allocator:

@@ -3,6 +3,7 @@
 - `selectors`: the expressions that select devices
 - `requests`: rules of what claims and classes request
 - `claims`: ResourceClaim, ResourceClaimTemplate and DeviceClass; `claim_status`: allocations
+- `status_permissions`: who may change which part of the status of a claim
 - `slices`: ResourceSlice, the devices of a driver
 - `columns`: their columns
 """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.names import qualified_name
-from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.behaviour import Behaviour, Permission
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.core.volumes.claims import FOREIGN_METADATA
@@ -16,10 +16,11 @@ from fairlead.resources.resource.claim_status import check_claim_status, device_
 from fairlead.resources.resource.requests import (
     MAX_CONFIG,
     ClaimRules,
+    SelectorRules,
     check_config,
     check_items,
-    check_selectors,
 )
+from fairlead.resources.resource.status_permissions import status_permissions
 from fairlead.resources.rules import IMMUTABLE
 from fairlead.resources.storage.shared import keep_metadata
 
@@ -91,6 +92,13 @@ class ResourceClaimBehaviour(Behaviour):
             shown = internal_value(self.resource.stored_struct.fields["spec"].type, value["spec"])
             causes.invalid("spec", shown, IMMUTABLE)
 
+    def permissions(
+        self, subresource: str, verb: str, value: Object, old: Object, context: Context
+    ) -> Sequence[Permission]:
+        if not (subresource and context.gates["DRAResourceClaimGranularStatusAuthorization"]):
+            return ()
+        return list(status_permissions(verb, value, old, context.user, context.dialect))
+
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
@@ -101,6 +109,8 @@ class ResourceClaimBehaviour(Behaviour):
                     path = f"status.allocation.devices.results[{index}].adminAccess"
                     _check_admin_namespace(path, causes, context)
                     break
+        for path, detail in context.lacking:
+            causes.forbidden(path, detail)
         self.check_metadata_change(value, old, causes)
         status = self.resource.stored_struct.fields["status"].type
         check_claim_status(value, old, causes, status)
@@ -132,8 +142,9 @@ class ResourceClaimTemplateBehaviour(Behaviour):
 
 class DeviceClassBehaviour(Behaviour):
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        spec, release = value["spec"], self.resource.release
-        check_selectors(spec.get("selectors"), "spec.selectors", causes, release)
+        spec = value["spec"]
+        rules = SelectorRules(causes, self.resource.release)
+        rules.check(spec.get("selectors"), "spec.selectors")
         check_items(
             spec.get("config"),
             MAX_CONFIG,

@@ -18,6 +18,7 @@ MAX_REQUESTS = 32  # also the results of an allocation
 MAX_CONSTRAINTS = 32
 MAX_CONFIG = 32
 MAX_SELECTORS = 32
+MAX_SELECTOR_BYTES = 128 * 1024  # of all different expressions; compiling them takes 2 s
 MAX_ALTERNATIVES = 8
 MAX_PARAMETERS = 10 * 1024  # bytes of opaque configuration
 MAX_IDENTIFIER = 32
@@ -75,7 +76,7 @@ class ClaimRules:
 
     def __init__(self, causes: Causes, release: Release) -> None:
         self._causes = causes
-        self._release = release
+        self._selectors = SelectorRules(causes, release)
 
     def check(self, spec: Object, path: str) -> None:
         devices, here, causes = spec["devices"], f"{path}.devices", self._causes
@@ -135,7 +136,7 @@ class ClaimRules:
             causes.required(f"{path}.deviceClassName")
         else:
             causes.invalid_each(f"{path}.deviceClassName", name, dns_subdomain(name))
-        check_selectors(request.get("selectors"), f"{path}.selectors", causes, self._release)
+        self._selectors.check(request.get("selectors"), f"{path}.selectors")
         mode, count = request.get("allocationMode", ""), request.get("count", 0)
         if mode == "All" and count:
             detail = "must not be specified when allocationMode is 'All'"
@@ -167,24 +168,49 @@ def request_names(spec: Object) -> Names:
     }
 
 
-def check_selectors(
-    items: Sequence[Object] | None, path: str, causes: Causes, release: Release
-) -> None:
-    def check(selector: Object, here: str) -> None:
+class SelectorRules:
+    """The rules of all selectors of one object."""
+
+    def __init__(self, causes: Causes, release: Release) -> None:
+        self._causes = causes
+        self._release = release
+        self._left = MAX_SELECTOR_BYTES
+        self._problems: dict[str, tuple[str, bool]] = {}
+
+    def check(self, items: Sequence[Object] | None, path: str) -> None:
+        check_items(items, MAX_SELECTORS, self._check, path, self._causes)
+
+    def _check(self, selector: Object, path: str) -> None:
+        causes = self._causes
         if selector.get("cel") is None:
-            causes.required(f"{here}.cel")
+            causes.required(f"{path}.cel")
             return
-        text, place = selector["cel"]["expression"], f"{here}.cel.expression"
-        if len(text.encode()) > selectors.MAX_LENGTH:
+        text, place = selector["cel"]["expression"], f"{path}.cel.expression"
+        length = len(text.encode())
+        if length > selectors.MAX_LENGTH:
             causes.too_long(place, selectors.MAX_LENGTH)
             return
-        try:
-            if selectors.compile_selector(text, release).is_too_complex:
-                causes.forbidden(place, "too complex, exceeds cost limit")
-        except selectors.SelectorError as error:
-            causes.invalid(place, text, str(error))
+        if text not in self._problems:
+            if self._left < 0:
+                return
+            self._left -= length
+            if self._left < 0:
+                detail = f"different selectors may have {MAX_SELECTOR_BYTES} bytes in total"
+                causes.forbidden(place, f"too long, {detail}")
+                return
+            self._problems[text] = self._problem(text)
+        problem, is_too_complex = self._problems[text]
+        if problem:
+            causes.invalid(place, text, problem)
+        elif is_too_complex:
+            causes.forbidden(place, "too complex, exceeds cost limit")
 
-    check_items(items, MAX_SELECTORS, check, path, causes)
+    def _problem(self, text: str) -> tuple[str, bool]:
+        """Why an expression does not compile, and whether it costs too much."""
+        try:
+            return "", selectors.compile_selector(text, self._release).is_too_complex
+        except selectors.SelectorError as error:
+            return str(error), False
 
 
 def _check_toleration(toleration: Object, path: str, causes: Causes) -> None:

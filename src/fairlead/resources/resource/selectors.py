@@ -75,7 +75,7 @@ class Selector:
 
 
 _programs: BoundedCache[tuple[str, str], Selector | str] = BoundedCache(
-    256, per_byte=100, name="selectors of devices"
+    256, longest=1024, per_byte=100, name="selectors of devices"
 )
 
 
