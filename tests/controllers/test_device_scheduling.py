@@ -10,6 +10,7 @@ from support.simulation import Pods, container
 from support.waiting import eventually
 
 Object = dict[str, Any]
+STOP_AFTER = "simulation.fairlead/stop-after"
 
 
 def condition(kind: str, message: str = "") -> Object:
@@ -118,3 +119,47 @@ def test_the_node_with_the_better_alternative_is_chosen(pods_1_36: Pods) -> None
         assert pods_1_36.node_of(claim) == node
         (result,) = devices.status(claim)["allocation"]["devices"]["results"]
         assert result["request"] == name
+
+
+def test_pods_leave_a_device_with_a_taint_that_they_do_not_tolerate(pods_1_36: Pods) -> None:
+    devices = Devices(pods_1_36, "simulated-0", 1, allowMultipleAllocations=True)
+
+    def tolerating(seconds: int | None) -> Object:
+        toleration: Object = {"key": "broken", "operator": "Exists", "effect": "NoExecute"}
+        if seconds is not None:
+            toleration["tolerationSeconds"] = seconds
+        return {"tolerations": [toleration]}
+
+    claims = {"now": {}, "later": tolerating(60), "never": tolerating(None)}
+    for name, fields in claims.items():
+        devices.claim(name, **fields)
+        devices.use(name, resourceClaimName=name, annotations={STOP_AFTER: "20s"})
+    pods_1_36.await_ready(*claims)
+    devices.taint("simulated-0", {"key": "broken", "effect": "NoExecute"})
+    pods_1_36.await_event("DeviceTaintManagerEviction", "now", "Marking for deletion")
+    eventually(
+        lambda: (
+            pods_1_36.condition("now", "DisruptionTarget").get("reason")
+            == "DeletionByDeviceTaintManager"
+        ),
+        "the pod has the condition",
+    )
+    pods_1_36.server.advance(61)
+    pods_1_36.await_event("DeviceTaintManagerEviction", "later", "Marking for deletion")
+    pods_1_36.await_gone("now")
+    assert pods_1_36.is_ready("never")
+
+
+def test_a_pod_stays_if_the_taint_of_its_device_goes_in_time(pods_1_36: Pods) -> None:
+    toleration = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
+    tainted = [Devices(pods_1_36, "simulated-0", 1) for _ in range(2)]
+    for number, devices in enumerate(tainted):
+        devices.claim(f"c{number}", tolerations=[toleration])
+        devices.use(f"p{number}", resourceClaimName=f"c{number}")
+    pods_1_36.await_ready("p0", "p1")
+    for devices in tainted:
+        devices.taint("simulated-0", {"key": "broken", "effect": "NoExecute"})
+    tainted[0].taint("simulated-0")
+    pods_1_36.server.advance(61)
+    pods_1_36.await_gone("p1")
+    assert pods_1_36.is_ready("p0")

@@ -71,7 +71,7 @@ class Devices:
         """Create a pod with a claim."""
         settings = fields.pop("annotations", {})
         spec: Object = {"resourceClaims": [{"name": "device", **fields}]}
-        if settings:
+        if any("exit" in name for name in settings):
             spec["restartPolicy"] = "Never"
         user = container(resources={"claims": [{"name": "device"}]})
         self.pods.create(pod, user, annotations=settings, **spec)

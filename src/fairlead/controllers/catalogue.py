@@ -16,7 +16,7 @@ from fairlead.controllers import (
 )
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
 from fairlead.controllers.dependencies import Build, Dependencies, LazyBuild, built
-from fairlead.controllers.devices import claims
+from fairlead.controllers.devices import claims, taint_eviction
 from fairlead.controllers.disruption import controller as disruption
 from fairlead.controllers.framework import Controller, LazyController, Reconciler
 from fairlead.controllers.garbage import GarbageCollector
@@ -71,6 +71,12 @@ def _resource_claims(dependencies: Dependencies) -> Reconciler:
     return claims.ResourceClaims(dependencies.api, client, recorder, dependencies.dialect)
 
 
+def _device_taint_eviction(dependencies: Dependencies) -> Reconciler:
+    client = dependencies.client("device-taint-eviction-controller")
+    recorder = dependencies.recorder(client, "device-taint-eviction-controller")
+    return taint_eviction.DeviceTaintEviction(client, recorder)
+
+
 def _service_ranges(dependencies: Dependencies) -> Reconciler:
     client = dependencies.client("service-cidrs-controller")
     return service_ranges.ServiceRanges(client, dependencies.dialect)
@@ -116,6 +122,9 @@ _BUILDERS: dict[str, Build | LazyBuild] = {
     **VOLUMES,
     **WORKLOADS,
     "bootstrapsigner": _bootstrap_signer,
+    "device-taint-eviction-controller": LazyBuild(
+        "device-taint-eviction-controller", ("resource/v1/resourceslices",), _device_taint_eviction
+    ),
     "disruption": LazyBuild("disruption-controller", (BUDGETS,), _disruption),
     "garbagecollector": _garbage,
     LEGACY_TOKEN_CLEANER: _legacy_token_cleaner,
@@ -139,6 +148,13 @@ _BUILDERS: dict[str, Build | LazyBuild] = {
 }
 
 
+# Controllers that do not run while their gate is off.
+_GATES = {
+    LEGACY_TOKEN_CLEANER: "LegacyServiceAccountTokenTracking",
+    "device-taint-eviction-controller": "DRADeviceTaints",
+}
+
+
 def build_controllers(
     dependencies: Dependencies, running: frozenset[str]
 ) -> Sequence[Controller | LazyController]:
@@ -146,8 +162,8 @@ def build_controllers(
     SigningFlagError."""
     builders = (*_BUILDERS.items(), *COMPANIONS.items())
     serves = dependencies.api.resources.serves
-    if not dependencies.api.gates["LegacyServiceAccountTokenTracking"]:
-        running -= {LEGACY_TOKEN_CLEANER}
+    gates = dependencies.api.gates
+    running -= {name for name, gate in _GATES.items() if not gates[gate]}
     return [
         built(build, dependencies)
         for name, build in builders
