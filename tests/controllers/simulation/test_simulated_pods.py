@@ -419,7 +419,13 @@ def test_a_restart_rule_restarts_all_containers(pods_1_36: Pods) -> None:
     first = [container("first")]
     pods.create("p", container("server"), worker, annotations=settings, initContainers=first)
     pods.await_ready("p")
+    assert pods.condition("p", "AllContainersRestarting")["status"] == "False"
+    watch = pods.collection.watch()
     pods.server.advance(6)
+    reasons = (
+        each.get("reason") for event in watch for each in event.object["status"]["conditions"]
+    )
+    assert "RestartAllContainersStarted" in reasons
 
     def restarts() -> list[int]:
         status = pods.status()
@@ -428,5 +434,7 @@ def test_a_restart_rule_restarts_all_containers(pods_1_36: Pods) -> None:
 
     eventually(lambda: restarts() == [1, 1, 1], "every container has restarted")
     assert pods.status()["phase"] == "Running"
+    assert pods.condition("p", "AllContainersRestarting")["status"] == "False"
+    assert pods.condition("p", "Initialized")["status"] == "True"
     server = pods.status()["containerStatuses"][0]
     assert server["lastState"]["terminated"]["exitCode"] == 137

@@ -293,12 +293,12 @@ def _crashing(role: Role, old: Object, end: Object, pause: float) -> Object:
     }
 
 
-def restarts_all(role: Role, status: Object) -> bool:
+def restarts_all(container: Object, status: Object) -> bool:
     """Whether a container has exited and its restart rule restarts all containers of the pod."""
     end = state_of(status).get("terminated")
     if end is None:
         return False
-    rule = matching_rule(role.container, end.get("exitCode") or 0)
+    rule = matching_rule(container, end.get("exitCode") or 0)
     return rule is not None and rule.get("action") == RESTART_ALL
 
 

@@ -29,6 +29,7 @@ from fairlead.controllers.simulation.agent.containers import (
 from fairlead.controllers.simulation.behaviour import PodBehaviour
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
+from fairlead.resources.core.pods.container_lists import all_containers
 from fairlead.resources.core.pods.restarts import all_may_restart
 from fairlead.resources.core.pods.totals import is_sidecar
 
@@ -134,7 +135,11 @@ def _restarted(pod: Object, behaviour: PodBehaviour, now: Moment) -> Object:
         list_name: [item for item in pod["status"].get(list_name) or () if item["name"] in roles]
         for _, list_name in families
     }
-    if not any(restarts_all(roles[item["name"]], item) for each in known.values() for item in each):
+    if not any(
+        restarts_all(roles[item["name"]].container, item)
+        for each in known.values()
+        for item in each
+    ):
         return pod
     statuses = {
         list_name: [restarting(roles[item["name"]], item, now) for item in items]
@@ -318,11 +323,16 @@ def pod_conditions(
     completed."""
     old = {condition["type"]: condition for condition in pod["status"].get("conditions") or ()}
     containers = _containers_ready(status)
+    was_initialized = (old.get("Initialized") or {}).get("status") == "True"
+    if was_initialized and "generation" in pod["metadata"]:
+        unfinished = ()  # init containers that restart do not count
     states = {
         "Initialized": _initialized(status.get("phase", ""), unfinished),
         "Ready": _ready(pod, old, containers),
         "ContainersReady": containers,
     }
+    if all_may_restart(pod["spec"]):
+        states["AllContainersRestarting"] = _restarting(pod["spec"], status)
     own = [_condition(kind, old.pop(kind, None), states[kind], moment) for kind in states]
     return [*own, *old.values()]
 
@@ -362,6 +372,22 @@ def _containers_ready(status: Object) -> _Told:
     if unready:
         return "False", "ContainersNotReady", f"containers with unready status: [{unready}]"
     return _YES
+
+
+def _restarting(spec: Object, status: Object) -> _Told:
+    """Whether a restart rule of a container that exited restarts all containers of the pod."""
+    if status.get("phase") in FINISHED:
+        return _containers_ready(status)
+    containers = {container["name"]: container for container in all_containers(spec)}
+    families = (status.get(name) for _, name in _FAMILIES[:2])
+    statuses = [each for family in families for each in family or ()]
+    if any(
+        restarts_all(containers[each["name"]], each)
+        for each in statuses
+        if each["name"] in containers
+    ):
+        return "True", "RestartAllContainersStarted", "container exited with restart policy rule"
+    return "False", "", ""
 
 
 def _named(statuses: Iterable[Object]) -> str:
