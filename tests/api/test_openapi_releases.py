@@ -14,6 +14,8 @@ from support.process import ServerProcess
 from fairlead.api.openapi.names import Names
 from fairlead.base.dialect import KUBERNETES
 from fairlead.base.release import V1_36
+from fairlead.codec.gnostic import encode_document
+from fairlead.codec.protobuf_wire import fields
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "1.36" / "types.json"
 CORE = "io.k8s.api.core.v1."
@@ -26,9 +28,17 @@ def definition(name: str) -> dict[str, Any]:
 
 
 def parameters(path: str, method: str = "") -> set[str]:
-    item = swagger(release=V1_36)["paths"][path]
+    document = swagger(release=V1_36)
+    item = document["paths"][path]
     listed = item[method]["parameters"] if method else item["parameters"]
-    return {parameter["name"] for parameter in listed}
+    return {meant(document, parameter)["name"] for parameter in listed}
+
+
+def meant(document: dict[str, Any], parameter: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in parameter:
+        return parameter
+    found: dict[str, Any] = document["parameters"][parameter["$ref"].removeprefix("#/parameters/")]
+    return found
 
 
 def test_every_list_has_its_type_but_those_of_items() -> None:
@@ -102,3 +112,72 @@ def test_every_field_is_described_as_the_reference_does() -> None:
             if (sorted(expected) if fact == "enum" else expected) != value:
                 different.append((name, field, fact, value, expected))
     assert different == []
+
+
+def test_operations_share_their_parameters_but_those_that_clients_look_for() -> None:
+    document = swagger(release=V1_36)
+    pods = document["paths"]["/api/v1/namespaces/{namespace}/pods"]
+    assert all("$ref" in parameter for parameter in pods["get"]["parameters"])
+    own = [one["name"] for one in pods["post"]["parameters"] if "$ref" not in one]
+    assert own == ["body", "dryRun", "fieldValidation"]
+    shared = [meant(document, parameter) for parameter in pods["parameters"]]
+    assert shared == [
+        {
+            "in": "path",
+            "name": "namespace",
+            "required": True,
+            "type": "string",
+            "uniqueItems": True,
+        },
+        {"in": "query", "name": "pretty", "type": "string", "uniqueItems": True},
+    ]
+
+
+def test_parameters_of_all_operations_are_those_of_the_path() -> None:
+    bindings = "/api/v1/namespaces/{namespace}/bindings"
+    assert parameters(bindings, "post") == {"body"}
+    assert {"dryRun", "fieldManager", "namespace", "pretty"} <= parameters(bindings)
+
+
+def test_protobuf_has_shared_parameters() -> None:
+    document = swagger(release=V1_36)
+    raw = encode_document(document)
+    [shared] = [value for number, _, value in fields(raw) if number == 10]
+    assert isinstance(shared, bytes)
+    assert len(list(fields(shared))) == len(document["parameters"]) > 20
+
+
+def test_elements_have_enums_and_types_their_unions() -> None:
+    operations = definition("io.k8s.api.admissionregistration.v1.RuleWithOperations")["properties"]
+    assert operations["operations"]["items"]["enum"][:2] == ["*", "CONNECT"]
+    assert "enum" not in operations["operations"]
+    usages = definition("io.k8s.api.certificates.v1.CertificateSigningRequestSpec")["properties"]
+    assert "client auth" in usages["usages"]["items"]["enum"]
+    [union] = definition(f"{CORE}SeccompProfile")["x-kubernetes-unions"]
+    assert union["discriminator"] == "type"
+
+
+def test_version_3_has_zeros_of_fields_that_are_always_there(server_1_36: ServerProcess) -> None:
+    document = server_1_36.client().get("/openapi/v3/api/v1").body
+    schemas = document["components"]["schemas"]
+    pod = schemas[f"{CORE}Pod"]["properties"]
+    assert pod["spec"]["default"] == {}
+    assert "default" not in schemas[f"{CORE}Probe"]["properties"]["timeoutSeconds"]
+    assert schemas[f"{CORE}ContainerPort"]["properties"]["protocol"]["default"] == "TCP"
+    containers = schemas[f"{CORE}PodSpec"]["properties"]["containers"]["items"]
+    assert (containers["default"], len(containers["allOf"])) == ({}, 1)
+    kinds = schemas["io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"]
+    assert len(kinds["x-kubernetes-group-version-kind"]) == 1
+    assert document["info"]["version"] == "1.36"
+
+
+def test_the_issuer_of_tokens_is_described(server_1_36: ServerProcess) -> None:
+    client = server_1_36.client()
+    paths = client.get("/openapi/v3").body["paths"]
+    for name, media_type in (
+        (".well-known/openid-configuration", "application/json"),
+        ("openid/v1/jwks", "application/jwk-set+json"),
+    ):
+        document = client.get(paths[name]["serverRelativeURL"]).body
+        answer = document["paths"][f"/{name}/"]["get"]["responses"]["200"]
+        assert list(answer["content"]) == [media_type]

@@ -27,7 +27,8 @@ _MESSAGES = """
 Document
   swagger string 1, info Info 2, host string 3, basePath string 4, schemes [string] 5,
   consumes [string] 6, produces [string] 7, paths Paths 8, definitions {Schema} 9,
-  security [{Strings}] 12, securityDefinitions {SecurityItem} 13, x- [Named] 16
+  parameters {SharedParameter} 10, security [{Strings}] 12,
+  securityDefinitions {SecurityItem} 13, x- [Named] 16
 Info
   title string 1, version string 2, description string 3, x- [Named] 7
 PathItem
@@ -55,6 +56,8 @@ Schema
   minProperties int64 18, required [string] 19, enum [yaml] 20, additionalProperties Additional 21,
   type Strings 22, items Items 23, allOf [Schema] 24, properties {Schema} 25,
   discriminator string 26, readOnly bool 27, example yaml 30, x- [Named] 31
+Reference
+  $ref string 1, description string 2, x- [Named] 3
 ApiKey
   type string 1, name string 2, in string 3, description string 4, x- [Named] 5
 """
@@ -175,10 +178,16 @@ def _additional(value: Mapping[str, Any] | bool) -> bytes:
 
 
 def _parameter(value: Mapping[str, Any]) -> bytes:
+    if "$ref" in value:
+        return part(2, _form("Reference")(value))
+    return part(1, _shared_parameter(value))
+
+
+def _shared_parameter(value: Mapping[str, Any]) -> bytes:
     if value["in"] == "body":
-        return part(1, part(1, _form("BodyParameter")(value)))
+        return part(1, _form("BodyParameter")(value))
     number, form = (4, "PathParameter") if value["in"] == "path" else (3, "QueryParameter")
-    return part(1, part(2, part(number, _form(form)(value))))
+    return part(2, part(number, _form(form)(value)))
 
 
 def _response(value: Mapping[str, Any]) -> bytes:
@@ -198,6 +207,7 @@ _CHOICES: dict[str, Encode] = {
     "Items": _schema_item,
     "Additional": _additional,
     "Parameter": _parameter,
+    "SharedParameter": _shared_parameter,
     "Response": _response,
     "SecurityItem": _security_item,
 }

@@ -11,6 +11,7 @@ from fairlead.api.openapi.names import Names
 from fairlead.api.openapi.operation_objects import Writer, WriterV2, WriterV3
 from fairlead.api.openapi.operations import Operations, Path
 from fairlead.api.openapi.schemas import V2, V3, Flavour, Schemas
+from fairlead.api.openapi.tables import all_versions, is_exact
 from fairlead.codec.types.descriptions import Texts
 from fairlead.resources.registry import GroupVersion, Resources
 
@@ -30,7 +31,11 @@ class Builder:
     ) -> None:
         """`builtin` lists group and version of the built-in resources, `advertised` is the version
         in the documents."""
-        self._advertised = advertised or resources.release.advertised
+        release = resources.release
+        self._advertised = advertised or release.advertised
+        self._is_exact = is_exact(release)
+        if self._is_exact:
+            self._advertised = release.name
         self._resources = resources
         self._builtin = builtin
         self._find_custom = find_custom
@@ -41,13 +46,27 @@ class Builder:
         """Load the description texts in advance, as it takes a while. Thread-safe."""
         self._texts.read_long()
 
-    def _parts(self, flavour: Flavour) -> tuple[Schemas, Operations]:
+    def _sharing(self, document: GroupVersion | None) -> tuple[tuple[str, str], ...]:
+        """Group and version of everything that has the types of all groups, in a document of one
+        group-version or of all."""
+        if not self._is_exact:
+            return self._builtin
+        if document is not None:
+            return tuple(dict.fromkeys((("", "v1"), (document.group, document.version))))
+        group_name = self._resources.dialect.group_name
+        versions = all_versions(self._resources.release)
+        return tuple((group_name(group), version) for group, version in versions)
+
+    def _parts(
+        self, flavour: Flavour, document: GroupVersion | None = None
+    ) -> tuple[Schemas, Operations]:
         served = {
             group_version.table_name: group_version
             for group_version in self._resources.group_versions()
         }
         types = self._resources.types
-        schemas = Schemas(self._names, types, served, self._builtin, flavour, self._texts)
+        sharing = self._sharing(document)
+        schemas = Schemas(self._names, types, served, sharing, flavour, self._texts)
         return schemas, Operations(self._names, schemas, served, self._find_custom)
 
     def head(self) -> dict[str, Any]:
@@ -55,7 +74,7 @@ class Builder:
 
     def version(self, group_version: GroupVersion) -> dict[str, Any]:
         """The OpenAPI 3 document of a group-version."""
-        schemas, operations = self._parts(V3)
+        schemas, operations = self._parts(V3, group_version)
         paths = [
             overview.of_version(self._names, schemas, group_version),
             *operations.paths(group_version),
@@ -78,6 +97,12 @@ class Builder:
         schemas, _ = self._parts(V3)
         return self._v3(schemas, [overview.of_release(self._names, schemas)])
 
+    def issuer(self, path: str) -> dict[str, Any]:
+        schemas, _ = self._parts(V3)
+        document = self._v3(schemas, [overview.of_issuer(path)])
+        del document["components"]["schemas"]
+        return document
+
     def _v3(self, schemas: Schemas, paths: Iterable[Path]) -> dict[str, Any]:
         schemas.finish()
         writer = WriterV3(self._resources.dialect, self._resources.release, self._names)
@@ -99,7 +124,10 @@ class Builder:
     def about(self, schemas: Schemas) -> list[Path]:
         """The paths outside of any group."""
         names = self._names
-        return [overview.of_groups(names, schemas), overview.of_release(names, schemas)]
+        paths = [overview.of_groups(names, schemas), overview.of_release(names, schemas)]
+        if self._is_exact:
+            paths += map(overview.of_issuer, overview.ISSUER_PATHS)
+        return paths
 
     def about_group(self, schemas: Schemas, group: str) -> Path:
         return overview.of_group(self._names, schemas, group)
@@ -132,11 +160,13 @@ class Swagger:
         self._schemas.finish()
 
     def value(self) -> dict[str, Any]:
+        shared = self._writer.shared
         return {
             "swagger": "2.0",
             **self._builder.head(),
             "paths": dict(sorted(self._paths.items())),
             "definitions": dict(sorted(self._schemas.by_name.items())),
+            **({"parameters": dict(sorted(shared.items()))} if shared else {}),
             "securityDefinitions": _SECURITY,
             "security": [{_BEARER: []}],
         }

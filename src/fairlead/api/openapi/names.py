@@ -14,7 +14,16 @@ _SHARED = {
     "MicroTime": "apimachinery.pkg.apis.meta.v1.MicroTime",
     "Patch": "apimachinery.pkg.apis.meta.v1.Patch",
     "raw": "apimachinery.pkg.runtime.RawExtension",
+    "FieldsV1": "apimachinery.pkg.apis.meta.v1.FieldsV1",
     "any": "apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
+    **{
+        name: f"apiextensions-apiserver.pkg.apis.apiextensions.v1.{name}"
+        for name in (
+            "JSONSchemaPropsOrArray",
+            "JSONSchemaPropsOrBool",
+            "JSONSchemaPropsOrStringArray",
+        )
+    },
     "Info": "apimachinery.pkg.version.Info",
 }
 _PACKAGES = {
@@ -47,6 +56,7 @@ class Names:
         self.map_type = self.extension("map-type")
         self.patch_strategy = self.extension("patch-strategy")
         self.patch_key = self.extension("patch-merge-key")
+        self.unions = self.extension("unions")
         self.embedded = self.extension("embedded-resource")
         self.preserve = self.extension("preserve-unknown-fields")
         self.selectable = self.extension("selectable-fields")

@@ -9,14 +9,16 @@ from fairlead.api.openapi.custom import publish, publish_list
 from fairlead.api.openapi.knowledge import FindCustom
 from fairlead.api.openapi.names import Names, capital
 from fairlead.api.openapi.schemas import META, Schema, Schemas
+from fairlead.api.openapi.tables import is_exact
 from fairlead.resources.registry import GroupVersion, Resource
 
 OK, CREATED, ACCEPTED = "200", "201", "202"
 TEXT: Schema = {"type": "string"}
 
-# The content of an operation's responses.
-OBJECT, STREAM, ANYTHING = "object", "stream", "anything"
+# The content of an operation's responses; any other word is their media type.
+OBJECT, STREAM, ANYTHING, PLAIN = "object", "stream", "anything", "plain"
 
+_NAMESPACES = "core/v1/namespaces"
 _METHODS = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
 _NAMES = {"get": "read", "create": "create", "update": "replace", "patch": "patch"}
 
@@ -36,6 +38,8 @@ class Operation:
     body_required: bool = True
     is_patch: bool = False
     is_custom: bool = False
+    is_overview: bool = False  # of discovery
+    consumes: bool = True  # something
     produces: str = OBJECT
 
 
@@ -121,10 +125,15 @@ class Operations:
         operation = self._operation(resource, "delete", "delete", _scoped(resource), "delete")
         operation.parameters, operation.body_required = "delete", False
         operation.body = self._schemas.of_type(META, "DeleteOptions")
-        returns = resource.returns_deleted
+        returns = resource.returns_deleted and not self._tells_status(resource)
         answer = self._schema(resource) if returns else self._schemas.of_type(META, "Status")
         operation.answers = {OK: answer, ACCEPTED: answer}
         return operation
+
+    def _tells_status(self, resource: Resource) -> bool:
+        """Whether the documents say that a delete is answered with a Status although it is not
+        always."""
+        return is_exact(self._schemas.release) and resource.key == _NAMESPACES
 
     def _reading(self, resource: Resource, suffix: str) -> Operation:
         operation = self._operation(resource, "get", "read", suffix, "get")
@@ -180,13 +189,16 @@ class Operations:
             if verb in resource.verbs:
                 operations.append(self._writing(resource, verb, suffix))
         if resource.subresource == "log":
-            operations[0].produces, operations[0].answers = ANYTHING, {OK: TEXT}
+            produces = PLAIN if is_exact(self._schemas.release) else ANYTHING
+            operations[0].produces, operations[0].answers = produces, {OK: TEXT}
         yield Path(path, operations, placed, resource.subresource)
 
     def _connecting(self, resource: Resource, suffix: str) -> list[Operation]:
         operations = []
-        for verb in resource.verbs:
-            method = _METHODS[verb]
+        methods = [_METHODS[verb] for verb in resource.verbs]
+        if resource.takes_path and is_exact(self._schemas.release):
+            methods += ["head", "options"]
+        for method in methods:
             name = f"{capital(method)}{suffix}"
             operation = self._operation(resource, method, "connect", name, "connect")
             operation.answers, operation.produces = {OK: TEXT}, ANYTHING

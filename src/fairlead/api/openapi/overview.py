@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from fairlead.api import discovery
 from fairlead.api.openapi.names import Names
-from fairlead.api.openapi.operations import OK, Operation, Path, base_path
+from fairlead.api.openapi.operations import OK, TEXT, Operation, Path, base_path
 from fairlead.api.openapi.schemas import META, Schema, Schemas
+from fairlead.api.openapi.tables import is_exact
 from fairlead.resources.registry import GroupVersion
+
+# The documents of the issuer of service account tokens: operation, tag and media type.
+_ISSUER = {
+    ".well-known/openid-configuration": (
+        "getServiceAccountIssuerOpenIDConfiguration",
+        "WellKnown",
+        "application/json",
+    ),
+    "openid/v1/jwks": (
+        "getServiceAccountIssuerOpenIDKeyset",
+        "openid",
+        "application/jwk-set+json",
+    ),
+}
+ISSUER_PATHS = tuple(_ISSUER)
 
 
 def of_version(names: Names, schemas: Schemas, group_version: GroupVersion) -> Path:
@@ -30,14 +46,31 @@ def of_groups(names: Names, schemas: Schemas) -> Path:
 
 def of_release(names: Names, schemas: Schemas) -> Path:
     full = names.shared("Info")
-    fields = sorted(discovery.version(schemas.release, schemas.release.advertised))
+    fields = list(discovery.version(schemas.release, schemas.release.advertised))
+    required = [name for name in fields if name not in discovery.EMULATION]
+    given: Schema = {"default": ""} if schemas.flavour.choices else {}
+    exact = is_exact(schemas.release)
     schemas.by_name[full] = {
         "type": "object",
-        "properties": {name: {"type": "string"} for name in fields},
-        "required": [name for name in fields if name not in discovery.EMULATION],
+        "properties": {
+            name: {"type": "string", **(given if exact and name in required else {})}
+            for name in sorted(fields)
+        },
+        "required": required if exact else sorted(required),
     }
-    return _path("/version/", "getCodeVersion", "version", schemas.link(full))
+    path = _path("/version/", "getCodeVersion", "version", schemas.link(full))
+    if exact:
+        path.operations[0].produces = "application/json"
+    return path
 
 
 def _path(path: str, name: str, tag: str, answer: Schema) -> Path:
-    return Path(path, [Operation("get", name, tag, {OK: answer})], pretty=False)
+    operation = Operation("get", name, tag, {OK: answer}, is_overview=True)
+    return Path(path, [operation], pretty=False)
+
+
+def of_issuer(path: str) -> Path:
+    """The document at a path that describes the issuer of service account tokens."""
+    name, tag, media_type = _ISSUER[path]
+    operation = Operation("get", name, tag, {OK: TEXT}, produces=media_type, consumes=False)
+    return Path(f"/{path}/", [operation], pretty=False)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.api.openapi.names import Names
-from fairlead.api.openapi.tables import exceptions_of
+from fairlead.api.openapi.names import Names, capital
+from fairlead.api.openapi.tables import exceptions_of, is_exact, published_defaults, unions
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.descriptions import Texts
-from fairlead.codec.types.model import Field, ListOf, MapOf, Scalar, Struct, Type
+from fairlead.codec.types.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 from fairlead.resources.registry import GroupVersion
 
 Schema = dict[str, Any]
@@ -35,7 +35,11 @@ _SHARED: dict[str, Schema] = {
     "MicroTime": {"type": "string", "format": "date-time"},
     "Patch": {"type": "object"},
     "raw": {"type": "object"},
+    "FieldsV1": {"type": "object"},
     "any": {},
+    "JSONSchemaPropsOrArray": {},
+    "JSONSchemaPropsOrBool": {},
+    "JSONSchemaPropsOrStringArray": {},
 }
 _SHARED_TEXTS = {
     "IntOrString": "A whole number or a text.",
@@ -44,8 +48,23 @@ _SHARED_TEXTS = {
     "MicroTime": "A time to the microsecond, as in RFC 3339.",
     "Patch": "A patch; its form is told by the content type.",
     "raw": "An object of any form.",
+    "FieldsV1": "A set of fields, as a tree of their names.",
     "any": "A value of any form.",
+    "JSONSchemaPropsOrArray": "A schema or a list of schemas.",
+    "JSONSchemaPropsOrBool": "A schema, or whether any value is allowed.",
+    "JSONSchemaPropsOrStringArray": "A schema or a list of names.",
 }
+# Fields of any form whose schemas have names of their own.
+_NAMED = {
+    "meta/v1.ManagedFieldsEntry": {"fieldsV1": "FieldsV1"},
+    "apiextensions/v1.JSONSchemaProps": {
+        "additionalItems": "JSONSchemaPropsOrBool",
+        "additionalProperties": "JSONSchemaPropsOrBool",
+        "dependencies": "JSONSchemaPropsOrStringArray",
+        "items": "JSONSchemaPropsOrArray",
+    },
+}
+_ZEROS: dict[str, Any] = {"string": "", "int32": 0, "int64": 0, "bool": False, "double": 0}
 _SHARED_WITH_CHOICE: dict[str, Schema] = {
     **_SHARED,
     "IntOrString": {"format": "int-or-string", "oneOf": [_INTEGER, _STRING]},
@@ -89,6 +108,8 @@ class Schemas:
         self._groups = groups
         self._texts = texts
         self._todo: list[Callable[[], None]] = []
+        self._is_exact = is_exact(types.release)
+        self._has_defaults = flavour.choices
         self._bare_list = types.struct(f"{META}.APIResource").fields["verbs"]
 
     def of_type(self, table_name: str, name: str) -> Schema:
@@ -132,8 +153,12 @@ class Schemas:
         if text := self._texts.of_type(struct):
             schema["description"] = text
         schema["type"] = "object"
-        schema["properties"] = {field.name: self._property(struct, field, home) for field in fields}
-        if required := [field.name for field in fields if self._is_required(struct, field)]:
+        if fields or not self._is_exact:
+            schema["properties"] = {
+                field.name: self._property(struct, field, home) for field in fields
+            }
+        ordered = struct.fields.values() if self._is_exact else fields
+        if required := [field.name for field in ordered if self._is_required(struct, field)]:
             schema["required"] = required
         if struct.atomic:
             schema[self.names.map_type] = "atomic"
@@ -141,27 +166,63 @@ class Schemas:
             schema[self.names.preserve] = True
         if kinds := self._kinds(struct, home):
             schema[self.names.kind] = kinds
+        union = unions(self.release).get(f"{home}.{struct.name}") if self._is_exact else None
+        if union is not None:
+            schema[self.names.unions] = [_union(*union)]
 
     def _property(self, struct: Struct, field: Field, home: str) -> Schema:
-        schema = dict(self._type(field.type, home))
+        schema = dict(self._field_type(struct, field, home))
         extensions = self._extensions(struct, field)
         if text := self._texts.of_field(struct, field.name):
             extensions["description"] = text
         if field.enum:
-            extensions["enum"] = list(field.enum)
-        if field.default is not None and self.flavour.choices:
-            extensions["default"] = field.default
+            _place_enum(schema, extensions, list(field.enum))
+        default = self._default(struct, field)
+        if default is not None and self._has_defaults:
+            extensions["default"] = default
         if extensions and "$ref" in schema and self.flavour.choices:
             schema = {"allOf": [schema]}
         schema.update(extensions)
         return schema
+
+    def _default(self, struct: Struct, field: Field) -> Any:
+        """The default that is published. That is the zero of fields that are always present, and
+        few others."""
+        if not self._is_exact:
+            return field.default
+        if (_full_name(struct), field.name) in published_defaults(self.release):
+            return self._zero(field.type) if field.default is None else field.default
+        if field.presence in (Presence.DISTINCT, Presence.NULLABLE):
+            return None
+        return self._zero(field.type, is_present=field.required)
+
+    def _zero(self, node: Type, *, is_present: bool = True) -> Any:
+        if isinstance(node, Struct):
+            return {}
+        return _ZEROS.get(node.name) if isinstance(node, Scalar) and is_present else None
+
+    def _field_type(self, struct: Struct, field: Field, home: str) -> Schema:
+        name = _NAMED.get(_full_name(struct), {}).get(field.name)
+        if name is None:
+            return self._type(field.type, home)
+        if isinstance(field.type, MapOf):
+            return {"type": "object", "additionalProperties": self.shared(name)}
+        return self.shared(name)
+
+    def _element(self, node: Type, home: str) -> Schema:
+        """The schema of the elements of a list or map."""
+        schema = self._type(node, home)
+        zero = self._zero(node) if self._is_exact and self._has_defaults else None
+        if zero is None:
+            return schema
+        return {"default": zero, **({"allOf": [schema]} if "$ref" in schema else schema)}
 
     def _type(self, node: Type, home: str) -> Schema:
         if isinstance(node, Scalar):
             return _PLAIN.get(node.name) or self.shared(node.name)
         if isinstance(node, Struct):
             return self._reference(node, home)
-        element = self._type(node.element, home)
+        element = self._element(node.element, home)
         if isinstance(node, MapOf):
             return {"type": "object", "additionalProperties": element}
         return {"type": "array", "items": element}
@@ -185,7 +246,7 @@ class Schemas:
         return extensions
 
     def _is_required(self, struct: Struct, field: Field) -> bool:
-        key = (f"{struct.group_version}.{struct.name}", field.name)
+        key = (_full_name(struct), field.name)
         if field.required:
             return key not in exceptions_of(self.release, "optional")
         return key in exceptions_of(self.release, "required")
@@ -210,6 +271,25 @@ class Schemas:
         if group_version is None or not _is_top_level(struct):
             return []
         return [_kind(group_version.group, group_version.version, struct.name)]
+
+
+def _full_name(struct: Struct) -> str:
+    return f"{struct.group_version}.{struct.name}"
+
+
+def _place_enum(schema: Schema, extensions: Schema, values: list[str]) -> None:
+    """Values of a list or map are those of its elements."""
+    for place in ("items", "additionalProperties"):
+        if place in schema:
+            schema[place] = {**schema[place], "enum": values}
+            return
+    extensions["enum"] = values
+
+
+def _union(discriminator: str, *names: str) -> Schema:
+    """Of the fields with these names at most one is set."""
+    union: Schema = {} if discriminator == "-" else {"discriminator": discriminator}
+    return {**union, "fields-to-discriminateBy": {name: capital(name) for name in names}}
 
 
 def _kind(group: str, version: str, kind: str) -> Schema:

@@ -8,6 +8,12 @@ from fairlead.base.files import text_beside
 from fairlead.base.release import Release
 
 
+def is_exact(release: Release) -> bool:
+    """Whether documents follow the reference in details that only programs see: shared parameters,
+    defaults that say nothing, unions. Those of earlier releases are simpler."""
+    return release.minor >= 36
+
+
 @cache
 def blocks(release: Release, name: str) -> dict[str, list[list[str]]]:
     """The indented lines of a table, split into words, by their header line."""
@@ -28,6 +34,28 @@ def exceptions_of(release: Release, header: str) -> frozenset[tuple[str, str]]:
     """(type, field) of all fields under a header of `required.table`."""
     rows = blocks(release, "required.table")[header]
     return frozenset((row[0], name) for row in rows for name in row[1:])
+
+
+@cache
+def published_defaults(release: Release) -> frozenset[tuple[str, str]]:
+    """(type, field) of all fields whose defaults documents have."""
+    rows = blocks(release, "details.table")["defaults"]
+    return frozenset((row[0], name) for row in rows for name in row[1:])
+
+
+@cache
+def unions(release: Release) -> dict[str, list[str]]:
+    """The unions of `details.table` by type: the discriminator or `-`, and the fields."""
+    rows = blocks(release, "details.table")["unions"]
+    return {row[0]: row[1:] for row in rows}
+
+
+@cache
+def all_versions(release: Release) -> tuple[tuple[str, str], ...]:
+    """Group and version of everything that has the types of all groups; groups are without the
+    dialect's domain."""
+    rows = blocks(release, "details.table")["everywhere"]
+    return tuple((row[0].strip("-"), version) for row in rows for version in row[1:])
 
 
 @cache

@@ -10,13 +10,13 @@ from zero, none omitted if zero (structs are always present), `!` always present
 zero and null if not given. NUMBER is the protobuf field number. Fields are in the order in which
 the reference writes them in JSON, which is not always the order of their numbers.
 Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`, `replace`,
-`enum=A|B`, `default=VALUE`, `gate=GATE` if the field is dropped while that feature gate is off and
-no stored object uses it, `type=NAME` if errors have another name for the type than `names.table`,
-`message=TYPE` if protobuf has another type, with one field for each type that the value may have. A
-line that ends in `if=SWITCH` is included only if that switch of the dialect is on, one with marks
-of a release (`base.release`) only in that release (`BuiltinTypes` evaluates both). `like
-group/version` on a line of its own includes all types of another file that this file does not
-define.
+`enum=A|B` (of the elements, if it is a list or map; `~` is a space), `default=VALUE`, `gate=GATE`
+if the field is dropped while that feature gate is off and no stored object uses it, `type=NAME` if
+errors have another name for the type than `names.table`, `message=TYPE` if protobuf has another
+type, with one field for each type that the value may have. A line that ends in `if=SWITCH` is
+included only if that switch of the dialect is on, one with marks of a release (`base.release`) only
+in that release (`BuiltinTypes` evaluates both). `like group/version` on a line of its own includes
+all types of another file that this file does not define.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def _default_mark(field: Field, value: str) -> None:
 
 
 def _enum_mark(field: Field, value: str) -> None:
-    field.enum = tuple(value.split("|"))
+    field.enum = tuple(value.replace("~", " ").split("|"))
 
 
 def _gate_mark(field: Field, value: str) -> None:
