@@ -6,7 +6,7 @@ import re
 
 from fairlead.api.answers import Answer
 from fairlead.api.negotiation import JSON
-from fairlead.api.relay.headers import upgrade_headers
+from fairlead.api.relay.headers import offered_protocols, websocket_headers
 from fairlead.api.request import Request
 from fairlead.api.watch_frames import Frames, Wire
 from fairlead.api.watch_stream import (
@@ -16,11 +16,10 @@ from fairlead.api.watch_stream import (
     WatchSource,
     WatchStream,
 )
-from fairlead.auth.authentication.websocket_tokens import PROTOCOLS, offers_in, without_tokens
 from fairlead.base.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.options import ListOptions
-from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, Header
+from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS
 from fairlead.wire.incoming.websocket import (
     BINARY,
     NORMAL,
@@ -28,7 +27,6 @@ from fairlead.wire.incoming.websocket import (
     TEXT,
     VERSION,
     Incoming,
-    acceptance,
     closing,
     message,
 )
@@ -63,24 +61,12 @@ def refusal(request: Request) -> Answer | None:
         return Answer(400, b"missing or bad WebSocket Version", "text/plain", (version_header,))
     if not _ORIGIN.fullmatch(request.header(b"origin")):
         return Answer(403, b"", "text/plain")
-    return Answer(400, b"", "text/plain") if len(_offers(request)) > 1 else None
-
-
-def _offers(request: Request) -> list[str]:
-    """The offered subprotocols, without those that carry bearer tokens."""
-    values = [without_tokens(value) for name, value in request.raw_headers if name == PROTOCOLS]
-    return [offer for value in values if value for offer in offers_in(value)]
-
-
-def _accepted(request: Request) -> list[Header]:
-    key = request.header(_KEY).encode("latin-1")
-    headers = [*upgrade_headers(b"websocket"), (b"sec-websocket-accept", acceptance(key))]
-    protocols = [(PROTOCOLS, offer.encode("latin-1")) for offer in _offers(request)]
-    return headers + protocols
+    return Answer(400, b"", "text/plain") if len(offered_protocols(request)) > 1 else None
 
 
 def _switch(request: Request, incoming: Incoming, framing: Frames) -> None:
-    request.exchange.switch(_accepted(request), incoming.receive)
+    headers = websocket_headers(request, offered_protocols(request))
+    request.exchange.switch(headers, incoming.receive)
     framing.begin(_TEXTS if framing.representation.media_type == JSON else _BINARIES)
 
 

@@ -13,6 +13,7 @@ from fairlead.api.relay.headers import (
     refuse_service_worker,
     requested_protocol,
     upgrade_headers,
+    without_websocket,
 )
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import LAST_CHUNK, ClientGone, chunk
@@ -21,6 +22,9 @@ from fairlead.wire.outgoing.connection import Connection
 from fairlead.wire.outgoing.pool import Pool
 from fairlead.wire.outgoing.request import Route, encode_head
 from fairlead.wire.outgoing.response import Lost
+from fairlead.wire.outgoing.spdy import PROTOCOL as SPDY
+
+_STREAM_PROTOCOL = b"x-stream-protocol-version"
 
 
 class ProxiedRequest:
@@ -75,19 +79,26 @@ async def pass_on(
     target: bytes,
     extra_headers: list[Field],
     identity: tuple[bytes, ...],
+    spdy: tuple[str, ...] = (),
 ) -> ProxiedRequest:
     """Send a request and wait for the response head. Raises CallError, or StatusError for requests
     that are not proxied. `extra_headers` are added; `identity` are name prefixes of identity
-    headers, which are never taken from clients."""
+    headers, which are never taken from clients. A WebSocket becomes a request for SPDY with one of
+    the protocols of `spdy`."""
     refuse_service_worker(request)
-    protocol = requested_protocol(request)
+    protocol, name = requested_protocol(request), request.method
+    forwarded = forwarded_headers(request, identity)
+    if spdy:
+        protocol, name = SPDY, "POST"
+        versions = [(_STREAM_PROTOCOL, version.encode("latin-1")) for version in spdy]
+        forwarded = [*without_websocket(forwarded), *versions]
     fields = [
         (b"host", str(route).encode()),
-        *forwarded_headers(request, identity),
+        *forwarded,
         *extra_headers,
         *(upgrade_headers(protocol) if protocol else framing(request)),
     ]
-    method, head = request.method.encode(), encode_head(request.method, target, fields)
+    method, head = name.encode(), encode_head(name, target, fields)
     with cancel_on_disconnect(request):
         if protocol:  # an upgraded connection cannot be reused
             connection = await pool.request(route, method, head, upgrades=True)

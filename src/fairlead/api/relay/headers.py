@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable
 
 from fairlead.api.request import Request
-from fairlead.auth.authentication.websocket_tokens import PROTOCOLS, without_tokens
+from fairlead.auth.authentication.websocket_tokens import PROTOCOLS, offers_in, without_tokens
 from fairlead.base.errors import StatusError
+from fairlead.wire.incoming.websocket import acceptance
 
 Field = tuple[bytes, bytes]
 
@@ -159,6 +160,26 @@ def framing(request: Request) -> list[Field]:
 
 def upgrade_headers(protocol: bytes) -> list[Field]:
     return [(b"connection", b"Upgrade"), (b"upgrade", protocol)]
+
+
+_KEY = b"sec-websocket-key"
+
+
+def offered_protocols(request: Request) -> list[str]:
+    """The subprotocols that a WebSocket offers, without those that carry bearer tokens."""
+    values = [without_tokens(value) for name, value in request.raw_headers if name == PROTOCOLS]
+    return [offer for value in values if value for offer in offers_in(value)]
+
+
+def websocket_headers(request: Request, protocols: Iterable[str]) -> list[Field]:
+    """The headers of the answer that switches to a WebSocket."""
+    key = request.header(_KEY).encode("latin-1")
+    headers = [*upgrade_headers(b"websocket"), (b"sec-websocket-accept", acceptance(key))]
+    return headers + [(PROTOCOLS, protocol.encode("latin-1")) for protocol in protocols]
+
+
+def without_websocket(fields: Iterable[Field]) -> list[Field]:
+    return [field for field in fields if not field[0].startswith(_WEBSOCKET)]
 
 
 def returned_headers(request: Request, fields: list[Field]) -> list[Field]:

@@ -6,7 +6,7 @@ import posixpath
 from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 from fairlead.api.answers import Answer
-from fairlead.api.relay.answers import UpgradeRefused, answer_of
+from fairlead.api.relay.answers import Translation, UpgradeRefused, answer_of
 from fairlead.api.relay.forward import pass_on
 from fairlead.api.relay.headers import forwarding_headers, has_parent_step, requested_protocol
 from fairlead.api.request import Request
@@ -61,15 +61,17 @@ async def forward_to(
     target: bytes,
     uri: bytes,
     identity: tuple[bytes, ...],
+    translation: Translation | None = None,
 ) -> Answer:
     """The response of a place; raises StatusError, or CallError if there is none."""
     headers = forwarding_headers(request, uri)
+    spdy = translation.spdy if translation is not None else ()
     try:
         passed = await reach.call_first_reachable(
             place,
-            lambda route: pass_on(reach.pool, route, request, target, headers, identity),
+            lambda route: pass_on(reach.pool, route, request, target, headers, identity, spdy),
         )
-        return answer_of(request, passed)
+        return answer_of(request, passed, translation)
     except NotAllowed:
         raise not_allowed() from None
     except UpgradeRefused as error:

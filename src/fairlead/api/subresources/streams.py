@@ -7,7 +7,9 @@ from urllib.parse import quote, urlencode
 
 from fairlead.api.answers import Answer
 from fairlead.api.parameters import flag
-from fairlead.api.relay.headers import requested_protocol
+from fairlead.api.relay.answers import Translation
+from fairlead.api.relay.headers import offered_protocols, requested_protocol
+from fairlead.api.relay.translation import Streams, Tunnelled
 from fairlead.api.request import Request
 from fairlead.api.subresources.relay import forward_to, not_allowed
 from fairlead.api.subresources.simulated import refuse_simulated
@@ -31,6 +33,9 @@ from fairlead.wire.outgoing.response import CallError
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _DIGITS = re.compile("[0-9]+", re.ASCII)
 _LARGEST_PORT = 65535
+_CHANNELS = "v{}.channel.@"
+_TUNNEL = "SPDY/3.1+"
+_NODE_FEATURE = "ExtendWebSocketsToKubelet"
 _OPTIONS = {"exec": "PodExecOptions", "attach": "PodAttachOptions"}
 
 
@@ -53,7 +58,8 @@ async def stream(api: Api, request: Request, operation: Operation) -> Answer:
     container = container_of(pod, options.get("container") or "")
     query = [(parameter, "1") for name, parameter in _STREAMS.items() if options.get(name)]
     query += (("command", argument) for argument in options.get("command") or ())
-    return await _to_node(api, request, pod, (action, container), query)
+    translation = _channels(api, request, pod, options)
+    return await _to_node(api, request, pod, (action, container), query, translation)
 
 
 async def forward_port(api: Api, request: Request, operation: Operation) -> Answer:
@@ -62,7 +68,55 @@ async def forward_port(api: Api, request: Request, operation: Operation) -> Answ
     await admit(api, operation, "PodPortForwardOptions", {"ports": ports} if ports else {})
     await demand_create(api, operation)
     query = [("port", ",".join(map(str, ports)))] if ports else []
-    return await _to_node(api, request, pod_of(api, request), ("portForward", ""), query)
+    pod = pod_of(api, request)
+    translation = _tunnel(api, request, pod)
+    return await _to_node(api, request, pod, ("portForward", ""), query, translation)
+
+
+def _channels(api: Api, request: Request, pod: Object, options: Object) -> Translation | None:
+    """The translation of a WebSocket whose protocol no kubelet knew before it declared to."""
+    name = api.dialect.group_name
+    protocol = name(_CHANNELS.format(5))
+    if (
+        not api.gates["TranslateStreamCloseWebsocketRequests"]
+        or protocol not in _websocket_protocols(request)
+        or _speaks_websocket(api, pod)
+    ):
+        return None
+    wanted = {stream: options.get(stream) for stream in ("stdin", "stdout", "stderr")}
+    if options.get("tty"):
+        wanted |= {"stderr": False, "resize": True}
+    streams = ["error", *(stream for stream, is_wanted in wanted.items() if is_wanted)]
+    versions = tuple(name(_CHANNELS.format(version)) for version in (5, 4))
+    return Translation(protocol, versions, Streams(streams))
+
+
+def _tunnel(api: Api, request: Request, pod: Object) -> Translation | None:
+    """The tunnel of a WebSocket whose messages carry SPDY."""
+    if not api.gates["PortForwardWebsockets"] or _speaks_websocket(api, pod):
+        return None
+    domain = f".{api.dialect.group_domain}"
+    offers = [
+        offer
+        for offer in _websocket_protocols(request)
+        if offer.startswith(_TUNNEL) and offer.endswith(domain)
+    ]
+    if not offers:
+        return None
+    return Translation(offers[0], (offers[0].removeprefix(_TUNNEL),), Tunnelled())
+
+
+def _websocket_protocols(request: Request) -> list[str]:
+    is_socket = requested_protocol(request).lower() == b"websocket"
+    return offered_protocols(request) if is_socket else []
+
+
+def _speaks_websocket(api: Api, pod: Object) -> bool:
+    """Whether the kubelet of a pod has declared that it takes the WebSockets of clients."""
+    if not api.gates[_NODE_FEATURE]:
+        return False
+    node = api.lookup("core/v1/nodes", "", pod["spec"].get("nodeName") or "")
+    return node is not None and _NODE_FEATURE in (node["status"].get("declaredFeatures") or ())
 
 
 def _ports(request: Request) -> list[int]:
@@ -80,7 +134,12 @@ def _ports(request: Request) -> list[int]:
 
 
 async def _to_node(
-    api: Api, request: Request, pod: Object, endpoint: tuple[str, str], query: list[tuple[str, str]]
+    api: Api,
+    request: Request,
+    pod: Object,
+    endpoint: tuple[str, str],
+    query: list[tuple[str, str]],
+    translation: Translation | None,
 ) -> Answer:
     """Upgrade the connection to the kubelet of a pod's node. `endpoint` is the first path segment
     and the container."""
@@ -105,4 +164,5 @@ async def _to_node(
     target = path + (f"?{urlencode(query)}" if query else "")
     uri = quote(request.target.path, safe=UNRESERVED).encode()
     identity = api.authentication.identity_headers
-    return await forward_to(api.reach, request, place, target.encode(), uri, identity)
+    address = target.encode()
+    return await forward_to(api.reach, request, place, address, uri, identity, translation)

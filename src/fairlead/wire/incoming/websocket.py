@@ -1,4 +1,4 @@
-"""WebSocket framing (RFC 6455) for a server that sends messages and ignores received ones."""
+"""WebSocket framing (RFC 6455) for a server."""
 
 from __future__ import annotations
 
@@ -44,16 +44,28 @@ class _Malformed(Exception):
 
 
 class Incoming:
-    """Parses frames from a client. Data messages are skipped, `on_ping` gets the payload for the
-    pong, and `on_close` is called once, with the close code to send."""
+    """Parses frames from a client. `on_ping` gets the payload for the pong, and `on_close` is
+    called once, with the close code to send. `on_data` gets the pieces of data messages as they
+    arrive, and whether a piece begins a message; without it they are skipped."""
 
-    __slots__ = ("_buffer", "_is_over", "_on_close", "_on_ping", "_skip_remaining")
+    __slots__ = (
+        "_begins", "_buffer", "_is_over", "_mask", "_on_close", "_on_data", "_on_ping",
+        "_remaining",
+    )  # fmt: skip
 
-    def __init__(self, on_ping: Callable[[bytes], None], on_close: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        on_ping: Callable[[bytes], None],
+        on_close: Callable[[int], None],
+        on_data: Callable[[bytes, bool], None] | None = None,
+    ) -> None:
         self._on_ping = on_ping
         self._on_close = on_close
+        self._on_data = on_data
         self._buffer = b""
-        self._skip_remaining = 0  # remaining bytes of a skipped message
+        self._remaining = 0  # bytes of a data frame
+        self._mask = b""  # for them
+        self._begins = False  # a message
         self._is_over = False
 
     def receive(self, data: bytes) -> None:
@@ -62,9 +74,11 @@ class Incoming:
         position = 0
         try:
             while not self._is_over:
-                skipped = min(self._skip_remaining, len(data) - position)
-                self._skip_remaining -= skipped
-                position += skipped
+                taken = min(self._remaining, len(data) - position)
+                if taken and self._on_data is not None:
+                    self._deliver(data[position : position + taken])
+                self._remaining -= taken
+                position += taken
                 consumed = self._receive_frame(data, position)
                 if not consumed:
                     break
@@ -88,9 +102,9 @@ class Incoming:
             return 0
         if not first & _CONTROL:
             extended_length = data[start + 2 : mask]
-            self._skip_remaining = (
-                int.from_bytes(extended_length, "big") if extended_length else length
-            )
+            self._remaining = int.from_bytes(extended_length, "big") if extended_length else length
+            self._mask = data[mask:payload]
+            self._begins = self._begins or bool(first & _OPCODE)
             return payload - start
         end = payload + length
         if length > _MAX_CONTROL or not first & _LAST:
@@ -99,6 +113,13 @@ class Incoming:
             return 0
         self._control(first & _OPCODE, _unmasked(data[mask:payload], data[payload:end]))
         return end - start
+
+    def _deliver(self, piece: bytes) -> None:
+        assert self._on_data is not None
+        begins, self._begins = self._begins, False
+        mask, shift = self._mask, len(piece) % _MASK_BYTES
+        self._mask = mask[shift:] + mask[:shift]
+        self._on_data(_unmasked(mask, piece), begins)
 
     def _control(self, opcode: int, payload: bytes) -> None:
         if opcode == PING:
@@ -112,4 +133,6 @@ class Incoming:
 
 
 def _unmasked(mask: bytes, payload: bytes) -> bytes:
-    return bytes(byte ^ mask[index % _MASK_BYTES] for index, byte in enumerate(payload))
+    size = len(payload)
+    repeated = (mask * (size // _MASK_BYTES + 1))[:size]
+    return (int.from_bytes(payload, "big") ^ int.from_bytes(repeated, "big")).to_bytes(size, "big")

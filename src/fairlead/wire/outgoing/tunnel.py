@@ -1,4 +1,4 @@
-"""Joins two connections: forwards bytes in both directions without interpreting them.
+"""Joins two connections: forwards bytes in both directions, as they are or through a translator.
 
 Reading pauses while the other side does not drain. If both transports support half-close, the end
 of one direction leaves the other open; else both connections close.
@@ -8,17 +8,41 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import cast
+from typing import Protocol, cast
 
 _SECONDS_TO_PART = 10.0  # for a peer that reads nothing of the remaining data
 _SECONDS_OF_SILENCE = 600.0  # after one side has ended
+
+
+Write = Callable[[bytes], None]
+
+
+class Malformed(Exception):
+    """An end sent something that the translator does not understand."""
+
+
+class Translator(Protocol):
+    """Translates between the protocols of two connections."""
+
+    def begin(self, to_near: Write, to_far: Write, close: Callable[[], None]) -> None: ...
+
+    def from_near(self, data: bytes) -> None:
+        """Raises Malformed."""
+
+    def from_far(self, data: bytes) -> None:
+        """Raises Malformed."""
+
+    def end(self) -> None:
+        """One of the connections has ended; the other is closed after this."""
 
 
 class Tunnel:
     """Two protocols, `near` and `far`, to which connections are handed over in any order. `on_full`
     gets the number of bytes that wait for the far end while it does not read, 0 when it does."""
 
-    def __init__(self, on_full: Callable[[int], None]) -> None:
+    def __init__(
+        self, on_full: Callable[[int], None], translator: Translator | None = None
+    ) -> None:
         self.near, self.far = End(self), End(self)
         self._on_full = on_full
         self.near.other, self.far.other = self.far, self.near
@@ -26,6 +50,10 @@ class Tunnel:
         self._timer: asyncio.TimerHandle | None = None
         self._finished = asyncio.get_running_loop().create_future()
         self._forwarded = 0  # pieces forwarded at the last check
+        self._translator = translator
+        if translator is not None:
+            self.near.translate, self.far.translate = translator.from_near, translator.from_far
+            translator.begin(self.near.write, self.far.write, self.close)
 
     async def wait(self) -> None:
         """Wait until both connections have ended. Cancellation aborts them."""
@@ -37,6 +65,10 @@ class Tunnel:
     def end_received(self, end: End) -> bool:
         """Handle EOF at an end; returns whether the other direction stays open."""
         other = end.other
+        if self._translator is not None:
+            self._end_translation()
+            self.close()
+            return False
         if other.eof_seen or not (end.can_half_close and other.can_half_close):
             self.close()
             return False
@@ -53,9 +85,15 @@ class Tunnel:
         self._forwarded = passed
         self._set_timer(_SECONDS_OF_SILENCE, self._check_activity)
 
+    def _end_translation(self) -> None:
+        translator, self._translator = self._translator, None
+        if translator is not None:
+            translator.end()
+
     def end_lost(self, end: End) -> None:
         """Handle the loss of an end's connection."""
         if not end.other.is_lost:
+            self._end_translation()
             self.close()
             return
         if not self._finished.done():
@@ -110,6 +148,7 @@ class End(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._buffered: list[bytes] = []
         self.forwarded = 0
+        self.translate: Write | None = None
         self.eof_seen = self.is_lost = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -120,11 +159,18 @@ class End(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.forwarded += 1
-        self.other.write(data)
+        if self.translate is None:
+            self.other.write(data)
+            return
+        try:
+            self.translate(data)
+        except Malformed:
+            self._tunnel.close()
 
     def write(self, data: bytes) -> None:
         if self._transport is None:
-            self._buffered.append(data)
+            if not self.is_lost:
+                self._buffered.append(data)
         else:
             self._transport.write(data)
 
