@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,9 @@ import pytest
 from support.client import Client
 from support.etcd import Etcd, needs_etcd
 from support.process import ServerProcess, failed_start
+
+from fairlead.storage.backend import Row
+from fairlead.storage.sqlite.format import checksum
 
 NEWER = ("--release", "1.36")
 LEVEL = "/apis/flowcontrol.apiserver.k8s.io/{}/prioritylevelconfigurations"
@@ -77,6 +82,28 @@ def check_filled(client: Client) -> None:
     assert "creationTimestamp" not in template["metadata"]
     assert client.get(SCALERS.format("v2") + "/web").body["spec"]["maxReplicas"] == 3
     assert client.get(f"{POLICIES}/open").text.count('"resourceVersion"') == 1
+
+
+def test_an_object_that_cannot_be_read_does_not_stop_the_others(older: Path) -> None:
+    damage(older / "data" / "fairlead.db", "default/web")
+    server = ServerProcess(older, flags=NEWER).start()
+    client = server.client()
+    assert client.get(LEVEL.format("v1") + "/mine").status == 200
+    server.stop()
+    assert "apps/v1/deployments default/web cannot be read" in server.log.read_text()
+
+
+def damage(file: Path, key: str) -> None:
+    """Cut off the newest Deployment with a key, with a matching checksum."""
+    with closing(sqlite3.connect(file)) as database, database:
+        names = dict(database.execute("SELECT id, name FROM names"))
+        for revision, resource, previous, version, value in database.execute(
+            "SELECT revision, resource, previous, version, value FROM log WHERE key = ?", (key,)
+        ).fetchall():
+            if names[resource].endswith("/deployments"):
+                row = Row(revision, names[resource], key, previous, names[version], value[:-1])
+                update = "UPDATE log SET value = ?, sum = ? WHERE revision = ?"
+                database.execute(update, (row.value, checksum(row), revision))
 
 
 @needs_etcd

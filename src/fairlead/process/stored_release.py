@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from fairlead.base.release import RELEASES, V1_25, Release
+from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.model import Object
 from fairlead.operations.api import Api
@@ -85,12 +86,13 @@ def _recorded(store: Store) -> str:
 
 async def _rewrite(api: Api) -> int:
     """Write every object again that the types of the release store differently; return how many."""
-    count = 0
+    count, slices = 0, TimeSlices()
     for resource in api.resources.stored():
         if resource.custom is not None:
             continue
         collection = api.collection(resource)
         for key in list(collection.heads):
+            await slices.pause()
             count += await _rewrite_object(api.store, collection, key, resource)
     return count
 
@@ -101,9 +103,14 @@ async def _rewrite_object(
     """Write an object again if the types of the release store it differently. Another server may
     write it meanwhile."""
     while (version := collection.get(key)) is not None:
-        before = version.object()
-        del before["metadata"]["resourceVersion"]  # not part of the stored object
-        value = _rewritten(resource, before)
+        try:
+            before = version.object()
+            del before["metadata"]["resourceVersion"]  # not part of the stored object
+            value = _rewritten(resource, before)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # One damaged object must not keep all others from being served.
+            logger.error("%s %s cannot be read and is left alone: %s", resource.key, key, error)
+            return False
         if value == before and version.api_version == collection.api_version:
             return False
         try:
