@@ -7,12 +7,12 @@ the way back is refused.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
 
 from fairlead.base.release import RELEASES, V1_25, Release
-from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.model import Object
 from fairlead.operations.api import Api
@@ -25,6 +25,7 @@ from fairlead.storage.store import Store
 logger = logging.getLogger("fairlead")
 
 _COLLECTION, _KEY = "fairlead/release", "api"
+_AT_ONCE = 100  # objects that are rewritten together, in few commits
 _LEVELS = "flowcontrol/v1/prioritylevelconfigurations"
 
 
@@ -86,14 +87,21 @@ def _recorded(store: Store) -> str:
 
 async def _rewrite(api: Api) -> int:
     """Write every object again that the types of the release store differently; return how many."""
-    count, slices = 0, TimeSlices()
+    count = 0
     for resource in api.resources.stored():
         if resource.custom is not None:
             continue
         collection = api.collection(resource)
-        for key in list(collection.heads):
-            await slices.pause()
-            count += await _rewrite_object(api.store, collection, key, resource)
+        keys = list(collection.heads)
+        for start in range(0, len(keys), _AT_ONCE):
+            rewriting = (
+                _rewrite_object(api.store, collection, key, resource)
+                for key in keys[start : start + _AT_ONCE]
+            )
+            for result in await asyncio.gather(*rewriting, return_exceptions=True):
+                if isinstance(result, BaseException):
+                    raise result
+                count += result
     return count
 
 
