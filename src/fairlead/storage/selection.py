@@ -241,9 +241,10 @@ def parse_labels(text: str) -> tuple[Requirement, ...]:
 
 @memoized(longest=512, per_byte=200)
 def parse_fields(text: str) -> tuple[Requirement, ...]:
-    """Parse a field selector, which has only equality: `a=b`, `a==b`, `a!=b`, joined by commas."""
+    """Parse a field selector, which has only equality: `a=b`, `a==b`, `a!=b`, joined by commas.
+    The order of the terms does not matter: of two names the same one is authorized."""
     requirements: list[Requirement] = []
-    for count, term in enumerate(_split_terms(text), 1):
+    for count, term in enumerate(sorted(_split_terms(text)), 1):
         check_terms(count)
         match = re.match(r"^((?:[^!=]|!(?!=))*)(!=|==|=)(.*)$", term, re.DOTALL)
         if match is None:

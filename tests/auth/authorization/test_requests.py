@@ -48,6 +48,7 @@ NS = "/api/v1/namespaces/ns"
         ("GET", f"{NS}/pods", "metadata.name=p", "list|pods|ns|p"),
         ("GET", f"{NS}/pods", "metadata.name==p", "list|pods|ns|p"),
         ("GET", f"{NS}/pods", "status.phase=x,metadata.name=p", "list|pods|ns|p"),
+        ("GET", f"{NS}/pods", "metadata.name=q,metadata.name=p", "list|pods|ns|p"),
         ("GET", "/api/v1/watch/namespaces/ns/pods", "metadata.name=p", "watch|pods|ns|"),
         ("GET", f"{NS}/pods", "metadata.name!=p", "list|pods|ns|"),
         ("GET", f"{NS}/pods", "metadata.namespace=p", "list|pods|ns|"),
