@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from support.expressions import THING
 
+from fairlead.base.release import V1_36
 from fairlead.codec.cel.compile import compile_expression
+from fairlead.codec.cel.environment import environment
 from fairlead.codec.cel.errors import CompileError, SyntaxProblem, TypeProblem
 from fairlead.codec.cel.types import DYN, INT, STRING, ListType, MapType, ObjectType
 
@@ -41,18 +43,19 @@ SYNTAX = {
     "a # b": (2, "Syntax error: token recognition error at: '#'"),
     "'abc": (0, "Syntax error: token recognition error at: ''abc'"),
     "'a\nb'": (0, "Syntax error: token recognition error at: ''a'"),
-    "'''abc": (0, None),
+    "'''abc": (2, "Syntax error: token recognition error at: ''abc'"),
     "9223372036854775808": (0, "invalid int literal"),
     "-9223372036854775809": (0, "invalid int literal"),
     "0xFFFFFFFFFFFFFFFFF": (0, "invalid int literal"),
     "18446744073709551616u": (0, "invalid uint literal"),
     "1e999": (0, "invalid double literal"),
-    r"'\q'": (0, "unable to unescape string"),
-    r"'\xz1'": (0, "unable to unescape string"),
+    r"'\q'": (0, r"Syntax error: token recognition error at: ''\q'"),
+    r"'\xz1'": (0, r"Syntax error: token recognition error at: ''\xz'"),
     r"'\ud800'": (0, "unable to unescape string"),
     r"'\U00110000'": (0, "unable to unescape string"),
     r"b'\u00e9'": (0, "unable to unescape string"),
-    r"'\400'": (0, "unable to unescape string"),
+    r"'\400'": (0, r"Syntax error: token recognition error at: ''\4'"),
+    r"b'\q'": (1, r"Syntax error: token recognition error at: ''\q'"),
     "for": (0, "reserved identifier: for"),
     "1 + while": (4, "reserved identifier: while"),
     "has(self)": (3, "invalid argument to has() macro"),
@@ -72,6 +75,45 @@ def test_text_that_is_no_expression_is_refused(text: str, place: int, message: s
     if message:
         assert first.message == message
     assert str(compile_error).startswith("compilation failed: ERROR: <input>:1:")
+
+
+_IN_REVISED = {
+    "[": (1, "mismatched input '<EOF>' expecting {'[', ']', '{', '(', '.', ',', '-', '!', '?', "),
+    "self.words[": (11, "mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', '?', "),
+    "f(": (2, "mismatched input '<EOF>' expecting {'[', '{', '(', ')', '.', '-', '!', 'true', "),
+    "f(1": (3, "missing ')' at '<EOF>'"),
+    "f(1 2)": (4, "extraneous input '2' expecting ')'"),
+    "[1,": (3, "missing ']' at '<EOF>'"),
+    "[1,,2]": (3, "mismatched input ',' expecting ']'"),
+    "{1 2}": (3, "missing ':' at '2'"),
+    "Object{": (7, "mismatched input '<EOF>' expecting {'}', ',', '?', IDENTIFIER, ESC_IDENT"),
+    "self.?": (6, "mismatched input '<EOF>' expecting {IDENTIFIER, ESC_IDENTIFIER}"),
+    "self ? : 1": (7, "extraneous input ':' expecting {'[', "),
+    "self.`": (5, "token recognition error at: '`'"),
+}
+
+
+@pytest.mark.parametrize(("text", "place", "message"), [(k, *v) for k, v in _IN_REVISED.items()])
+def test_release_1_36_says_what_it_expected(text: str, place: int, message: str) -> None:
+    with pytest.raises(SyntaxProblem) as refused:
+        compile_expression(text, {"self": THING}, environment=environment(V1_36))
+    first = min(refused.value.problems)
+    assert first.place == place
+    assert first.message.startswith(f"Syntax error: {message}")
+
+
+def test_keywords_name_fields_since_1_31() -> None:
+    holder = ObjectType(
+        "Holder",
+        {"__namespace__": STRING, "namespace": STRING},
+        {"__namespace__": "namespace"},
+    )
+    later = environment(V1_36)
+    for text in ("self.namespace == 'x'", "self.__namespace__ == 'x'", "has(self.namespace)"):
+        expression = compile_expression(text, {"self": holder}, environment=later)
+        assert expression.evaluate({"self": {"namespace": "x"}}, 1_000)[0] is True
+    with pytest.raises(TypeProblem):
+        compile_expression("self.namespace == 'x'", {"self": holder})
 
 
 def _no_overload(function: str, types: str) -> str:

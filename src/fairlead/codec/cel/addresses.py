@@ -222,18 +222,28 @@ def _ip(text: str) -> Ip:
         raise EvaluationError(str(error)) from None
 
 
+_NOT_CIDR = "network address parse error during conversion from string: "
+
+
 def _cidr(text: str) -> Cidr:
     try:
         return parse_cidr(text)
     except AddressError as error:
-        problem = f"network address parse error during conversion from string: {error}"
-        raise EvaluationError(problem) from None
+        raise EvaluationError(f"{_NOT_CIDR}{error}") from None
 
 
-def _other(parse: Any, text: str) -> Any:
-    """The second operand of a comparison, given as text."""
+def _other_cidr(text: str) -> Cidr:
+    """A network to compare with, given as text; the reference reports the error twice."""
     try:
-        return parse(text)
+        return _cidr(text)
+    except EvaluationError as error:
+        raise EvaluationError(f"{_NOT_CIDR}{error}") from None
+
+
+def _other_ip(text: str) -> Ip:
+    """An address to compare with, given as text."""
+    try:
+        return parse_ip(text)
     except AddressError:
         raise no_such_overload() from None
 
@@ -341,11 +351,11 @@ LIBRARY = Library(
         "isCIDR": {(str,): _is(parse_cidr)},
         **{name: {(Ip,): function} for name, function in _OF_IP.items()},
         "containsIP": {
-            (Cidr, str): lambda network, text: network.covers(_other(parse_ip, text).address),
+            (Cidr, str): lambda network, text: network.covers(_other_ip(text).address),
             (Cidr, Ip): lambda network, ip: network.covers(ip.address),
         },
         "containsCIDR": {
-            (Cidr, str): lambda network, text: _contains(network, _other(parse_cidr, text)),
+            (Cidr, str): lambda network, text: _contains(network, _other_cidr(text)),
             (Cidr, Cidr): _contains,
         },
         "prefixLength": {(Cidr,): lambda network: network.bits},

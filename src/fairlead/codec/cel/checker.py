@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.codec.cel.constants import constant_problems
 from fairlead.codec.cel.environment import Environment
 from fairlead.codec.cel.errors import Problem, TypeProblem
-from fairlead.codec.cel.parser import MAX_DEPTH, TOO_DEEP
+from fairlead.codec.cel.parser import KEYWORDS, MAX_DEPTH, TOO_DEEP
 from fairlead.codec.cel.syntax import (
     Call,
     ListOf,
@@ -84,6 +84,7 @@ class _Checker:
     def __init__(self, variables: Mapping[str, Type], environment: Environment) -> None:
         self._environment = environment
         self._is_revised = environment.is_revised
+        self._has_keyword_fields = "keyword_fields" in environment.rules
         self._scopes: list[Mapping[str, Type]] = [variables]
         self.unification = Unification(null_both_ways=environment.is_revised)
         self.problems: list[Problem] = []
@@ -144,7 +145,7 @@ class _Checker:
             return OptionalType(self._field(node, operand.of, name))
         if isinstance(operand, ObjectType):
             declared = operand.fields.get(name)
-            if declared is None:
+            if declared is None or (name in KEYWORDS and not self._has_keyword_fields):
                 return self._report(node, f"undefined field '{name}'")
             return declared
         if isinstance(operand, MapType):

@@ -15,6 +15,7 @@ class Token(NamedTuple):
 
 
 END = "<EOF>"
+QUOTED_NAME = "ESC_IDENTIFIER"
 _TOKEN = re.compile(
     r"""
     (?P<skip>[\t\n\r\f ]+ | //[^\n]*)
@@ -28,35 +29,46 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _WORDS = {"in", "true", "false", "null"}
+_HEX = "[0-9a-fA-F]"
+_ESCAPE = rf"\\(?:[abfnrtv\"'\\?`]|[xX]{_HEX}{{2}}|u{_HEX}{{4}}|U{_HEX}{{8}}|[0-3][0-7]{{2}})"
+_BROKEN_ESCAPE = re.compile(rf"\\(?:[xX]{_HEX}?|u{_HEX}{{0,3}}|U{_HEX}{{0,7}}|[0-3][0-7]?)?")
+_QUOTED_NAME = re.compile(r"`[a-zA-Z0-9_./ -]*")
+
+
+def _body(mark: str, triple: bool, raw: bool) -> re.Pattern[str]:
+    """What may stand between the quotes of a string."""
+    ends = "" if triple else r"\n\r"
+    plain = f"[^{mark}{ends}]++" if raw else rf"[^{mark}\\{ends}]++|{_ESCAPE}"
+    return re.compile(f"(?:{plain}|{mark}(?!{mark * 2}))*+" if triple else f"(?:{plain})*+")
+
+
 _BODIES = {
-    (quote, raw): re.compile(
-        (r"[^{0}\n\r]*+" if raw else r"(?:[^{0}\\\n\r]++|\\[^\n\r])*+").format(quote) + quote
-    )
-    for quote in "\"'"
+    (mark * (3 if triple else 1), raw): _body(mark, triple, raw)
+    for mark in "\"'"
+    for triple in (False, True)
     for raw in (False, True)
 }
 
 
-def tokens(text: str, problems: list[Problem]) -> list[Token]:
+def tokens(text: str, problems: list[Problem], quoted_names: bool = False) -> list[Token]:
     """The tokens, ended by one of kind END; invalid characters are reported and skipped."""
     result: list[Token] = []
     position, length = 0, len(text)
     while position < length and len(problems) < MAX_SHOWN:
         match = _TOKEN.match(text, position)
+        if match is None and quoted_names and text[position] == "`":
+            position = _quoted_name(text, position, result, problems)
+            continue
         if match is None:
             end = position + (2 if text[position] in "|&=" and position + 1 < length else 1)
             _unrecognized(text[position:end], position, problems)
             position = end
             continue
         kind = match.lastgroup or ""
-        end = match.end()
         if kind == "quote" or kind == "text":
-            end = _string_end(text, match)
-            if end < 0:
-                _unrecognized(_rest_of_line(text, position), position, problems)
-                position += len(_rest_of_line(text, position))
-                continue
-            kind = "BYTES" if "b" in match["prefix"].lower() else "STRING"
+            position = _string(text, match, result, problems)
+            continue
+        end = match.end()
         if kind != "skip":
             body = text[position:end]
             if kind == "operator" or (kind == "IDENTIFIER" and body in _WORDS):
@@ -67,30 +79,49 @@ def tokens(text: str, problems: list[Problem]) -> list[Token]:
     return result
 
 
-def _string_end(text: str, match: re.Match[str]) -> int:
-    """The end of the string that opens here; -1 if it is not closed."""
-    quote, start = match["quote"], match.end()
-    raw = "r" in match["prefix"].lower()
-    if len(quote) == 1:
-        body = _BODIES[quote, raw].match(text, start)
-        return body.end() if body else -1
-    end = text.find(quote, start)
-    while end >= 0 and not raw and _escaped(text, start, end):
-        end = text.find(quote, end + 1)
-    return end + 3 if end >= 0 else -1
+def _string(text: str, match: re.Match[str], result: list[Token], problems: list[Problem]) -> int:
+    """Read a string; return the position after it. Of a string that is not valid the longest token
+    is taken: the prefix, which is a name, or an empty string at the start of a triple quote."""
+    start, prefix, quote = match.start(), match["prefix"], match["quote"]
+    body = _BODIES[quote, "r" in prefix.lower()].match(text, match.end())
+    assert body is not None
+    end = body.end()
+    if text.startswith(quote, end):
+        end += len(quote)
+        kind = "BYTES" if "b" in prefix.lower() else "STRING"
+        result.append(Token(kind, text[start:end], start))
+    elif len(quote) == 3:
+        kind = "BYTES" if "b" in prefix.lower() else "STRING"
+        end = match.end() - 1
+        result.append(Token(kind, text[start:end], start))
+    elif prefix:
+        end = start + len(prefix)
+        result.append(Token("IDENTIFIER", prefix, start))
+    else:
+        if broken := _BROKEN_ESCAPE.match(text, end):
+            end = broken.end()
+        end = _past_failure(text, end)
+        _unrecognized(text[start:end], start, problems)
+    return end
 
 
-def _escaped(text: str, start: int, position: int) -> bool:
-    """Whether an odd number of backslashes precedes the place."""
-    count = 0
-    while position - count > start and text[position - count - 1] == "\\":
-        count += 1
-    return count % 2 == 1
+def _quoted_name(text: str, position: int, result: list[Token], problems: list[Problem]) -> int:
+    """Read a name in backquotes; return the position after it."""
+    body = _QUOTED_NAME.match(text, position)
+    assert body is not None
+    end = body.end()
+    if end > position + 1 and text.startswith("`", end):
+        result.append(Token(QUOTED_NAME, text[position : end + 1], position))
+        return end + 1
+    end = _past_failure(text, end)
+    _unrecognized(text[position:end], position, problems)
+    return end
 
 
-def _rest_of_line(text: str, position: int) -> str:
-    end = text.find("\n", position)
-    return text[position : end if end > position else len(text)]
+def _past_failure(text: str, position: int) -> int:
+    """The end of the text that is reported: a character that does not fit belongs to it, but the
+    end of a line does not."""
+    return position + (text[position : position + 1] not in ("", "\n"))
 
 
 def _unrecognized(text: str, position: int, problems: list[Problem]) -> None:

@@ -79,8 +79,8 @@ _FORMATS = {
 
 
 def _validate(form: NamedFormat, text: str) -> Optional:
-    errors = form.errors(text)
-    return Optional(list(errors)) if errors else NONE
+    errors = [getattr(error, "later", error) for error in form.errors(text)]
+    return Optional(errors) if errors else NONE
 
 
 def _named(name: str) -> Optional:

@@ -28,6 +28,7 @@ from fairlead.codec.cel.values import (
     Optional,
     Timestamp,
     UInt,
+    data_item,
     optional_item,
     shown,
 )
@@ -213,6 +214,7 @@ LIBRARY = Library(
         "first": {(list,): _first},
         "last": {(list,): _last},
         "_[?_]": {(object, object): optional_item},
+        "_[_]": {(list, int): data_item},  # one message for every list since then
     },
     identifiers={"optional_type": OptionalType(DYN)},
 )

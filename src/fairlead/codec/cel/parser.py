@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.codec.cel import literals
-from fairlead.codec.cel.errors import Problem, SyntaxProblem
-from fairlead.codec.cel.lexer import END, Token, tokens
+from fairlead.codec.cel.errors import MAX_SHOWN, Problem, SyntaxProblem
+from fairlead.codec.cel.lexer import END, QUOTED_NAME, Token, tokens
 from fairlead.codec.cel.syntax import (
     Call,
     ListOf,
@@ -33,7 +33,7 @@ _BINARY = {
     "+": 4, "-": 4, "*": 5, "/": 5, "%": 5,
 }  # fmt: skip
 _FUNCTIONS = {token: f"_{token}_" for token in _BINARY} | {"in": "@in"}
-_RESERVED = frozenset(
+KEYWORDS = frozenset(
     (
         *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let"),
         *("loop", "package", "namespace", "return", "var", "void", "while"),
@@ -42,10 +42,11 @@ _RESERVED = frozenset(
 _ORDER = (
     "==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",",
     "-", "!", "?", ":", "+", "*", "/", "%", "true", "false", "null",
-    "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", END,
+    "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", QUOTED_NAME, END,
 )  # fmt: skip
-_OPERANDS = ("[", "{", "(", ".", "-", "!", *_ORDER[_ORDER.index("true") : -1])
+_OPERANDS = ("[", "{", "(", ".", "-", "!", *_ORDER[_ORDER.index("true") : -2])
 _AFTER_OPERAND = (*_BINARY, ".", "[", "?")
+_CLOSERS = (")", "]", "}")
 _READERS: dict[str, Callable[[str], Any]] = {
     "NUM_INT": literals.integer,
     "NUM_UINT": literals.unsigned,
@@ -65,7 +66,7 @@ def parse(text: str, rules: frozenset[str] = frozenset()) -> Node:
             text, [Problem(-1, f"expression code point size exceeds limit: {limit}")]
         )
     problems: list[Problem] = []
-    parser = _Parser(tokens(text, problems), problems, rules)
+    parser = _Parser(tokens(text, problems, "quoted_fields" in rules), problems, rules)
     try:
         node: Node | None = parser.expression()
         if parser.token.kind != END:
@@ -88,6 +89,8 @@ class _Parser:
         self._macros = Macros(rules)
         self._has_optionals = "optionals" in rules
         self._is_revised = "revised" in rules
+        self._names = ("IDENTIFIER", QUOTED_NAME) if "quoted_fields" in rules else ("IDENTIFIER",)
+        self._besides: tuple[str, ...] = ()  # what is expected here besides an operand
         self._tokens = token_list
         self._at = 0
         self._depth = 0
@@ -99,6 +102,7 @@ class _Parser:
         if token.kind != END:
             self._at += 1
             self.token = self._tokens[self._at]
+            self._besides = ()
         return token
 
     def _expect(self, kind: str, *others: str) -> Token:
@@ -107,6 +111,24 @@ class _Parser:
                 others = tuple(other for other in others if other == ",")
             self.fail((*others, kind))
         return self._next()
+
+    def _close(self, kind: str, has_separator: bool) -> None:
+        """Expect the end of a list, map or message; `has_separator`: after a comma."""
+        if has_separator and self._is_revised:
+            self._expect(kind)
+        else:
+            self._expect(kind, *_AFTER_OPERAND, ",")
+
+    def _separator(self) -> bool:
+        """Skip a comma between items; whether there was one."""
+        if self.token.kind == ",":
+            self._next()
+            return True
+        return False
+
+    def _may_continue(self, *others: str) -> bool:
+        """Whether another item can follow a comma, or the list has to end."""
+        return not self._is_revised or self.token.kind in (*_OPERANDS, *others)
 
     def _is_optional(self) -> bool:
         """Skip the mark of an optional field, index, item or entry; whether there is one."""
@@ -125,10 +147,22 @@ class _Parser:
         shown = names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
         how = "extraneous" if following in expected and self.token.kind != END else "mismatched"
         message = f"Syntax error: {how} input '{self.token.text}' expecting {shown}"
-        if self._is_revised and expected == (")",):
-            message = f"Syntax error: missing ')' at '{self.token.text}'"
+        if how == "mismatched" and len(expected) == 1 and self._may_follow(expected[0]):
+            message = f"Syntax error: missing {shown} at '{self.token.text}'"
         self._report(self.token.place, message)
-        raise _Stop
+        if how == "mismatched" or not self._is_revised or len(self._problems) >= MAX_SHOWN:
+            raise _Stop
+        self._next()  # goes on after a token that is too much
+
+    def _may_follow(self, kind: str) -> bool:
+        """Whether the current token would be valid after one of this kind, which is missing."""
+        if not self._is_revised or kind == END:
+            return False
+        if kind == ":":
+            return self.token.kind in _OPERANDS
+        if self.token.kind == END:
+            return kind in _CLOSERS and self._depth == 1
+        return kind in _CLOSERS and self.token.kind in _AFTER_OPERAND
 
     def _report(self, position: int, message: str) -> None:
         self._problems.append(Problem(position, message))
@@ -195,8 +229,8 @@ class _Parser:
             return Literal(self._next().place, _CONSTANTS[token.kind])
         if token.kind == "IDENTIFIER" or token.kind == ".":
             return self._name()
-        self.fail(_OPERANDS)
-        raise AssertionError
+        self.fail((*_OPERANDS, *(self._besides if self._is_revised else ())))
+        return self._operand()
 
     def _literal(self, token: Token) -> Node:
         try:
@@ -210,7 +244,7 @@ class _Parser:
         if dot:
             self._next()
         token = self._expect("IDENTIFIER")
-        if token.text in _RESERVED:
+        if token.text in KEYWORDS:
             self._report(token.place, f"reserved identifier: {token.text}")
         return Name(token.place, dot + token.text)
 
@@ -223,6 +257,7 @@ class _Parser:
                 node = self._field(node)
             elif kind == "[":
                 position = self._next().place
+                self._besides = ("?",)
                 function = "_[?_]" if self._is_optional() else "_[_]"
                 node = Call(position, function, [node, self.expression()])
                 self._expect("]", *_AFTER_OPERAND)
@@ -242,19 +277,33 @@ class _Parser:
         """Parse a field, an optional field or a method of an operand."""
         position = self._next().place
         is_optional = self._is_optional()
-        if self._is_revised and self.token.kind != "IDENTIFIER":
+        if is_optional or not self._is_revised or self.token.kind in self._names:
+            name = self._field_name(is_optional)
+        else:
             text = "" if self.token.kind == END else self.token.text
             self._report(
                 self.token.place, f"Syntax error: no viable alternative at input '.{text}'"
             )
             raise _Stop
-        name = self._expect("IDENTIFIER")
         if is_optional:
             return Call(position, "_?._", [node, Literal(name.place, name.text)])
         if self.token.kind != "(":
             return Select(position, node, name.text)
         position = self._next().place
         return self._call(Call(position, name.text, [node, *self._arguments()], method=True))
+
+    def _field_name(self, is_optional: bool = False) -> Token:
+        token = self.token
+        if token.kind not in self._names:
+            try:
+                self.fail(self._names)
+            finally:
+                if is_optional and self._is_revised:
+                    self._report(token.place, "unsupported ident kind")
+            token = self.token
+        if token.kind == QUOTED_NAME:
+            self._report(token.place, "unsupported syntax: '`'")
+        return self._next()
 
     def _call(self, call: Call) -> Node:
         try:
@@ -266,56 +315,63 @@ class _Parser:
     def _arguments(self) -> list[Node]:
         arguments: list[Node] = []
         if self.token.kind != ")":
+            self._besides = (")",)
             arguments.append(self.expression())
-            while self.token.kind == ",":
-                self._next()
+            while self._separator():
                 arguments.append(self.expression())
-        self._expect(")", *_AFTER_OPERAND, ",")
+        self._close(")", has_separator=True)
         return arguments
 
     def _list(self, position: int) -> Node:
         items: list[Node] = []
         optional: set[int] = set()
-        while self.token.kind != "]":
-            if self.token.kind == "," and not items:
-                self._next()
-                break
+        self._besides = ("]", ",", "?")
+        has_separator = self._separator()
+        while self.token.kind != "]" and not (has_separator and not items):
             if self._is_optional():
                 optional.add(len(items))
             items.append(self.expression())
-            if self.token.kind != ",":
+            has_separator = self._separator()
+            if not has_separator or not self._may_continue("?"):
                 break
-            self._next()
-        self._expect("]", *_AFTER_OPERAND, ",")
+        self._close("]", has_separator)
         return ListOf(position, items, frozenset(optional))
 
     def _map(self, position: int) -> Node:
         entries: list[tuple[Node, Node]] = []
         optional: set[int] = set()
-        while self.token.kind != "}":
+        self._besides = ("}", ",", "?")
+        has_separator = self._separator()
+        while self.token.kind != "}" and not (has_separator and not entries):
             if self._is_optional():
                 optional.add(len(entries))
             key = self.expression()
             self._expect(":", *_AFTER_OPERAND)
             entries.append((key, self.expression()))
-            if self.token.kind != ",":
+            has_separator = self._separator()
+            if not has_separator or not self._may_continue("?"):
                 break
-            self._next()
-        self._expect("}", *_AFTER_OPERAND, ",")
+        self._close("}", has_separator)
         return MapOf(position, entries, frozenset(optional))
 
     def _fields(self) -> list[MessageField]:
         fields: list[MessageField] = []
-        while self.token.kind != "}":
+        has_separator = self._separator()
+        while self.token.kind != "}" and not (has_separator and not fields):
             is_optional = self._is_optional()
-            name = self._expect("IDENTIFIER").text
+            if not fields and not is_optional and self._is_revised and self._has_no_name():
+                self.fail(("}", ",", "?", *self._names))
+            name = self._field_name().text
             colon = self._expect(":")
             fields.append(MessageField(colon.place, name, self.expression(), is_optional))
-            if self.token.kind != ",":
+            has_separator = self._separator()
+            if not has_separator or (self._is_revised and self._has_no_name("?")):
                 break
-            self._next()
-        self._expect("}", *_AFTER_OPERAND, ",")
+        self._close("}", has_separator)
         return fields
+
+    def _has_no_name(self, *others: str) -> bool:
+        return self.token.kind not in (*self._names, *others)
 
 
 def _join(operands: list[Node], operator: Token) -> None:

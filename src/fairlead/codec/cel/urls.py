@@ -73,7 +73,8 @@ def _host(authority: str) -> str:
     if port and not _PORT.fullmatch(port):
         raise UrlError(f'invalid port "{port}" after host')
     if not _HOST.fullmatch(host):
-        raise UrlError("invalid character in host name")
+        bad = next(character for character in host if not _HOST.fullmatch(character))
+        raise UrlError(f"invalid character {quote(bad)} in host name")
     _check_escapes(inside)
     return unquote(host)
 

@@ -27,6 +27,10 @@ FORMAT_ERROR = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 
+_SHAPE = re.compile(r"[+-]?\d*(?:\.\d*)?([eEinumkKMGTP]*[+-]?\d*)", re.ASCII)
+_SUFFIXES = _BINARY.keys() | _DECIMAL.keys()
+_SUFFIX_ERROR = "unable to parse quantity's suffix"
+
 
 class QuantityError(ValueError):
     """Text that is not a quantity."""
@@ -87,7 +91,7 @@ def amount(text: str) -> Amount:
         return Amount((Decimal(digits) * _COMMON_DECIMAL[suffix]).quantize(_NANO))
     match = _PATTERN.match(text)
     if match is None:
-        raise QuantityError(FORMAT_ERROR)
+        raise QuantityError(_problem(text))
     sign, digits, suffix = match.groups()
     with localcontext(_CONTEXT):
         number = +Decimal(sign + digits)
@@ -98,10 +102,16 @@ def amount(text: str) -> Amount:
         elif exponent := _EXPONENT.match(suffix):
             value, kind = _scaled(number, int(exponent[1])), "exponent"
         else:
-            raise QuantityError(FORMAT_ERROR)
+            raise QuantityError(_problem(text))
         if abs(value) > _MAX_VALUE:
             return Amount(_MAX_VALUE.copy_sign(value), kind)
         return Amount(value.quantize(_NANO), kind)
+
+
+def _problem(text: str) -> str:
+    """Why a text is no quantity: its shape is wrong, or only its suffix."""
+    match = _SHAPE.fullmatch(text)
+    return _SUFFIX_ERROR if match is not None and match[1] not in _SUFFIXES else FORMAT_ERROR
 
 
 def _scaled(number: Decimal, power: int) -> Decimal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fairlead.codec.cel.parser import KEYWORDS
 from fairlead.codec.cel.types import (
     BOOL,
     BYTES,
@@ -22,13 +23,7 @@ from fairlead.resources.custom.schema.markers import Markers, Schema, items_sche
 
 MAX_BYTES = 3 * 1024 * 1024  # of a request, and so of any value in it
 _MAX_TEXT_LENGTH = MAX_BYTES - 2
-_RESERVED = frozenset(
-    (
-        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for"),
-        *("function", "if", "import", "let", "loop", "package", "namespace", "return", "var"),
-        *("void", "while"),
-    )
-)
+_RESERVED = frozenset(("true", "false", "null", "in")) | KEYWORDS
 _ESCAPES = ((".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-/")
 _LETTERS = _FIRST | frozenset("0123456789")
@@ -149,6 +144,8 @@ def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Dec
             fields[shown] = field.type
             if shown != key:
                 renamed[shown] = key
+            if key in KEYWORDS:  # may also be spelled as it is, since 1.31
+                fields[key] = field.type
         if key in required and inner.get("default") is None:
             minimum += len(key) + field.minimum + 4
     return Declared(ObjectType(name, fields, renamed), minimum)
