@@ -112,3 +112,24 @@ def test_a_bound_volume_stays_until_its_claim_is_gone(storage: Storage) -> None:
     assert storage.volumes.read(name)["status"] == {"phase": "Bound"}
     storage.claims.remove("c")
     eventually(lambda: storage.volumes.get(name).status == 404, "the volume goes with its claim")
+
+
+def test_a_class_of_attributes_stays_while_a_claim_names_it(space_1_36: Space) -> None:
+    classes = space_1_36.everywhere("volumeattributesclasses", "storage.k8s.io")
+    claims = space_1_36.collection("persistentvolumeclaims")
+    name, other = f"{space_1_36.name}-used", f"{space_1_36.name}-other"
+    for each in (name, other):
+        classes.create(each, driverName="d.example.com", parameters={"a": "b"})
+        eventually(lambda each=each: "finalizers" in classes.read(each)["metadata"], "protected")
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "volumeAttributesClassName": name,
+    }
+    claims.create("c", spec=spec)
+    for each in (name, other):
+        classes.remove(each)
+    eventually(lambda: classes.get(other).status == 404, "the unused class is gone")
+    assert classes.get(name).status == 200
+    claims.remove("c")
+    eventually(lambda: classes.get(name).status == 404, "the class is gone with its claim")

@@ -26,6 +26,12 @@ from fairlead.operations.client import Client
 from fairlead.storage.version import Change
 
 ATTRIBUTES_CLASSES = "storage/v1/volumeattributesclasses"
+# The fields in which claims and volumes name VolumeAttributesClasses.
+CLASS_FIELDS = (
+    "volumeAttributesClassName",
+    "currentVolumeAttributesClassName",
+    "targetVolumeAttributesClassName",
+)
 
 
 class _Protection:
@@ -139,7 +145,7 @@ class AttributesClassProtection:
 
     def _released(self, change: Change) -> Iterable[str]:
         """The classes that an object no longer names."""
-        if change.before is None or not change.before.mentions("olumeAttributesClass"):
+        if change.before is None or not any(map(change.before.mentions, CLASS_FIELDS)):
             return ()
         before = _classes_of(change.before.object())
         return before - (_classes_of(change.after.object()) if change.after else set())
@@ -150,9 +156,10 @@ class AttributesClassProtection:
     def _is_used(self, attributes_class: Object) -> bool:
         name = attributes_class["metadata"]["name"]
         return any(
-            version.mentions(name) and name in _classes_of(version.object())
+            name in _classes_of(version.object())
             for resource in (CLAIMS, VOLUMES)
             for version in self._client.collection(resource).newest("")
+            if any(version.mentions(field, name) for field in CLASS_FIELDS)
         )
 
 

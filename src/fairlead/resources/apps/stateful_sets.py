@@ -148,7 +148,7 @@ class StatefulSetBehaviour(TemplateBehaviour):
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         super().warnings(value, old, context)
         limit = value["spec"].get("revisionHistoryLimit") or 0
-        if limit < 0 and not context.subresource and context.gates["PodWarnings"]:
+        if limit < 0 and context.subresource != "status" and context.gates["PodWarnings"]:
             context.warn(
                 "spec.revisionHistoryLimit: a negative value retains all historical revisions; a"
                 " value >= 0 is recommended"
