@@ -70,3 +70,14 @@ def test_a_quota_may_be_about_the_claims_of_a_volume_attributes_class(space_1_36
     assert used == [{"persistentvolumeclaims": "1"}] * 2
     refused = claims.client.post(claims.path, {"metadata": {"name": "more"}, "spec": golden})
     assert (refused.status, "exceeded quota: gold" in refused.message) == (403, True)
+
+
+def test_resources_of_the_pod_make_those_of_its_containers_optional(space_1_36: Space) -> None:
+    space_1_36.ready_for_pods()
+    quotas = counted(space_1_36, hard={"requests.cpu": "1"})
+    pods = space_1_36.collection("pods")
+    spec: Object = {"containers": [{"name": "c", "image": "i"}]}
+    refused = pods.client.post(pods.path, {"metadata": {"name": "a"}, "spec": spec})
+    assert "failed quota: q: must specify requests.cpu for: c" in refused.message
+    pods.create("a", spec={**spec, "resources": {"requests": {"cpu": "600m"}}})
+    assert quotas.read("q")["status"]["used"] == {"requests.cpu": "600m"}

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from support.group_rules import Found, Kind, Object, forbidden, invalid, required, too_long
 
-from fairlead.base.dialect import CLUSTER
+from fairlead.base.dialect import CLUSTER, KUBERNETES
+from fairlead.base.release import V1_36
 
 MEBIBYTE = 1024 * 1024
 FROZEN = "field is immutable when `immutable` is set"
@@ -207,3 +215,61 @@ def test_the_phase_of_a_namespace_follows_its_deletion() -> None:
             "may only be 'Terminating' if `deletionTimestamp` is not empty",
         )
     ]
+
+
+# TLS secrets of release 1.36
+
+
+def _pem(kind: str, content: bytes = b"x") -> str:
+    return f"-----BEGIN {kind}-----\n{b64encode(content).decode()}\n-----END {kind}-----\n"
+
+
+def _issued(key: Any) -> tuple[str, str]:
+    """A certificate of a key, and the key."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a")])
+    start, day = datetime(2024, 1, 1, tzinfo=UTC), timedelta(days=1)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, start, start + day)
+    certificate = builder.sign(key, SHA256()).public_bytes(Encoding.DER)
+    secret = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    return _pem("CERTIFICATE", certificate), _pem("PRIVATE KEY", secret)
+
+
+CERTIFICATE, KEY = _issued(generate_private_key(SECP256R1()))
+_, OTHER_KEY = _issued(generate_private_key(SECP256R1()))
+ED_KEY = Ed25519PrivateKey.generate()
+OTHER_KIND = _pem(
+    "PRIVATE KEY", ED_KEY.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+)
+NO_PEM = "failed to find any PEM data in certificate input"
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "warning"),
+    [
+        (f"text\n{CERTIFICATE}{CERTIFICATE}", KEY, ""),
+        ("x", KEY, NO_PEM),
+        (
+            _pem("A").replace("END", "END B"),
+            KEY,
+            NO_PEM,
+        ),
+        (f"x{CERTIFICATE}", KEY, NO_PEM),
+        (KEY, KEY, "PEM inputs may have been switched"),
+        (_pem("A") + _pem("B C"), KEY, "blocks of the following types: [A B C]"),
+        (CERTIFICATE, "", "tls: failed to find any PEM data in key input"),
+        (CERTIFICATE, CERTIFICATE, "tls: found a certificate rather than a key"),
+        (CERTIFICATE, _pem("A"), "blocks of the following types: [A]"),
+        (_pem("CERTIFICATE"), KEY, "x509: malformed certificate"),
+        (CERTIFICATE, _pem("EC PRIVATE KEY"), "tls: failed to parse private key"),
+        (CERTIFICATE, OTHER_KEY, "tls: private key does not match public key"),
+        (CERTIFICATE, OTHER_KIND, "tls: private key type does not match public key type"),
+    ],
+)
+def test_a_key_that_does_not_belong_to_its_certificate(
+    certificate: str, key: str, warning: str
+) -> None:
+    kind = Kind("core/v1/secrets", KUBERNETES, V1_36)
+    data = {"tls.crt": encoded(certificate), "tls.key": encoded(key)}
+    value = kind.existing({"type": "kubernetes.io/tls", "data": data})
+    kind.behaviour.warnings(value, None, kind.context)
+    assert [warning in text for text in kind.context.warnings] == ([True] if warning else [])

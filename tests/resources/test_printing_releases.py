@@ -179,6 +179,9 @@ def test_states_of_jobs(conditions: list[str], status: str) -> None:
     assert _cell("batch/v1/jobs", "Status", {"status": {"conditions": met}}) == [None, status]
 
 
+EMPTY_CLASS = {"spec": {"volumeAttributesClassName": ""}}
+
+
 def test_a_deleted_job_is_terminating_until_it_has_ended() -> None:
     job: Obj = {"metadata": {"deletionTimestamp": AT}, "status": {"conditions": []}}
     assert _cell("batch/v1/jobs", "Status", job) == [None, "Terminating"]
@@ -192,6 +195,7 @@ def test_a_deleted_job_is_terminating_until_it_has_ended() -> None:
         ("batch/v1/cronjobs", "Timezone", {}, None, "<none>"),
         ("batch/v1/cronjobs", "Timezone", {"spec": {"timeZone": "Etc/UTC"}}, None, "Etc/UTC"),
         ("core/v1/persistentvolumes", "VolumeAttributesClass", {}, None, "<unset>"),
+        ("core/v1/persistentvolumes", "VolumeAttributesClass", EMPTY_CLASS, None, ""),
         (
             "networking/v1/ingressclasses",
             "Name",

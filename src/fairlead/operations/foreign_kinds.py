@@ -45,6 +45,7 @@ _CORE = frozenset(
 
 # Kinds of versions that are no longer served: documents may still carry them.
 _CLUSTER_ROLES = "ClusterRole ClusterRoleBinding Role RoleBinding"
+_DEVICE_KINDS = "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"
 _FORMER_KINDS: Final[dict[str, str]] = {
     "admissionregistration/v1beta1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
     "apiextensions/v1beta1": "CustomResourceDefinition",
@@ -69,6 +70,9 @@ _FORMER_KINDS: Final[dict[str, str]] = {
     "policy/v1beta1": "Eviction PodDisruptionBudget PodSecurityPolicy",
     "rbac/v1alpha1": _CLUSTER_ROLES,
     "rbac/v1beta1": _CLUSTER_ROLES,
+    "resource/v1alpha3": "DeviceTaintRule ResourcePoolStatusRequest",
+    "resource/v1beta1": _DEVICE_KINDS,
+    "resource/v1beta2": f"{_DEVICE_KINDS} DeviceTaintRule",
     "scheduling/v1alpha1": "PriorityClass",
     "scheduling/v1beta1": "PriorityClass",
     "storage/v1alpha1": "CSIStorageCapacity VolumeAttachment",

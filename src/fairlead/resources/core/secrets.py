@@ -12,6 +12,7 @@ from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.core.config_maps import MAX_DATA_BYTES, check_frozen
+from fairlead.resources.core.tls_pairs import pair_error
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import config_key_errors, immutable
 
@@ -116,3 +117,11 @@ class SecretBehaviour(Behaviour):
         immutable(value["type"], old["type"], "type", causes)
         check_frozen(value, old, ("data",), causes)
         self.check_create(value, causes, context)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if value["type"] != context.dialect.label("@/tls") or not context.gates["LaterWarnings"]:
+            return
+        data: Data = value.get("data") or {}
+        pair = (b64decode(data.get(key, "")) for key in (CERTIFICATE, PRIVATE_KEY))
+        if error := pair_error(*pair):
+            context.warn(error)

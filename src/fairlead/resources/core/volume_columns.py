@@ -58,6 +58,11 @@ def _storage_class(dialect: Dialect) -> Value:
     return cell
 
 
+def _attributes_class(obj: Object) -> str:
+    name = field(obj, "spec.volumeAttributesClassName")
+    return UNSET if name is None else str(name)
+
+
 def printers(dialect: Dialect) -> dict[str, Printer]:
     """The printers of volumes and claims; the class annotation depends on the dialect."""
     storage_class = text("StorageClass", _storage_class(dialect), "Storage class it belongs to")
@@ -65,9 +70,8 @@ def printers(dialect: Dialect) -> dict[str, Printer]:
         36,
         text(
             "VolumeAttributesClass",
-            "spec.volumeAttributesClassName",
+            _attributes_class,
             "Volume attributes class it belongs to",
-            missing=UNSET,
         ),
     )
     mode = text(

@@ -229,6 +229,8 @@ class Pods:
                 usage[_LIMITS + name] = limits[name]
 
     def missing(self, names: Iterable[str], value: Object) -> str:
+        if totals.has_own_resources(value["spec"]):
+            return ""
         parts = []
         for name in sorted(_NAMED_BY_ALL.intersection(names)):
             containers = _containers(value["spec"])

@@ -80,6 +80,14 @@ def is_pod_level(name: str) -> bool:
     return name in POD_LEVEL_RESOURCES or name.startswith(HUGE_PAGES)
 
 
+def has_own_resources(spec: Object) -> bool:
+    """Whether the pod as a whole requests or limits a resource."""
+    own: Object = spec.get("resources") or {}
+    return any(
+        is_pod_level(name) for kind in ("requests", "limits") for name in own.get(kind) or ()
+    )
+
+
 def _override(totals: Totals, amounts: Mapping[str, str] | None) -> None:
     """Take the amounts that are given for the pod as a whole."""
     for name, text in (amounts or {}).items():
