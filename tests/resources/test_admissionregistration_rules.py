@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from support.group_rules import Kind, changed, duplicate, invalid, required, unsupported
 
+from fairlead.base.dialect import KUBERNETES
+from fairlead.base.release import V1_25, V1_36, Release
 from fairlead.codec.types.names import dns_1035_label, dns_subdomain, qualified_name
 
 VALIDATING = "admissionregistration/v1/validatingwebhookconfigurations"
@@ -309,3 +311,30 @@ def test_an_update_bears_with_what_was_there() -> None:
     assert causes == []
     new, _ = kind.update(old, changed({"webhooks": [HOOK]}, {"webhooks[0].timeoutSeconds": 5}))
     assert new["metadata"]["generation"] == 2
+
+
+def test_a_policy_that_is_given_as_an_empty_text_is_refused() -> None:
+    policies = Kind("admissionregistration/v1/validatingadmissionpolicies", KUBERNETES, V1_36)
+    rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
+    spec = {
+        "failurePolicy": "",
+        "matchConstraints": {"matchPolicy": "", "resourceRules": [rule]},
+        "validations": [{"expression": "true"}],
+    }
+    assert policies.wrong({"metadata": {"name": "p"}, "spec": spec}) == [
+        unsupported("spec.failurePolicy", '""', "Fail", "Ignore"),
+        unsupported("spec.matchConstraints.matchPolicy", '""', "Equivalent", "Exact"),
+    ]
+
+
+@pytest.mark.parametrize("release", [V1_25, V1_36])
+def test_a_missing_namespace_of_a_service_is_told_as_its_name(release: Release) -> None:
+    webhooks = Kind("admissionregistration/v1/validatingwebhookconfigurations", KUBERNETES, release)
+    webhook = {
+        "name": "a.b.c",
+        "clientConfig": {"service": {"name": "s", "namespace": ""}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    found = webhooks.wrong({"metadata": {"name": "w"}, "webhooks": [webhook]})
+    assert [field for field, _, _ in found] == ["webhooks[0].clientConfig.service.name"]

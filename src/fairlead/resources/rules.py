@@ -103,6 +103,12 @@ def one_of(value: Any, supported: Sequence[str], path: str, causes: Causes) -> N
         causes.unsupported(path, value, supported)
 
 
+def one_of_if_given(value: Any, supported: Sequence[str], path: str, causes: Causes) -> None:
+    """Check a value that may be absent but not empty."""
+    if value is not None and value not in supported:
+        causes.unsupported(path, value, supported)
+
+
 def one_of_if_set(value: Any, supported: Sequence[str], path: str, causes: Causes) -> None:
     if value and value not in supported:
         causes.unsupported(path, value, supported)

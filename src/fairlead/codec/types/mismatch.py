@@ -53,7 +53,9 @@ class DecodeError(ValueError):
 
     def _name_type(self, struct: Struct, field: str) -> None:
         actual, _, expected = self._message.partition(" of type ")
-        named = type_name_of(struct, field) if self._wants_place else None
+        if not self._wants_place:
+            return
+        named = type_name_of(struct, field) or type_name_of(_owner(struct, field), field)
         if named is None:
             return
         node = struct.fields[field].type
@@ -85,6 +87,14 @@ class DecodeError(ValueError):
         if not struct:
             return f"json: cannot unmarshal {actual} into Go value of type {expected}"
         return f"json: cannot unmarshal {actual} into {target} of type {expected}"
+
+
+def _owner(struct: Struct, field: str) -> Struct:
+    """The struct that declares a field: this one, or one that it embeds."""
+    for part in struct.embedded.values():
+        if field in part.struct.fields:
+            return _owner(part.struct, field)
+    return struct
 
 
 def _path_in(struct: Struct, field: str) -> str:

@@ -49,9 +49,8 @@ def check_url(url: str, path: str, causes: Causes) -> None:
 
 def check_service(service: dict[str, Any], path: str, causes: Causes) -> None:
     names = ("name", "namespace")
-    # Release 1.25 of the reference mixes the two up, and clients see which one it reports.
-    checked = names if causes.has_later_wording else names[::-1]
-    for field, name in zip(names, checked, strict=True):
+    # The reference mixes the two up, and clients see which one it reports.
+    for field, name in zip(names, names[::-1], strict=True):
         if not service[name]:
             causes.required(f"{path}.{field}", Reworded(f"service {field} is required", ""))
     port = service.get("port", 443)

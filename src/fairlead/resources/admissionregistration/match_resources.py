@@ -13,7 +13,7 @@ from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.go_values import go_list
-from fairlead.resources.rules import label_selector, one_of_if_set
+from fairlead.resources.rules import label_selector, one_of_if_given
 
 MATCH_POLICIES = ("Equivalent", "Exact")
 NOT_FOUND_ACTIONS = ("Deny", "Allow")
@@ -38,7 +38,7 @@ def warn_of_static_name(value: Object, context: Context) -> None:
 def check_match_resources(match: dict[str, Any], path: str, causes: Causes) -> None:
     if match.get("matchPolicy") is None:
         causes.required(f"{path}.matchPolicy")
-    one_of_if_set(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", causes)
+    one_of_if_given(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", causes)
     for name in ("namespaceSelector", "objectSelector"):
         if match.get(name) is None:
             causes.required(f"{path}.{name}")

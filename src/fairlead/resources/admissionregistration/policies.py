@@ -19,7 +19,7 @@ from fairlead.resources.admissionregistration.match_resources import (
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.rules import check_conditions, one_of_if_set
+from fairlead.resources.rules import check_conditions, one_of_if_given, one_of_if_set
 from fairlead.resources.storage.shared import OrderedBehaviour, Step, keep_metadata
 
 FAILURE_POLICIES = ("Fail", "Ignore")
@@ -81,7 +81,7 @@ def _check_common(
     """Check the fields that both kinds have, in the order in which both check them."""
     if spec.get("failurePolicy") is None:
         causes.required("spec.failurePolicy")
-    one_of_if_set(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", causes)
+    one_of_if_given(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", causes)
     has_params = spec.get("paramKind") is not None
     if has_params:
         check_param_kind(spec["paramKind"], "spec.paramKind", causes)

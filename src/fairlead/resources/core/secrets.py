@@ -12,7 +12,7 @@ from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.core.config_maps import MAX_DATA_BYTES, check_frozen
-from fairlead.resources.core.tls_pairs import pair_error
+from fairlead.resources.core.key_pairs import key_pair_problem
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import config_key_errors, immutable
 
@@ -112,16 +112,16 @@ class SecretBehaviour(Behaviour):
             if value["type"] == label(name):
                 check(data, causes)
 
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        is_tls = value["type"] == context.dialect.label("@/tls")
+        if is_tls and context.gates["TLSSecretWarnings"]:
+            data: Data = value.get("data") or {}
+            pair = (b64decode(data.get(key) or "") for key in (CERTIFICATE, PRIVATE_KEY))
+            if problem := key_pair_problem(*pair):
+                context.warn(problem)
+
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
         immutable(value["type"], old["type"], "type", causes)
         check_frozen(value, old, ("data",), causes)
         self.check_create(value, causes, context)
-
-    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        if value["type"] != context.dialect.label("@/tls") or not context.gates["LaterWarnings"]:
-            return
-        data: Data = value.get("data") or {}
-        pair = (b64decode(data.get(key, "")) for key in (CERTIFICATE, PRIVATE_KEY))
-        if error := pair_error(*pair):
-            context.warn(error)
