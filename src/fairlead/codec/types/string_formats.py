@@ -192,8 +192,8 @@ def check_of(form: str, is_later: bool = False) -> IsOf | None:
 _NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
-def is_known_format(kind: str, form: str) -> bool:
+def is_known_format(kind: str, form: str, is_later: bool = True) -> bool:
     """Whether values of a type and format are checked."""
     if kind == "string":
-        return check_of(form, is_later=True) is not None
+        return check_of(form, is_later) is not None
     return form in _NUMBER_FORMATS.get(kind, ())

@@ -74,3 +74,21 @@ def test_a_text_that_is_not_of_its_format_is_told(form: str, text: str) -> None:
     (reported,) = errors_of(of_field({"type": "string", "format": form}), {"f": text})
     assert reported[:2] == ("spec.f", "TypeInvalid")
     assert f"spec.f in body must be of type {form}: " in reported[2]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "shown"),
+    [
+        ({"type": "string", "format": "cidr"}, 5, ("cidr", "int64")),
+        ({"type": "string", "format": "cidr"}, True, ("cidr", "")),
+        ({"type": "integer", "format": "int32"}, {}, ("int32", "")),
+        ({"type": "integer", "format": "int32"}, 1.5, ("integer", "number")),
+        ({"type": "string", "format": "unknown"}, 5, ("string", "integer")),
+    ],
+)
+def test_a_value_of_another_type_is_told_by_the_format(
+    schema: dict[str, str], value: object, shown: tuple[str, str]
+) -> None:
+    expected, actual = shown
+    (reported,) = errors_of(of_field(schema), {"f": value})
+    assert f'spec.f in body must be of type {expected}: "{actual}"' in reported[2]

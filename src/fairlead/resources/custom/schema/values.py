@@ -13,6 +13,7 @@ from typing import Any
 from fairlead.base import meter
 from fairlead.codec.types.json_numbers import is_integer
 from fairlead.codec.types.mismatch import quoted
+from fairlead.codec.types.string_formats import is_known_format
 from fairlead.resources.custom.schema import junctors
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.custom.schema.problems import (
@@ -64,11 +65,11 @@ class ValueChecks:
     def __init__(self, markers: Markers, int_or_string_is_any: bool = False) -> None:
         self._markers = markers
         self._int_or_string = () if int_or_string_is_any else ("integer", "string")
-        self._by_type: dict[tuple[tuple[str, ...], bool], Table] = {}
+        self._by_type: dict[tuple[tuple[str, ...], bool, str], Table] = {}
 
     def table(self, schema: Schema) -> Table:
         types = self._types(schema)
-        plain = self._of_type(types, bool(schema.get("nullable")))
+        plain = self._of_type(types, bool(schema.get("nullable")), self._format(schema, types))
         if schema.keys() <= _SILENT and not (self._markers.is_later and has_number_range(schema)):
             return plain
         table = dict(plain)
@@ -83,16 +84,23 @@ class ValueChecks:
             table[value_class] = _all(checks + self._own(schema, value_class))
         return table
 
-    def _of_type(self, types: tuple[str, ...], nullable: bool) -> Table:
+    def _of_type(self, types: tuple[str, ...], nullable: bool, form: str) -> Table:
         """The type checks by class; cached, because many schemas have the same type."""
-        checks = self._by_type.get((types, nullable))
+        checks = self._by_type.get((types, nullable, form))
         if checks is None:
             checks = {
-                value_class: _type_check(types, value_class, nullable)
+                value_class: _type_check(types, value_class, nullable, form)
                 for value_class in CLASS_NAMES
             }
-            self._by_type[types, nullable] = checks
+            self._by_type[types, nullable, form] = checks
         return checks
+
+    def _format(self, schema: Schema, types: tuple[str, ...]) -> str:
+        """The format of the values if it is a known one."""
+        form = schema.get("format")
+        if not isinstance(form, str) or len(types) != 1:
+            return ""
+        return form if is_known_format(types[0], form, self._markers.is_later) else ""
 
     def _types(self, schema: Schema) -> tuple[str, ...]:
         if schema.get(self._markers.int_or_string):
@@ -174,7 +182,13 @@ def _all(checks: list[Check]) -> Check | None:
     return check
 
 
-def _type_check(types: tuple[str, ...], value_class: type, nullable: bool) -> Check | None:
+# The formats of values in messages about values whose schema has a known format.
+_VALUE_FORMATS = {int: "int64", float: "float64", bool: "", dict: ""}
+
+
+def _type_check(
+    types: tuple[str, ...], value_class: type, nullable: bool, form: str
+) -> Check | None:
     """The check that a value of class `value_class` has one of the types; None if it always has."""
     if not types or any(value_class in _CLASSES.get(name, ()) for name in types):
         return None
@@ -182,10 +196,14 @@ def _type_check(types: tuple[str, ...], value_class: type, nullable: bool) -> Ch
     if name == "null" and nullable:
         return None
 
+    is_fraction = value_class is float and "integer" in types
+    if form and value_class in _VALUE_FORMATS and not is_fraction:
+        name, expected = _VALUE_FORMATS[value_class], form
+
     def text(path: str) -> str:
         return f'Invalid value: "{name}": {path} in body must be of type {expected}: "{name}"'
 
-    if value_class is float and "integer" in types:
+    if is_fraction:
         return lambda value: None if is_integer(value) else [Problem(TYPE, text)]
     return lambda _: [Problem(TYPE, text)]
 
