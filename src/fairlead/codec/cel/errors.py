@@ -64,6 +64,8 @@ def no_such_overload() -> EvaluationError:
 
 def _display(text: str, problem: Problem) -> str:
     position, message = problem
+    if not text:
+        return f"ERROR: <input>:1:0: {message}"
     if position < 0:
         return f"ERROR: <input>:-1:0: {message}"
     start = text.rfind("\n", 0, position) + 1

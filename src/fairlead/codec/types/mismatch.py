@@ -25,17 +25,18 @@ class DecodeError(ValueError):
         self._struct = ""
         self._whole_path: list[str] = []  # beyond alternatives, with the names of embedded structs
         self._in_alternative = False
+        self._wants_struct = True
         self.value: Any = None  # the value, if its form is wrong
         self.form = ""
 
     def at(self, struct: Struct, field: str) -> None:
         """Add a step of the path to the value, innermost first. The first step is the field itself,
         whose type may have a name of its own."""
-        if not self._whole_path:
-            self._struct = struct.name
-            if not self._in_alternative:
-                self.struct = struct.name
-                self._name_type(struct, field)
+        if not self._whole_path and not self._in_alternative:
+            self.struct = struct.name
+            self._name_type(struct, field)
+        if self._wants_struct:
+            self._struct, self._wants_struct = struct.name, False
         self._whole_path.append(_path_in(struct, field))
         if not self._in_alternative:
             self.fields.append(field)
@@ -44,6 +45,7 @@ class DecodeError(ValueError):
         """End `fields` at a value that has one of several types. The last step has no name in
         JSON."""
         self._whole_path.pop()
+        self._wants_struct = True  # the outermost one is told
         if self._in_alternative:
             return
         self._in_alternative = True

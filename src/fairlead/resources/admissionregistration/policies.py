@@ -19,7 +19,7 @@ from fairlead.resources.admissionregistration.match_resources import (
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.rules import check_conditions, one_of_if_given, one_of_if_set
+from fairlead.resources.rules import check_conditions, one_of_if_given
 from fairlead.resources.storage.shared import OrderedBehaviour, Step, keep_metadata
 
 FAILURE_POLICIES = ("Fail", "Ignore")
@@ -187,7 +187,7 @@ def _check_validation(
         causes.invalid(f"{path}.message", message, "must be non-empty if specified")
     elif "\n" in message.strip() or "\r" in message.strip():
         causes.invalid(f"{path}.message", message, "must not contain line breaks")
-    one_of_if_set(validation.get("reason"), REASONS, f"{path}.reason", causes)
+    one_of_if_given(validation.get("reason"), REASONS, f"{path}.reason", causes)
 
 
 def _check_audit_annotations(

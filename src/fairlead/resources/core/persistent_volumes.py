@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -23,6 +24,7 @@ from fairlead.resources.core.volumes.persistent import (
     check_persistent_sources,
     has_long_secret_name,
 )
+from fairlead.resources.go_values import given_map
 from fairlead.resources.metadata import check_metadata
 from fairlead.resources.rules import IMMUTABLE, immutable
 
@@ -182,7 +184,7 @@ def _with_newer_labels(old: Object, new: Object | None, context: Context) -> Obj
 def _check_spec(value: Object, old: Object | None, causes: Causes, context: Context) -> None:
     spec = value["spec"]
     _check_modes(spec, old, causes, context)
-    _check_capacity(spec.get("capacity"), "spec.capacity", causes)
+    _check_capacity(given_map(spec, "capacity"), "spec.capacity", causes)
     policy = spec.get("persistentVolumeReclaimPolicy", "")
     if policy and policy not in RECLAIM_POLICIES:
         causes.unsupported("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
@@ -224,13 +226,13 @@ def _check_modes(spec: Object, old: Object | None, causes: Causes, context: Cont
     check_access_modes(modes, "spec.accessModes", causes, single_pod=single_pod)
 
 
-def _check_capacity(capacity: dict[str, str] | None, path: str, causes: Causes) -> None:
+def _check_capacity(capacity: Mapping[str, str] | None, path: str, causes: Causes) -> None:
     if not capacity:
         causes.required(path)
     if not capacity or set(capacity) != {"storage"}:
         shown = go_quantities(capacity)
         if causes.has_later_wording:
-            shown = GoValue(shown, capacity or {})
+            shown = GoValue(shown, capacity)
         causes.unsupported(path, shown, ("storage",))
     for name, text in (capacity or {}).items():
         basic_quantity(text, f"{path}[{name}]", causes)
