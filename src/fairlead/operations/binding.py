@@ -10,7 +10,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.commits import put, write_over
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import absent, new_causes
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 
@@ -25,13 +25,13 @@ async def bind(api: Api, operation: Operation, binding: Object, options: WriteOp
     name = binding["metadata"].get("name", "")
     if operation.name and name != operation.name:
         raise bad_request("name in URL does not match name in Binding object")
-    _check(operation.resource, binding)
+    _check(api, operation.resource, binding)
     await api.admission.validate(attributes)
     await _bind(api, operation, binding, options.dry_run)
 
 
-def _check(resource: Resource, binding: Object) -> None:
-    causes = Causes()
+def _check(api: Api, resource: Resource, binding: Object) -> None:
+    causes = new_causes(api.gates)
     target = binding["target"]
     if target.get("kind") not in (None, "", "Node"):
         causes.unsupported("target.kind", target["kind"], ("Node", "<empty>"))
@@ -44,7 +44,9 @@ def _check(resource: Resource, binding: Object) -> None:
 async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) -> None:
     pods = api.resources.named("core/v1/pods")
     collection = api.collection(pods)
-    name = binding["metadata"]["name"]
+    name = binding["metadata"].get("name", "")
+    if not name:
+        raise absent(pods.ref())
     key = pods.storage_key(operation.namespace, name)
 
     async def write(current: Version) -> Version:

@@ -25,7 +25,7 @@ from fairlead.operations.managed_fields import set_entries, tracked_unstored
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.resources.authentication import check_token_request, check_token_review
-from fairlead.resources.causes import Causes, absent, new_causes
+from fairlead.resources.causes import absent, new_causes
 
 
 async def review_token(
@@ -34,7 +34,7 @@ async def review_token(
     """Authenticate the token; returns the TokenReview with its status."""
     attributes = await _admit(api, operation, value, options)
     spec = value["spec"]
-    check_token_review(value, Causes())
+    check_token_review(value)
     await api.admission.validate(attributes)
     audiences = tuple(spec.get("audiences") or ())
     # A status sent by the client is kept where there is no value to replace it.

@@ -8,7 +8,7 @@ from fairlead.codec.types.names import dns_subdomain
 from fairlead.fields.check import check_type
 from fairlead.fields.conflicts import InvalidConfiguration
 from fairlead.operations.api import Api, Object
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, new_causes
 from fairlead.resources.columns.cell_text import selector_text
 from fairlead.resources.custom.scale import UNSET, ScalePaths, shown
 from fairlead.resources.metadata import check_metadata
@@ -88,7 +88,7 @@ class ScaleView(View):
                 path = shown(self._paths.spec)
                 raise bad_request(f'the spec replicas field "{path}" cannot be empty')
             return with_version(self._paths.write(stored, replicas), value)
-        causes = Causes()
+        causes = new_causes(self.api.gates)
         check_scale(value, causes)
         if causes:
             group = self.api_version.rpartition("/")[0]

@@ -220,7 +220,7 @@ class Assembly:
             return None
         kind = definition["spec"]["names"]["kind"]
         return webhook_conversion.WebhookConverter(
-            self.webhooks, self.dialect, kind, conversion["webhook"]
+            self.webhooks, self.dialect, self.api.gates, kind, conversion["webhook"]
         )
 
     def _authorization(self) -> Authorization:

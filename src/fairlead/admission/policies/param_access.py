@@ -14,7 +14,7 @@ from fairlead.auth.authentication.user import MASTERS, User
 from fairlead.auth.authorization.attributes import Attributes as AccessAttributes
 from fairlead.base.errors import StatusError, invalid
 from fairlead.codec.types.model import Object
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import new_causes
 from fairlead.resources.registry import Resource, Resources
 
 _GROUP = "admissionregistration/v1"
@@ -102,6 +102,6 @@ def _shown_kind(kind: Object) -> str:
 
 
 def _refused(attributes: Attributes, field: str, text: str) -> StatusError:
-    causes = Causes()
+    causes = new_causes(attributes.context.gates)
     causes.forbidden(field, text)
     return invalid(attributes.resource.kind_ref(attributes.name), causes)

@@ -26,7 +26,7 @@ from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import bad_request
 from fairlead.codec.types.names import dns_subdomain
-from fairlead.resources.causes import Causes, quote
+from fairlead.resources.causes import LaterCauses, quote
 from fairlead.resources.go_values import go_list_or_nil
 from fairlead.resources.networking.shared import check_prefixed_path
 
@@ -197,7 +197,7 @@ def _extra_problem(extra: dict[str, list[str]]) -> str:
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
-        causes = Causes()
+        causes = LaterCauses()
         check_prefixed_path(key, "extra.key", causes)
         if causes:
             problems = joined_errors([f"{cause.field}: {cause.message}" for cause in causes])

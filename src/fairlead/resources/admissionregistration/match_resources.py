@@ -36,9 +36,10 @@ def warn_of_static_name(value: Object, context: Context) -> None:
 
 
 def check_match_resources(match: dict[str, Any], path: str, causes: Causes) -> None:
-    if match.get("matchPolicy") is None:
+    policy = match.get("matchPolicy")
+    if policy is None:
         causes.required(f"{path}.matchPolicy")
-    one_of_if_given(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", causes)
+    one_of_if_given(policy, MATCH_POLICIES, f"{path}.matchPolicy", causes)
     for name in ("namespaceSelector", "objectSelector"):
         if match.get(name) is None:
             causes.required(f"{path}.{name}")

@@ -14,8 +14,8 @@ from fairlead.resources.apps.shared import (
     check_int_or_percent,
     check_selector_kept,
     int_or_string_shown,
-    pointer_shown,
     selector_shown,
+    strategy_shown,
 )
 from fairlead.resources.apps.templates import (
     TEMPLATE,
@@ -26,7 +26,7 @@ from fairlead.resources.apps.templates import (
     selector_is_sound,
 )
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.causes import Causes, quote
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.spec import check_pod_template
 from fairlead.resources.rules import (
@@ -140,9 +140,9 @@ def check_strategy(strategy: Object, causes: Causes) -> None:
     if kind == "RollingUpdate":
         _check_steps(steps or {}, f"{path}.rollingUpdate", causes)
     elif kind != "OnDelete":
-        update = pointer_shown("apps.RollingUpdateDaemonSet", steps)
-        text = f"apps.DaemonSetUpdateStrategy{{Type:{quote(kind)}, RollingUpdate:{update}}}"
-        causes.unsupported(path, GoValue(text), STRATEGIES)
+        steps = steps and {"maxUnavailable": 0, "maxSurge": 0, **steps}
+        shown = strategy_shown("DaemonSetUpdateStrategy", kind, "RollingUpdateDaemonSet", steps)
+        causes.unsupported(path, shown, STRATEGIES)
 
 
 def _check_steps(steps: Object, path: str, causes: Causes) -> None:

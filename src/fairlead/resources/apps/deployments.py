@@ -11,11 +11,11 @@ from fairlead.resources.apps.shared import (
     check_int_or_percent,
     check_selector_kept,
     int_or_string_shown,
-    pointer_shown,
+    strategy_shown,
 )
 from fairlead.resources.apps.templates import TemplateBehaviour, check_replicated
 from fairlead.resources.behaviour import Object, keep
-from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.rules import non_negative
 
@@ -96,9 +96,9 @@ def check_strategy(strategy: Object, causes: Causes) -> None:
         case "RollingUpdate":
             _check_steps(steps or {}, f"{path}.rollingUpdate", causes)
         case other:
-            update = pointer_shown("apps.RollingUpdateDeployment", steps)
-            text = f"apps.DeploymentStrategy{{Type:{quote(other)}, RollingUpdate:{update}}}"
-            causes.unsupported(path, GoValue(text), ["Recreate", "RollingUpdate"])
+            steps = steps and {"maxUnavailable": 0, "maxSurge": 0, **steps}
+            shown = strategy_shown("DeploymentStrategy", other, "RollingUpdateDeployment", steps)
+            causes.unsupported(path, shown, ["Recreate", "RollingUpdate"])
 
 
 def _check_steps(steps: Object, path: str, causes: Causes) -> None:

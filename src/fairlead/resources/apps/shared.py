@@ -7,10 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer, quote
 from fairlead.resources.go_values import go_selector
 from fairlead.resources.rules import IMMUTABLE, PERCENT_ERROR, bounded_int, non_negative
 
@@ -21,8 +20,6 @@ RETENTION = "persistentVolumeClaimRetentionPolicy"
 
 # How messages show a field that is not set.
 UNSET = GoValue('"null"', None)
-# How messages show a field of a struct that is set: as an address, which has no meaning.
-_ADDRESS = "0xc000000000"
 
 _PERCENT = re.compile(r"\A([0-9]+)%\Z", re.ASCII)
 _INTEGER = re.compile(r"\A[+-]?[0-9]+\Z", re.ASCII)
@@ -40,9 +37,10 @@ def int_or_string_shown(value: int | str) -> GoValue:
     return GoValue(f"intstr.IntOrString{{Type:{kind}, IntVal:{number}, StrVal:{quote(text)}}}")
 
 
-def pointer_shown(kind: str, value: Any) -> str:
-    """A pointer inside a printed struct."""
-    return f"(*{kind})({'nil' if value is None else _ADDRESS})"
+def strategy_shown(kind: str, type_: str, update_kind: str, steps: Object | None) -> GoValue:
+    """The strategy of a workload as messages print it; `steps` has all fields."""
+    update = go_pointer(f"apps.{update_kind}", steps)
+    return go_composite(f"apps.{kind}", {"Type": quote(type_), "RollingUpdate": update})
 
 
 def check_selector_kept(value: Object, old: Object, causes: Causes) -> None:

@@ -13,8 +13,8 @@ from fairlead.resources.apps.shared import (
     check_collision_count,
     check_int_or_percent,
     int_or_string_shown,
-    pointer_shown,
     selector_shown,
+    strategy_shown,
 )
 from fairlead.resources.apps.templates import (
     TEMPLATE,
@@ -25,7 +25,7 @@ from fairlead.resources.apps.templates import (
     selector_is_sound,
 )
 from fairlead.resources.behaviour import Object
-from fairlead.resources.causes import Causes, GoValue, new_causes, quote
+from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer, new_causes
 from fairlead.resources.context import Context
 from fairlead.resources.core.persistent_volume_claims import round_claim
 from fairlead.resources.core.pods.annotations import check_pod_annotations
@@ -221,17 +221,18 @@ def _check_strategy(strategy: Object, causes: Causes, context: Context) -> None:
         case "RollingUpdate":
             _check_steps(steps or {}, f"{path}.rollingUpdate", causes, context)
         case other:
-            update = pointer_shown("apps.RollingUpdateStatefulSetStrategy", steps)
-            text = f"apps.StatefulSetUpdateStrategy{{Type:{quote(other)}, RollingUpdate:{update}}}"
-            causes.invalid(path, GoValue(text), "must be 'RollingUpdate' or 'OnDelete'")
+            steps = steps and {"partition": 0, "maxUnavailable": None, **steps}
+            shown = strategy_shown("StatefulSetUpdateStrategy", other, _STEPS, steps)
+            causes.invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")
+
+
+_STEPS = "RollingUpdateStatefulSetStrategy"
 
 
 def _steps_shown(steps: Object) -> GoValue:
-    unavailable = pointer_shown("intstr.IntOrString", steps.get("maxUnavailable"))
-    return GoValue(
-        f"apps.RollingUpdateStatefulSetStrategy{{Partition:{steps.get('partition') or 0},"
-        f" MaxUnavailable:{unavailable}}}"
-    )
+    unavailable = go_pointer("intstr.IntOrString", steps.get("maxUnavailable"))
+    parts = {"Partition": str(steps.get("partition") or 0), "MaxUnavailable": unavailable}
+    return go_composite(f"apps.{_STEPS}", parts)
 
 
 def _check_steps(steps: Object, path: str, causes: Causes, context: Context) -> None:

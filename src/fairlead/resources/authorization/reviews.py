@@ -123,8 +123,23 @@ def _format_attributes(attributes: dict[str, str]) -> GoValue:
     return go_composite("authorization.NonResourceAttributes", quoted)
 
 
+_WRITTEN = (
+    *_TEXTS.values(),
+    "generation",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+
 def _shown_metadata(metadata: dict[str, Any]) -> GoValue:
-    return go_composite(
+    written = {name: metadata[name] for name in _WRITTEN if metadata.get(name)}
+    for name in ("labels", "annotations"):
+        if name in written:
+            written[name] = dict(sorted(written[name].items()))
+    text = go_composite(
         "v1.ObjectMeta",
         {
             **{label: quote(metadata.get(name, "")) for label, name in _TEXTS.items()},
@@ -139,3 +154,4 @@ def _shown_metadata(metadata: dict[str, Any]) -> GoValue:
             "ManagedFields": "[]v1.ManagedFieldsEntry(nil)",
         },
     )
+    return GoValue(text, written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
+from fairlead.base.release import Reworded
 from fairlead.resources.autoscaling.conversion import (
     DEFAULT_METRICS,
     ROUND_TRIP_ANNOTATIONS,
@@ -128,10 +129,10 @@ def _check_spec(spec: Object, fewest: int, causes: Causes, context: Context) -> 
     low, high = spec.get("minReplicas"), spec["maxReplicas"]
     if low is not None and low < fewest:
         causes.invalid("spec.minReplicas", low, f"must be greater than or equal to {fewest}")
-    if high == 0 and causes.has_later_wording:
+    if high == 0 and context.gates["EmptyIsRequired"]:
         causes.required("spec.maxReplicas", "must be set and greater than 0")
     elif high < 1:
-        detail = "must be greater than or equal to 1" if causes.has_later_wording else POSITIVE
+        detail = Reworded(POSITIVE, "must be greater than or equal to 1")
         causes.invalid("spec.maxReplicas", high, detail)
     if low is not None and high < low:
         detail = "must be greater than or equal to `minReplicas`"

@@ -5,17 +5,19 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from fairlead.codec.types.model import Struct, struct_at
 from fairlead.resources.apps.shared import selector_shown
 from fairlead.resources.apps.templates import MISMATCH, selector_is_sound
 from fairlead.resources.batch.indexes import check_success_policy
 from fairlead.resources.batch.pod_failure_policy import check_pod_failure_policy
 from fairlead.resources.batch.shown_templates import shown_template
 from fairlead.resources.behaviour import Object, keep
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 from fairlead.resources.core.pods.spec import check_pod_template
 from fairlead.resources.go_values import given_map, go_map
+from fairlead.resources.internal_types import internal_value
 from fairlead.resources.networking.shared import check_prefixed_path
 from fairlead.resources.rules import (
     IMMUTABLE,
@@ -208,7 +210,9 @@ def _is_suspended(status: Object) -> bool:
     )
 
 
-def check_job_spec_change(spec: Object, old: Object, may: Changeable, causes: Causes) -> None:
+def check_job_spec_change(
+    struct: Struct, spec: Object, old: Object, may: Changeable, causes: Causes
+) -> None:
     """Check the immutable fields."""
     if may.completions and spec.get("completionMode") == INDEXED:
         _check_completions(spec, old, causes)
@@ -221,9 +225,11 @@ def check_job_spec_change(spec: Object, old: Object, may: Changeable, causes: Ca
     if may.resources:
         expected_spec = _with_resources_of(template["spec"], expected["spec"])
         if template["spec"] != expected_spec:
-            causes.invalid("spec.template.spec", shown_template(template), IMMUTABLE)
+            shown = internal_value(struct_at(struct, "template.spec"), template["spec"])
+            causes.invalid("spec.template.spec", shown, IMMUTABLE)
     elif template != expected:
-        causes.invalid("spec.template", shown_template(template), IMMUTABLE)
+        as_json = internal_value(struct_at(struct, "template"), template)
+        causes.invalid("spec.template", GoValue(shown_template(template), as_json), IMMUTABLE)
     for name in _IMMUTABLE:
         _check_kept(spec, old, name, causes)
 

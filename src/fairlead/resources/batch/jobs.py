@@ -4,6 +4,7 @@ labels and the selector of its pods, unless the client sets `manualSelector`.
 
 from __future__ import annotations
 
+from fairlead.codec.types.model import struct_at
 from fairlead.codec.types.names import dns_label
 from fairlead.resources.apps.shared import selector_shown
 from fairlead.resources.apps.templates import TemplateBehaviour, selector_is_sound
@@ -107,7 +108,9 @@ class JobBehaviour(TemplateBehaviour):
         self._check_job(value, may_be_tracked, prefix, causes, context, selector)
         check_metadata_update(value["metadata"], old["metadata"], causes)
         check_job_spec(value["spec"], causes, context, selector)
-        check_job_spec_change(value["spec"], old["spec"], changeable(old, context), causes)
+        spec_type = struct_at(self.resource.stored_struct, "spec")
+        may = changeable(old, context)
+        check_job_spec_change(spec_type, value["spec"], old["spec"], may, causes)
 
     def _check_job(
         self,

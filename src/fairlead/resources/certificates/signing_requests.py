@@ -8,6 +8,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 
+from fairlead.base.release import Reworded
 from fairlead.codec.types.names import dns_label, dns_subdomain
 from fairlead.resources.behaviour import Object, keep
 from fairlead.resources.causes import Causes, GoValue, quote
@@ -142,9 +143,7 @@ def _check_spec(spec: Object, legacy_signer: str, causes: Causes) -> None:
         causes.invalid("spec.request", _format_request(spec["request"]), error)
     usages = spec.get("usages") or []
     if not usages:
-        causes.required(
-            "spec.usages", "" if causes.has_later_wording else "usages must be provided"
-        )
+        causes.required("spec.usages", Reworded("usages must be provided", ""))
     for index, usage in enumerate(usages):
         if usage not in USAGES:
             causes.unsupported(f"spec.usages[{index}]", usage, USAGES)
@@ -176,7 +175,7 @@ MAX_NAME_LENGTH = MAX_DOMAIN_LENGTH + 1 + 253 + 1 + 63
 
 def check_signer_name(name: str, path: str, causes: Causes) -> None:
     if not name:
-        causes.required(path, "" if causes.has_later_wording else "signerName must be provided")
+        causes.required(path, Reworded("signerName must be provided", ""))
         return
     if name.count("/") != 1:
         detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"

@@ -188,7 +188,8 @@ def _check_spec(value: Object, old: Object | None, causes: Causes, context: Cont
     policy = spec.get("persistentVolumeReclaimPolicy", "")
     if policy and policy not in RECLAIM_POLICIES:
         causes.unsupported("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
-    _check_affinity(spec.get("nodeAffinity"), "spec.nodeAffinity", causes)
+    old_affinity = old and old["spec"].get("nodeAffinity")
+    _check_affinity(spec.get("nodeAffinity"), old_affinity, "spec.nodeAffinity", causes, context)
     _check_sources(value, old, causes, context)
     name, mode = spec.get("storageClassName", ""), spec.get("volumeMode")
     if name:
@@ -230,22 +231,30 @@ def _check_capacity(capacity: Mapping[str, str] | None, path: str, causes: Cause
     if not capacity:
         causes.required(path)
     if not capacity or set(capacity) != {"storage"}:
-        shown = go_quantities(capacity)
-        if causes.has_later_wording:
-            shown = GoValue(shown, capacity)
+        shown = GoValue(go_quantities(capacity), capacity)
         causes.unsupported(path, shown, ("storage",))
     for name, text in (capacity or {}).items():
         basic_quantity(text, f"{path}[{name}]", causes)
         positive_quantity(text, f"{path}[{name}]", causes)
 
 
-def _check_affinity(affinity: Object | None, path: str, causes: Causes) -> None:
+def _check_affinity(
+    affinity: Object | None, old: Object | None, path: str, causes: Causes, context: Context
+) -> None:
     if affinity is None:
         return
     if affinity.get("required") is None:
         causes.required(f"{path}.required", "must specify required node constraints")
     else:
-        check_node_selector(affinity["required"], f"{path}.required", causes)
+        checked = context.gates["SelectorValuesChecked"] and not _has_invalid_values(old)
+        check_node_selector(affinity["required"], f"{path}.required", causes, check_values=checked)
+
+
+def _has_invalid_values(affinity: Object | None) -> bool:
+    causes, required = Causes(), (affinity or {}).get("required")
+    if required is not None:
+        check_node_selector(required, "", causes, check_values=True)
+    return bool(causes)
 
 
 def _check_sources(value: Object, old: Object | None, causes: Causes, context: Context) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fairlead.base.release import Reworded
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.context import Context
@@ -41,10 +42,13 @@ _EXISTING = frozenset(SCOPES) - {"PriorityClass"}  # scopes without values
 MAX_NAMES = 3_000  # limited resources; every write is checked against all of them
 _EXCLUSIVE = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
 _NOT_APPLICABLE = "unsupported scope applied to resource"
-_MUST_EXIST = (
-    "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating,"
+_NEEDED_OPERATOR = (
+    "when scope is any of ResourceQuotaScopeTerminating,"
     " ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort,"
     " ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
+_MUST_EXIST = Reworded(
+    f"must be 'Exist' {_NEEDED_OPERATOR}", f"must be 'Exists' {_NEEDED_OPERATOR}"
 )
 
 
@@ -113,9 +117,6 @@ def _check_scopes(spec: Object, path: str, causes: Causes, supported: Scopes) ->
 def _check_selector(spec: Object, path: str, causes: Causes, supported: Scopes) -> None:
     rules: list[Object] = spec["scopeSelector"].get("matchExpressions") or []
     unsupported = _unsupported_counts(spec, supported)
-    must_exist = _MUST_EXIST
-    if causes.has_later_wording:
-        must_exist = must_exist.replace("'Exist'", "'Exists'")
     for rule in rules:
         scope = rule["scopeName"]
         if scope not in supported:
@@ -123,7 +124,7 @@ def _check_selector(spec: Object, path: str, causes: Causes, supported: Scopes) 
         for _ in range(unsupported.get(scope, 0)):
             causes.invalid(path, _shown_selector(rules), _NOT_APPLICABLE)
         if scope in _EXISTING and rule["operator"] != "Exists":
-            causes.invalid(f"{path}.operator", rule["operator"], must_exist)
+            causes.invalid(f"{path}.operator", rule["operator"], _MUST_EXIST)
         _check_operator(rule, path, causes)
     for pair in _EXCLUSIVE:
         if pair <= {rule["scopeName"] for rule in rules}:

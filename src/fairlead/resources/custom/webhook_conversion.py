@@ -14,7 +14,8 @@ from fairlead.codec.bodies import MAX_VALUES, brackets
 from fairlead.codec.types.mismatch import any_type_text, json_kind
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.times import new_uid
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, new_causes
+from fairlead.resources.gates import Gates
 from fairlead.resources.metadata import check_annotations, check_labels
 from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.webhooks import Webhooks, read_review
@@ -31,7 +32,10 @@ class _Refused(Exception):
 class WebhookConverter:
     """Converts by the webhook of a definition."""
 
-    def __init__(self, webhooks: Webhooks, dialect: Dialect, kind: str, webhook: Object) -> None:
+    def __init__(
+        self, webhooks: Webhooks, dialect: Dialect, gates: Gates, kind: str, webhook: Object
+    ) -> None:
+        self._gates = gates
         self._webhook = webhooks.webhook(webhook["clientConfig"])
         self._group = dialect.group_name("apiextensions.@")
         self._kind = kind
@@ -51,7 +55,7 @@ class WebhookConverter:
         if len(returned) != len(todo):
             raise _failed(f"{webhook} returned {len(returned)} objects, expected {len(todo)}")
         converted = iter(
-            _check_converted(webhook, *pair, api_version)
+            _check_converted(webhook, *pair, api_version, self._gates)
             for pair in zip(todo, returned, strict=True)
         )
         return [
@@ -106,7 +110,9 @@ def _failed(message: str) -> StatusError:
     return StatusError(500, "", message)
 
 
-def _check_converted(webhook: str, original: Object, converted: Any, api_version: str) -> Object:
+def _check_converted(
+    webhook: str, original: Object, converted: Any, api_version: str, gates: Gates
+) -> Object:
     """Check that a converted object has the identity of the original, and restore its metadata. A
     webhook may change labels and annotations only."""
     if not isinstance(converted, dict):
@@ -127,7 +133,7 @@ def _check_converted(webhook: str, original: Object, converted: Any, api_version
     if problem:
         raise _failed(f"{webhook} returned invalid object: {problem}")
     try:
-        return {**converted, "metadata": _restore_metadata(original["metadata"], converted)}
+        return {**converted, "metadata": _restore_metadata(original["metadata"], converted, gates)}
     except _Refused as error:
         raise _failed(f"{webhook} returned invalid metadata: {error}") from None
 
@@ -140,7 +146,7 @@ def _other_identity(original: Object, converted: Object) -> str:
     return ""
 
 
-def _restore_metadata(original: Object, converted: Object) -> Object:
+def _restore_metadata(original: Object, converted: Object, gates: Gates) -> Object:
     """The original metadata, with the labels and annotations of the converted object."""
     if "metadata" not in converted:
         raise _Refused("missing metadata in converted object")
@@ -156,7 +162,7 @@ def _restore_metadata(original: Object, converted: Object) -> Object:
             metadata.pop(name, None)
             continue
         _check_texts(name, texts)
-        causes = Causes()
+        causes = new_causes(gates)
         if texts != (original.get(name) or {}):
             check(texts, path, causes)
         if causes:

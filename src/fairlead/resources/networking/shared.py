@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from fairlead.base.errors import ResourceRef
+from fairlead.base.release import Reworded
 from fairlead.codec.types.names import dns_label, dns_subdomain, path_segment
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
@@ -98,8 +99,7 @@ def check_typed_reference(reference: dict[str, Any], path: str, causes: Causes) 
         causes.invalid_each(f"{path}.apiGroup", group, dns_subdomain(group))
     for name in ("kind", "name"):
         if not reference[name]:
-            detail = "" if causes.has_later_wording else f"{name} is required"
-            causes.required(f"{path}.{name}", detail)
+            causes.required(f"{path}.{name}", Reworded(f"{name} is required", ""))
         else:
             causes.invalid_each(f"{path}.{name}", reference[name], path_segment(reference[name]))
 

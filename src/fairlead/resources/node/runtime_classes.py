@@ -14,6 +14,7 @@ from fairlead.resources.core.pods.go_text import TOLERATION, go_struct
 from fairlead.resources.core.pods.resources import check_resources
 from fairlead.resources.core.pods.scheduling import check_tolerations
 from fairlead.resources.core.pods.warnings import newer_node_label
+from fairlead.resources.gates import Gates
 from fairlead.resources.metadata import check_labels
 from fairlead.resources.rules import immutable
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
@@ -26,7 +27,7 @@ class RuntimeClassBehaviour(OrderedBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        if causes.has_later_wording and not value["handler"]:
+        if not value["handler"] and context.gates["EmptyIsRequired"]:
             causes.required("handler")
         else:
             causes.invalid_each("handler", value["handler"], dns_label(value["handler"]))
@@ -38,7 +39,7 @@ class RuntimeClassBehaviour(OrderedBehaviour):
         scheduling = value.get("scheduling")
         if scheduling is not None:
             check_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", causes)
-            _check_tolerations(scheduling.get("tolerations") or [], causes)
+            _check_tolerations(scheduling.get("tolerations") or [], causes, context.gates)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         immutable(value["handler"], old["handler"], "handler", causes)
@@ -49,12 +50,11 @@ class RuntimeClassBehaviour(OrderedBehaviour):
                 context.warn(f"scheduling.nodeSelector: {newer}")
 
 
-def _check_tolerations(tolerations: list[dict[str, Any]], causes: Causes) -> None:
+def _check_tolerations(tolerations: list[dict[str, Any]], causes: Causes, gates: Gates) -> None:
     path = "scheduling.tolerations"
     # The path of early releases names the field twice.
-    check_tolerations(
-        tolerations, path if causes.has_later_wording else f"{path}.tolerations", causes
-    )
+    is_plain = gates["RuntimeClassTolerationPath"]
+    check_tolerations(tolerations, path if is_plain else f"{path}.tolerations", causes)
     seen = set()
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name, "") for name in _TOLERATION_KEY)

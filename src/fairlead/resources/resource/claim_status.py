@@ -120,8 +120,9 @@ def _check_allocation(allocation: Object, path: str, names: Names, causes: Cause
         f"{path}.devices.config",
         causes,
     )
-    if allocation.get("nodeSelector") is not None:
-        check_node_selector(allocation["nodeSelector"], f"{path}.nodeSelector", causes)
+    selector = allocation.get("nodeSelector")
+    if selector is not None:
+        check_node_selector(selector, f"{path}.nodeSelector", causes, check_values=True)
 
 
 def _check_result(result: Object, path: str, names: Names, causes: Causes) -> None:

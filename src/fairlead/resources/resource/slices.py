@@ -124,7 +124,7 @@ def _check_nodes(spec: Object, causes: Causes) -> None:
         causes.invalid("spec.nodeName", name, detail)
     if selector is not None:
         present.append("`nodeSelector`")
-        check_node_selector(selector, "spec.nodeSelector", causes)
+        check_node_selector(selector, "spec.nodeSelector", causes, check_values=True)
         terms = selector["nodeSelectorTerms"] or []
         if len(terms) != 1:
             detail = "must have exactly one node selector term"
@@ -332,7 +332,7 @@ def _check_device_nodes(device: Object, by_device: bool, path: str, causes: Caus
         causes.invalid(f"{path}.nodeName", name, "must not be empty")
     if selector is not None:
         present.append("`nodeSelector`")
-        check_node_selector(selector, f"{path}.nodeSelector", causes)
+        check_node_selector(selector, f"{path}.nodeSelector", causes, check_values=True)
     if every:
         present.append("`allNodes`")
     elif every is not None:

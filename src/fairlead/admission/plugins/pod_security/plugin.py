@@ -14,7 +14,7 @@ from fairlead.admission.plugins.version_facts import FindCollection, FindNamespa
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import ResourceRef, invalid
 from fairlead.base.release import V1_25, Release
-from fairlead.resources.causes import Causes, quote
+from fairlead.resources.causes import Causes, new_causes, quote
 from fairlead.resources.core.pods.container_lists import all_containers
 from fairlead.storage.version import Version
 
@@ -184,7 +184,8 @@ class PodSecurity(PluginBase):
 
     def _check_namespace(self, attributes: Attributes) -> Awaitable[None] | None:
         assert attributes.value is not None
-        causes, old_causes = Causes(), Causes()
+        gates = attributes.context.gates
+        causes, old_causes = new_causes(gates), new_causes(gates)
         policy = self._labels.policy(_labels(attributes.value), causes)
         old = None
         if attributes.old is not None:

@@ -166,7 +166,7 @@ class PodBehaviour(Behaviour):
             check_newer_status(value, old, causes, context)
         else:
             check_conditions(value["status"], "metadata.conditions", causes)
-            check_status(value["status"], old["status"], old["spec"], causes)
+            check_status(value["status"], old["status"], old["spec"], causes, context.gates)
 
     def _check_ephemeral_update(
         self, value: Object, old: Object, causes: Causes, context: Context

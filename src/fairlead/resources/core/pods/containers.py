@@ -40,6 +40,7 @@ _NOT_EPHEMERAL = (
     "restartPolicy",
     "restartPolicyRules",
 )
+_POINTERS = ("lifecycle", "restartPolicy")  # set even if they are empty
 
 
 class PodFacts(NamedTuple):
@@ -128,7 +129,7 @@ def check_ephemeral_containers(facts: PodFacts, path: str, causes: Causes) -> No
         if target and target not in others:
             causes.not_found(f"{container_path}.targetContainerName", target)
         for name in _NOT_EPHEMERAL:
-            if container.get(name) or (name == "lifecycle" and container.get(name) is not None):
+            if container.get(name) or (name in _POINTERS and container.get(name) is not None):
                 causes.forbidden(f"{container_path}.{name}", NOT_FOR_EPHEMERAL)
         _check_ephemeral_mounts(container, f"{container_path}.volumeMounts", causes)
 

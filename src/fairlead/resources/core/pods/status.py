@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 
 from fairlead.codec.types.names import dns_label, dns_subdomain, qualified_name
 from fairlead.codec.types.times import now
@@ -14,6 +13,7 @@ from fairlead.resources.core.addresses import address_errors, family_of, is_addr
 from fairlead.resources.core.pods.go_text import go_pod_ip, go_pod_ips
 from fairlead.resources.core.pods.restarts import all_may_restart, container_named, should_restart
 from fairlead.resources.core.pods.security import check_id
+from fairlead.resources.gates import Gates
 from fairlead.resources.rules import IMMUTABLE
 
 SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
@@ -58,7 +58,7 @@ def with_condition(pod: Object, condition: Object) -> Object:
     return {**pod, "status": {**status, "conditions": conditions}}
 
 
-def check_status(status: Object, old: Object, spec: Object, causes: Causes) -> None:
+def check_status(status: Object, old: Object, spec: Object, causes: Causes, gates: Gates) -> None:
     """The rules before conditions and statuses had generations."""
     _check_nominated_node(status, old, causes)
     restart_policy = spec.get("restartPolicy", "")
@@ -69,7 +69,7 @@ def check_status(status: Object, old: Object, spec: Object, causes: Causes) -> N
     ):
         before, after = old.get(name) or (), status.get(name) or ()
         _check_transitions(before, after, policy, f"status.{name}", causes)
-    _check_addresses(status, "podIPs", causes)
+    _check_addresses(status, "podIPs", old, causes, gates)
 
 
 def _check_nominated_node(status: Object, old: Object, causes: Causes) -> None:
@@ -107,25 +107,25 @@ def _check_transitions(
                 causes.forbidden(f"{path}[{index}].state", STILL_TERMINATED)
 
 
-def _check_addresses(
-    status: Object, name: str, causes: Causes, *, known: Iterable[str] = (), strict: bool = False
-) -> None:
-    """Check a list of addresses; those in `known` are valid."""
-    path = f"status.{name}"
-    addresses = _addresses(status, name)
+def _check_addresses(status: Object, name: str, old: Object, causes: Causes, gates: Gates) -> None:
+    """Check a list of addresses; in later releases those of the old status may stay invalid."""
+    path, by_value = f"status.{name}", gates["AddressErrorsByValue"]
+    addresses, known = _addresses(status, name), _addresses(old, name) if by_value else ()
     for index, address in enumerate(addresses):
         if address not in known:
-            errors = address_errors(address, strict=strict)
+            errors = address_errors(address, strict=gates["StrictIPCIDRValidation"])
             causes.invalid_each(f"{path}[{index}]", address, errors)
     if len(addresses) < 2:
         return
-    invalid = not all(is_address(address) for address in addresses)
+    invalid = [number for number, address in enumerate(addresses) if not is_address(address)]
     if invalid:
-        causes.internal(path, "failed to check for dual stack with error:ip <nil> is invalid")
+        first = f"invalid IP[{invalid[0]}]: {addresses[invalid[0]]}"
+        problem = first if by_value else "ip <nil> is invalid"
+        causes.internal(path, f"failed to check for dual stack with error:{problem}")
     if invalid or not _is_dual_stack(addresses):
         detail = "may specify no more than one IP for each IP family"
         causes.invalid(path, go_pod_ips(addresses), detail)
-    if not causes.has_later_wording:
+    if not by_value:
         for index, address in enumerate(addresses):
             if address in addresses[:index]:
                 causes.duplicate(f"{path}[{index}]", go_pod_ip(address))
@@ -180,8 +180,7 @@ def check_newer_status(value: Object, old_pod: Object, causes: Causes, context: 
     if first and first != status.get("hostIP", ""):
         causes.invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`")
     for name in ("podIPs", "hostIPs"):
-        known, strict = _addresses(old, name), context.gates["StrictIPCIDRValidation"]
-        _check_addresses(status, name, causes, known=known, strict=strict)
+        _check_addresses(status, name, old, causes, context.gates)
     for name in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for index, container in enumerate(status.get(name) or ()):
             path = f"status.{name}[{index}]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from fairlead.base.release import Reworded
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
@@ -136,7 +137,7 @@ def check_system(spec: Object, path: str, causes: Causes) -> None:
     """Check that a pod sets no fields of another operating system."""
     name = spec["os"]["name"]
     if not name:
-        causes.required(f"{path}.os.name", "" if causes.has_later_wording else "cannot be empty")
+        causes.required(f"{path}.os.name", Reworded("cannot be empty", ""))
     elif name not in SYSTEMS:
         causes.unsupported(f"{path}.os", name, SYSTEMS)
     elif name == "linux":

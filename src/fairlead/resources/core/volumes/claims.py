@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.base.release import Reworded
 from fairlead.codec.types.names import dns_label, dns_subdomain
 from fairlead.codec.types.quantity import quantity
 from fairlead.resources.behaviour import Object
@@ -36,6 +37,9 @@ FOREIGN_METADATA = {
 }
 
 
+_NOT_SET = Reworded("cannot be set for an ephemeral volume", "cannot be set")
+
+
 def check_claim_template(
     template: Object | None, path: str, causes: Causes, context: Context
 ) -> None:
@@ -45,11 +49,9 @@ def check_claim_template(
     metadata = template["metadata"]
     check_annotations(metadata.get("annotations"), f"{path}.metadata.annotations", causes)
     check_labels(metadata.get("labels"), f"{path}.metadata.labels", causes)
-    later = causes.has_later_wording
     for name, shown in FOREIGN_METADATA.items():
         if metadata.get(name):
-            detail = "cannot be set" + ("" if later else " for an ephemeral volume")
-            causes.forbidden(f"{path}.metadata.{shown}", detail)
+            causes.forbidden(f"{path}.metadata.{shown}", _NOT_SET)
     check_claim_spec(template["spec"], f"{path}.spec", causes, context)
 
 
@@ -137,10 +139,8 @@ def _check_data_source(source: Object, path: str, causes: Causes, checks_group: 
             causes.required(f"{path}.{name}")
     group, namespace = source.get("apiGroup"), source.get("namespace")
     if not group and source["kind"] != "PersistentVolumeClaim":
-        detail = ""
-        if causes.has_later_wording:
-            detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        causes.invalid(path, source["kind"], detail)
+        later = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        causes.invalid(path, source["kind"], Reworded("", later))
     if group and checks_group:
         causes.invalid_each(f"{path}.apiGroup", group, dns_subdomain(group))
     if namespace:
