@@ -71,7 +71,9 @@ def test_a_custom_kind_is_published_with_what_all_objects_have() -> None:
     kind = Widgets(SCHEMA).new["components"]["schemas"][NAME]
     assert kind["properties"]["spec"] == SCHEMA["properties"]["spec"]
     assert kind["properties"]["kind"]["type"] == "string"
-    assert kind["properties"]["metadata"]["$ref"].endswith("meta.v1.ObjectMeta")
+    metadata = kind["properties"]["metadata"]  # a description beside a reference is ignored
+    assert metadata["description"].startswith("Standard object's metadata")
+    assert metadata["allOf"][0]["$ref"].endswith("meta.v1.ObjectMeta")
     group_version_kind = {"group": "stable.example.com", "kind": "Widget", "version": "v1"}
     assert kind["x-kubernetes-group-version-kind"] == [group_version_kind]
 

@@ -130,7 +130,13 @@ class Schemas:
     def described(self, schema: Schema, field: str, *, of_lists: bool = False) -> Schema:
         """The schema of a field that every kind has, with its description."""
         text = self._texts.of_field(_EVERY_LIST if of_lists else _EVERY_KIND, field)
-        return {**schema, "description": text} if text else schema
+        return self._extended(schema, {"description": text}) if text else schema
+
+    def _extended(self, schema: Schema, keywords: Schema) -> Schema:
+        """The schema with further keywords. A reference has no siblings in OpenAPI 3."""
+        if keywords and "$ref" in schema and self.flavour.choices:
+            schema = {"allOf": [schema]}
+        return {**schema, **keywords}
 
     def finish(self) -> None:
         """Build all referenced schemas, including indirect ones."""
@@ -180,10 +186,7 @@ class Schemas:
         default = self._default(struct, field)
         if default is not None and self._has_defaults:
             extensions["default"] = default
-        if extensions and "$ref" in schema and self.flavour.choices:
-            schema = {"allOf": [schema]}
-        schema.update(extensions)
-        return schema
+        return self._extended(schema, extensions)
 
     def _default(self, struct: Struct, field: Field) -> Any:
         """The default that is published. That is the zero of fields that are always present, and
