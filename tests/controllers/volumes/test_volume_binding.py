@@ -53,6 +53,17 @@ def test_the_smallest_volume_that_is_large_enough_is_taken(storage: Storage) -> 
     assert storage.bound_volume("c") == "right"
 
 
+def test_a_claim_gets_a_volume_of_its_attributes_class(space_1_36: Space) -> None:
+    storage = Storage(space_1_36)
+    storage.free_volume("plain", "1Gi")
+    for name, size in (("silver", "1Gi"), ("gold", "9Gi")):
+        source = {"driver": "example.com", "volumeHandle": name}
+        storage.free_volume(name, size, csi=source, volumeAttributesClassName=name)
+    storage.claim("c", volumeAttributesClassName="gold")
+    assert storage.bound_volume("c") == "gold"
+    assert storage.claim_in("c", "Bound")["status"]["currentVolumeAttributesClassName"] == "gold"
+
+
 def test_a_volume_that_can_do_no_more_than_wanted_is_taken_first(storage: Storage) -> None:
     storage.free_volume("versatile", "1Gi", accessModes=MANY)
     storage.free_volume("plain", "9Gi")

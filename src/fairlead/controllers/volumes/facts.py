@@ -35,6 +35,11 @@ def volume_mode_of(value: Object) -> str:
     return value["spec"].get("volumeMode") or _FILES
 
 
+def attributes_class_of(value: Object) -> str:
+    """The VolumeAttributesClass of a claim or volume."""
+    return value["spec"].get("volumeAttributesClassName") or ""
+
+
 def key_of(value: Object) -> str:
     """`namespace/name` of an object or reference."""
     about = value.get("metadata") or value
@@ -79,6 +84,7 @@ def could_hold(volume: Object, claim: Object) -> bool:
     return (
         not is_going(volume)
         and size_of(volume) >= size_wanted(claim)
+        and attributes_class_of(volume) == attributes_class_of(claim)
         and volume_mode_of(volume) == volume_mode_of(claim)
         and modes_of(volume) >= modes_of(claim)
     )
@@ -99,6 +105,8 @@ def mismatch(volume: Object, claim: Object, names: Annotations) -> str:
         return "requested PV is too small"
     if class_of(volume, names) != class_of(claim, names):
         return "storageClassName does not match"
+    if attributes_class_of(volume) != attributes_class_of(claim):
+        return "volumeAttributesClassName does not match"
     if volume_mode_of(volume) != volume_mode_of(claim):
         return "incompatible volumeMode"
     if not modes_of(volume) >= modes_of(claim):

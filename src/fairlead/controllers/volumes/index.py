@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sortedcontainers import SortedList
 
 from fairlead.controllers.volumes.facts import (
+    attributes_class_of,
     claim_key_of,
     class_of,
     is_going,
@@ -24,12 +25,12 @@ from fairlead.controllers.volumes.facts import (
 from fairlead.controllers.volumes.names import AVAILABLE, Annotations, annotations_of, phase_of
 from fairlead.operations.api import Object
 
-_Sort = tuple[str, str]  # storage class and volume mode
+_Sort = tuple[str, str, str]  # storage class, attributes class and volume mode
 _Sizes = SortedList[tuple[Decimal, str]]
 
 
 class FreeVolumes:
-    """Available volumes by class, volume mode, access modes and size."""
+    """Available volumes by classes, volume mode, access modes and size."""
 
     def __init__(self) -> None:
         self._sizes_by_sort: dict[_Sort, dict[frozenset[str], _Sizes]] = {}
@@ -37,7 +38,7 @@ class FreeVolumes:
 
     def put(self, name: str, class_name: str, volume: Object) -> None:
         self.drop(name)
-        sort, modes, size = (class_name, volume_mode_of(volume)), modes_of(volume), size_of(volume)
+        sort, modes, size = _sort(class_name, volume), modes_of(volume), size_of(volume)
         self._sizes_by_sort.setdefault(sort, {}).setdefault(modes, SortedList()).add((size, name))
         self._positions[name] = sort, modes, size
 
@@ -57,11 +58,15 @@ class FreeVolumes:
         """Names of the volumes that satisfy a claim: fewest access modes first, then the smallest.
         The index must not change during iteration."""
         claim_modes, minimum = modes_of(claim), (size_wanted(claim), "")
-        sizes_by_modes = self._sizes_by_sort.get((class_name, volume_mode_of(claim)), {})
+        sizes_by_modes = self._sizes_by_sort.get(_sort(class_name, claim), {})
         fitting = (modes for modes in sizes_by_modes if modes >= claim_modes)
         for modes in sorted(fitting, key=lambda modes: (len(modes), sorted(modes))):
             for _, name in sizes_by_modes[modes].irange(minimum):
                 yield name
+
+
+def _sort(class_name: str, value: Object) -> _Sort:
+    return class_name, attributes_class_of(value), volume_mode_of(value)
 
 
 class Links:
@@ -95,7 +100,7 @@ class _ClaimRequirements(NamedTuple):
     """A claim's requirements without its selector."""
 
     size: Decimal
-    volume_mode: str
+    sort: _Sort
     modes: frozenset[str]
 
 
@@ -114,7 +119,7 @@ class WaitingClaims:
             self.drop(key)
             self._classes[key] = class_name
         requirements = _ClaimRequirements(
-            size_wanted(claim), volume_mode_of(claim), modes_of(claim)
+            size_wanted(claim), _sort(class_name, claim), modes_of(claim)
         )
         self._wishes.setdefault(class_name, {})[key] = requirements
 
@@ -131,12 +136,12 @@ class WaitingClaims:
 
     def that_fit(self, volume: Object, class_name: str) -> list[str]:
         """The claims whose size and modes a volume satisfies."""
-        size, volume_mode, modes = size_of(volume), volume_mode_of(volume), modes_of(volume)
+        size, sort, modes = size_of(volume), _sort(class_name, volume), modes_of(volume)
         return [
             key
             for key, requirements in self._wishes.get(class_name, {}).items()
             if requirements.size <= size
-            and requirements.volume_mode == volume_mode
+            and requirements.sort == sort
             and requirements.modes <= modes
         ]
 

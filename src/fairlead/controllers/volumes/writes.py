@@ -5,11 +5,17 @@ from __future__ import annotations
 from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.quantity import quantity
 from fairlead.controllers.events import Recorder
-from fairlead.controllers.volumes.facts import is_bound_to, reserved, size_of
+from fairlead.controllers.volumes.facts import (
+    attributes_class_of,
+    is_bound_to,
+    reserved,
+    size_of,
+)
 from fairlead.controllers.volumes.names import (
     AVAILABLE,
     BOUND,
     CLAIMS,
+    PENDING,
     VOLUMES,
     Annotations,
     annotations_of,
@@ -21,6 +27,7 @@ from fairlead.operations.client import Client
 from fairlead.resources.registry import Resources
 
 _YES = "yes"
+_CURRENT_CLASS = "currentVolumeAttributesClassName"
 _MAX_CACHED = 4096
 
 
@@ -115,17 +122,20 @@ class Writer:
         return await self._replace_status(VOLUMES, {**volume, "status": status})
 
     async def set_claim_status(self, claim: Object, phase: str, volume: Object | None) -> Object:
-        """Set the phase and access modes of a claim. Capacity is set when it is bound; afterwards
-        the expansion maintains it."""
+        """Set the phase and access modes of a claim. Capacity and attributes class are set when it
+        is bound; afterwards the expansion and the driver maintain them."""
         before = claim["status"]
         status = {**before, "phase": phase}
         if volume is None:
             status.pop("accessModes", None)
             status.pop("capacity", None)
+            status.pop(_CURRENT_CLASS, None)
         else:
             status["accessModes"] = volume["spec"].get("accessModes")
             if phase_of(claim) != phase and not _has_size_of(claim, volume):
                 status["capacity"] = volume["spec"]["capacity"]
+            if phase_of(claim) == PENDING and phase == BOUND and attributes_class_of(volume):
+                status[_CURRENT_CLASS] = attributes_class_of(volume)
         if status == before:
             return claim
         return await self._replace_status(CLAIMS, {**claim, "status": status})
