@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairlead.base.errors import StatusError, bad_request, expired, too_large_resource_version
 from fairlead.codec.continuation import Continuation, ContinuationError
@@ -10,15 +10,17 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.get import wait_until
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
+from fairlead.operations.selectors import stored_part
 from fairlead.operations.stored_versions import all_to_requested
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Compacted
 from fairlead.storage.collection import Page
-from fairlead.storage.reads import prepare_index, read_page, select
+from fairlead.storage.reads import filter_versions, prepare_index, read_page, select
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import DELETED, Version
 
 _NAMESPACES = "core/v1/namespaces"
+_CONVERTED_AT_ONCE = 500  # objects, in a list of converted objects with a limit
 EXPIRED_TOKEN = (
     "The provided continue parameter is too old to display a consistent list result. You can start"
     " a new list without the continue parameter, or use the continue token in this response to"
@@ -69,9 +71,34 @@ async def find(
     api: Api, operation: Operation, options: ListOptions, selection: Selection
 ) -> Listing:
     """List the objects that the options and the selection request."""
+    stored = stored_part(operation.resource, selection)
+    if stored is not None:
+        return await _find_converted(api, operation, options, selection, stored)
     listing = await _find(api, operation, options, selection)
     if operation.resource.custom is not None:
         listing.page.entries = await all_to_requested(operation.resource, listing.page.entries)
+    return listing
+
+
+async def _find_converted(
+    api: Api, operation: Operation, options: ListOptions, selection: Selection, stored: Selection
+) -> Listing:
+    """As `find`, selecting by fields of the converted objects: pages of stored objects are read
+    until enough are selected."""
+    limit = 0 if options.revision == "0" else options.limit
+    found: list[Version] = []
+    options = replace(options, limit=max(limit, _CONVERTED_AT_ONCE) if limit else 0)
+    while True:
+        listing = await _find(api, operation, options, stored)
+        page = listing.page
+        converted = await all_to_requested(operation.resource, page.entries)
+        found += await filter_versions(converted, selection)
+        if page.last_key is None or len(found) > limit:
+            break
+        options = replace(options, token=listing.metadata()["continue"], revision="", match="")
+    has_more = 0 < limit < len(found)
+    last_key = found[limit - 1].key if has_more else None
+    listing.page = Page(found[:limit] if has_more else found, last_key, None)
     return listing
 
 

@@ -32,6 +32,18 @@ def by_name(selection: Selection, name: str) -> Selection:
     return Selection(selection.labels, (*selection.fields, rule))
 
 
+def stored_part(resource: Resource, selection: Selection) -> Selection | None:
+    """The part of a selection that stored objects decide, if not all of it: a webhook converts
+    objects of the kind, and may put the selected fields elsewhere."""
+    main = resource.main
+    if main.custom is None or main.custom.definition.converter is None:
+        return None
+    generic = tuple(rule for rule in selection.fields if rule.key not in main.selectable)
+    if len(generic) == len(selection.fields):
+        return None
+    return Selection(selection.labels, generic)
+
+
 def _known_fields(resource: Resource, fields: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
     main = resource.main
     aliases = _field_aliases(main)

@@ -14,9 +14,11 @@ from fairlead.base import budget
 from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.model import Object
 from fairlead.fields.values import equal
+from fairlead.resources.catalogue import custom_fields
 from fairlead.resources.custom.definition import CustomKind
 from fairlead.resources.registry import Resource
-from fairlead.storage.audience import Event
+from fairlead.storage.audience import Event, event_type
+from fairlead.storage.selection import Selection
 from fairlead.storage.version import DELETED, Change, Version, body_of, encode, ordered
 
 
@@ -64,6 +66,28 @@ async def events_to_requested(resource: Resource, events: Sequence[Event]) -> Se
         (type_, _with_content(type_, change, version))
         for (type_, change), version in zip(events, versions, strict=True)
     ]
+
+
+async def select_requested(
+    resource: Resource, events: Sequence[Event], selection: Selection
+) -> list[Event]:
+    """The events that a selection shows of the changes, in the version of a resource."""
+    changes = [change for _, change in events]
+    versions = [
+        version for change in changes for version in (change.before, change.after) if version
+    ]
+    converted = iter(await all_to_requested(resource, versions))
+    selected: list[Event] = []
+    for change in changes:
+        before = next(converted) if change.before else None
+        after = next(converted) if change.after else None
+        requested = Change(
+            change.resource, change.key, change.revision, resource.api_version, before, after
+        )
+        type_ = event_type(requested, selection)
+        if type_ is not None:
+            selected.append((type_, requested))
+    return selected
 
 
 def _content(type_: str, change: Change) -> Version:
@@ -169,6 +193,7 @@ def _version(source: Version, kind: CustomKind, converted: Object) -> Version:
 
 
 def _with_body(source: Version, kind: CustomKind, body: bytes) -> Version:
-    version = Version(source.key, source.revision, kind.api_version, body)
+    fields = custom_fields(kind.selectable)
+    version = Version(source.key, source.revision, kind.api_version, body, fields)
     version.commit = source.commit
     return version

@@ -12,8 +12,12 @@ from fairlead.operations.get import wait_until
 from fairlead.operations.list import first_visible_revision
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
-from fairlead.operations.selectors import by_name
-from fairlead.operations.stored_versions import are_in_requested_version, events_to_requested
+from fairlead.operations.selectors import by_name, stored_part
+from fairlead.operations.stored_versions import (
+    are_in_requested_version,
+    events_to_requested,
+    select_requested,
+)
 from fairlead.resources.custom.resource import CustomResource
 from fairlead.resources.registry import Resource
 from fairlead.storage.audience import Event, Watcher, event_type
@@ -32,15 +36,19 @@ _BYTES_A_PART = 32 * 1024
 class Watch:
     """An open watch: `past` yields the initial events in parts, `watcher` collects the events after
     them. `past` raises Compacted if changes were compacted meanwhile. The caller of `open_watch`
-    must close it."""
+    must close it. `selection` is set if only the converted objects show whether they are
+    selected."""
 
     collection: Collection
     watcher: Watcher
     past: AsyncIterator[Sequence[Event]]
     resource: Resource
+    selection: Selection | None = None
 
     async def prepare(self, events: Sequence[Event]) -> Sequence[Event]:
-        """The events converted to the version of the watch."""
+        """The selected events, converted to the version of the watch."""
+        if self.selection is not None:
+            return await select_requested(self.resource, events, self.selection)
         return await events_to_requested(self.resource, events)
 
     @property
@@ -49,7 +57,7 @@ class Watch:
 
     def are_prepared(self, events: Sequence[Event]) -> bool:
         """Whether `prepare` would return these events unchanged."""
-        return are_in_requested_version(self.resource, events)
+        return self.selection is None and are_in_requested_version(self.resource, events)
 
     def close(self) -> None:
         self.collection.audience.remove(self.watcher)
@@ -66,6 +74,17 @@ async def open_watch(
         if selection.fields and selection.name != operation.name:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
         selection = by_name(selection, operation.name)
+    stored = stored_part(operation.resource, selection)
+    if stored is None:
+        return await _open(api, operation, options, selection)
+    watch = await _open(api, operation, options, stored)
+    watch.selection = selection
+    return watch
+
+
+async def _open(
+    api: Api, operation: Operation, options: ListOptions, selection: Selection
+) -> Watch:
     resource = operation.resource
     collection = api.collection(resource)
     namespace = operation.namespace if resource.namespaced else ""

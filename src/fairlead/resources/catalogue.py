@@ -39,7 +39,7 @@ _UNSET = {"status.replicas": "0", "status.successful": "0", "spec.unschedulable"
 def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str, str]] | None:
     """A function that reads the selectable fields of an object; None if the kind has none."""
     if resource.custom is not None:
-        return _custom_fields(resource.custom.definition.selectable)
+        return custom_fields(resource.custom.definition.selectable)
     if not resource.selectable:
         return None
     rows = [
@@ -61,11 +61,10 @@ def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str
     return select
 
 
-def _custom_fields(
+def custom_fields(
     names: Sequence[str],
 ) -> Callable[[dict[str, Any]], Mapping[str, str]] | None:
-    """Reads the selectable fields of custom objects, of all versions: objects are selected as they
-    are stored."""
+    """A function that reads fields of a custom object by their paths."""
     paths = [(name, name.split(".")) for name in names]
 
     def select(value: dict[str, Any]) -> Mapping[str, str]:

@@ -276,7 +276,7 @@ def _unescape(text: str) -> str:
 def _required_value(fields: tuple[Requirement, ...], key: str) -> str | None:
     """Return the value that a field must equal, None if the selector does not fix it."""
     for rule in fields:
-        if rule.key == key and rule.operator == "in":
+        if rule.key == key and rule.operator == "in" and rule.values:
             return next(iter(rule.values))
     return None
 

@@ -83,6 +83,32 @@ def test_a_watch_shows_its_own_version(kind: Kind) -> None:
     assert {event.object["apiVersion"] for event in events} == {f"{kind.group}/v2"}
 
 
+def test_fields_select_converted_objects(space_1_36: Space, webhook: ConversionServer) -> None:
+    old, new = old_and_new()
+    new["selectableFields"] = [{"jsonPath": ".spec.host"}, {"jsonPath": ".spec.port"}]
+    kind = Kind(space_1_36, old, new, conversion=webhook.conversion()).install()
+    objects, here = kind.collection("v2"), {"fieldSelector": "spec.host=here"}
+    with objects.watch(**here) as watch:
+        for name, address in (("a", "here:80"), ("b", "there:80"), ("c", "here:81")):
+            kind.create(name, spec={"address": address})
+        kind.collection("v1").patch("b", {"spec": {"address": "here:82"}})
+        kind.collection("v1").patch("a", {"spec": {"address": "there:80"}})
+        events = watch.take(4)
+    assert [(event.type, event.object["metadata"]["name"]) for event in events] == [
+        ("ADDED", "a"),
+        ("ADDED", "c"),
+        ("ADDED", "b"),
+        ("DELETED", "a"),
+    ]
+    assert objects.names(**here) == ["b", "c"]
+    assert objects.names(fieldSelector="spec.host=here,spec.port!=82") == ["c"]
+    first = objects.list(**here, limit="1").body
+    assert [item["metadata"]["name"] for item in first["items"]] == ["b"]
+    assert objects.names(**here, limit="1", **{"continue": first["metadata"]["continue"]}) == ["c"]
+    assert objects.client.delete(f"{objects.path}?fieldSelector=spec.host%3Dhere").status == 200
+    assert objects.names() == ["a"]
+
+
 def test_updates_and_patches_work_in_their_own_version(kind: Kind) -> None:
     kind.create("a", spec=V1)
     answer = kind.collection("v2").patch("a", {"spec": {"port": 81}})
