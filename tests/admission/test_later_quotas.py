@@ -81,3 +81,18 @@ def test_resources_of_the_pod_make_those_of_its_containers_optional(space_1_36: 
     assert "failed quota: q: must specify requests.cpu for: c" in refused.message
     pods.create("a", spec={**spec, "resources": {"requests": {"cpu": "600m"}}})
     assert quotas.read("q")["status"]["used"] == {"requests.cpu": "600m"}
+
+
+def test_a_pod_that_comes_into_the_scope_of_a_quota_is_charged_to_it(space_1_36: Space) -> None:
+    space_1_36.ready_for_pods()
+    quotas = counted(space_1_36, hard={"pods": "1"}, scopes=["Terminating"])
+    pods = space_1_36.collection("pods")
+    spec: Object = {"containers": [{"name": "c", "image": "i"}]}
+    pods.create("first", spec=spec)
+    pods.create("second", spec=spec)
+    limited = {"spec": {"activeDeadlineSeconds": 60}}
+    assert pods.patch("first", limited).status == 200
+    assert quotas.read("q")["status"]["used"] == {"pods": "1"}
+    refused = pods.patch("second", limited)
+    assert refused.status == 403
+    assert "exceeded quota: q, requested: pods=1" in refused.message

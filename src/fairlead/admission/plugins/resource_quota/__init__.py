@@ -18,7 +18,14 @@ from fairlead.admission.plugins.resource_quota.limited_resources import (
     read_limited,
 )
 from fairlead.admission.plugins.resource_quota.quotas import Quota, Quotas, increase
-from fairlead.admission.plugins.resource_quota.scopes import Scopes, Selector, scopes_of
+from fairlead.admission.plugins.resource_quota.scopes import (
+    CLAIMS,
+    Scopes,
+    Selector,
+    claim_scopes,
+    pod_is_terminating,
+    scopes_of,
+)
 from fairlead.admission.plugins.resource_quota.usage import Measure, Measures, Usage
 from fairlead.admission.plugins.version_facts import FindCollection
 from fairlead.base import budget
@@ -36,8 +43,9 @@ _BYTES_PER_CHARGE = 4 * 1024  # budgeted per charged quota, for encoding and sto
 
 
 class ResourceQuota(PluginBase):
-    """An update that does not increase usage is never rejected. So the decision on an update that
-    changes nothing does not depend on the quotas."""
+    """An update that neither increases usage nor moves the object into the scope of another quota
+    is never rejected. So the decision on an update that changes nothing does not depend on the
+    quotas."""
 
     name = "ResourceQuota"
 
@@ -68,15 +76,16 @@ class ResourceQuota(PluginBase):
     async def _validate(
         self, attributes: Attributes, measure: Measure, versions: list[Version]
     ) -> None:
+        before, after = await budget.run(0, _both_scopes, attributes)
         added = await budget.run(0, _added, attributes, measure)
-        if added:
-            await self._check_and_charge(attributes, measure, versions, added)
+        if added or before != after:
+            await self._check_and_charge(attributes, measure, versions, added, before, after)
 
     def _measure(self, attributes: Attributes) -> Measure | None:
         """The measure of a write's resource; None for writes that add to no quota."""
         if not attributes.namespace or attributes.operation not in (CREATE, UPDATE):
             return None
-        if attributes.resource.key == f"{PODS}/resize":
+        if attributes.resource.key == f"{PODS}/resize" or _changes_scopes(attributes):
             return self._measures.of(attributes.resource.main)
         measure = self._measures.of(attributes.resource)
         if measure is None or attributes.operation == CREATE or measure.measures_updates:
@@ -92,12 +101,19 @@ class ResourceQuota(PluginBase):
         return [version for version in newest if version is not None]
 
     async def _check_and_charge(
-        self, attributes: Attributes, measure: Measure, versions: list[Version], added: Usage
+        self,
+        attributes: Attributes,
+        measure: Measure,
+        versions: list[Version],
+        added: Usage,
+        before: Scopes | None,
+        scopes: Scopes | None,
     ) -> None:
-        """Check and charge the quotas. Large quotas are processed in a thread and may change
-        meanwhile: then the write's precondition fails, and the write is admitted again."""
+        """Check and charge the quotas: one that did not count the object before is charged with all
+        of it. Large quotas are processed in a thread and may change meanwhile: then the write's
+        precondition fails, and the write is admitted again."""
         assert attributes.value is not None
-        scopes = await budget.run(0, scopes_of, attributes.resource.main.key, attributes.value)
+        usage = await budget.run(0, measure.usage, attributes.value)
         charged: list[tuple[Version, Quota, Usage]] = []
         covered: set[str] = set()
         selectors: set[Selector] = set()
@@ -108,7 +124,10 @@ class ResourceQuota(PluginBase):
             length = len(version.body or b"")
             names = await budget.run(length, _limited_by, attributes, measure, quota, scopes)
             covered.update(names)
-            charge = {name: added[name] for name in names if name in added and added[name].value}
+            amounts = added if quota.is_about(before) else usage
+            charge = {
+                name: amounts[name] for name in names if name in amounts and amounts[name].value
+            }
             if charge:
                 charged.append((version, quota, charge))
                 size += _BYTES_PER_CHARGE + length
@@ -116,7 +135,6 @@ class ResourceQuota(PluginBase):
                 reason = "the quotas of its namespace are too many or too large to be charged"
                 raise refusal(attributes, reason)
         if self._limited:
-            usage = await budget.run(0, measure.usage, attributes.value)
             self._check_covered(attributes, usage, covered)
             self._check_scopes_covered(attributes, scopes, selectors)
         for version, quota, charge in charged:
@@ -158,6 +176,28 @@ class ResourceQuota(PluginBase):
         if bare:
             listed = " ".join(map(str, bare))
             raise refusal(attributes, f"insufficient quota to match these scopes: [{listed}]")
+
+
+def _changes_scopes(attributes: Attributes) -> bool:
+    """Whether an update moves an object into the scope of other quotas, which must then be charged
+    although the resource or subresource of the update adds no usage."""
+    old, value = attributes.old, attributes.value
+    if old is None or value is None:
+        return False
+    if attributes.resource.key == PODS:
+        changed = pod_is_terminating(old) != pod_is_terminating(value)
+        return changed and attributes.context.gates["QuotasOfNewScopes"]
+    return attributes.resource.key == f"{CLAIMS}/status" and claim_scopes(old) != claim_scopes(
+        value
+    )
+
+
+def _both_scopes(attributes: Attributes) -> tuple[Scopes | None, Scopes | None]:
+    """The scopes of an object before and after a write; the same for a new object."""
+    assert attributes.value is not None
+    key = attributes.resource.main.key
+    after = scopes_of(key, attributes.value)
+    return after if attributes.old is None else scopes_of(key, attributes.old), after
 
 
 def _added(attributes: Attributes, measure: Measure) -> Usage:

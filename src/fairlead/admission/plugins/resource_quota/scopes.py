@@ -97,11 +97,16 @@ def claim_scopes(claim: Object) -> ClaimScopes:
     return ClaimScopes(frozenset(name for name in names if name))
 
 
+def pod_is_terminating(pod: Object) -> bool:
+    """Whether a pod is in the scope Terminating: it may run for a limited time."""
+    deadline = pod["spec"].get("activeDeadlineSeconds")
+    return deadline is not None and deadline >= 0
+
+
 def pod_scopes(pod: Object) -> PodScopes:
     spec = pod["spec"]
-    deadline = spec.get("activeDeadlineSeconds")
     return PodScopes(
-        deadline is not None and deadline >= 0,
+        pod_is_terminating(pod),
         qos_class(spec) == BEST_EFFORT,
         spec.get("priorityClassName", ""),
         any(
