@@ -163,3 +163,27 @@ def test_a_pod_stays_if_the_taint_of_its_device_goes_in_time(pods_1_36: Pods) ->
     pods_1_36.server.advance(61)
     pods_1_36.await_gone("p1")
     assert pods_1_36.is_ready("p0")
+
+
+def test_a_search_that_takes_long_ends_and_other_pods_go_on(pods_1_36: Pods) -> None:
+    devices = Devices(pods_1_36, "simulated-0", 1)
+    puzzle = [
+        {
+            "name": f"d{number}",
+            "attributes": {"x": {"int": number // 64}, "y": {"int": number // 4}},
+        }
+        for number in range(128)
+    ]
+    devices.publish("simulated-1", puzzle)
+    attribute = f"{devices.driver}/"
+    constraints = [{"matchAttribute": f"{attribute}x"}, {"distinctAttribute": f"{attribute}y"}]
+    request = {"name": "r", "exactly": {"deviceClassName": devices.driver, "count": 17}}
+    devices.claims.create(
+        "hard", spec={"devices": {"requests": [request], "constraints": constraints}}
+    )
+    devices.claim("easy")
+    devices.use("hard", resourceClaimName="hard")
+    devices.use("easy", resourceClaimName="easy")
+    pods_1_36.create("plain")
+    pods_1_36.await_ready("plain", "easy")
+    pods_1_36.await_event("FailedScheduling", "hard", "1 timed out trying to allocate devices")

@@ -420,12 +420,12 @@ def test_a_restart_rule_restarts_all_containers(pods_1_36: Pods) -> None:
     pods.create("p", container("server"), worker, annotations=settings, initContainers=first)
     pods.await_ready("p")
     assert pods.condition("p", "AllContainersRestarting")["status"] == "False"
-    watch = pods.collection.watch()
-    pods.server.advance(6)
-    reasons = (
-        each.get("reason") for event in watch for each in event.object["status"]["conditions"]
-    )
-    assert "RestartAllContainersStarted" in reasons
+    with pods.collection.watch() as watch:
+        pods.server.advance(6)
+        reasons = (
+            each.get("reason") for event in watch for each in event.object["status"]["conditions"]
+        )
+        assert "RestartAllContainersStarted" in reasons
 
     def restarts() -> list[int]:
         status = pods.status()

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.names import dns_label, dns_subdomain, label_value, qualified_name
-from fairlead.codec.types.quantity import quantity
+from fairlead.codec.types.quantity import amount, quantity
 from fairlead.codec.types.times import now
 from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.causes import Causes
@@ -279,9 +279,9 @@ def _check_range(limits: Object, default: str, most: str, path: str, causes: Cau
             causes.invalid(f"{path}.max", default, f"default is more than max: {high}")
     if step is None:
         return
-    added = quantity(low) + quantity(step)
-    if added > quantity(most):
-        detail = f"one step {added.normalize():f} is larger than capacity value: {most}"
+    added = amount(low).plus(amount(step))
+    if added.value > quantity(most):
+        detail = f"one step {added} is larger than capacity value: {most}"
         causes.invalid(f"{path}.step", step, detail)
     for value in (default, high):
         size = -(-quantity(step) // 1)
