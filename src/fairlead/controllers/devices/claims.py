@@ -9,7 +9,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.base.slices import TimeSlices
 from fairlead.controllers.events import WARNING, Recorder
-from fairlead.controllers.framework import Keys
+from fairlead.controllers.framework import Keys, with_fewer
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.resources.core.pods import FINISHED
@@ -58,6 +58,11 @@ def is_owned_by(claim: Object, pod: Object) -> bool:
     """Whether a claim was created for this pod."""
     owners = claim["metadata"].get("ownerReferences") or ()
     return any(each.get("controller") and each["uid"] == pod["metadata"]["uid"] for each in owners)
+
+
+def without_finalizer(claim: Object, finalizer: str) -> Object:
+    metadata = with_fewer(claim["metadata"], "finalizers", lambda each: each != finalizer)
+    return {**claim, "metadata": metadata}
 
 
 def _is_done(pod: Object) -> bool:
@@ -272,9 +277,7 @@ class ResourceClaims:
         def changed(current: Object) -> Object:
             if (current.get("status") or {}).get("allocation") is not None:
                 return current  # allocated again meanwhile
-            finalizers = current["metadata"].get("finalizers") or ()
-            rest = [each for each in finalizers if each != self._finalizer]
-            return {**current, "metadata": {**current["metadata"], "finalizers": rest}}
+            return without_finalizer(current, self._finalizer)
 
         await self._client.change(CLAIMS, metadata["namespace"], metadata["name"], changed)
 

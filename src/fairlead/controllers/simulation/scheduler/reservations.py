@@ -15,6 +15,7 @@ from fairlead.controllers.devices.claims import (
     consumer_of,
     is_owned_by,
     is_reserved_for,
+    without_finalizer,
 )
 from fairlead.controllers.devices.extended import EXTENDED_CLAIM
 from fairlead.controllers.simulation.scheduler.cluster import NodeSummary
@@ -75,9 +76,7 @@ class Reservations:
         place = metadata["namespace"], metadata["name"]
 
         def unprotected(current: Object) -> Object:
-            finalizers = current["metadata"].get("finalizers") or ()
-            rest = [each for each in finalizers if each != self._finalizer]
-            return {**current, "metadata": {**current["metadata"], "finalizers": rest}}
+            return without_finalizer(current, self._finalizer)
 
         try:
             await self._client.change(CLAIMS, *place, unprotected)
