@@ -48,7 +48,8 @@ _MAX_CLAIMS = 256  # of one pod
 _MAX_FITTING = 100  # nodes to compare if requests have alternatives
 _MAX_ALTERNATIVES = 8
 SECONDS = 2.0  # of CPU for the search of one pod
-_STOCK_SECONDS = 20.0
+_READING_SECONDS = 20.0
+_OWNER = "simulated-scheduler"
 _NOT_CREATED = "waiting for the resource claim controller to create the claims of the pod"
 _TIMED_OUT = "timed out trying to allocate devices"
 
@@ -104,7 +105,9 @@ class DeviceRule:
         if len(names) > _MAX_CLAIMS:
             return _everywhere(nodes, "pod has more claims than the simulated scheduler weighs")
         published, claims = (self._client.collection(key).newest("") for key in (SLICES, CLAIMS))
-        stock = await _in_thread(partial(self._inventory.stock, published, claims), _STOCK_SECONDS)
+        stock = await _in_thread(
+            partial(self._inventory.stock, published, claims), _READING_SECONDS
+        )
         versions = self._versions(pending.pod, names)
         classes = {each.name: each for each in self._client.collection(CLASSES).newest("")}
         task = _Task(nodes, pending, versions, classes, stock)
@@ -117,9 +120,8 @@ class DeviceRule:
     async def state(self, pod: Object) -> tuple[Readiness, Sequence[Object]]:
         """Whether all claims of a pod are ready for it to be bound, and the claims."""
         versions = self._versions(pod, [*claim_names(pod), extended_claim_name(pod)])
-        return await _in_thread(
-            partial(_state, [each for each in versions.values() if each is not None])
-        )
+        existing = [each for each in versions.values() if each is not None]
+        return await _in_thread(partial(_state, existing), _READING_SECONDS)
 
     def _search(self, task: _Task) -> Devices | NoDevices:
         refusals: dict[str, Refusal] = {}
@@ -174,10 +176,13 @@ class DeviceRule:
 
 
 async def _in_thread(work: Callable[[], Result], seconds: float = SECONDS) -> Result:
-    """Run work with so many seconds of CPU."""
-    meter.begin("simulated-scheduler")
+    """Run work with so many seconds of CPU, which are not those of later writes."""
+    meter.begin(_OWNER)
     meter.current_budget().seconds = seconds
-    return await budget.run(meter.MAX_BYTES_ON_LOOP + 1, work)
+    try:
+        return await budget.run(meter.MAX_BYTES_ON_LOOP + 1, work)
+    finally:
+        meter.begin(_OWNER)
 
 
 def allocation_in(claim: Object) -> Object | None:
