@@ -78,9 +78,11 @@ async def _impersonate(handler: Handler, request: Request, headers: RawHeaders) 
     caller = request.user
     if handler.constrained is not None:
         attributes = handler.attributes(request)
-        request.user = await handler.constrained.impersonate(headers, attributes)
+        request.user, constraint = await handler.constrained.impersonate(headers, attributes)
         if request.user is not caller:
             request.impersonator = caller
+        if constraint and request.audited is not None:
+            request.audited.constraint = constraint
         return
 
     async def check(*question: str) -> None:

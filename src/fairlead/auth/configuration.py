@@ -19,6 +19,7 @@ from fairlead.base.release import Release
 from fairlead.codec.cel.compile import Program, compile_expression
 from fairlead.codec.cel.environment import environment
 from fairlead.codec.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
+from fairlead.codec.cel.syntax import Node
 from fairlead.codec.cel.types import BOOL, Type
 from fairlead.codec.configuration_files import (
     ConfigurationError,
@@ -174,13 +175,19 @@ class Expression:
     """A compiled expression of a configuration; raises ExpressionError."""
 
     def __init__(
-        self, text: str, variables: Mapping[str, Type], release: Release, *, is_rule: bool = False
+        self,
+        text: str,
+        variables: Mapping[str, Type],
+        release: Release,
+        *,
+        is_rule: bool = False,
+        adapt: Callable[[Node], None] | None = None,
     ) -> None:
         """A rule must evaluate to a boolean."""
         self.text = text
         try:
             functions = environment(release)
-            self._program: Program = compile_expression(text, variables, None, functions)
+            self._program: Program = compile_expression(text, variables, None, functions, adapt)
         except (CompileError, ConstantProblem) as error:
             raise ExpressionError(str(error)) from None
         if is_rule and self._program.result_type != BOOL:

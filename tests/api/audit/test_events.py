@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 import yaml
@@ -385,3 +386,18 @@ def test_what_controllers_do_is_told_as_their_users(audited: Audited) -> None:
     ]
     assert any(item["objectRef"]["resource"] == "serviceaccounts" for item in received)
     assert all(item["userAgent"].startswith("fairlead/") for item in received)
+
+
+def test_release_1_36_names_the_constraint_of_an_impersonation(tmp_path: Path) -> None:
+    audited = Audited(tmp_path, "--release", "1.36")
+    try:
+        answer = audited.client.get(config_maps("bodies"), headers={"Impersonate-User": "jane"})
+        last = audited.last(answer)
+        metadata = {"impersonationConstraint": "impersonate:user-info"}
+        assert last["authenticationMetadata"] == metadata
+        results = list(last)
+        assert results.index("authenticationMetadata") == results.index("impersonatedUser") + 1
+        last = audited.last(audited.client.get(config_maps("bodies")))
+        assert "authenticationMetadata" not in last
+    finally:
+        audited.server.stop()

@@ -177,6 +177,31 @@ def test_claims_become_a_user(tmp_path: Path) -> None:
     assert user == User("jane@x", "7", ("r:a", "r:"), extra)
 
 
+def test_names_that_are_no_fields_can_be_escaped(tmp_path: Path) -> None:
+    claims = {"kubernetes.io": {"pod-name": "p", "a__b": "c", "if": "d"}, "x/y": "z"}
+    name = "claims.kubernetes__dot__io"
+    parts = (
+        f"{name}.pod__dash__name",
+        f"{name}.a__underscores__b",
+        f"{name}.?__if__.orValue('')",
+        "claims.x__slash__y",
+        "claims['kubernetes.io']['pod-name']",
+    )
+    rule = f"has({name}.pod__dash__name) && !has({name}.pod__dot__name)"
+    user_rule = "user.extra.acme__dot__io__slash__level == ['1']"
+    user = user_of(
+        tmp_path,
+        claims,
+        mappings={
+            "username": {"expression": " + ".join(parts)},
+            "extra": [{"key": "acme.io/level", "valueExpression": "'1'"}],
+        },
+        claimValidationRules=[{"expression": rule}],
+        userValidationRules=[{"expression": user_rule}],
+    )
+    assert user.name == "pcdzp"
+
+
 @pytest.mark.parametrize(
     ("claims", "error"),
     [

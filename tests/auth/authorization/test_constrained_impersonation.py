@@ -39,7 +39,8 @@ class Callers:
     ) -> User:
         raw = [(f"impersonate-{name}".encode(), value.encode()) for name, value in headers]
         request = ask(caller, verb, "pods", "ns")
-        return asyncio.run(self._impersonation.impersonate(raw, request))
+        impersonated, self.constraint = asyncio.run(self._impersonation.impersonate(raw, request))
+        return impersonated
 
     def refusal(self, *headers: tuple[str, str], caller: User = ALICE, verb: str = "list") -> str:
         with pytest.raises(StatusError) as raised:
@@ -54,6 +55,7 @@ CAROL = ("impersonate:user-info", "users", "carol")
 def test_two_rights_are_needed_for_a_user_and_a_verb() -> None:
     callers = Callers(ON, CAROL)
     assert callers.impersonate(("user", "carol")) == user("carol", "system:authenticated")
+    assert callers.constraint == "impersonate:user-info"
     text = 'pods is forbidden: User "alice" cannot impersonate-on:user-info:get resource "pods"'
     assert callers.refusal(("user", "carol"), verb="get").startswith(text)
     text = f'users.{GROUP} "dave" is forbidden: User "alice" cannot impersonate:user-info resource'

@@ -125,6 +125,7 @@ class _Defaults:
     stage = ""
     stamp = ""
     impersonated: User | None = None
+    constraint = ""  # the verb that allowed the impersonation
     ref: str | None = None  # set if more is known of the object than in the subject
     code = 0
     status: dict[str, Any] | None = None  # if the response is a Status
@@ -213,6 +214,9 @@ class Record(_Defaults):
         impersonated = ""
         if self.impersonated is not None:
             impersonated = f',"impersonatedUser":{names.users.json(self.impersonated)}'
+            if self.constraint:
+                metadata = f'{{"impersonationConstraint":{quoted(self.constraint)}}}'
+                impersonated += f',"authenticationMetadata":{metadata}'
         if self.status is None:
             answer = STATUSES[self.code]
         else:

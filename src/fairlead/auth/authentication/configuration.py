@@ -29,6 +29,7 @@ from fairlead.codec.configuration_files import Section
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.custom.schema.rule_types import unescaped
 from fairlead.resources.gates import Gates
 from fairlead.resources.networking.shared import check_prefixed_path
 from fairlead.wire.outgoing.certificates import BundleError, parse_bundle
@@ -42,6 +43,7 @@ _EMAIL_UNVERIFIED = (
     " claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when"
     " claims.email is used in claimMappings.username.expression"
 )
+_SELECTIONS = ("_?._", "_[_]", "_[?_]")  # beside the plain one
 _CLAIMS: dict[str, Type] = {"claims": MapType(STRING, DYN)}
 _USER: dict[str, Type] = {
     "user": ObjectType(
@@ -368,7 +370,9 @@ class _MappingReader:
         is_rule: bool = False,
     ) -> Expression | None:
         try:
-            return Expression(text, variables, self._release, is_rule=is_rule)
+            return Expression(
+                text, variables, self._release, is_rule=is_rule, adapt=_unescape_fields
+            )
         except ExpressionError as error:
             self._causes.invalid(path, text, str(error))
             return None
@@ -459,18 +463,10 @@ class _MappingReader:
     def _selects(self, text: str, claim: str) -> bool:
         """Whether an expression refers to a field of `claims`, also by `claims.?field`."""
         try:
-            pending: list[Any] = [parse(text, environment(self._release).rules)]
+            root = parse(text, environment(self._release).rules)
         except CompileError:
             return False  # reported already
-        while pending:
-            node = pending.pop()
-            if _is_claim(node, claim):
-                return True
-            if isinstance(node, Node):
-                pending += (getattr(node, name) for name in node.__dataclass_fields__)
-            elif isinstance(node, (list, tuple)):
-                pending += node
-        return False
+        return any(_is_claim(node, claim) for node in _nodes(root))
 
     def _user_rules(self, listed: Sequence[Object], path: str) -> Iterator[ValidationRule]:
         seen: set[str] = set()
@@ -485,6 +481,29 @@ class _MappingReader:
                 expression = self._compiled(text, place, _USER, is_rule=True)
                 if expression is not None:
                     yield ValidationRule(expression, rule.get("message", ""))
+
+
+def _nodes(root: Node) -> Iterator[Node]:
+    """All nodes of an expression."""
+    pending: list[Any] = [root]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Node):
+            yield node
+            pending += (getattr(node, name) for name in node.__dataclass_fields__)
+        elif isinstance(node, (list, tuple)):
+            pending += node
+
+
+def _unescape_fields(root: Node) -> None:
+    """Let `claims.kubernetes__dot__io` select the claim `kubernetes.io`."""
+    for node in _nodes(root):
+        match node:
+            case Select(field=field):
+                node.field = unescaped(field) or field
+            case Call(function=function, arguments=[_, Literal(value=str()) as key]):
+                if function in _SELECTIONS:
+                    key.value = unescaped(key.value) or key.value
 
 
 def _is_claim(node: Any, claim: str) -> bool:

@@ -60,12 +60,13 @@ class ConstrainedImpersonation:
             _MAX_CALLERS, _MAX_CALLERS * _MAX_CALLER_BYTES, _MAX_CALLER_BYTES
         )
 
-    async def impersonate(self, headers: RawHeaders, request: Attributes) -> User:
-        """The user that a request impersonates, or the caller itself. `request` has the caller.
-        Raises a 400 StatusError for headers without a user, and Refused."""
+    async def impersonate(self, headers: RawHeaders, request: Attributes) -> tuple[User, str]:
+        """The user that a request impersonates, or the caller itself; and the verb of the mode that
+        allows it, empty for the verb of earlier releases. `request` has the caller. Raises a 400
+        StatusError for headers without a user, and Refused."""
         read = ImpersonationHeaders(headers)
         if not read.any:
-            return request.user
+            return request.user, ""
         if not read.user:
             raise bad_request(f"requested {_shown(read)} without impersonating a user name")
         caller = request.user
@@ -81,7 +82,7 @@ class ConstrainedImpersonation:
                 continue
             if mode != last:
                 self._last.keep(caller.name, mode, len(caller.name))
-            return user
+            return user, _verb(mode) if mode != _PLAIN else ""
         assert refused is not None  # the plain mode applies to every user
         raise refused
 
@@ -165,8 +166,7 @@ class ConstrainedImpersonation:
             await self._demand(right._replace(subresource=key, name=value))
 
     def _right(self, mode: str, caller: User, group: str, resource: str, name: str) -> Attributes:
-        verb = f"impersonate:{mode}" if mode != _PLAIN else "impersonate"
-        return Attributes(caller, verb, group, "v1", resource, name=name)
+        return Attributes(caller, _verb(mode), group, "v1", resource, name=name)
 
     async def _allows(self, attributes: Attributes) -> bool:
         return (await self._authorize(attributes)).allowed
@@ -181,6 +181,10 @@ class ConstrainedImpersonation:
         pods."""
         extra = {self._keys_extra: tuple(sorted(user.extra))}
         return User(user.name, user.uid, user.groups, extra)
+
+
+def _verb(mode: str) -> str:
+    return f"impersonate:{mode}" if mode != _PLAIN else "impersonate"
 
 
 def _node_of(user_name: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fairlead.codec.cel.builder import Builder
@@ -31,15 +31,19 @@ def compile_expression(
     variables: Mapping[str, Type],
     result: Type | None = None,
     environment: Environment | None = None,
+    adapt: Callable[[Node], None] | None = None,
 ) -> Program:
     """Compile an expression; raises SyntaxProblem, TypeProblem or ConstantProblem, or ResultProblem
-    if its type is not `result`. The environment is that of the oldest release by default."""
+    if its type is not `result`. The environment is that of the oldest release by default. `adapt`
+    may change the checked tree."""
     environment = environment or default_environment()
     try:
         root = parse(text, environment.rules)
         check(text, root, variables, environment)
         if result is not None and root.type != result:
             raise ResultProblem(f"cel expression must evaluate to a {result}")
+        if adapt is not None:
+            adapt(root)
         return Program(root, variables, environment)
     except RecursionError:  # within the depth limit, but the stack was deep already
         raise SyntaxProblem(text, [Problem(-1, TOO_DEEP)]) from None

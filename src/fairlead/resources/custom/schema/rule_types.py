@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from fairlead.codec.cel.parser import KEYWORDS
@@ -25,6 +26,8 @@ MAX_BYTES = 3 * 1024 * 1024  # of a request, and so of any value in it
 _MAX_TEXT_LENGTH = MAX_BYTES - 2
 _RESERVED = frozenset(("true", "false", "null", "in")) | KEYWORDS
 _ESCAPES = ((".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
+_PLAIN_OF = {word: plain for plain, word in (*_ESCAPES, ("__", "__underscores__"))}
+_ESCAPED = re.compile("__[^_]+__")
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-/")
 _LETTERS = _FIRST | frozenset("0123456789")
 _KEY = STRING.sized(0)  # the reference's cost estimate counts keys as empty
@@ -63,6 +66,16 @@ def escaped(name: str) -> str | None:
     for plain, word in _ESCAPES:
         parts = [part.replace(plain, word) for part in parts]
     return "__underscores__".join(parts)
+
+
+def unescaped(name: str) -> str | None:
+    """The property that has this name in expressions; None if none can have it."""
+    words = _ESCAPED.findall(name)
+    if len(words) == 1 and words[0] == name and name[2:-2] in _RESERVED:
+        return name[2:-2]
+    if not _PLAIN_OF.keys() >= set(words):
+        return None
+    return _ESCAPED.sub(lambda word: _PLAIN_OF[word[0]], name)
 
 
 def cardinality(minimum: int) -> int:
