@@ -100,10 +100,10 @@ class Shelved:
     """A server that knows the addresses of the service `default/shelf`, and of `default/nobody`,
     where nothing listens."""
 
-    def __init__(self, directory: Path, dialect: str) -> None:
+    def __init__(self, directory: Path, dialect: str, *more: str) -> None:
         self.shelf = Shelf(directory / "shelf", "shelf.default.svc")
         places = f"default/shelf=127.0.0.1:{self.shelf.port},default/nobody=127.0.0.1:1"
-        flags = ("--service-address-map", places)
+        flags = ("--service-address-map", places, *more)
         self.server = ServerProcess(directory, dialect, flags, MOVABLE_CLOCK).start()
         self.client = self.server.client()
         self.services = Collection(

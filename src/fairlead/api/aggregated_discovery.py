@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
 from hashlib import sha512
 from typing import Any
 
@@ -20,6 +21,9 @@ from fairlead.wire.incoming.exchange import Header
 
 KIND = "APIGroupDiscoveryList"
 CURRENT, STALE = "Current", "Stale"
+_MANY = 2000  # resources; documents with more are made in a thread
+# A group, and the names, entries and freshness of its versions.
+_Group = tuple[str, list[tuple[str, Sequence[Mapping[str, Any]], str]]]
 _FOREVER: tuple[Header, ...] = ((b"vary", b"Accept"), (b"cache-control", b"public"))
 
 
@@ -48,13 +52,20 @@ class AggregatedDocument:
         self._tag = f'"{sha512(orjson.dumps(items)).hexdigest().upper()}"'
         self._encoded: dict[Representation, bytes] = {}
 
+    def encode(self, form: Representation) -> None:
+        """Prepare a form for `answer`."""
+        if form not in self._encoded:
+            self._encoded[form] = self._encode(form)
+
+    def has(self, form: Representation) -> bool:
+        return form in self._encoded
+
     def answer(self, request: Request, form: Representation) -> Answer:
         headers = ((b"etag", self._tag.encode()), *_FOREVER)
         if request.header(b"if-none-match") == self._tag:
             return Answer(304, b"", "", headers)
-        body = self._encoded.get(form)
-        if body is None:
-            body = self._encoded[form] = self._encode(form)
+        self.encode(form)
+        body = self._encoded[form]
         group = self._resources.dialect.group_name("apidiscovery.@")
         media_type = f"{form.media_type};g={group};v={form.version};as={KIND}"
         return Answer(200, body, media_type, headers)
@@ -68,6 +79,46 @@ class AggregatedDocument:
         return encode(value, form, self._resources)
 
 
+class AggregatedDocuments:
+    """The documents of /api and /apis, made when they are first requested. Extension servers may
+    have any number of resources: with many of them, /apis is made in a thread."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._documents: dict[str, AggregatedDocument] = {}
+        self._lock = asyncio.Lock()
+
+    def clear(self) -> None:
+        self._documents = {}
+
+    def answer(
+        self, request: Request, name: str, groups: Groups, form: Representation
+    ) -> Answer | Awaitable[Answer]:
+        document = self._documents.get(name)
+        if document is None and name == "api":
+            document = self._documents[name] = core_document(self._resources)
+        if document is None or not document.has(form):
+            items = _all_versions(self._resources, groups) if name != "api" else []
+            if sum(len(entries) for _, versions in items for _, entries, _ in versions) > _MANY:
+                return self._answer_later(request, name, items, form)
+            if document is None:
+                document = self._documents[name] = groups_document(self._resources, items)
+        return document.answer(request, form)
+
+    async def _answer_later(
+        self, request: Request, name: str, items: Sequence[_Group], form: Representation
+    ) -> Answer:
+        documents = self._documents  # others if something changes meanwhile
+        async with self._lock:
+            document = documents.get(name)
+            if document is None:
+                document = await asyncio.to_thread(groups_document, self._resources, items)
+                documents[name] = document
+            if not document.has(form):
+                await asyncio.to_thread(document.encode, form)
+        return document.answer(request, form)
+
+
 def core_document(resources: Resources) -> AggregatedDocument:
     versions = [
         _version(name, resource_list(resources, version)["resources"], CURRENT)
@@ -76,25 +127,38 @@ def core_document(resources: Resources) -> AggregatedDocument:
     return AggregatedDocument(resources, [{"metadata": {}, "versions": versions}])
 
 
-def groups_document(resources: Resources, groups: Groups) -> AggregatedDocument:
-    items = []
-    for group, names in groups.versions().items():
-        versions = [_version_of(resources, groups, group, name) for name in names]
-        items.append({"metadata": {"name": group}, "versions": versions})
-    return AggregatedDocument(resources, items)
+def groups_document(resources: Resources, items: Sequence[_Group]) -> AggregatedDocument:
+    described = [
+        {
+            "metadata": {"name": group},
+            "versions": [_version(name, entries, fresh) for name, entries, fresh in versions],
+        }
+        for group, versions in items
+    ]
+    return AggregatedDocument(resources, described)
 
 
-def _version_of(resources: Resources, groups: Groups, group: str, name: str) -> dict[str, Any]:
+def _all_versions(resources: Resources, groups: Groups) -> list[_Group]:
+    """The entries and the freshness of all versions of all groups."""
+    return [
+        (group, [(name, *_entries_of(resources, groups, group, name)) for name in names])
+        for group, names in groups.versions().items()
+    ]
+
+
+def _entries_of(
+    resources: Resources, groups: Groups, group: str, name: str
+) -> tuple[Sequence[Mapping[str, Any]], str]:
     own = resources.groups.get(group, {}).get(name)
     elsewhere: Elsewhere | None = groups.elsewhere(group, name)
     if elsewhere is not None:
-        return _version(name, elsewhere.resources, CURRENT if elsewhere.is_current else STALE)
+        return elsewhere.resources, CURRENT if elsewhere.is_current else STALE
     if own is None:  # registered, and not served
-        return _version(name, (), STALE)
+        return (), STALE
     entries = resource_list(resources, own)["resources"]
     if resources.is_custom(group):
         entries = [{"group": group, "version": name, **entry} for entry in entries]
-    return _version(name, entries, CURRENT)
+    return entries, CURRENT
 
 
 def _version(name: str, entries: Sequence[Mapping[str, Any]], freshness: str) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class Handler:
         self._constrained: constrained_impersonation.ConstrainedImpersonation | None = None
         self._messages = DiscoveryMessages(api.resources)
         self._documents: dict[tuple[tuple[str, ...], Representation], Answer] = {}
-        self._aggregated: dict[str, aggregated_discovery.AggregatedDocument] = {}
+        self._aggregated = aggregated_discovery.AggregatedDocuments(api.resources)
         self._documents_of: tuple[Hashable, ...] = ()
 
     def route(self, request: Request) -> None:
@@ -313,7 +313,7 @@ class Handler:
             return page(request)
         return self._discovery(request, path.strip("/").split("/"))
 
-    def _discovery(self, request: Request, parts: list[str]) -> Answer:
+    def _discovery(self, request: Request, parts: list[str]) -> Answer | Awaitable[Answer]:
         resources = self.api.resources
         strict = True
         if request.path in ("/api", "/api/", "/apis") and (
@@ -349,7 +349,7 @@ class Handler:
                 raise no_representation(offered)
         return self._overview(request, tuple(parts), make)
 
-    def _aggregated_answer(self, request: Request, name: str) -> Answer | None:
+    def _aggregated_answer(self, request: Request, name: str) -> Answer | Awaitable[Answer] | None:
         """The aggregated document, if the client requests it."""
         accept = request.header(b"accept")
         if "APIGroupDiscoveryList" not in accept or not self.api.gates["AggregatedDiscovery"]:
@@ -360,17 +360,10 @@ class Handler:
         if name == "api":
             check_getting(request)
         self._forget_outdated()
-        document = self._aggregated.get(name)
-        if document is None:
-            resources = self.api.resources
-            document = self._aggregated[name] = (
-                aggregated_discovery.core_document(resources)
-                if name == "api"
-                else aggregated_discovery.groups_document(resources, self.groups)
-            )
         values = request.query.get("pretty")
         layout = negotiate(self.api.dialect, "", values[0] if values else None, request.user_agent)
-        return document.answer(request, replace(form, pretty=layout.pretty))
+        form = replace(form, pretty=layout.pretty)
+        return self._aggregated.answer(request, name, self.groups, form)
 
     def _forget_outdated(self) -> None:
         """Drop the cached documents if the served resources have changed."""

@@ -20,6 +20,7 @@ from fairlead.wire.outgoing.response import CallError, check_success
 _WORKERS = 4
 _SECONDS = 5.0  # timeout of a request
 _MAX_BYTES = 2 * 1024 * 1024
+_LONG = 64 * 1024  # bytes; longer answers are parsed in a thread
 _FRESH_FOR, _FIRST_PAUSE = 60.0, 0.5
 _JSON = (("accept", "application/json"),)
 _UNKNOWN = Elsewhere((), is_current=False)
@@ -96,13 +97,20 @@ class RemoteResources:
             extension, extension.path, headers=_JSON, timeout=_SECONDS, maximum=_MAX_BYTES
         )
         check_success(answer)
-        try:
-            check_values(answer.content)  # limit the size first: parsing blocks the event loop
-            listing = orjson.loads(answer.content)
-        except (SizeLimitExceeded, orjson.JSONDecodeError) as error:
-            raise CallError(f"the answer is no list of resources: {error}") from None
-        entries = listing.get("resources") if isinstance(listing, dict) else None
-        return list(_entries(entries if isinstance(entries, list) else []))
+        content = answer.content
+        if len(content) > _LONG:
+            return await asyncio.to_thread(_parsed, content)
+        return _parsed(content)
+
+
+def _parsed(content: bytes) -> list[dict[str, Any]]:
+    try:
+        check_values(content)
+        listing = orjson.loads(content)
+    except (SizeLimitExceeded, orjson.JSONDecodeError) as error:
+        raise CallError(f"the answer is no list of resources: {error}") from None
+    entries = listing.get("resources") if isinstance(listing, dict) else None
+    return list(_entries(entries if isinstance(entries, list) else []))
 
 
 def _entries(listed: list[Any]) -> Iterator[dict[str, Any]]:
