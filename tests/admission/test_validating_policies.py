@@ -278,3 +278,19 @@ def test_types_are_checked_in_the_status(policies: Bound) -> None:
     assert warning["warning"].startswith(
         "/v1, Kind=ConfigMap: ERROR: <input>:1:7: undefined field 'dater'"
     )
+
+
+def test_types_are_checked_only_for_names_that_are_served(policies: Bound) -> None:
+    many = [f"x{number}" for number in range(500)]  # 125 million resources
+    rule = {"apiGroups": ["", *many], "apiVersions": ["v1", *many], "operations": ["CREATE"]}
+    name = policies.validating(
+        matchConstraints={"resourceRules": [{**rule, "resources": ["configmaps", *many]}]},
+        validations=[{"expression": "object.dater == 'x'"}],
+    )
+    path = f"{GROUP}/validatingadmissionpolicies/{name}"
+    eventually(
+        lambda: policies.client.get(path).body["status"].get("observedGeneration") == 1,
+        "the types are checked",
+    )
+    (warning,) = policies.client.get(path).body["status"]["typeChecking"]["expressionWarnings"]
+    assert warning["warning"].startswith("/v1, Kind=ConfigMap: ERROR")

@@ -3,6 +3,7 @@ status."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 
 import orjson
@@ -10,10 +11,13 @@ import orjson
 from fairlead.admission.policies.type_checks import check_types
 from fairlead.base import budget
 from fairlead.base.errors import StatusError
+from fairlead.base.meter import OverBudget
 from fairlead.controllers.framework import Keys
 from fairlead.operations.client import Client
 from fairlead.resources.registry import Resources
 from fairlead.storage.version import Change
+
+logger = logging.getLogger("fairlead")
 
 POLICIES = "admissionregistration/v1/validatingadmissionpolicies"
 
@@ -40,7 +44,11 @@ class PolicyStatus:
             return
         spec = policy["spec"]
         size = len(orjson.dumps(spec))
-        warnings = await budget.run(size, check_types, spec, self._resources)
+        try:
+            warnings = await budget.run(size, check_types, spec, self._resources)
+        except OverBudget as error:  # it would fail again
+            logger.warning("the types of the policy %s are not checked: it %s", key, error)
+            warnings = []
         checking = {
             "expressionWarnings": [
                 {"fieldRef": warned.field, "warning": warned.warning} for warned in warnings

@@ -122,16 +122,17 @@ def _sorted(kinds: Mapping[str, Resource]) -> list[Resource]:
 
 
 def _named_resources(rule: Object, resources: Resources) -> Iterator[Resource]:
-    groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
+    groups, versions = set(rule.get("apiGroups") or ()), set(rule.get("apiVersions") or ())
     if any("*" in name for name in (*groups, *versions)):
         return
-    names = [name for name in rule.get("resources") or () if "*" not in name and "/" not in name]
-    for group in sorted(groups):
-        for version in sorted(versions):
-            for name in sorted(names):
-                resource = resources.find(group, version, name)
-                if resource is not None:
-                    yield resource
+    names = set(rule.get("resources") or ())
+    # Only served names: a rule may name thousands of each.
+    for group in sorted(groups & resources.groups.keys()):
+        served = resources.groups[group]
+        for version in sorted(versions & served.keys()):
+            listed = served[version].resources
+            for name in sorted(names & listed.keys()):
+                yield listed[name]
 
 
 # The types of objects

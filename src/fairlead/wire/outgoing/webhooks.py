@@ -9,6 +9,7 @@ import random
 import re
 import ssl
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from hashlib import blake2b
 from math import ceil, inf
 from typing import Any, NamedTuple
@@ -117,21 +118,35 @@ def _cleaned(path: str) -> str:
 
 
 class Webhook:
-    """One webhook of a client configuration. Create it once and call it often."""
+    """One webhook of a client configuration. Create it once and call it often. It is read with the
+    first call: a configuration may have thousands."""
 
     def __init__(
-        self, webhooks: Webhooks, client_config: Object, credentials: ClientConfig | None
+        self, webhooks: Webhooks, client_config: Object, users: HostCredentials | None
     ) -> None:
         self._webhooks = webhooks
-        self._target = target = _parse_target(client_config)
+        self._client_config = client_config
+        self._users = users
         self._bundle: str = client_config.get("caBundle") or ""
-        self._credentials = credentials
         self._tls: ssl.SSLContext | None = None
         self._heads: dict[float, bytes] = {}
         self._route: Route | None = None
         self._slots = asyncio.Semaphore(MAX_CALLS)
+
+    @cached_property
+    def _target(self) -> _Target:
+        return _parse_target(self._client_config)
+
+    @cached_property
+    def _credentials(self) -> ClientConfig | None:
+        target = self._target
+        return self._users.of(target.host, target.port) if self._users is not None else None
+
+    @cached_property
+    def _proxy(self) -> str:
+        target = self._target
         is_direct = target.service is not None or not target.host
-        self._proxy = "" if is_direct else proxy_of_environment(target.url)
+        return "" if is_direct else proxy_of_environment(target.url)
 
     async def post(self, body: bytes, timeout: float, deadline: float = inf) -> bytes:
         """Return the content of a successful answer; raises CallError, which names the URL if there
@@ -255,9 +270,7 @@ class Webhooks:
     def webhook(self, client_config: Object, users: HostCredentials | None = None) -> Webhook:
         """Create the webhook of a client configuration, with the credentials that `users` has for
         its host."""
-        target = _parse_target(client_config)
-        credentials = users.of(target.host, target.port) if users is not None else None
-        return Webhook(self, client_config, credentials)
+        return Webhook(self, client_config, users)
 
     def tls(self, bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
         """Return a TLS context for a webhook with a CA bundle, from a cache; raises CallError."""
