@@ -88,17 +88,29 @@ class Policies:
     def policy_changed(self, change: Change) -> None:
         """Process a commit. A policy that cannot be used does not affect the others."""
         name = change.key
-        old = self._policies.pop(name, None)
-        for key in () if old is None else old.index_keys:
-            self._index[key].pop(name)
+        old, new = self._policies.get(name), None
         try:
             if change.after is not None:
-                policy = self._policies[name] = Policy(name, change.after.object()["spec"])
-                for key in policy.index_keys:
-                    self._index.setdefault(key, {})[name] = policy
+                spec = change.after.object()["spec"]
+                if old is not None and old.spec == spec:
+                    return  # its status or metadata changed
+                new = Policy(name, spec)
         except Exception:
             logger.exception("the policy %s cannot be used", name)
+        if old is not None:
+            del self._policies[name]
+            self._remove_from_index(old)
+        if new is not None:
+            self._policies[name] = new
+            for key in new.index_keys:
+                self._index.setdefault(key, {})[name] = new
         self._forget()
+
+    def _remove_from_index(self, policy: Policy) -> None:
+        for key in policy.index_keys:
+            del self._index[key][policy.name]
+            if not self._index[key]:
+                del self._index[key]
 
     def binding_changed(self, change: Change) -> None:
         name = change.key
