@@ -307,3 +307,20 @@ def test_an_empty_number_is_refused(space: Space, name: str) -> None:
     answer = space.client.get(f"{space.secrets.path}?{name}=")
     assert answer.status == 400
     assert answer.message == 'strconv.ParseInt: parsing "": invalid syntax'
+
+
+def test_a_full_page_of_selected_objects_continues_if_any_object_follows(space: Space) -> None:
+    """The reference does not look for further objects that are selected."""
+    space.secrets.create("a", labels={"x": "1"})
+    space.secrets.create_all("b", "z")
+    space.secrets.create("c", labels={"x": "1"})
+    first = space.secrets.list(limit=1, labelSelector="x")
+    token = first.body["metadata"]["continue"]
+    second = space.secrets.list(limit=1, labelSelector="x", continue_=token)
+    assert (first.names, second.names) == (["a"], ["c"])
+    third = space.secrets.list(
+        limit=1, labelSelector="x", continue_=second.body["metadata"]["continue"]
+    )
+    assert (third.names, "continue" in third.body["metadata"]) == ([], False)
+    last = space.secrets.list(limit=1, fieldSelector="metadata.name=a")
+    assert "continue" not in last.body["metadata"]

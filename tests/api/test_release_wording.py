@@ -95,3 +95,31 @@ def test_services_are_created_by_replacing_them(space_1_36: Space) -> None:
     services = space_1_36.collection("services")
     value = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
     assert services.put(value).status == 201
+
+
+@pytest.mark.parametrize(
+    ("version", "is_known"), [("v1alpha1", False), ("v1beta1", True), ("v1beta3", True)]
+)
+def test_a_version_that_is_known_but_not_served(
+    space_1_36: Space, version: str, is_known: bool
+) -> None:
+    group = "flowcontrol.apiserver.k8s.io"
+    body = {"apiVersion": f"{group}/{version}", "kind": "FlowSchema", "metadata": {"name": "a"}}
+    answer = space_1_36.client.post(f"/apis/{group}/v1/flowschemas", body)
+    expected = f"the API version in the data ({group}/{version}) does not match the expected"
+    assert answer.status == 400
+    assert answer.message.startswith(expected) is is_known
+
+
+def test_an_exact_revision_that_is_not_reached_names_no_time_to_retry(space_1_36: Space) -> None:
+    answer = space_1_36.secrets.list(resourceVersion=10**12, resourceVersionMatch="Exact")
+    assert (answer.status, "retryAfterSeconds" in answer.body["details"]) == (504, False)
+
+
+def test_a_path_below_watch_is_checked_as_a_list(space_1_36: Space) -> None:
+    path = f"/api/v1/watch/namespaces/{space_1_36.name}/secrets"
+    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    answer = space_1_36.client.get(path, resourceVersion="0", **query)
+    assert [message for _, _, message in answer.causes] == [
+        "Forbidden: sendInitialEvents is forbidden for list"
+    ]

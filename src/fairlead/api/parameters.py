@@ -243,10 +243,11 @@ def list_options(api: Api, request: Request, chunking: bool) -> ListOptions:
             return options
     if options.match or options.initial is not None:
         causes = new_causes(api.gates)
-        if watch and api.gates["WatchList"]:
+        requested = flag(request, "watch")  # a path below /watch/ is checked as a list
+        if watch and requested and api.gates["WatchList"]:
             _check_initial(options, causes)
         else:
-            _check_match(options, causes)
+            _check_match(options, causes, is_watch=requested)
         _raise_options(api.dialect, "ListOptions", causes)
     return options
 
@@ -268,16 +269,16 @@ def _check_initial(options: ListOptions, causes: Causes) -> None:
         causes.forbidden(field, f"{field} is forbidden when continue is provided")
 
 
-def _check_match(options: ListOptions, causes: Causes) -> None:
+def _check_match(options: ListOptions, causes: Causes, is_watch: bool) -> None:
     if options.match:
-        _check_list_match(options, causes)
+        _check_list_match(options, causes, is_watch)
     if options.initial is not None:
         causes.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
 
 
-def _check_list_match(options: ListOptions, causes: Causes) -> None:
+def _check_list_match(options: ListOptions, causes: Causes, is_watch: bool) -> None:
     field = "resourceVersionMatch"
-    if options.watch:
+    if is_watch:
         causes.forbidden(field, "resourceVersionMatch is forbidden for watch")
     if not options.revision:
         causes.forbidden(

@@ -258,15 +258,15 @@ def too_many_requests(message: str, retry_after: int = 1) -> StatusError:
     )
 
 
-def too_large_resource_version(requested: int, current: int) -> StatusError:
+def too_large_resource_version(
+    requested: int, current: int, retry_after: int | None = 1
+) -> StatusError:
     cause = Cause("ResourceVersionTooLarge", "Too large resource version")
-    return StatusError(
-        504,
-        "Timeout",
-        f"Timeout: Too large resource version: {requested}, current: {current}",
-        details={"causes": [cause.as_dict()], "retryAfterSeconds": 1},
-        retry_after=1,
-    )
+    details: dict[str, Any] = {"causes": [cause.as_dict()]}
+    if retry_after is not None:
+        details["retryAfterSeconds"] = retry_after
+    message = f"Timeout: Too large resource version: {requested}, current: {current}"
+    return StatusError(504, "Timeout", message, details=details, retry_after=retry_after)
 
 
 def request_timeout() -> StatusError:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
+from fairlead.base.release import Release
 from fairlead.resources.registry import Resource, Resources
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 # These groups have a scheme of their own: it knows their types only, and no other scheme does.
-_SCHEMES_OF_THEIR_OWN = {
-    "apiextensions": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
-    "apiregistration": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:32",
-}
+_SCHEMES_OF_THEIR_OWN = """\
+apiextensions k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55
+apiregistration k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:32 until=1.36
+apiregistration k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28 since=1.36
+"""
 
 # Types that are not served as resources: known in any version, in every served version, and in the
 # core group.
@@ -43,41 +46,70 @@ _CORE = frozenset(
     }
 )
 
-# Kinds of versions that are no longer served: documents may still carry them.
-_CLUSTER_ROLES = "ClusterRole ClusterRoleBinding Role RoleBinding"
-_DEVICE_KINDS = "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"
-_FORMER_KINDS: Final[dict[str, str]] = {
-    "admissionregistration/v1beta1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
-    "apiextensions/v1beta1": "CustomResourceDefinition",
-    "apiregistration/v1beta1": "APIService",
-    "apps/v1beta1": "ControllerRevision Deployment DeploymentRollback Scale StatefulSet",
-    "apps/v1beta2": "ControllerRevision DaemonSet Deployment ReplicaSet Scale StatefulSet",
-    "authentication/v1beta1": "TokenReview",
-    "authorization/v1beta1": "LocalSubjectAccessReview SelfSubjectAccessReview"
-    " SelfSubjectRulesReview SubjectAccessReview",
-    "autoscaling/v2beta1": "HorizontalPodAutoscaler",
-    "batch/v1beta1": "CronJob JobTemplate",
-    "certificates/v1beta1": "CertificateSigningRequest",
-    "coordination/v1beta1": "Lease",
-    "discovery/v1beta1": "EndpointSlice",
-    "events/v1beta1": "Event",
-    "extensions/v1beta1": "DaemonSet Deployment DeploymentRollback Ingress NetworkPolicy"
-    " PodSecurityPolicy ReplicaSet Scale",
-    "flowcontrol/v1alpha1": "FlowSchema PriorityLevelConfiguration",
-    "networking/v1beta1": "Ingress IngressClass",
-    "node/v1alpha1": "RuntimeClass",
-    "node/v1beta1": "RuntimeClass",
-    "policy/v1beta1": "Eviction PodDisruptionBudget PodSecurityPolicy",
-    "rbac/v1alpha1": _CLUSTER_ROLES,
-    "rbac/v1beta1": _CLUSTER_ROLES,
-    "resource/v1alpha3": "DeviceTaintRule ResourcePoolStatusRequest",
-    "resource/v1beta1": _DEVICE_KINDS,
-    "resource/v1beta2": f"{_DEVICE_KINDS} DeviceTaintRule",
-    "scheduling/v1alpha1": "PriorityClass",
-    "scheduling/v1beta1": "PriorityClass",
-    "storage/v1alpha1": "CSIStorageCapacity VolumeAttachment",
-    "storage/v1beta1": "CSIDriver CSINode StorageClass VolumeAttachment",
-}
+# Kinds of versions that are not served: documents may still carry them. With marks of releases.
+_FORMER_KINDS: Final = """\
+admissionregistration/v1alpha1 MutatingAdmissionPolicy MutatingAdmissionPolicyBinding since=1.30
+admissionregistration/v1alpha1 ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding since=1.26
+admissionregistration/v1beta1 MutatingAdmissionPolicy MutatingAdmissionPolicyBinding since=1.34
+admissionregistration/v1beta1 MutatingWebhookConfiguration ValidatingWebhookConfiguration
+admissionregistration/v1beta1 ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding since=1.28
+apiextensions/v1beta1 CustomResourceDefinition
+apiregistration/v1beta1 APIService
+apps/v1beta1 ControllerRevision Deployment DeploymentRollback Scale StatefulSet
+apps/v1beta2 ControllerRevision DaemonSet Deployment ReplicaSet Scale StatefulSet
+authentication/v1alpha1 SelfSubjectReview since=1.26
+authentication/v1beta1 SelfSubjectReview since=1.27
+authentication/v1beta1 TokenReview
+authorization/v1beta1 LocalSubjectAccessReview SelfSubjectAccessReview
+authorization/v1beta1 SelfSubjectRulesReview SubjectAccessReview
+autoscaling/v2beta1 HorizontalPodAutoscaler until=1.36
+batch/v1beta1 CronJob JobTemplate
+certificates/v1beta1 CertificateSigningRequest
+coordination/v1beta1 Lease
+discovery/v1beta1 EndpointSlice
+events/v1beta1 Event
+extensions/v1beta1 DaemonSet Deployment DeploymentRollback Ingress NetworkPolicy
+extensions/v1beta1 PodSecurityPolicy ReplicaSet Scale
+flowcontrol/v1alpha1 FlowSchema PriorityLevelConfiguration until=1.29
+flowcontrol/v1beta1 FlowSchema PriorityLevelConfiguration since=1.29
+flowcontrol/v1beta2 FlowSchema PriorityLevelConfiguration since=1.29
+flowcontrol/v1beta3 FlowSchema PriorityLevelConfiguration since=1.32
+networking/v1beta1 IPAddress ServiceCIDR since=1.31
+networking/v1beta1 Ingress IngressClass
+node/v1alpha1 RuntimeClass
+node/v1beta1 RuntimeClass
+policy/v1beta1 Eviction PodDisruptionBudget PodSecurityPolicy
+rbac/v1alpha1 ClusterRole ClusterRoleBinding Role RoleBinding
+rbac/v1beta1 ClusterRole ClusterRoleBinding Role RoleBinding
+resource/v1alpha3 DeviceTaintRule ResourcePoolStatusRequest since=1.33
+resource/v1beta1 DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice since=1.32
+resource/v1beta2 DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice since=1.33
+resource/v1beta2 DeviceTaintRule since=1.33
+scheduling/v1alpha1 PriorityClass until=1.36
+scheduling/v1beta1 PriorityClass
+storage/v1alpha1 CSIStorageCapacity VolumeAttachment
+storage/v1alpha1 VolumeAttributesClass since=1.29
+storage/v1beta1 CSIDriver CSINode StorageClass VolumeAttachment
+storage/v1beta1 CSIStorageCapacity since=1.27
+storage/v1beta1 VolumeAttributesClass since=1.31
+"""
+
+
+@cache
+def _schemes(release: Release) -> dict[str, str]:
+    """The schemes of groups that have their own."""
+    return {line.split()[0]: line.split()[1] for line in _rows(release, _SCHEMES_OF_THEIR_OWN)}
+
+
+@cache
+def _former_kinds(release: Release) -> frozenset[str]:
+    """The former kinds of a release, each after its short version."""
+    lines = _rows(release, _FORMER_KINDS)
+    return frozenset(f"{line.split()[0]} {kind}" for line in lines for kind in line.split()[1:])
+
+
+def _rows(release: Release, table: str) -> list[str]:
+    return [line for line in release.select(table).splitlines() if line]
 
 
 def is_same_kind(
@@ -97,15 +129,15 @@ def _former_scheme(resources: Resources, api_version: str, kind: str) -> str:
     group, _, version = api_version.rpartition("/")
     served = resources.groups.get(group)
     short = next(iter(served.values())).short if served else group
-    if kind not in _FORMER_KINDS.get(f"{short}/{version}", "").split():
+    if f"{short}/{version} {kind}" not in _former_kinds(resources.release):
         return ""
-    return _SCHEMES_OF_THEIR_OWN.get(short, _SCHEME)
+    return _schemes(resources.release).get(short, _SCHEME)
 
 
 def foreign_kind(resources: Resources, resource: Resource, api_version: str, kind: str) -> str:
     """The message for a document that cannot be converted to the resource."""
     short = resource.body_version.partition("/")[0]
-    scheme = _SCHEMES_OF_THEIR_OWN.get(short, _SCHEME)
+    scheme = _schemes(resources.release).get(short, _SCHEME)
     version = _version_of(resources, scheme, api_version, kind)
     if not version:
         return f'no kind "{kind}" is registered for version "{api_version}" in scheme "{scheme}"'
@@ -122,7 +154,7 @@ def _version_of(resources: Resources, scheme: str, api_version: str, kind: str) 
     served = resources.groups.get(group, {}).get(version)
     if served is None or "." in served.short:
         return ""
-    if _SCHEMES_OF_THEIR_OWN.get(served.short, _SCHEME) != scheme:
+    if _schemes(resources.release).get(served.short, _SCHEME) != scheme:
         return ""
     if kind in _OPTIONS or (api_version == "v1" and kind in _CORE):
         return "v1"

@@ -117,7 +117,8 @@ async def _find(
     exact = options.match == "Exact" or (bool(requested) and options.limit and not options.match)
     if exact:
         if requested > api.store.revision:
-            raise too_large_resource_version(requested, api.store.revision)
+            retry_after = None if api.gates["ListRevisionsChecked"] else 1
+            raise too_large_resource_version(requested, api.store.revision, retry_after)
         page = await _snapshot(api, operation, namespace, selection, requested, options.limit, None)
         return Listing(resource, page, requested, namespace)
     await wait_until(api, requested)

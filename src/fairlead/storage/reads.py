@@ -11,7 +11,7 @@ from fairlead.base.slices import TimeSlices
 from fairlead.storage.backend import Compacted, Row, Step
 from fairlead.storage.collection import FEW, Collection, Indexes, Page, key_range
 from fairlead.storage.log import Log
-from fairlead.storage.selection import Fact, Selection
+from fairlead.storage.selection import EVERYTHING, Fact, Selection
 from fairlead.storage.version import Change, Version, body_of
 
 _BATCH = 64  # versions between two looks at the clock
@@ -61,14 +61,36 @@ async def read_page(
     keys = collection.keys_at(namespace, selection, revision, after)
     state = collection.state_at(keys, revision)
     if selection:
-        versions = await filter_versions(list(state), selection, limit + 1 if limit else 0)
-    else:
-        versions = list(islice(state, min(limit, len(collection.keys)) + 1 if limit else None))
+        versions = await filter_versions(list(state), selection, limit)
+        return _selected_page(collection, namespace, selection, revision, limit, versions)
+    versions = list(islice(state, min(limit, len(collection.keys)) + 1 if limit else None))
     if not limit or len(versions) <= limit:
         return Page(versions, None, None)
     last = versions[limit - 1].key
-    remaining = None if selection else collection.count_after(namespace, last, revision)
-    return Page(versions[:limit], last, remaining)
+    return Page(versions[:limit], last, collection.count_after(namespace, last, revision))
+
+
+def _selected_page(
+    collection: Collection,
+    namespace: str,
+    selection: Selection,
+    revision: int,
+    limit: int,
+    versions: list[Version],
+) -> Page:
+    """A full page continues if any object follows, selected or not, as in the reference: it does
+    not look further than the last object of a page."""
+    if not limit or len(versions) < limit or _is_single(namespace, selection):
+        return Page(versions, None, None)
+    last = versions[-1].key
+    keys = collection.keys_at(namespace, EVERYTHING, revision, last)
+    follows = next(collection.state_at(keys, revision), None) is not None
+    return Page(versions, last if follows else None, None)
+
+
+def _is_single(namespace: str, selection: Selection) -> bool:
+    """Whether a selection names one object, which is read instead of listed."""
+    return selection.name is not None and bool(namespace)
 
 
 async def prepare_index(collection: Collection, namespace: str, selection: Selection) -> None:
@@ -143,13 +165,15 @@ class HistoryReader:
             selected += [
                 version for version in versions if not selection or selection.matches(version)
             ]
-            if not rows or not more or (limit and len(selected) > limit):
+            if not rows or not more or (limit and len(selected) >= limit + (not selection)):
                 break
             last_key = rows[-1].key
-        if not limit or len(selected) <= limit:
+        if not limit or len(selected) < limit or _is_single(namespace, selection):
             return Page(selected, None, None)
+        last = selected[limit - 1].key
+        follows = bool(more) or (bool(rows) and rows[-1].key > last)
         remaining = None if selection else more + len(selected) - limit
-        return Page(selected[:limit], selected[limit - 1].key, remaining)
+        return Page(selected[:limit], last if follows else None, remaining)
 
 
 def version_of(collection: Collection, row: Row) -> Version:

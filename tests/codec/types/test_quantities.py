@@ -109,7 +109,7 @@ def test_what_is_no_quantity(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1Gii", "--1", "1i", "1mi", "1e", "1K", "1ee3"])
 def test_a_suffix_that_does_not_exist(text: str) -> None:
-    with pytest.raises(QuantityError, match="^unable to parse quantity's suffix$"):
+    with pytest.raises(QuantityError, match="unable to parse quantity's suffix"):
         canonical(text)
 
 

@@ -44,9 +44,12 @@ def _parsed(text: str) -> Amount | None:
 
 
 def _quantity(text: str) -> Quantity:
-    parsed = _parsed(text)
-    if parsed is None:
+    if len(text) > _LONGEST:
         raise EvaluationError(FORMAT_ERROR)
+    try:
+        parsed = amount(text)
+    except QuantityError as error:
+        raise EvaluationError(str(error)) from None
     digits, power, kind = quantity_digits(text)
     if kind == "binary":
         return Quantity(parsed.value, 0 <= power < 15 - len(digits))

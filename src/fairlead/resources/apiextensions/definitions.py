@@ -314,14 +314,24 @@ def _check_stored_versions(
     if not stored:
         causes.invalid(path, go_list("string", stored), "must have at least one stored version")
         return
+    missing = {name: index for index, name in enumerate(stored)}
     for version in versions:
-        if version["storage"] and version["name"] not in stored:
-            shown = shown_version(version)
-            causes.invalid(path, shown, f"must have the storage version {version['name']}")
-    names = {version["name"] for version in versions}
-    for index, name in enumerate(stored):
-        if name not in names:
-            causes.invalid(f"{path}[{index}]", name, "must appear in spec.versions")
+        name = version["name"]
+        if missing.pop(name, None) is None and version["storage"]:
+            is_later = causes.has_later_wording
+            shown = go_list("string", stored) if is_later else shown_version(version)
+            causes.invalid(path, shown, f"must have the storage version {name}")
+    for name, index in missing.items():
+        causes.invalid(f"{path}[{index}]", name, _left_out(name))
+
+
+def _left_out(name: str) -> Reworded:
+    return Reworded(
+        "must appear in spec.versions",
+        f"missing from spec.versions; {name} was previously a storage version, and must remain in"
+        " spec.versions until a storage migration ensures no data remains persisted in"
+        f" {name} and removes {name} from status.storedVersions",
+    )
 
 
 # Hoisting of the fields that all versions share

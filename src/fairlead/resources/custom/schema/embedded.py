@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from fairlead.base.release import Reworded
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError, shown
 from fairlead.codec.types.model import Struct
@@ -61,7 +62,7 @@ class EmbeddedChecks:
     def _check(self, value: dict[str, Any], path: str, causes: Causes) -> None:
         for name in ("apiVersion", "kind"):
             if name not in value:
-                causes.add(REQUIRED, path + name, f"Required value: {EMPTY}")
+                causes.add(REQUIRED, path + name, "Required value", Reworded(EMPTY, ""))
         for name, item in value.items():
             if name in ("apiVersion", "kind"):
                 error = _type_meta_error(name, item)
