@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.base.release import V1_25, V1_36
 from fairlead.codec.cel.declarations import FUNCTIONS
 from fairlead.codec.cel.environment import environment
 from fairlead.resources.custom.schema.markers import markers_of
@@ -117,3 +118,15 @@ def test_the_table_has_rows_of_every_function() -> None:
     ]
     assert not missing
     assert len(rows()) >= 200
+
+
+def test_an_enum_bounds_the_length_of_a_text_in_release_1_36() -> None:
+    schema = {"type": "object", "properties": {"e": {"type": "string", "enum": ["a", "bb"]}}}
+    costs = []
+    for release in (V1_25, V1_36):
+        of = declared(schema, markers_of("kubernetes", release), is_object=False)
+        assert of is not None
+        rule = compiled_rule("self.e.matches(self.e)", of, environment(release), {})
+        costs.append(rule.estimate().maximum)
+    assert costs[0] > 10**9
+    assert costs[1] < 10

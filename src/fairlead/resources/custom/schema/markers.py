@@ -24,6 +24,7 @@ class Markers:
     map_type: str
     validations: str
     release: Release
+    sizes_enums: bool  # the cost of a rule counts with the longest value of an enum
     is_later: bool  # values are checked and printed as with the gate LaterWording
 
 
@@ -39,6 +40,7 @@ def markers_of(word: str, release: Release = V1_25) -> Markers:
         map_type=f"x-{word}-map-type",
         validations=f"x-{word}-validations",
         release=release,
+        sizes_enums=Gates(release=release)["EnumSizesEstimated"],
         is_later=Gates(release=release)["LaterWording"],
     )
 

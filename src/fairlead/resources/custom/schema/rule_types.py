@@ -94,7 +94,7 @@ def declared(
     if kind == "array":
         return _list(schema, markers, name)
     if kind == "string":
-        return _string(schema)
+        return _string(schema, markers)
     if kind == "object":
         values = values_schema(schema)
         if values is not None and not is_object:
@@ -173,7 +173,7 @@ def _has_meta(properties: Schema) -> bool:
     return all((meta.get(name) or {}).get("type") == "string" for name in _NAMES)
 
 
-def _string(schema: Schema) -> Declared:
+def _string(schema: Schema, markers: Markers) -> Declared:
     form, maximum = schema.get("format") or "", schema.get("maxLength")
     if form in _FORMATS:
         kind, minimum, longest = _FORMATS[form]
@@ -182,6 +182,9 @@ def _string(schema: Schema) -> Declared:
         return Declared(
             BYTES.sized(max(maximum, 0) if maximum is not None else _MAX_TEXT_LENGTH), 2
         )
+    if maximum is None and markers.sizes_enums and (values := schema.get("enum")):
+        texts = (value for value in values if isinstance(value, str))
+        return Declared(STRING.sized(max((len(text.encode()) for text in texts), default=0)), 2)
     # `maxLength` counts characters, the cost estimate bytes; a character has up to four bytes.
     return Declared(
         STRING.sized(max(maximum, 0) * 4 if maximum is not None else _MAX_TEXT_LENGTH), 2
