@@ -123,3 +123,20 @@ def test_a_path_below_watch_is_checked_as_a_list(space_1_36: Space) -> None:
     assert [message for _, _, message in answer.causes] == [
         "Forbidden: sendInitialEvents is forbidden for list"
     ]
+
+
+def test_an_item_without_an_optional_key_has_owners(space_1_36: Space) -> None:
+    claims = space_1_36.collection("resourceclaims", "resource.k8s.io")
+    request = {"name": "r", "exactly": {"deviceClassName": "c"}}
+    claims.create("a", spec={"devices": {"requests": [request]}})
+    device = {"driver": "d.e", "pool": "p", "device": "d"}
+    status = {"allocation": {"devices": {"results": [{"request": "r", **device}]}}}
+    path = claims.item("a", "status")
+    assert space_1_36.client.patch(path, {"status": status}).status == 200
+    body = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "a"}}
+    body["status"] = {"devices": [{**device, "data": {"x": 1}}]}
+    applied = space_1_36.client.patch(path, body, kind=APPLY, fieldManager="driver")
+    assert applied.status == 200, applied.text
+    (entry,) = (e for e in applied.body["metadata"]["managedFields"] if e["manager"] == "driver")
+    (step,) = entry["fieldsV1"]["f:status"]["f:devices"]
+    assert step == 'k:{"device":"d","driver":"d.e","pool":"p"}'

@@ -7,6 +7,7 @@ Shapes are built once per type and cached. Recursive types give recursive shapes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fairlead.base.caches import Shapes
@@ -144,11 +145,13 @@ class Steps:
 
 
 class Key:
-    """A key field: its name, its default, and the text before its value in a path step."""
+    """A key field: its name, its default, and the text before its value in a path step. An item may
+    lack an optional key; it then has a step without that key."""
 
-    def __init__(self, name: str, default: Any, is_first: bool) -> None:
+    def __init__(self, name: str, default: Any, is_first: bool, is_optional: bool) -> None:
         self.name = name
         self.default = default
+        self.is_optional = is_optional
         self.head = ("k:{" if is_first else ",") + compact_json(name) + ":"
 
 
@@ -169,7 +172,8 @@ class KeySteps(Steps):
             if isinstance(value, str):
                 text += key.head + string_json(value)
             elif value is None and key.name not in item:
-                raise Untrackable
+                if not key.is_optional:
+                    raise Untrackable
             else:
                 text += key.head + scalar_json(value)
         return text + "}"
@@ -342,9 +346,18 @@ def _keys(kind: ListOf) -> list[Key]:
     """The key fields of a list in the order of a path step."""
     fields = kind.element.fields if isinstance(kind.element, Struct) else {}
     return [
-        Key(name, key_default(fields.get(name)), not index)
+        Key(
+            name,
+            key_default(fields.get(name)),
+            is_first=not index,
+            is_optional=index > 0 and _is_optional(fields, name),
+        )
         for index, name in enumerate(sorted(kind.keys))
     ]
+
+
+def _is_optional(fields: Mapping[str, Field], name: str) -> bool:
+    return name in fields and fields[name].presence is Presence.DISTINCT
 
 
 def are_aligned(left: list[Any], right: list[Any], key: str) -> bool:

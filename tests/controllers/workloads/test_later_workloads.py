@@ -147,3 +147,43 @@ def test_events_of_a_deployment_name_both_sizes_of_its_replica_set(space_1_36: S
     eventually(lambda: is_recorded(" from 0 to 1"), "the creation is recorded")
     deployments.client.patch(deployments.item("d"), {"spec": {"replicas": 3}})
     eventually(lambda: is_recorded(" from 1 to 3"), "the change is recorded")
+
+
+def test_a_suspended_job_has_not_started(space_1_36: Space) -> None:
+    jobs = Jobs(space_1_36)
+    eventually(lambda: "startTime" in jobs.status(), "the Job started")
+    change = {"spec": {"suspend": True}}
+    assert space_1_36.collection("jobs", "batch").patch("j", change).status == 200
+    jobs.ends_with("Suspended", "JobSuspended")
+    assert "startTime" not in jobs.status()
+
+
+def test_a_stateful_set_controls_the_claims_that_go_with_it(space_1_36: Space) -> None:
+    """A claim of another controller stays with that one."""
+    claims = space_1_36.collection("persistentvolumeclaims")
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "controller": True, "name": "a"}
+    other["uid"] = space_1_36.config_maps.create("a")["metadata"]["uid"]
+    claims.create("d-s-0", labels={"a": "b"}, spec=claim, metadata={"ownerReferences": [other]})
+    spec = {
+        "replicas": 2,
+        "podManagementPolicy": "Parallel",
+        "serviceName": "s",
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {**POD, "restartPolicy": "Always", "schedulerName": "none"},
+        },
+        "volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": claim}],
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"},
+    }
+    sets = space_1_36.collection("statefulsets", "apps")
+    sets.create("s", spec=spec)
+
+    def owners(name: str) -> list[tuple[str, bool]]:
+        answer = claims.get(name)
+        references = answer.body["metadata"].get("ownerReferences") or ()
+        return [(each["kind"], each.get("controller", False)) for each in references]
+
+    eventually(lambda: owners("d-s-1") == [("StatefulSet", True)], "the set controls its claim")
+    assert owners("d-s-0") == [("ConfigMap", True)]

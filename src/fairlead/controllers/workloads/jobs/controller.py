@@ -148,6 +148,8 @@ class Jobs:
             status = _with_condition(status, step.suspension)
             if step.suspension["status"] == "False":
                 status["startTime"] = step.suspension["lastTransitionTime"]
+            elif self._gates["MutableSchedulingDirectivesForSuspendedJobs"]:
+                status.pop("startTime", None)
         if state.is_tracked:
             await self._count(job, state, step, status)
         else:

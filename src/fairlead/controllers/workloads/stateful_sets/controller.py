@@ -52,7 +52,11 @@ class StatefulSets:
         identities = Identities(self._resource, name_label, index_label)
         retention = None
         if gates["StatefulSetAutoDeletePVC"]:
-            retention = Retention(self._resource, api.resources.named(PODS))
+            retention = Retention(
+                self._resource,
+                api.resources.named(PODS),
+                controls=api.gates["ClaimsControlledByStatefulSets"],
+            )
         self._members = Members(objects, events, self._resource, identities, retention)
 
     def follows(self) -> Mapping[str, Keys]:

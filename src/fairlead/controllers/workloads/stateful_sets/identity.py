@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairlead.controllers.workloads.owners import controller_reference
 from fairlead.controllers.workloads.pod_control import pod_from
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.operations.api import Object
@@ -134,21 +135,36 @@ def _policy(owner: Object) -> Object:
     return owner["spec"].get(RETENTION) or {}
 
 
-class Retention:
-    """Computes the owner references of claims."""
+_PLAIN_REFERENCE = ("apiVersion", "kind", "name", "uid")
 
-    def __init__(self, resource: Resource, pods: Resource) -> None:
+
+class Retention:
+    """Computes the owner references of claims; `controls`: as those of controllers."""
+
+    def __init__(self, resource: Resource, pods: Resource, *, controls: bool) -> None:
         self._resource = resource
         self._pods = pods
+        self._controls = controls
 
     def references(self, owner: Object, ordinal: int, pod_uid: str, claim: Object) -> list[Object]:
         """The owner references of a claim, including foreign ones. With policy Delete a claim
-        belongs to its pod if that is surplus, otherwise to the set."""
-        references = claim["metadata"].get("ownerReferences") or []
+        belongs to its pod if that is surplus, otherwise to the set; but it stays with another
+        controller."""
+        references: list[Object] = claim["metadata"].get("ownerReferences") or []
         by_pod = not keeps_when_scaled(owner) and ordinal not in wanted_ordinals(owner)
         by_set = _policy(owner).get("whenDeleted") == _DELETE and not by_pod
         metadata = owner["metadata"]
         updated = references
+        if self._controls:
+            own = (metadata["uid"], pod_uid)
+            foreign = [reference for reference in references if reference["uid"] not in own]
+            if any(reference.get("controller") for reference in foreign):
+                return foreign
+            updated = [
+                reference
+                for reference in references
+                if reference in foreign or reference.get("controller")
+            ]
         for resource, name, uid, is_owner in (
             (self._resource, metadata["name"], metadata["uid"], by_set),
             (self._pods, pod_name(owner, ordinal), pod_uid, by_pod),
@@ -156,7 +172,11 @@ class Retention:
             if not is_owner:
                 updated = [reference for reference in updated if reference["uid"] != uid]
             elif all(reference["uid"] != uid for reference in updated):
-                updated = [*updated, _reference(resource, name, uid)]
+                owning = {"metadata": {"name": name, "uid": uid}}
+                reference = controller_reference(resource, owning)
+                if not self._controls:
+                    reference = {key: reference[key] for key in _PLAIN_REFERENCE}
+                updated = [*updated, reference]
         return updated
 
     def is_deleted_with_other(self, owner: Object, ordinal: int, claim: Object) -> bool:
@@ -168,7 +188,3 @@ class Retention:
             reference["kind"] == self._pods.kind and reference["name"] == name
             for reference in references
         )
-
-
-def _reference(resource: Resource, name: str, uid: str) -> Object:
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "name": name, "uid": uid}
