@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from typing import Any
 
 import pytest
 from support.admission import PODS, World, pod, refused
+from support.signing_requests import request_pem
 
 from fairlead.admission.plugins.node_restriction import (
     ACCOUNTS,
@@ -386,6 +388,35 @@ def test_a_node_creates_its_own_resource_slices() -> None:
         ),
     ):
         world.create(plugin, slices, {"metadata": {}, "spec": {"nodeName": "node2"}}, NODE)
+    with pytest.raises(StatusError, match="can only delete ResourceSlice with the same NodeName"):
+        world.delete(plugin, slices, {"metadata": {}, "spec": {"allNodes": True}}, NODE)
+
+
+SERVING, CLIENT = "kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"
+
+
+@pytest.mark.parametrize(
+    ("signer", "name", "why"),
+    [
+        (SERVING, "system:node:node1", ""),
+        (CLIENT, "system:node:node2", "can only create a node CSR with CN=system:node:node1"),
+        (SERVING, None, "unable to parse csr: PEM block type must be CERTIFICATE REQUEST"),
+        ("example.com/other", "anybody", ""),
+    ],
+)
+def test_a_node_requests_certificates_in_its_own_name(
+    signer: str, name: str | None, why: str
+) -> None:
+    world, plugin = _plugin(V1_36)
+    request = b"" if name is None else request_pem(name)
+    spec = {"signerName": signer, "request": b64encode(request).decode(), "usages": []}
+    value = {"metadata": {}, "spec": spec}
+    key = "certificates/v1/certificatesigningrequests"
+    if not why:
+        world.create(plugin, key, value, NODE)
+        return
+    with pytest.raises(StatusError, match=re.escape(why)):
+        world.create(plugin, key, value, NODE)
 
 
 @pytest.mark.parametrize(
@@ -396,6 +427,12 @@ def test_a_node_creates_its_own_resource_slices() -> None:
         ({"volumes": [EPHEMERAL]}, "persistentvolumeclaims (via ephemeral volumes)"),
         ({"volumes": [DRIVER]}, "csidrivers (via CSI volumes)"),
         ({"volumes": [PROJECTED]}, "serviceaccounts (via projected volumes)"),
+        ({"volumes": [CLAIM]}, "persistentvolumeclaims"),
+        ({"containers": [{"name": "c", "envFrom": [{"secretRef": {"name": "s"}}]}]}, "secrets"),
+        (
+            {"containers": [{"name": "c", "envFrom": [{"configMapRef": {"name": "s"}}]}]},
+            "configmaps",
+        ),
     ],
 )
 def test_mirror_pods_refer_to_nothing(spec: dict[str, Any], shown: str) -> None:

@@ -17,6 +17,7 @@ from fairlead.admission.plugins.pod_security.levels import (
 from fairlead.admission.plugins.pod_security.pods import pod_of
 from fairlead.admission.plugins.pod_security.standards import LAST_CHANGE, listed, violations
 from fairlead.base.dialect import KUBERNETES, Dialect
+from fairlead.base.release import V1_25, V1_36, Release
 from fairlead.resources.core.pods.annotations import keys
 
 Object = dict[str, Any]
@@ -44,12 +45,27 @@ def _pod(
     return {"metadata": {"annotations": annotations or {}}, "spec": value}
 
 
-def _refusal(level: str, minor: int, pod: Object, dialect: Dialect = KUBERNETES) -> str:
-    return listed(violations(Standard(level, minor), pod_of(pod, keys(dialect))))
+def _refusal(
+    level: str,
+    minor: int,
+    pod: Object,
+    dialect: Dialect = KUBERNETES,
+    release: Release = V1_25,
+) -> str:
+    return listed(violations(Standard(level, minor), pod_of(pod, keys(dialect), release)))
 
 
 def _volume(kind: str, name: str = "v") -> Object:
     return {"volumes": [{"name": name, kind: {}}]}
+
+
+def _sysctl(name: str) -> Object:
+    return _pod(pod_context={"sysctls": [{"name": name}]})
+
+
+def _probe(probe: Object) -> Object:
+    container = {"name": "c", "livenessProbe": probe, "securityContext": GOOD_CONTEXT}
+    return _pod(containers=[container])
 
 
 def _port(*ports: int) -> Object:
@@ -183,6 +199,35 @@ REFUSED: list[tuple[str, int, int, Object, str]] = [
         f'seccompProfile (container "c" must not set {_SECCOMP} to "Unconfined")',
     ),
 ]
+LATER = [
+    # Later versions allow more, and forbid hosts in probes and hooks.
+    (
+        *(BASELINE, 0, 28, _sysctl("net.ipv4.tcp_keepalive_time")),
+        "forbidden sysctls (net.ipv4.tcp_keepalive_time)",
+    ),
+    (*(BASELINE, 0, 31, _sysctl("net.ipv4.tcp_wmem")), "forbidden sysctls (net.ipv4.tcp_wmem)"),
+    (
+        *(BASELINE, 0, 30, _pod(pod_context={"seLinuxOptions": {"type": "container_engine_t"}})),
+        "seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: type"
+        ' "container_engine_t")',
+    ),
+    (
+        *(BASELINE, 34, NEWEST, _probe({"httpGet": {"port": 80, "host": "h"}})),
+        'probe or lifecycle host (container "c" uses probe or lifecycle host "h")',
+    ),
+    (
+        *(BASELINE, 0, 34, _pod({"procMount": "Unmasked"}, hostUsers=False)),
+        'procMount (container "c" must not set securityContext.procMount to "Unmasked")',
+    ),
+    (
+        *(RESTRICTED, 0, 34, _pod({"runAsNonRoot": None}, hostUsers=False)),
+        'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',
+    ),
+    (
+        *(RESTRICTED, 23, 34, _pod({"runAsUser": 0}, hostUsers=False)),
+        'runAsUser=0 (container "c" must not set runAsUser=0)',
+    ),
+]
 VERSIONS = (*range(LAST_CHANGE + 3), NEWEST)
 
 
@@ -191,6 +236,14 @@ def test_a_pod_is_refused_in_these_versions_only(
     level: str, first: int, last: int, pod: Object, message: str
 ) -> None:
     result = {minor: _refusal(level, minor, pod) for minor in VERSIONS}
+    assert result == {minor: message if first <= minor <= last else "" for minor in VERSIONS}
+
+
+@pytest.mark.parametrize(("level", "first", "last", "pod", "message"), LATER)
+def test_versions_that_release_1_36_knows(
+    level: str, first: int, last: int, pod: Object, message: str
+) -> None:
+    result = {minor: _refusal(level, minor, pod, release=V1_36) for minor in VERSIONS}
     assert result == {minor: message if first <= minor <= last else "" for minor in VERSIONS}
 
 

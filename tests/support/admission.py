@@ -159,7 +159,7 @@ def run_step(step: Callable[[Attributes], Awaitable[None] | None], attributes: A
 
 
 def _decoded(resource: Resource, value: Object, context: Context) -> Object:
-    whole = resource.subresource not in ("eviction", "token")
+    whole = resource.subresource not in ("binding", "eviction", "token")
     struct = resource.stored_struct if whole else resource.struct
     item: Object = decoder(struct)(deepcopy(value), [])
     metadata = item["metadata"]
