@@ -19,6 +19,7 @@ from fairlead.auth.authorization.chain import Authorizer
 from fairlead.auth.authorization.modes import AlwaysAllow
 from fairlead.base.dialect import KUBERNETES
 from fairlead.base.errors import StatusError
+from fairlead.base.release import V1_25, V1_36, Release
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
@@ -27,7 +28,7 @@ from fairlead.operations.delete import delete
 from fairlead.operations.options import DeleteOptions
 from fairlead.operations.update import update
 from fairlead.resources.core.services.allocation import ServiceAllocators
-from fairlead.resources.core.services.claims import Claims
+from fairlead.resources.core.services.claims import AddressObjects, Claims
 from fairlead.resources.gates import parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.storage.followed import FollowedLog
@@ -35,13 +36,16 @@ from fairlead.storage.store import Store
 from fairlead.storage.version import Change
 
 SERVICES = "core/v1/services"
+IP_ADDRESSES = "networking/v1/ipaddresses"
 Test = Callable[[Shared, Api, Api], Awaitable[None]]
+# Release 1.36 keeps addresses as objects, those before keep claims.
+EACH_RELEASE = pytest.mark.parametrize("release", [V1_25, V1_36])
 
 
-def on_two_servers(test: Test) -> None:
+def on_two_servers(test: Test, release: Release = V1_25) -> None:
     async def run() -> None:
         shared = Shared()
-        first, other = await _server(shared), await _server(shared)
+        first, other = await _server(shared, release), await _server(shared, release)
         try:
             await system(first).create(NAMESPACES, {"metadata": {"name": "work"}})
             await other.store.catch_up()
@@ -54,21 +58,30 @@ def on_two_servers(test: Test) -> None:
     asyncio.run(run())
 
 
-async def _server(shared: Shared) -> Api:
+async def _server(shared: Shared, release: Release) -> Api:
     store = Store(FollowedLog(MemorySource(shared)))
     await store.open()
-    api = Api(Resources(KUBERNETES, BuiltinTypes(KUBERNETES)), store, parse_gates(""))
+    resources = Resources(KUBERNETES, BuiltinTypes(KUBERNETES, release))
+    api = Api(resources, store, parse_gates("", release))
     api.authorizer = Authorizer([AlwaysAllow()])
     api.admission = Chain([NamespaceLifecycle(KUBERNETES, api.newest)])
     networks = [ip_network("10.0.0.0/28")]
-    allocators = ServiceAllocators(networks, (30000, 30009), claims=Claims(store))
+    objects = None
+    if resources.serves(IP_ADDRESSES):
+        objects = AddressObjects(api.collection(resources.named(IP_ADDRESSES)), KUBERNETES)
+    allocators = ServiceAllocators(networks, (30000, 30009), claims=Claims(store), objects=objects)
     api.allocators = allocators
 
     def observe(change: Change) -> None:
         old = change.before.object() if change.before is not None else None
         allocators.observe(old, change.after.object() if change.after is not None else None)
 
+    def observe_address(change: Change) -> None:
+        allocators.observe_address(change.key, change.after is not None)
+
     store.follow(api.collection(api.resources.named(SERVICES)), observe, essential=True)
+    if objects is not None:
+        store.follow(objects.collection, observe_address, essential=True)
     return api
 
 
@@ -77,7 +90,8 @@ def service(name: str, **spec: object) -> Object:
     return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": ports, **spec}}
 
 
-def test_two_servers_never_give_the_same_address_or_port() -> None:
+@EACH_RELEASE
+def test_two_servers_never_give_the_same_address_or_port(release: Release) -> None:
     async def test(shared: Shared, first: Api, other: Api) -> None:
         shared.moving.clear()  # neither hears of what the other gives away
         making = [
@@ -92,11 +106,19 @@ def test_two_servers_never_give_the_same_address_or_port() -> None:
         specs = [version.object()["spec"] for version in await asyncio.gather(*making)]
         assert len({spec["clusterIP"] for spec in specs}) == 8
         assert len({spec["ports"][0]["nodePort"] for spec in specs}) == 8
+        if release is V1_36:
+            for api in (first, other):
+                await api.store.catch_up()
+                objects = api.collection(api.resources.named(IP_ADDRESSES)).newest("")
+                assert len(objects) == 8
 
-    on_two_servers(test)
+    on_two_servers(test, release)
 
 
-def test_an_address_that_another_server_gave_away_is_refused_to_who_asks_for_it() -> None:
+@EACH_RELEASE
+def test_an_address_that_another_server_gave_away_is_refused_to_who_asks_for_it(
+    release: Release,
+) -> None:
     async def test(shared: Shared, first: Api, other: Api) -> None:
         shared.moving.clear()
         making = [
@@ -117,10 +139,11 @@ def test_an_address_that_another_server_gave_away_is_refused_to_who_asks_for_it(
         assert refused.code == 422
         assert "provided IP is already allocated" in refused.message
 
-    on_two_servers(test)
+    on_two_servers(test, release)
 
 
-def test_an_address_can_be_had_again_once_its_service_is_gone() -> None:
+@EACH_RELEASE
+def test_an_address_can_be_had_again_once_its_service_is_gone(release: Release) -> None:
     async def test(shared: Shared, api: Api, other: Api) -> None:
         wanted = service("a", clusterIP="10.0.0.5")
         await create(api, operation(api, "create", key=SERVICES), wanted, OPTIONS)
@@ -130,7 +153,7 @@ def test_an_address_can_be_had_again_once_its_service_is_gone() -> None:
         created = await create(other, operation(other, "create", key=SERVICES), wanted, OPTIONS)
         assert created.object()["spec"]["clusterIP"] == "10.0.0.5"
 
-    on_two_servers(test)
+    on_two_servers(test, release)
 
 
 def test_changes_of_two_servers_to_one_object_lose_nothing() -> None:
