@@ -28,7 +28,7 @@ TYPE_META = ("apiVersion", "kind", "metadata")
 class _Refusal:
     """Causes that raise at the first error: the object cannot be decoded."""
 
-    def add(self, reason: str, field: str, text: str) -> None:
+    def add(self, reason: str, field: str, text: str, detail: str = "") -> None:
         raise DecodeError(f"{field}: {text}")
 
     def __iter__(self) -> Iterator[ReportedCause]:
