@@ -13,10 +13,10 @@ MAX_SECONDS = 600.0  # from the allocation until all conditions hold
 
 
 class Readiness(NamedTuple):
-    """`left`: seconds in which the missing conditions must come, 0 if none is missing. `problem`:
-    why the devices never become ready."""
+    """`until`: when the missing conditions must be there, 0 if none is missing. `problem`: why the
+    devices never become ready."""
 
-    left: float = 0.0
+    until: float = 0.0
     problem: str = ""
 
 
@@ -42,12 +42,10 @@ def readiness(claim: Object) -> Readiness:
     if not is_waiting:
         return READY
     since = (status.get("allocation") or {}).get("allocationTimestamp")
-    left = MAX_SECONDS
-    if since is not None:
-        left += parse_time(since).timestamp() - clock.time()
-    if left <= 0:
+    start = clock.time() if since is None else parse_time(since).timestamp()
+    if start + MAX_SECONDS <= clock.time():
         return Readiness(0.0, f"device binding timeout: claim={name}")
-    return Readiness(left)
+    return Readiness(start + MAX_SECONDS)
 
 
 def _by_type(state: Object) -> dict[str, Object]:

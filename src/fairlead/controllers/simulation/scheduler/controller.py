@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from time import perf_counter
 
+from fairlead.base import clock
 from fairlead.base.errors import StatusError
 from fairlead.base.slices import TimeSlices
 from fairlead.controllers.devices.claims import CLAIMS as RESOURCE_CLAIMS
@@ -321,7 +322,7 @@ class Scheduler:
         if state == READY:
             return pending, node
         if not state.problem:
-            self._queue_of(key).wait_for(key, Event.DEVICE, state.left)
+            self._queue_of(key).wait_for(key, Event.DEVICE, state.until - clock.time())
             return None
         self._cluster.remove(key)
         self._queue_of(key).fail(key)

@@ -263,7 +263,7 @@ def _state(versions: Iterable[Version]) -> tuple[Readiness, Sequence[Object]]:
     for state in states:
         if state.problem:
             return state, claims
-    return min((state for state in states if state.left), default=READY), claims
+    return min((state for state in states if state.until), default=READY), claims
 
 
 def _is_on(allocation: Object, node: NodeSummary) -> bool:
