@@ -387,7 +387,7 @@ def _is_gated(version: Version) -> bool:
 
 
 def _is_other(change: Change) -> bool:
-    """Whether a pod changed apart from its status."""
+    """Whether a pod changed apart from its status, or got the names of its claims."""
     if change.before is None or change.after is None:
         return True
     return _scheduling_fields(change.before.object()) != _scheduling_fields(change.after.object())
@@ -395,4 +395,11 @@ def _is_other(change: Change) -> bool:
 
 def _scheduling_fields(pod: Object) -> list[object]:
     metadata = pod["metadata"]
-    return [pod["spec"], metadata.get("labels"), metadata.get("annotations"), metadata["uid"]]
+    claims = (pod.get("status") or {}).get("resourceClaimStatuses")
+    return [
+        pod["spec"],
+        metadata.get("labels"),
+        metadata.get("annotations"),
+        metadata["uid"],
+        claims,
+    ]
