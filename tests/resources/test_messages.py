@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.namespaces import Space
 
+from fairlead.codec.types.model import ListOf, Scalar
 from fairlead.resources.causes import (
     Causes,
     GoValue,
@@ -17,6 +18,7 @@ from fairlead.resources.causes import (
     show_json,
 )
 from fairlead.resources.go_values import go_list, go_map, go_selector, go_time
+from fairlead.resources.internal_types import json_difference
 
 
 @pytest.mark.parametrize(
@@ -75,3 +77,34 @@ def test_labels_of_release_1_36(space_1_36: Space, labels: dict[str, str], messa
     refused = maps.client.post(maps.path, {"metadata": {"name": "a", "labels": labels}})
     assert refused.status == 422
     assert message in refused.message
+
+
+def test_refused_changes_of_release_1_36_are_a_difference_of_internal_json(
+    space_1_36: Space,
+) -> None:
+    pods = space_1_36.collection("pods")
+    space_1_36.ready_for_pods()
+    spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n", "hostIPC": True}
+    created = pods.create("a", spec=spec)
+    created["spec"]["hostIPC"] = False
+    created["spec"]["dnsPolicy"] = "Default"
+    refused = pods.put(created)
+    assert refused.status == 422
+    assert '-  "HostIPC": true,\n+  "HostIPC": false,\n   "ShareProcessNamespace": null' in (
+        refused.message
+    )
+    assert '- "DNSPolicy": "ClusterFirst",\n+ "DNSPolicy": "Default",' in refused.message
+
+
+def test_errors_of_types_name_embedded_structs_in_release_1_36(space_1_36: Space) -> None:
+    pods = space_1_36.collection("pods")
+    body = {"metadata": {"name": "b"}, "spec": {"volumes": [{"name": "v", "nfs": {"path": 1}}]}}
+    refused = pods.client.post(pods.path, body)
+    assert "field NFSVolumeSource.spec.volumes.VolumeSource.nfs.path of type" in refused.message
+
+
+def test_long_differences_are_found_in_one_piece() -> None:
+    old, new = [str(n) for n in range(3000)], ["x", *(str(n) for n in range(1, 2999)), "y"]
+    lines = json_difference(ListOf(Scalar("string")), old, new).split("\n")
+    assert lines[:4] == ["@@ -1,3002 +1,3002 @@", " [", '- "0",', '- "1",']
+    assert lines[-3:] == ['+ "y"', " ]", ""]

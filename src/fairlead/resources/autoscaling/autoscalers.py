@@ -132,8 +132,8 @@ def _check_spec(spec: Object, fewest: int, causes: Causes, context: Context) -> 
     if high == 0 and context.gates["EmptyIsRequired"]:
         causes.required("spec.maxReplicas", "must be set and greater than 0")
     elif high < 1:
-        detail = Reworded(POSITIVE, "must be greater than or equal to 1")
-        causes.invalid("spec.maxReplicas", high, detail)
+        least = Reworded(POSITIVE, "must be greater than or equal to 1")
+        causes.invalid("spec.maxReplicas", high, least)
     if low is not None and high < low:
         detail = "must be greater than or equal to `minReplicas`"
         causes.invalid("spec.maxReplicas", high, detail)

@@ -34,6 +34,7 @@ DIRECTIONS = (("ingress", "from"), ("egress", "to"))
 
 class NetworkPolicyBehaviour(NetworkingBehaviour):
     update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.RULES)
+    once_order = (Step.METADATA_CHANGE, Step.RULES)
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         spec = value["spec"]

@@ -26,6 +26,7 @@ class OrderedBehaviour(Behaviour):
     again each time that a step runs."""
 
     update_order: tuple[Step, ...] = (Step.METADATA_CHANGE, Step.RULES, Step.CHANGE)
+    once_order: tuple[Step, ...] = ()  # in releases with CheckedOnce, if it differs
 
     def name_rule_of(self, value: Object) -> NameRule:
         """The syntax of the object's name, for kinds in which it depends on the object."""
@@ -36,7 +37,8 @@ class OrderedBehaviour(Behaviour):
         self.check(value, causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        for step in self.update_order:
+        has_once = self.once_order and context.gates["CheckedOnce"]
+        for step in self.once_order if has_once else self.update_order:
             match step:
                 case Step.METADATA:
                     self.check_own_metadata(value, causes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.codec.types.model import struct_at
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes, GoValue, go_composite, go_pointer, quote
@@ -11,6 +12,7 @@ from fairlead.resources.context import Context
 from fairlead.resources.core.volumes.claims import check_access_modes
 from fairlead.resources.core.volumes.persistent import check_persistent_sources
 from fairlead.resources.core.volumes.sources import csi_driver_name
+from fairlead.resources.internal_types import internal_value
 from fairlead.resources.rules import IMMUTABLE
 from fairlead.resources.storage.shared import OrderedBehaviour, Step, keep_metadata, same
 
@@ -52,7 +54,9 @@ class VolumeAttachmentBehaviour(OrderedBehaviour):
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         if not same(value["spec"], old["spec"]):
-            causes.invalid("spec", _format_spec(value["spec"]), IMMUTABLE)
+            spec, spec_type = value["spec"], struct_at(self.resource.stored_struct, "spec")
+            shown = GoValue(_format_spec(spec), internal_value(spec_type, spec))
+            causes.invalid("spec", shown, IMMUTABLE)
 
     def prepare_subresource_update(
         self, subresource: str, value: Object, old: Object, context: Context
