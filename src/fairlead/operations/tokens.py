@@ -34,7 +34,7 @@ async def review_token(
     """Authenticate the token; returns the TokenReview with its status."""
     attributes = await _admit(api, operation, value, options)
     spec = value["spec"]
-    check_token_review(value)
+    check_token_review(value, new_causes(api.gates))
     await api.admission.validate(attributes)
     audiences = tuple(spec.get("audiences") or ())
     # A status sent by the client is kept where there is no value to replace it.

@@ -9,7 +9,7 @@ from fairlead.resources.storage.csi import check_token_lifetime
 BEHAVIOURS: dict[str, str] = {}
 
 
-def check_token_review(value: Object) -> None:
+def check_token_review(value: Object, causes: Causes) -> None:
     """Raises StatusError if the token is missing."""
     if not value["spec"].get("token"):
         raise bad_request("token is required for TokenReview in authentication")
