@@ -38,7 +38,12 @@ def go_selector(selector: Mapping[str, Any]) -> GoValue:
     expressions = f"{kind}(nil)" if rules is None else f"{kind}{{{', '.join(map(_rule, rules))}}}"
     labels = go_map(given_map(selector, "matchLabels"))
     text = f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{expressions}}}"
-    return GoValue(text, {name: value for name, value in selector.items() if value})
+    as_json: dict[str, Any] = {}
+    if selector.get("matchLabels"):
+        as_json["matchLabels"] = dict(sorted(selector["matchLabels"].items()))
+    if rules:
+        as_json["matchExpressions"] = rules
+    return GoValue(text, as_json)
 
 
 def go_time(text: str | None) -> GoValue:
