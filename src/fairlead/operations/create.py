@@ -22,7 +22,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.commits import MAX_ATTEMPTS, converting, put, wait_committed
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.stored_versions import to_requested, to_storage_version
+from fairlead.operations.stored_versions import as_read_back, to_requested, to_storage_version
 from fairlead.resources.core.services.claims import is_claimed
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import ConditionFailed, Conflict
@@ -152,7 +152,9 @@ async def _stored(
             pass
         existing = collection.latest(key)
         if existing is None and context.dry_run:
-            return write_pipeline.unstored_version(collection, key, value, claimed, resource)
+            stored = await to_storage_version(resource, value)
+            shown = await as_read_back(resource, stored)
+            return write_pipeline.unstored_version(collection, key, shown, claimed, resource)
     raise _exists(resource, metadata["name"], existing, bool(metadata.get("generateName")))
 
 

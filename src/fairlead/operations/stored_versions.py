@@ -120,6 +120,18 @@ async def to_storage_version(resource: Resource, value: Object) -> Object:
         kind = resource.main.custom  # the definition changed meanwhile
 
 
+async def as_read_back(resource: Resource, stored: Object) -> Object:
+    """The object as a client would read it, from its storage version; for dry runs."""
+    kind = resource.main.custom
+    if kind is None or kind.definition.storage is kind:
+        return stored
+    storage, converter = kind.definition.storage, kind.definition.converter
+    value = storage.repaired(stored)
+    if converter is not None:
+        [value] = await converter.convert([_typed(storage, value)], kind.api_version)
+    return ordered(kind.pruned(value))
+
+
 def is_unchanged(resource: Resource, current: Version, stored: Object) -> bool:
     """Whether storing an object whose served form is unchanged would change nothing in the
     store."""

@@ -20,6 +20,7 @@ from fairlead.operations.options import WriteOptions
 from fairlead.operations.patch import Patch, apply_patch
 from fairlead.operations.steps import Change, Changed
 from fairlead.operations.stored_versions import (
+    as_read_back,
     is_unchanged,
     read_requested,
     to_requested,
@@ -168,8 +169,9 @@ async def _store_over(
             return _Written(
                 await put(api, operation, collection, current.key, stored, current, context)
             )
+        shown = await as_read_back(resource, stored) if options.dry_run else new
         version = write_pipeline.unstored_version(
-            collection, current.key, new, current.revision, resource
+            collection, current.key, shown, current.revision, resource
         )
         return _Written(version, is_stored=False)
     except BaseException:  # includes cancellation by the request timeout

@@ -384,6 +384,20 @@ def test_what_is_written_in_another_version_has_the_defaults_of_the_stored_one(
         assert kind.collection(name).read("a")["spec"] == {**V1, "zone": "here"}
 
 
+def test_a_dry_run_shows_what_would_be_read_back(space: Space) -> None:
+    first = addressed("v1", storage=True, address="string")
+    second = addressed("v2", storage=False, address="string", host="string")
+    kind = Kind(space, first, second).install()
+    objects = kind.collection("v2")
+    kind.create("b", "v2", spec={"host": "lost", "address": "kept"})
+    shown = objects.patch("b", {"spec": {"host": "x", "address": "new"}}, dryRun="All").body
+    assert (shown["apiVersion"], shown["spec"]) == (f"{kind.group}/v2", {"address": "new"})
+    shown["metadata"] = {"name": "c"}
+    shown["spec"]["host"] = "lost"
+    tried = space.client.post(objects.path, shown, dryRun="All").body
+    assert (tried["apiVersion"], tried["spec"]) == (f"{kind.group}/v2", {"address": "new"})
+
+
 def test_without_conversion_owners_of_both_versions_meet(space: Space) -> None:
     kind = Kind(space, version("v1"), version("v2", storage=False)).install()
     path = kind.collection("v1").item("a")
