@@ -98,6 +98,19 @@ def test_containers_that_prepare_a_pod_run_one_after_the_other(pods: Pods) -> No
     pods.server.advance(3600)
     pods.await_ready()
     assert states() == ["terminated"] * 3
+    assert [item["ready"] for item in pods.status()["initContainerStatuses"]] == [True] * 3
+
+
+def test_a_node_rejects_a_pod_whose_host_port_is_taken(pods: Pods) -> None:
+    server = container(ports=[{"containerPort": 80, "hostPort": 8080}])
+    pods.create("first", server, nodeName="simulated-0")
+    pods.await_ready("first")
+    pods.create("second", server, nodeName="simulated-0")
+    status = pods.await_phase("Failed", "second")
+    assert status["reason"] == "NodePorts"
+    pods.await_event("NodePorts", "second")
+    pods.create("elsewhere", server, nodeName="simulated-1")
+    pods.await_ready("elsewhere")
 
 
 def test_a_failed_preparation_fails_a_pod_that_is_not_restarted(pods: Pods) -> None:

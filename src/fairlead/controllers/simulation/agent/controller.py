@@ -19,6 +19,7 @@ from fairlead.controllers.simulation.agent.pods import (
     HostNetwork,
     PodProgress,
     advance_pod,
+    reject_for_ports,
     status_at_end,
 )
 from fairlead.controllers.simulation.behaviour import (
@@ -28,6 +29,7 @@ from fairlead.controllers.simulation.behaviour import (
     PodBehaviour,
     pod_behaviour,
 )
+from fairlead.controllers.simulation.scheduler.facts import host_ports
 from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, SimulatedNodes
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import DeleteOptions
@@ -144,8 +146,11 @@ class PodAgents:
         def step(current: Object) -> PodProgress:
             if _is_ending(current):
                 return PodProgress(current["status"])
+            if lacks_ports:
+                return reject_for_ports(current, _moment())
             return advance_pod(current, behaviour, host, _moment())
 
+        lacks_ports = "startTime" not in pod["status"] and self._are_ports_taken(key, pod, node)
         shared = pod["spec"].get("hostNetwork") or pod["status"].get("podIP")
         if not shared and not pool.has_room_for(key):
             self._record_events(node, pod, [_NO_ADDRESS])
@@ -155,6 +160,25 @@ class PodAgents:
             progress = await self._write(pod, progress, step)
         self._record_events(node, pod, progress.events)
         return None if progress.due is None else max(0.0, progress.due - clock.time())
+
+    def _are_ports_taken(self, key: str, pod: Object, node: str) -> bool:
+        """Whether a pod that has started on the node has a host port that this one wants."""
+        wanted = tuple(host_ports(pod["spec"]))
+        if not wanted:
+            return False
+        for other in self._on[node]:
+            version = self._collection.get(other) if other != key else None
+            if version is None or not version.mentions("hostPort"):
+                continue
+            value = version.object()
+            status = value["status"]
+            if "startTime" not in status or status.get("phase") in FINISHED:
+                continue
+            if any(
+                port.clashes_with(held) for port in wanted for held in host_ports(value["spec"])
+            ):
+                return True
+        return False
 
     async def _write(
         self, pod: Object, progress: PodProgress, step: Callable[[Object], PodProgress]

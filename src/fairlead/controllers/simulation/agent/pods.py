@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fairlead.codec.types.times import parse_time
+from fairlead.controllers.events import WARNING
 from fairlead.controllers.simulation.agent.containers import (
     ALWAYS,
     CREATING,
@@ -34,6 +35,9 @@ from fairlead.resources.core.pods.restarts import all_may_restart
 from fairlead.resources.core.pods.totals import is_sidecar
 
 _LATE = "Pod was active on the node longer than the specified deadline"
+_PORTS_TAKEN = (
+    "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+)
 
 
 @dataclass(slots=True)
@@ -172,6 +176,8 @@ def _prepare(
         if end is None or end.get("exitCode"):
             unfinished.append(role.name)
             failed = end is not None and role.is_over(status)
+        elif not status.get("ready"):
+            statuses[-1] = {**status, "ready": True}  # a completed one stays ready
     if statuses:
         progress.status["initContainerStatuses"] = statuses
     return unfinished, failed
@@ -271,6 +277,13 @@ def _cut_off(pod: Object, progress: PodProgress, now: Moment) -> None:
     status.update(phase="Failed", reason="DeadlineExceeded", message=_LATE)
     status.setdefault("containerStatuses", [])
     status["conditions"] = pod_conditions(pod, status, (), now.text)
+
+
+def reject_for_ports(pod: Object, now: Moment) -> PodProgress:
+    """Fail a pod that came to its node past the scheduler, and wants a port that is taken."""
+    status = {**pod["status"], "startTime": now.text, "phase": "Failed", "reason": "NodePorts"}
+    status["message"] = f"Pod was rejected: {_PORTS_TAKEN}"
+    return PodProgress(status, [PodEvent(WARNING, "NodePorts", _PORTS_TAKEN)])
 
 
 def status_at_end(pod: Object, now: Moment, *, is_killed: bool, is_final: bool) -> Object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple, cast
 
@@ -114,7 +114,7 @@ class PodSummary:
         self.requests = _requests(spec)
         self.cpu = self.requests.get("cpu") or _MIN_CPU
         self.memory = self.requests.get("memory") or _MIN_MEMORY
-        self.ports = tuple(_ports(spec))
+        self.ports = tuple(host_ports(spec))
         self.repels = required_terms(spec, "podAntiAffinity", self.namespace)
         self.deleting = bool(metadata.get("deletionTimestamp"))
         self.started: str = pod["status"].get("startTime") or metadata["creationTimestamp"]
@@ -140,7 +140,8 @@ def _requests(spec: Object) -> dict[str, int]:
 _NOTHING: dict[str, int] = {}
 
 
-def _ports(spec: Object) -> Iterable[Port]:
+def host_ports(spec: Object) -> Iterator[Port]:
+    """The ports of the node that a pod takes."""
     for container in spec["containers"]:
         for port in container.get("ports") or ():
             if port.get("hostPort"):
