@@ -114,3 +114,22 @@ def test_a_stateful_set_may_start_at_another_ordinal() -> None:
     assert sets.wrong(changed(value, {"spec.ordinals": {"start": -1}})) == [
         invalid("spec.ordinals.start", "-1", "must be greater than or equal to 0")
     ]
+
+
+def test_what_must_not_change_is_shown_with_all_its_fields() -> None:
+    rules = [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]
+    value = job(podFailurePolicy={"rules": rules})
+    old = JOBS.existing(value)
+    changes = {"spec.podFailurePolicy.rules.0.onExitCodes.values": [2], "spec.template.spec": OTHER}
+    found = JOBS.update(old, changed(old, changes))[1]
+    assert [field for field, _, _ in found] == ["spec.template", "spec.podFailurePolicy"]
+    template, policy = (message for _, _, message in found)
+    labels = '"batch.kubernetes.io/controller-uid":"u","batch.kubernetes.io/job-name":"j"'
+    assert template.startswith(f'Invalid value: {{"labels":{{{labels}')
+    assert '"Spec":{"Volumes":null,"InitContainers":null,"Containers":[{"Name":"d"' in template
+    shown = '{"ContainerName":null,"Operator":"In","Values":[2]}'
+    rule = f'{{"Action":"FailJob","OnExitCodes":{shown},"OnPodConditions":null}}'
+    assert policy == f'Invalid value: {{"Rules":[{rule}]}}: field is immutable'
+
+
+OTHER = {**POD, "containers": [{"name": "d", "image": "i"}]}

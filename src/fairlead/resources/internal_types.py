@@ -59,7 +59,8 @@ def internal_value(type_: Type, value: Any) -> Any:
 
 def _internal_struct(type_: Struct, value: Object) -> Object:
     if type_.group_version == "meta/v1":
-        return value
+        fields = type_.fields
+        return {name: internal_value(fields[name].type, each) for name, each in value.items()}
     names, own_names, order = _table()
     own = own_names.get(type_.name, {})
     if type_.name == "PodSpec":
@@ -68,8 +69,8 @@ def _internal_struct(type_: Struct, value: Object) -> Object:
     shown: Object = {}
     for name in order.get(type_.name, type_.fields):
         field = type_.fields.get(name)
-        if name == "metadata":
-            shown.update(value.get(name) or {})
+        if name == "metadata" and field is not None:
+            shown.update(internal_value(field.type, value.get(name) or {}))
         else:
             label = own.get(name) or names.get(name) or name[:1].upper() + name[1:]
             each = value.get(name)

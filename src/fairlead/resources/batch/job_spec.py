@@ -217,7 +217,7 @@ def check_job_spec_change(
     if may.completions and spec.get("completionMode") == INDEXED:
         _check_completions(spec, old, causes)
     else:
-        _check_kept(spec, old, "completions", causes)
+        _check_kept(struct, spec, old, "completions", causes)
     if spec.get("selector") != old.get("selector"):
         causes.invalid("spec.selector", selector_shown(spec.get("selector")), IMMUTABLE)
     template = spec["template"]
@@ -231,7 +231,7 @@ def check_job_spec_change(
         as_json = internal_value(struct_at(struct, "template"), template)
         causes.invalid("spec.template", GoValue(shown_template(template), as_json), IMMUTABLE)
     for name in _IMMUTABLE:
-        _check_kept(spec, old, name, causes)
+        _check_kept(struct, spec, old, name, causes)
 
 
 _IMMUTABLE = (
@@ -267,9 +267,11 @@ def _with_resources_of(pod: Object, old: Object) -> Object:
     return result
 
 
-def _check_kept(spec: Object, old: Object, name: str, causes: Causes) -> None:
+def _check_kept(struct: Struct, spec: Object, old: Object, name: str, causes: Causes) -> None:
     value: Any = spec.get(name)
     if value != old.get(name):
+        if causes.has_later_wording:
+            value = internal_value(struct.fields[name].type, value)
         causes.invalid(f"spec.{name}", value, IMMUTABLE)
 
 
