@@ -100,6 +100,8 @@ class ValueChecks:
         form = schema.get("format")
         if not isinstance(form, str) or len(types) != 1:
             return ""
+        if types != ("string",) and not self._markers.is_later:
+            return ""  # early releases know no formats of numbers
         return form if is_known_format(types[0], form, self._markers.is_later) else ""
 
     def _types(self, schema: Schema) -> tuple[str, ...]:
