@@ -100,9 +100,9 @@ def _converted(value: GoValue) -> str:
         return str(value)
 
 
-def escaped_json(value: Any) -> str:
+def escaped_json(value: Any, option: int = 0) -> str:
     """JSON with the characters escaped that are special in HTML, as the reference writes it."""
-    return html_escaped(orjson.dumps(value).decode())
+    return html_escaped(orjson.dumps(value, option=option).decode())
 
 
 def html_escaped(text: str) -> str:

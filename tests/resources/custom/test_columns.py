@@ -58,6 +58,7 @@ def test_columns_have_what_their_definition_says(space: Space) -> None:
         (column(".spec.color"), {}, None),
         (column(".spec.since", "date"), {"since": "yesterday"}, "<invalid>"),
         (column(".spec.color[[["), {"color": "red"}, None),
+        (column(".spec.owner"), {"owner": {"name": "a>"}}, '{"name":"a\\u003e"}'),
         (column(".spec.color extra"), {"color": "red"}, None),
         (column(".spec.color[0]"), {"color": "red"}, None),
     ],

@@ -10,6 +10,7 @@ import orjson
 from fairlead.base.dialect import Dialect
 from fairlead.codec.json_path import JsonPathError, compile_path
 from fairlead.codec.types.times import TimeError, parse_time
+from fairlead.resources.causes import escaped_json
 from fairlead.resources.columns.cell_text import Age, age_since
 from fairlead.resources.columns.model import NAME, Column, Field, Object, Printer, Value, table
 from fairlead.resources.columns.registry import DEFAULT
@@ -60,9 +61,7 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value[:_LONGEST_CELL]
     if isinstance(value, (dict, list)):
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)[:_LONGEST_CELL].decode(
-            errors="ignore"
-        )
+        return escaped_json(value, orjson.OPT_SORT_KEYS)[:_LONGEST_CELL]
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
