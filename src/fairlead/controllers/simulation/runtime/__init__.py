@@ -1,0 +1,7 @@
+"""Runs the commands of simulated containers: no program is executed, no file leaves this process.
+
+- `process`: what a program may do: read, write, wait, exit
+- `files`: the files of a container, with its volumes
+- `shell_syntax`, `shell`: `sh -c`
+- `programs`, `archives`: the programs that every container has
+"""

@@ -1,0 +1,136 @@
+"""What a simulated program may do.
+
+A program is a generator: it yields what it wants to do (write, read, wait) and returns its exit
+code. So the same program runs in real time for `kubectl exec`, and as far as the clock has come for
+the command of a container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fairlead.controllers.simulation.runtime.files import Files
+
+STDOUT, STDERR = 1, 2
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+
+
+class Write(NamedTuple):
+    """Write to a stream."""
+
+    stream: int
+    data: bytes
+
+
+class Read(NamedTuple):
+    """Wait for input. The driver sends at least one byte, or none at the end of the input; with
+    `is_line`, nothing beyond the end of a line."""
+
+    is_line: bool = False
+
+
+class Wait(NamedTuple):
+    """Let time pass; `float("inf")` waits until the process is killed."""
+
+    seconds: float
+
+
+class Step(NamedTuple):
+    """Computes. A driver counts steps, so that no program can keep it busy."""
+
+
+Effect = Write | Read | Wait | Step
+Program = Generator[Effect, bytes, int]
+
+
+@dataclass(slots=True)
+class Process:
+    """A program's arguments (the first is its name), and its surroundings. `find` returns the
+    program of a name, or None."""
+
+    arguments: list[str]
+    files: Files
+    environment: dict[str, str]
+    hostname: str
+    find: Callable[[Process], Program | None]
+    directory: str = "/"
+    time: Callable[[], float] = field(default=lambda: 0.0)
+
+    def child(self, arguments: list[str], **environment: str) -> Process:
+        """A process that this one starts."""
+        return Process(
+            arguments,
+            self.files,
+            {**self.environment, **environment},
+            self.hostname,
+            self.find,
+            self.directory,
+            self.time,
+        )
+
+    def path(self, name: str) -> str:
+        return self.files.absolute(name, self.directory)
+
+
+def output(text: str) -> Write:
+    return Write(STDOUT, text.encode(errors="surrogateescape"))
+
+
+def error(text: str) -> Write:
+    return Write(STDERR, text.encode(errors="surrogateescape"))
+
+
+def start(process: Process) -> Program:
+    """Run the program that the arguments name."""
+    program = process.find(process)
+    if program is None:
+        yield error(f"{process.arguments[0]}: not found\n")
+        return NOT_FOUND
+    return (yield from program)
+
+
+def read_all(limit: int) -> Generator[Effect, bytes, bytes]:
+    """Read the input to its end, at most `limit` bytes."""
+    chunks: list[bytes] = []
+    size = 0
+    while size < limit and (data := (yield Read())):
+        chunks.append(data)
+        size += len(data)
+    return b"".join(chunks)[:limit]
+
+
+def split_input(data: bytes, effect: Read) -> tuple[bytes, bytes]:
+    """What to send for a Read, and what is left."""
+    end = data.find(b"\n") + 1 if effect.is_line else 0
+    return (data[:end], data[end:]) if end else (data, b"")
+
+
+def redirected(
+    program: Program,
+    data: bytes | None = None,
+    sinks: Mapping[int, Callable[[bytes], None] | int] = {},
+) -> Program:
+    """Run a program with other input, if `data` is not None, and with output streams that go to a
+    function or to another stream."""
+    try:
+        effect = next(program)
+        while True:
+            sent = b""
+            if isinstance(effect, Read) and data is not None:
+                sent, data = split_input(data, effect)
+            elif isinstance(effect, Write) and effect.stream in sinks:
+                sink = sinks[effect.stream]
+                if isinstance(sink, int):
+                    yield Write(sink, effect.data)
+                else:
+                    sink(effect.data)
+                    yield Step()
+            else:
+                sent = yield effect
+            effect = program.send(sent)
+    except StopIteration as stop:
+        return int(stop.value)
+    finally:
+        program.close()
