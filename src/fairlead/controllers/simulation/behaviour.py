@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.codec.types.times import parse_duration
 
@@ -16,11 +16,20 @@ class BehaviourError(ValueError):
     """An annotation is invalid; the text names it."""
 
 
+class Obstacle(NamedTuple):
+    """Why a container cannot be started: the reason of its waiting state, and the reason and text
+    of the event."""
+
+    reason: str
+    event: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerBehaviour:
     """Settings of a container; None means the default of a healthy container. `pull_failure` is the
     error of pulling its image. In seconds: `ready_after` from start to ready, `exit_after` from
-    start to exit, `stop_after` from the stop signal to exit."""
+    start to exit, `stop_after` from the stop signal to exit. `obstacle` keeps it from starting."""
 
     start_delay: float = 0.0
     pull_failure: str = ""
@@ -30,6 +39,7 @@ class ContainerBehaviour:
     exit_after: float | None = None
     stop_after: float = 0.0
     log: tuple[str, ...] | None = None
+    obstacle: Obstacle | None = None
 
 
 WELL_BEHAVED = ContainerBehaviour()

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from fairlead.base import clock
 from fairlead.base.errors import StatusError, bad_request
 from fairlead.codec.types.times import format_time, parse_time
 from fairlead.controllers.simulation.agent.containers import state_of
 from fairlead.controllers.simulation.behaviour import pod_behaviour
+from fairlead.controllers.simulation.pod_sources import PodSources
+from fairlead.controllers.simulation.runtime.commands import Commands, Output, is_known
+from fairlead.controllers.simulation.runtime.sources import MissingSource
 from fairlead.controllers.simulation.simulated_nodes import PODS, SimulatedNodes
-from fairlead.operations.api import LogOptions, Object
+from fairlead.operations.api import Api, LogOptions, Object
 from fairlead.storage.version import Change
 
 _FAMILIES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
@@ -22,8 +26,10 @@ class SimulatedContainers:
     """Responds for containers on simulated nodes, also if another server runs the simulation. The
     owner must pass pod events to `changed`."""
 
-    def __init__(self, simulated_nodes: SimulatedNodes) -> None:
+    def __init__(self, api: Api, simulated_nodes: SimulatedNodes) -> None:
         self._simulated_nodes = simulated_nodes
+        self._sources = PodSources(api)
+        self._commands = Commands()
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._stopping = False
 
@@ -47,7 +53,29 @@ class SimulatedContainers:
             state = status.get("lastState") or {}
             if "terminated" not in state:
                 raise _not_started(pod, container, status)
-        return _selected(_lines(pod, container, status, state), options)
+        lines = self._lines(pod, container, status, state)
+        return _selected(lines, options)
+
+    def _lines(
+        self, pod: Object, container: str, status: Object, state: Object
+    ) -> list[tuple[datetime, str]]:
+        """The lines that a container has logged, with times."""
+        declared = _declared(pod, container)
+        behaviour = pod_behaviour(pod["metadata"].get("annotations")).of(container)
+        run = state.get("terminated") or state["running"]
+        if behaviour.log is not None or not is_known(declared) or not run.get("startedAt"):
+            return _lines(pod, container, status, state)
+        started = run["startedAt"]
+        try:
+            command = self._commands.run(pod, declared, started, self._sources.of(pod))
+        except MissingSource:  # deleted after the start
+            return []
+        begin = parse_time(started)
+        end = parse_time(run["finishedAt"]) if run.get("finishedAt") else clock.now()
+        outputs = (
+            output for output in command.outputs if output.time <= (end - begin).total_seconds() + 1
+        )
+        return _output_lines(outputs, begin)
 
     async def end_of(self, pod: Object, container: str) -> None:
         """Wait until a running container stops, or the server shuts down."""
@@ -91,6 +119,30 @@ def _status_of(pod: Object, container: str) -> Object:
                 found_status: Object = container_status
                 return found_status
     return {}
+
+
+def _declared(pod: Object, name: str) -> Object:
+    for family in ("initContainers", "containers", "ephemeralContainers"):
+        for container in pod["spec"].get(family) or ():
+            if container["name"] == name:
+                declared: Object = container
+                return declared
+    return {}
+
+
+def _output_lines(outputs: Iterable[Output], begin: datetime) -> list[tuple[datetime, str]]:
+    """The lines of outputs; a line has the time of its first character."""
+    lines: list[tuple[datetime, str]] = []
+    is_complete = True
+    for output in outputs:
+        moment = begin + timedelta(seconds=output.time)
+        for piece in output.data.decode(errors="replace").splitlines(keepends=True):
+            if is_complete:
+                lines.append((moment, piece.rstrip("\n")))
+            else:
+                lines[-1] = (lines[-1][0], lines[-1][1] + piece.rstrip("\n"))
+            is_complete = piece.endswith("\n")
+    return lines
 
 
 def _not_started(pod: Object, container: str, status: Object) -> StatusError:

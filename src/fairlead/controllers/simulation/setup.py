@@ -24,7 +24,7 @@ from fairlead.operations.client import Client, own_client
 
 def answer_for_containers(api: Api, options: argparse.Namespace) -> None:
     """Serve logs of simulated containers in this process, also if another runs the nodes."""
-    simulated = api.simulated = SimulatedContainers(_simulated_nodes(api, options))
+    simulated = api.simulated = SimulatedContainers(api, _simulated_nodes(api, options))
     pods = api.collection(api.resources.named(PODS))
     api.store.follow(pods, simulated.changed, essential=False, replay=False)
 

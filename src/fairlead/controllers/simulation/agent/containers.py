@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from fairlead.base.caches import memoized
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, WARNING
-from fairlead.controllers.simulation.behaviour import ContainerBehaviour
+from fairlead.controllers.simulation.behaviour import ContainerBehaviour, Obstacle
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods.restarts import RESTART_ALL, matching_rule
 
 _SHORT_LIFE = 1.0  # seconds that a container runs if it is to exit by itself
+_RETRY = 2.0  # seconds until a container is tried again for which something was missing
 _LONG_RUN = 600.0  # a run of this many seconds resets the back-off
 # Exit codes after SIGKILL and SIGTERM.
 KILLED, STOPPED = 137, 143
@@ -80,7 +82,7 @@ def lifetime_of(behaviour: ContainerBehaviour, policy: str, *, first: bool) -> f
     """How long a container runs. By default an init container (`first`) exits at once, and a
     container of a pod that is to finish runs one second."""
     if behaviour.exit_after is not None:
-        return behaviour.exit_after
+        return None if behaviour.exit_after == inf else behaviour.exit_after
     if first:
         return 0.0
     if behaviour.exit_code is not None or policy != ALWAYS:
@@ -145,7 +147,21 @@ def _begin(role: Role, old: Object | None, started: float, now: Moment) -> Step:
         return Step(waiting(role, CREATING, old), due=due)
     if role.behaviour.pull_failure:
         return _fail_to_pull(role, old, due, now)
+    if role.behaviour.obstacle is not None:
+        return _held_up(role, old, role.behaviour.obstacle, now)
     return _start(role, old, now)
+
+
+def _held_up(role: Role, old: Object | None, obstacle: Obstacle, now: Moment) -> Step:
+    """What a container needs is missing; it is tried again soon."""
+    state: Object = {"waiting": {"reason": obstacle.reason}}
+    if obstacle.reason != CREATING:
+        state["waiting"]["message"] = obstacle.text
+    before = waiting(role, CREATING, old)
+    path = role.path if obstacle.reason != CREATING else ""
+    event = PodEvent(WARNING, obstacle.event, obstacle.text, path)
+    is_new = old is None or old.get("state") != state
+    return Step({**before, "state": state}, [event] if is_new else [], now.time + _RETRY)
 
 
 def is_crashing(status: Object) -> bool:

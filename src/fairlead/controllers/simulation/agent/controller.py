@@ -14,6 +14,7 @@ from fairlead.codec.types.times import now
 from fairlead.controllers.events import NORMAL, WARNING, EventWriter, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.simulation.addresses import AddressPool, node_address, pod_network
+from fairlead.controllers.simulation.agent.commands import CommandBehaviour
 from fairlead.controllers.simulation.agent.containers import Moment, PodEvent, state_of
 from fairlead.controllers.simulation.agent.pods import (
     HostNetwork,
@@ -65,6 +66,7 @@ class PodAgents:
             name: AddressPool(pod_network(number))
             for name, number in simulated_nodes.numbers.items()
         }
+        self._commands = CommandBehaviour(api)
         agent = api.dialect.node_agent
         self._recorders = {
             name: Recorder(events, simulated_nodes.client(name), agent, name)
@@ -130,6 +132,7 @@ class PodAgents:
     def _behaviour(self, pod: Object, node: str) -> PodBehaviour:
         behaviour = pod_behaviour(pod["metadata"].get("annotations"))
         uid = pod["metadata"]["uid"]
+        behaviour = self._commands.complete(pod, behaviour)
         if behaviour.problems and self._recorded.get(uid) != behaviour.problems:
             self._recorded.keep(uid, behaviour.problems, len(uid))
             for problem in behaviour.problems:

@@ -10,17 +10,18 @@ from datetime import UTC, datetime
 from fairlead.controllers.simulation.runtime.archives import tar
 from fairlead.controllers.simulation.runtime.files import Entry, FileError
 from fairlead.controllers.simulation.runtime.process import (
+    STDOUT,
     Process,
     Program,
     Read,
     Step,
     Wait,
+    Write,
     error,
     output,
     read_all,
     start,
 )
-from fairlead.controllers.simulation.runtime.process import STDOUT, Write
 from fairlead.controllers.simulation.runtime.shell import shell
 
 _MAX_INPUT = 4 * 1024 * 1024

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import ClassVar
 
 from fairlead.controllers.simulation.runtime import arithmetic
@@ -173,7 +174,7 @@ class _Shell:
     def _script(self, script: Script) -> Program:
         for each in script.lists:
             if each.in_background:
-                self._background.append(lambda each=each: self._copy()._and_or(each))
+                self._background.append(partial(self._copy()._and_or, each))
                 self.status = 0
             else:
                 yield from self._and_or(each)

@@ -131,18 +131,16 @@ class _Parser:
         lists: list[AndOr] = []
         while True:
             self._newlines()
-            if self.at >= len(self.text) or self._reserved() in ends and self._reserved():
+            if self.at >= len(self.text) or (self._reserved() in ends and self._reserved()):
                 break
             if any(not end.isalpha() and self.text.startswith(end, self.at) for end in ends):
                 break
             pipelines = self._and_or()
             self._blanks()
-            in_background = False
-            if not self.text.startswith(";;", self.at) and not self._take(";"):
-                in_background = not self.text.startswith("&&", self.at) and self._take("&")
-                if not in_background and self._peek() not in ("\n", "", ")", "}"):
-                    if not self.text.startswith(";;", self.at) and self._reserved() not in ends:
-                        raise self.unexpected()
+            in_background = self._take("&")
+            ends_here = self.text.startswith(";;", self.at) or self._peek() in ("\n", "", ")", "}")
+            if not (in_background or ends_here or self._take(";") or self._reserved() in ends):
+                raise self.unexpected()
             lists.append(AndOr(pipelines, in_background))
         self._depth -= 1
         if not ends or self.at < len(self.text):

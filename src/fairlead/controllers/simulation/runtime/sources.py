@@ -1,0 +1,266 @@
+"""What the environment and the mounted files of a container come from: ConfigMaps, Secrets, fields
+of the pod, resources of containers, tokens."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING
+from typing import Protocol
+
+from fairlead.codec.types.model import Object
+from fairlead.codec.types.quantity import quantity
+from fairlead.controllers.simulation.runtime.files import Entry
+
+CONFIG_MAPS, SECRETS = "core/v1/configmaps", "core/v1/secrets"
+SERVICES = "core/v1/services"
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]", re.DOTALL)
+_REFERENCE = re.compile(r"\$(\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
+# Every namespace gets this ConfigMap; no pod waits for it.
+_OWN_CERTIFICATES = "kube-root-ca.crt"
+_KINDS = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
+
+
+class MissingSource(Exception):
+    """An object or a key that is not optional is missing; the text is that of a node agent."""
+
+
+class Issuer(Protocol):
+    def __call__(self, pod: Object, projection: Object) -> str: ...
+
+
+class Sources:
+    """Values for the containers of one pod. `find` returns an object by resource, namespace and
+    name, `services` lists those of a namespace, `token` issues a token of the pod's account,
+    `allocatable` returns what the pod's node has."""
+
+    def __init__(
+        self,
+        pod: Object,
+        find: Callable[[str, str, str], Object | None],
+        services: Callable[[str], Iterator[Object]],
+        token: Issuer,
+        allocatable: Callable[[], Mapping[str, str]],
+    ) -> None:
+        self._pod = pod
+        self._find = find
+        self._services = services
+        self._token = token
+        self._allocatable = allocatable
+
+    # Objects with data
+
+    def data(self, resource: str, reference: Object) -> dict[str, bytes] | None:
+        """The data of a ConfigMap or Secret; None if it is missing and may be. Raises
+        MissingSource."""
+        name = reference.get("name") or reference.get("secretName") or ""
+        value = self._find(resource, self._pod["metadata"]["namespace"], name)
+        if value is None:
+            if reference.get("optional") or name == _OWN_CERTIFICATES:
+                return None
+            raise MissingSource(f'{_KINDS[resource].lower()} "{name}" not found')
+        if resource == SECRETS:
+            return {key: base64.b64decode(text) for key, text in (value.get("data") or {}).items()}
+        binary = value.get("binaryData") or {}
+        texts = {key: text.encode() for key, text in (value.get("data") or {}).items()}
+        return texts | {key: base64.b64decode(text) for key, text in binary.items()}
+
+    def _key(self, resource: str, reference: Object) -> bytes | None:
+        data = self.data(resource, reference)
+        if data is None:
+            return None
+        key = reference["key"]
+        if key not in data and not reference.get("optional"):
+            where = f"{self._pod['metadata']['namespace']}/{reference.get('name', '')}"
+            raise MissingSource(f"couldn't find key {key} in {_KINDS[resource]} {where}")
+        return data.get(key)
+
+    # Fields
+
+    def field(self, path: str) -> str:
+        """The text of a field of the pod; empty if it has none."""
+        if match := _SUBSCRIPT.fullmatch(path):
+            return str((self._pod["metadata"].get(match[1]) or {}).get(match[2], ""))
+        if path in ("metadata.labels", "metadata.annotations"):
+            return _listed(self._pod["metadata"].get(path.partition(".")[2]) or {})
+        if path in ("status.podIPs", "status.hostIPs"):
+            addresses = self._pod["status"].get(path.partition(".")[2]) or ()
+            return ",".join(address["ip"] for address in addresses)
+        value: object = self._pod
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        return "" if value is None else str(value)
+
+    def resource(self, reference: Object, container: Object) -> str:
+        """The text of a request or limit of a container, in units of its divisor. A missing limit
+        is what the node has."""
+        name = reference.get("containerName") or container.get("name")
+        for each in (
+            *self._pod["spec"]["containers"],
+            *(self._pod["spec"].get("initContainers") or ()),
+        ):
+            if each["name"] == name:
+                container = each
+        family, _, resource = reference["resource"].partition(".")
+        resources = container.get("resources") or {}
+        text = (resources.get(family) or {}).get(resource)
+        if text is None:
+            text = self._allocatable().get(resource, "0") if family == "limits" else "0"
+        divisor = quantity(str(reference.get("divisor") or "1")) or quantity("1")
+        return str((quantity(text) / divisor).to_integral_value(ROUND_CEILING))
+
+    # Environment
+
+    def environment(
+        self, container: Object, read: Callable[[Object], str | None] = lambda reference: None
+    ) -> dict[str, str]:
+        """The environment of a container. `read` returns a variable of a file. Raises
+        MissingSource."""
+        environment = {"PATH": _PATH, "HOSTNAME": hostname_of(self._pod), "HOME": "/root"}
+        environment |= self._service_variables()
+        for source in container.get("envFrom") or ():
+            prefix = source.get("prefix") or ""
+            for resource, name in ((CONFIG_MAPS, "configMapRef"), (SECRETS, "secretRef")):
+                if source.get(name) is not None:
+                    data = self.data(resource, source[name]) or {}
+                    for key, content in data.items():
+                        environment[prefix + key] = content.decode(errors="replace")
+        for variable in container.get("env") or ():
+            origin = variable.get("valueFrom")
+            if origin is None:
+                value: str | None = expand(variable.get("value") or "", environment)
+            else:
+                value = self._value(origin, container, read)
+            if value is not None:
+                environment[variable["name"]] = value
+        return environment
+
+    def _value(
+        self, origin: Object, container: Object, read: Callable[[Object], str | None]
+    ) -> str | None:
+        for resource, name in ((CONFIG_MAPS, "configMapKeyRef"), (SECRETS, "secretKeyRef")):
+            if origin.get(name) is not None:
+                value = self._key(resource, origin[name])
+                return None if value is None else value.decode(errors="replace")
+        if origin.get("resourceFieldRef") is not None:
+            return self.resource(origin["resourceFieldRef"], container)
+        if origin.get("fileKeyRef") is not None:
+            return read(origin["fileKeyRef"])
+        return self.field((origin.get("fieldRef") or {}).get("fieldPath", ""))
+
+    def _service_variables(self) -> dict[str, str]:
+        """The addresses of the services in the pod's namespace, and of the API's own service."""
+        namespace = self._pod["metadata"]["namespace"]
+        links = self._pod["spec"].get("enableServiceLinks") is not False
+        variables: dict[str, str] = {}
+        own = [service for service in self._services("default") if _is_api(service)]
+        linked = self._services(namespace) if links else ()
+        for service in (*own, *linked):
+            address = service["spec"].get("clusterIP")
+            ports = service["spec"].get("ports") or ()
+            if not address or address == "None" or not ports:
+                continue
+            prefix = service["metadata"]["name"].upper().replace("-", "_")
+            variables[f"{prefix}_SERVICE_HOST"] = address
+            variables[f"{prefix}_SERVICE_PORT"] = str(ports[0]["port"])
+            for port in ports:
+                if port.get("name"):
+                    name = port["name"].upper().replace("-", "_")
+                    variables[f"{prefix}_SERVICE_PORT_{name}"] = str(port["port"])
+        return variables
+
+    # Files of volumes
+
+    def projected(self, sources: Sequence[Object], mode: int) -> dict[str, Entry]:
+        """The files of a projected volume. Raises MissingSource."""
+        entries: dict[str, Entry] = {}
+        for source in sources:
+            if (config_map := source.get("configMap")) is not None:
+                entries |= self._items(CONFIG_MAPS, config_map, mode)
+            if (secret := source.get("secret")) is not None:
+                entries |= self._items(SECRETS, secret, mode)
+            if (downward := source.get("downwardAPI")) is not None:
+                entries |= self.downward(downward.get("items") or (), mode)
+            if (token := source.get("serviceAccountToken")) is not None:
+                text = self._token(self._pod, token)
+                entries[f"/{token['path']}"] = Entry(text.encode(), mode)
+        return entries
+
+    def downward(self, items: Sequence[Object], mode: int) -> dict[str, Entry]:
+        entries = {}
+        for item in items:
+            if item.get("resourceFieldRef") is not None:
+                text = self.resource(item["resourceFieldRef"], {})
+            else:
+                text = self.field((item.get("fieldRef") or {}).get("fieldPath", ""))
+            entries[f"/{item['path']}"] = Entry(text.encode(), item.get("mode") or mode)
+        return entries
+
+    def _items(self, resource: str, source: Object, mode: int) -> dict[str, Entry]:
+        data = self.data(resource, source) or {}
+        items = source.get("items")
+        if not items:
+            return {f"/{key}": Entry(value, mode) for key, value in data.items()}
+        entries = {}
+        for item in items:
+            if item["key"] in data:
+                entries[f"/{item['path']}"] = Entry(data[item["key"]], item.get("mode") or mode)
+            elif not source.get("optional"):
+                kind = _KINDS[resource].lower()
+                raise MissingSource(f"{kind} references non-existent {kind} key: {item['key']}")
+        return entries
+
+    def check(self, volume: Object) -> None:
+        """Raises MissingSource if a volume shows objects or keys that are missing."""
+        for name, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
+            projected = (volume.get("projected") or {}).get("sources") or ()
+            for source in (volume, *projected):
+                if source.get(name) is not None:
+                    self._items(resource, source[name], 0)
+
+    def files(self, volume: Object) -> dict[str, Entry] | None:
+        """The files of a volume that shows other objects; None for any other volume. Raises
+        MissingSource."""
+        for name, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
+            if (source := volume.get(name)) is not None:
+                return self._items(resource, source, source.get("defaultMode") or 0o644)
+        if (source := volume.get("downwardAPI")) is not None:
+            return self.downward(source.get("items") or (), source.get("defaultMode") or 0o644)
+        if (source := volume.get("projected")) is not None:
+            return self.projected(source.get("sources") or (), source.get("defaultMode") or 0o644)
+        return None
+
+
+def hostname_of(pod: Object) -> str:
+    spec = pod["spec"]
+    name = spec.get("hostnameOverride") or spec.get("hostname") or pod["metadata"]["name"]
+    if spec.get("hostNetwork"):
+        return str(spec.get("nodeName") or name)
+    return str(name)[:63].rstrip("-.")
+
+
+def expand(text: str, environment: Mapping[str, str]) -> str:
+    """Replace `$(NAME)` by the variable; `$$` is a dollar sign, unknown names stay."""
+
+    def replacement(match: re.Match[str]) -> str:
+        if match[1] == "$":
+            return "$"
+        return environment.get(match[2], match[0])
+
+    return _REFERENCE.sub(replacement, text)
+
+
+def _listed(values: Mapping[str, str]) -> str:
+    """Labels or annotations as lines of `key="value"`."""
+    lines = []
+    for key in sorted(values):
+        escaped = values[key].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        lines.append(f'{key}="{escaped}"')
+    return "\n".join(lines)
+
+
+def _is_api(service: Object) -> bool:
+    labels = service["metadata"].get("labels") or {}
+    return labels.get("provider") is not None and labels.get("component") == "apiserver"
