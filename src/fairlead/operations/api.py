@@ -266,6 +266,16 @@ class LogOptions(NamedTuple):
     limit: int | None = None
 
 
+class CommandStreams(Protocol):
+    """The client's side of a command in a container."""
+
+    async def read(self) -> bytes:
+        """Wait for input; empty at its end."""
+
+    async def write(self, stream: int, data: bytes) -> None:
+        """Write to the standard output (1) or the standard error (2)."""
+
+
 class Simulated(Protocol):
     """Answers for containers that are simulated."""
 
@@ -277,6 +287,21 @@ class Simulated(Protocol):
 
     def log(self, pod: Object, container: str, options: LogOptions) -> bytes:
         """The log of a container; raises StatusError."""
+
+    def check_running(self, pod: Object, container: str) -> None:
+        """Raises StatusError if a container is not running."""
+
+    async def execute(
+        self,
+        pod: Object,
+        container: str,
+        words: list[str],
+        streams: CommandStreams,
+        *,
+        has_terminal: bool,
+    ) -> int:
+        """Run a command in a container, or attach to its own without words; returns the exit
+        code."""
 
     def end_of(self, pod: Object, container: str) -> Awaitable[None]:
         """Wait until a container is not running, or the server stops."""

@@ -22,7 +22,7 @@ from fairlead.wire.outgoing.connection import Connection
 from fairlead.wire.outgoing.pool import Pool
 from fairlead.wire.outgoing.request import Route, encode_head
 from fairlead.wire.outgoing.response import Lost
-from fairlead.wire.outgoing.spdy import PROTOCOL as SPDY
+from fairlead.wire.spdy import PROTOCOL as SPDY
 
 _STREAM_PROTOCOL = b"x-stream-protocol-version"
 

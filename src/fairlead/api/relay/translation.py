@@ -19,8 +19,8 @@ from fairlead.wire.incoming.websocket import (
     closing,
     message,
 )
-from fairlead.wire.outgoing.spdy import Session, data_frame
 from fairlead.wire.outgoing.tunnel import Write
+from fairlead.wire.spdy import Session, data_frame
 
 STREAMS = ("stdin", "stdout", "stderr", "error", "resize")  # by channel
 _ERROR = 3

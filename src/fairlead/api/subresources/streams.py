@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from urllib.parse import quote, urlencode
 
 from fairlead.api.answers import Answer
@@ -11,8 +12,9 @@ from fairlead.api.relay.answers import Translation
 from fairlead.api.relay.headers import offered_protocols, requested_protocol
 from fairlead.api.relay.translation import Streams, Tunnelled
 from fairlead.api.request import Request
+from fairlead.api.subresources.container_streams import CommandAnswer
 from fairlead.api.subresources.relay import forward_to, not_allowed
-from fairlead.api.subresources.simulated import refuse_simulated
+from fairlead.api.subresources.simulated import is_simulated, refuse_simulated
 from fairlead.api.subresources.targets import (
     admit,
     container_of,
@@ -56,10 +58,32 @@ async def stream(api: Api, request: Request, operation: Operation) -> Answer:
     await demand_create(api, operation)
     pod = pod_of(api, request)
     container = container_of(pod, options.get("container") or "")
+    if is_simulated(api, pod["spec"].get("nodeName", "")):
+        return _run_simulated(api, request, pod, container, options)
     query = [(parameter, "1") for name, parameter in _STREAMS.items() if options.get(name)]
     query += (("command", argument) for argument in options.get("command") or ())
     translation = _channels(api, request, pod, options)
     return await _to_node(api, request, pod, (action, container), query, translation)
+
+
+def _run_simulated(
+    api: Api, request: Request, pod: Object, container: str, options: Object
+) -> Answer:
+    assert api.simulated is not None
+    if not requested_protocol(request):
+        raise bad_request("Upgrade request required")
+    api.simulated.check_running(pod, container)
+    has_terminal = bool(options.get("tty"))
+    run = partial(
+        api.simulated.execute,
+        pod,
+        container,
+        list(options.get("command") or ()),
+        has_terminal=has_terminal,
+    )
+    names = {name for name in ("stdin", "stdout", "stderr") if options.get(name)}
+    wanted = frozenset(names - {"stderr"} if has_terminal else names)
+    return CommandAnswer(run, wanted, api.dialect.group_domain)
 
 
 async def forward_port(api: Api, request: Request, operation: Operation) -> Answer:

@@ -9,9 +9,9 @@ from fairlead.controllers.dependencies import Dependencies
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.simulation.agent.controller import PodAgents
-from fairlead.controllers.simulation.logs import SimulatedContainers
 from fairlead.controllers.simulation.nodes import NodeKeeper
 from fairlead.controllers.simulation.scheduler.controller import Scheduler
+from fairlead.controllers.simulation.simulated_containers import SimulatedContainers
 from fairlead.controllers.simulation.simulated_nodes import (
     PODS,
     SCHEDULER,

@@ -4,4 +4,7 @@
 - `files`: the files of a container, with its volumes
 - `shell_syntax`, `shell`: `sh -c`
 - `programs`, `archives`: the programs that every container has
+- `sources`: the objects that environment and mounted files come from
+- `commands`: what the command of a container prints, and when it ends
+- `instances`, `terminal`: commands that clients run in containers
 """

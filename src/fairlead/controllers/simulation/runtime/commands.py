@@ -19,6 +19,7 @@ from fairlead.controllers.simulation.runtime.process import (
     Effect,
     Process,
     Program,
+    Read,
     Wait,
     Write,
     start,
@@ -43,8 +44,8 @@ class Output(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """A run of a container's command from its start to its end. `end` is in seconds after the
-    start, FOREVER if it does not end by itself."""
+    """A run of a container's command. `end` is how far it came, in seconds after the start; at
+    last when it ends, FOREVER if it does not end by itself."""
 
     outputs: list[Output] = field(default_factory=list)
     end: float = 0.0
@@ -62,9 +63,15 @@ def default_lifetime(pod: Object, container: Object) -> float:
     return SHORT_LIFE
 
 
+def command_of(container: Object) -> list[str]:
+    """The command of a container. Arguments alone are taken for one: images of shells have no other
+    entry point."""
+    return [*(container.get("command") or ()), *(container.get("args") or ())]
+
+
 def is_known(container: Object) -> bool:
     """Whether the simulation knows the command of a container."""
-    command = container.get("command") or [""]
+    command = command_of(container) or [""]
     return posixpath.basename(command[0]) in PROGRAMS
 
 
@@ -81,28 +88,26 @@ class Commands:
         key = pod["metadata"]["uid"], container["name"], started
         run = self._runs.get(key)
         if run is None:
-            began = parse_time(started).timestamp()
-            run = _planned(pod, container, sources, began, {})
+            process = main_process(pod, container, sources, started, {})
+            process.advance(FOREVER)
+            run = process.run
             size = sum(len(output.data) for output in run.outputs)
             self._runs.keep(key, run, size)
         return run
 
 
-def _planned(
-    pod: Object, container: Object, sources: Sources, began: float, volumes: dict[str, Volume]
-) -> Run:
-    """Run a command to its end. The init containers before it run first, because they may leave
-    files in volumes that it reads."""
+def main_process(
+    pod: Object, container: Object, sources: Sources, started: str, volumes: dict[str, Volume]
+) -> MainProcess:
+    """The process of a container, at its start. The init containers before it run first if they
+    may leave files for it. Raises MissingSource."""
+    began = parse_time(started).timestamp()
     for each in pod["spec"].get("initContainers") or ():
-        if each is container or (not volumes and not _shares_volumes(pod, each, container)):
+        if each is container:
             break
-        if is_known(each):
-            _run_through(_process(pod, each, sources, began, volumes), Run())
-    run = Run()
-    process = _process(pod, container, sources, began, volumes)
-    process.time = lambda: began + run.end
-    _run_through(process, run)
-    return run
+        if is_known(each) and _shares_volumes(pod, each, container):
+            MainProcess(_process(pod, each, sources, volumes), began).advance(FOREVER)
+    return MainProcess(_process(pod, container, sources, volumes), began)
 
 
 def _shares_volumes(pod: Object, first: Object, second: Object) -> bool:
@@ -116,50 +121,69 @@ def _shares_volumes(pod: Object, first: Object, second: Object) -> bool:
     )
 
 
-def _run_through(process: Process, run: Run) -> None:
-    program = start(process)
-    size = steps = 0
-    try:
-        effect: Effect = next(program)
-        while steps < _MAX_STEPS:
-            steps += 1
+class MainProcess:
+    """The process of a container. It runs as far as it is told to."""
+
+    def __init__(self, process: Process, began: float) -> None:
+        self.process = process
+        self.began = began
+        self.run = Run()
+        process.time = lambda: began + self.run.end
+        self._program: Program | None = start(process)
+        self._effect: Effect | None = None
+        self._size = self._steps = 0
+
+    def advance(self, until: float) -> None:
+        """Run until a time, in seconds after the start, or to the end."""
+        run = self.run
+        while self._program is not None and run.end <= until:
+            try:
+                effect = next(self._program) if self._effect is None else self._program.send(b"")
+            except StopIteration as stop:
+                run.code = int(stop.value)
+                self._program = None
+                return
+            self._effect = effect
+            self._steps += 1
             if isinstance(effect, Wait):
                 run.end += effect.seconds
-                if run.end == FOREVER:
-                    return
             elif isinstance(effect, Write) and effect.data:
-                run.outputs.append(Output(run.end, effect.stream, effect.data[-_MAX_OUTPUT:]))
-                size += len(run.outputs[-1].data)
-                while size > _MAX_OUTPUT:
-                    size -= len(run.outputs.pop(0).data)
-            effect = program.send(b"")  # nobody types
-        run.end = FOREVER
-    except StopIteration as stop:
-        run.code = int(stop.value)
-    finally:
-        program.close()
+                self._keep(Output(run.end, effect.stream, effect.data[-_MAX_OUTPUT:]))
+            if self._steps >= _MAX_STEPS or (
+                isinstance(effect, Read) and self.process.has_terminal
+            ):
+                run.end = FOREVER
+            if run.end == FOREVER:
+                self._program.close()
+                self._program = None
+
+    def _keep(self, output: Output) -> None:
+        outputs = self.run.outputs
+        outputs.append(output)
+        self._size += len(output.data)
+        while self._size > _MAX_OUTPUT:
+            self._size -= len(outputs.pop(0).data)
 
 
 def _process(
-    pod: Object, container: Object, sources: Sources, began: float, volumes: dict[str, Volume]
+    pod: Object, container: Object, sources: Sources, volumes: dict[str, Volume]
 ) -> Process:
     """The main process of a container. Raises MissingSource."""
     files = Files(mounts_of(pod, container, sources, volumes))
     environment = sources.environment(container)
-    words = [*(container.get("command") or ()), *(container.get("args") or ())]
     lifetime = default_lifetime(pod, container)
 
     def find(process: Process) -> Program:
         return find_program(process) or _unknown(lifetime)
 
     return Process(
-        [expand(word, environment) for word in words],
+        [expand(word, environment) for word in command_of(container) or ("",)],
         files,
         environment,
         hostname_of(pod),
         find,
         container.get("workingDir") or "/",
-        lambda: began,
+        has_terminal=bool(container.get("stdin")),
     )
 
 

@@ -33,19 +33,19 @@ class Volume:
     def __init__(self, *, is_read_only: bool = False) -> None:
         self.entries: dict[str, Entry] = {}
         self.is_read_only = is_read_only
-        self._size = 0
+        self.size = 0
 
     def put(self, path: str, entry: Entry) -> None:
         """Raises FileError if the volume is full."""
         old = self.entries.get(path)
-        size = self._size + len(entry.data or b"") - len((old and old.data) or b"")
+        size = self.size + len(entry.data or b"") - len((old and old.data) or b"")
         if size > MAX_BYTES or (old is None and len(self.entries) >= MAX_FILES):
             raise FileError(path, "No space left on device")
         self.entries[path] = entry
-        self._size = size
+        self.size = size
 
     def remove(self, path: str) -> None:
-        self._size -= len(self.entries.pop(path).data or b"")
+        self.size -= len(self.entries.pop(path).data or b"")
 
 
 class LiveVolume(Volume):
@@ -104,9 +104,9 @@ class Files:
                 if isinstance(mount.volume, LiveVolume):
                     mount.volume.refresh()
                 rest = path[len(mount.path.rstrip("/")) :]
-                inside = posixpath.normpath(f"{mount.inside}/{rest.lstrip('/')}")
+                inside = posixpath.normpath(posixpath.join(mount.inside, rest.lstrip("/")))
                 read_only = mount.is_read_only or mount.volume.is_read_only
-                return mount.volume, inside if inside != "//" else "/", read_only
+                return mount.volume, inside, read_only
         return self.root, path, False
 
     def entry(self, path: str) -> Entry | None:

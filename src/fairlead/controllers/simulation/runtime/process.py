@@ -56,6 +56,7 @@ class Process:
     hostname: str
     find: Callable[[Process], Program | None]
     directory: str = "/"
+    has_terminal: bool = False  # somebody may type
     time: Callable[[], float] = field(default=lambda: 0.0)
 
     def child(self, arguments: list[str], **environment: str) -> Process:
@@ -67,6 +68,7 @@ class Process:
             self.hostname,
             self.find,
             self.directory,
+            self.has_terminal,
             self.time,
         )
 

@@ -44,7 +44,9 @@ from fairlead.controllers.simulation.runtime.shell_nodes import (
 )
 from fairlead.controllers.simulation.runtime.shell_syntax import ShellSyntaxError, parse
 
-MAX_BUFFER = 1024 * 1024  # bytes between the commands of a pipeline, or of a substitution
+MAX_BUFFER = (
+    256 * 1024
+)  # bytes of a word, of all arguments, between the commands of a pipeline, or of a substitution
 _MAX_CALLS = 20  # nested functions and scripts
 _PATTERN = re.compile(r"[*?\[]")
 _SYNTAX_ERROR = 2
@@ -102,6 +104,8 @@ def _interactive(process: Process) -> Program:
     """Run the lines of the input as they come."""
     run = _Shell(process, [process.arguments[0]])
     line = b""
+    if process.has_terminal:
+        yield output(f"{process.directory} # ")
     while data := (yield ReadInput()):
         *lines, line = (line + data).split(b"\n")
         for each in lines:
@@ -109,6 +113,8 @@ def _interactive(process: Process) -> Program:
                 yield from run.run_line(each.decode(errors="replace"))
             except _Exit as end:
                 return end.code
+        if process.has_terminal:
+            yield output(f"{process.directory} # ")
     try:
         yield from run.run_line(line.decode(errors="replace"))
     except _Exit as end:
@@ -386,6 +392,9 @@ class _Shell:
         texts = []
         for part in word:
             texts.append((yield from self._part(part)))
+        if sum(map(len, texts)) > MAX_BUFFER:
+            yield error("sh: word too long\n")
+            raise _Exit(_SYNTAX_ERROR)
         return "".join(texts)
 
     def _fields(self, words: Sequence[Word]) -> Splitting:
@@ -393,6 +402,9 @@ class _Shell:
         fields: list[str] = []
         for word in words:
             fields += yield from self._split(word)
+            if sum(map(len, fields)) > MAX_BUFFER:
+                yield error("sh: argument list too long\n")
+                raise _Exit(_SYNTAX_ERROR)
         return fields
 
     def _split(self, word: Word) -> Splitting:
@@ -404,7 +416,10 @@ class _Shell:
         current: str | None = None
         has_pattern = False
         for part in word:
-            text = yield from self._part(part)
+            text = yield from self._text((part,))
+            if len(text) + len(current or "") > MAX_BUFFER:
+                yield error("sh: word too long\n")
+                raise _Exit(_SYNTAX_ERROR)
             if isinstance(part, Text) or part.is_quoted:
                 current = (current or "") + text
                 has_pattern |= isinstance(part, Text) and not part.is_quoted

@@ -199,7 +199,9 @@ class Sources:
         return entries
 
     def _items(self, resource: str, source: Object, mode: int) -> dict[str, Entry]:
-        data = self.data(resource, source) or {}
+        data = self.data(resource, source)
+        if data is None:
+            return {}
         items = source.get("items")
         if not items:
             return {f"/{key}": Entry(value, mode) for key, value in data.items()}

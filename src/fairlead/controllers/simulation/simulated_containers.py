@@ -1,22 +1,31 @@
-"""Logs of simulated containers; exec, attach and port-forward are refused."""
+"""Answers for simulated containers: logs, exec and attach. Port forwarding is refused."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from fairlead.base import clock
 from fairlead.base.errors import StatusError, bad_request
-from fairlead.codec.types.times import format_time, parse_time
-from fairlead.controllers.simulation.agent.containers import state_of
+from fairlead.codec.types.times import format_time, now, parse_time
+from fairlead.controllers.simulation.agent.containers import Moment, ended, state_of
 from fairlead.controllers.simulation.behaviour import pod_behaviour
 from fairlead.controllers.simulation.pod_sources import PodSources
-from fairlead.controllers.simulation.runtime.commands import Commands, Output, is_known
+from fairlead.controllers.simulation.runtime.commands import (
+    Commands,
+    Output,
+    command_of,
+    is_known,
+)
+from fairlead.controllers.simulation.runtime.instances import Instances, run_live
+from fairlead.controllers.simulation.runtime.process import STDERR, start
 from fairlead.controllers.simulation.runtime.sources import MissingSource
+from fairlead.controllers.simulation.runtime.terminal import INTERRUPTED, Interrupted, Terminal
 from fairlead.controllers.simulation.simulated_nodes import PODS, SimulatedNodes
-from fairlead.operations.api import Api, LogOptions, Object
+from fairlead.operations.api import Api, CommandStreams, LogOptions, Object
 from fairlead.storage.version import Change
 
 _FAMILIES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
@@ -30,6 +39,7 @@ class SimulatedContainers:
         self._simulated_nodes = simulated_nodes
         self._sources = PodSources(api)
         self._commands = Commands()
+        self._instances = Instances()
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._stopping = False
 
@@ -76,6 +86,63 @@ class SimulatedContainers:
             output for output in command.outputs if output.time <= (end - begin).total_seconds() + 1
         )
         return _output_lines(outputs, begin)
+
+    def check_running(self, pod: Object, container: str) -> None:
+        if "running" not in state_of(_status_of(pod, container)):
+            raise StatusError(404, "NotFound", f'container not found ("{container}")')
+
+    async def execute(
+        self,
+        pod: Object,
+        container: str,
+        words: list[str],
+        streams: CommandStreams,
+        *,
+        has_terminal: bool,
+    ) -> int:
+        declared, status = _declared(pod, container), _status_of(pod, container)
+        is_attached = not words
+        if is_attached and not declared.get("stdin"):
+            await self.end_of(pod, container)
+            return 0
+        words = words or command_of(declared) or ["sh"]
+        try:
+            sources = self._sources.of(pod)
+            process = self._instances.process(pod, declared, status, sources, words)
+        except MissingSource as missing:
+            await streams.write(STDERR, f"{missing}\n".encode())
+            return 1
+        process.has_terminal = has_terminal
+        try:
+            code = await run_live(start(process), Terminal(streams) if has_terminal else streams)
+        except Interrupted:
+            code = INTERRUPTED
+        if is_attached:
+            await self._end(pod, container, code)
+        return code
+
+    async def _end(self, pod: Object, container: str, code: int) -> None:
+        """End a container whose own process a client was attached to."""
+        moment = Moment(clock.time(), now())
+
+        def change(current: Object) -> Object:
+            status = dict(current["status"])
+            for family in _FAMILIES:
+                if status.get(family):
+                    status[family] = [
+                        ended(each, code, moment)
+                        if each["name"] == container and "running" in state_of(each)
+                        else each
+                        for each in status[family]
+                    ]
+            return {**current, "status": status}
+
+        client = self._simulated_nodes.client(pod["spec"]["nodeName"])
+        metadata = pod["metadata"]
+        with suppress(StatusError):  # deleted meanwhile
+            await client.change(
+                PODS, metadata["namespace"], metadata["name"], change, "status", "patch"
+            )
 
     async def end_of(self, pod: Object, container: str) -> None:
         """Wait until a running container stops, or the server shuts down."""

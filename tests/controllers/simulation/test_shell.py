@@ -1,0 +1,173 @@
+"""Commands of simulated containers: what ordinary manifests use of a shell and its programs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Entry, Files, LiveVolume, Mount
+from fairlead.controllers.simulation.runtime.process import Process, Read, Wait, Write, start
+from fairlead.controllers.simulation.runtime.programs import find_program
+
+MAX_STEPS = 5_000
+
+
+class Result(NamedTuple):
+    code: int | None  # None: it was still running
+    output: str
+    errors: str
+    seconds: float
+
+
+def run(*words: str, files: Files | None = None, data: bytes = b"") -> Result:
+    seconds, texts = 0.0, {1: b"", 2: b""}
+    environment = {"HOME": "/root", "GREETING": "good day"}
+    process = Process(list(words), files or Files([]), environment, "host", find_program)
+    program = start(process)
+    effect, code = next(program), None
+    for _ in range(MAX_STEPS):
+        sent = b""
+        if isinstance(effect, Write):
+            texts[effect.stream] += effect.data
+        elif isinstance(effect, Wait):
+            seconds += effect.seconds
+        elif isinstance(effect, Read):
+            sent, data = data, b""
+        try:
+            effect = program.send(sent)
+        except StopIteration as stop:
+            code = stop.value
+            break
+    return Result(code, texts[1].decode(), texts[2].decode(), seconds)
+
+
+def shell(script: str, **settings: Files | bytes) -> Result:
+    return run("/bin/sh", "-c", script, "sh", "first", "second", **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("script", "output"),
+    [
+        ("echo a; echo b", "a\nb\n"),
+        ("false || echo yes && echo both", "yes\nboth\n"),
+        ("false && echo no; true", ""),
+        ("echo $GREETING; echo \"$GREETING\" '$GREETING'", "good day\ngood day $GREETING\n"),
+        ("echo ${NONE:-default} ${#HOME} ${HOME##*/} ${GREETING%day}", "default 5 root good\n"),
+        ("echo $((2 + 3 * 4)) $(( (1+2)*3 )) $((7/2)) $((1 < 2))", "14 9 3 1\n"),
+        ("echo $(echo inner) `echo old`", "inner old\n"),
+        ("x=1; x=$((x+1)); (x=9); echo $x", "2\n"),
+        ("echo $# $1; shift; echo $1", "2 first\nsecond\n"),
+        ("for i in a b; do echo $i; done", "a\nb\n"),
+        ("i=0; while [ $i -lt 3 ]; do i=$((i+1)); done; echo $i", "3\n"),
+        ("until true; do :; done; echo $?", "0\n"),
+        ("for i in 1 2 3; do [ $i = 2 ] && continue; echo $i; done", "1\n3\n"),
+        ("if [ -f /none ]; then echo a; elif true; then echo b; else echo c; fi", "b\n"),
+        ("case $HOME in /r*) echo root;; *) echo other;; esac", "root\n"),
+        ("f() { echo f $1; return 4; }; f x; echo $?", "f x\n4\n"),
+        ("{ echo a; echo b; } > /tmp/f; cat < /tmp/f", "a\nb\n"),
+        ("cat <<END\n$HOME\nEND\n", "/root\n"),
+        ("cat <<'END'\n$HOME\nEND\n", "$HOME\n"),
+        ("seq 3 | while read n; do echo got $n; done", "got 1\ngot 2\ngot 3\n"),
+        ("printf '%s-%03d\\n' a 5 b 6", "a-005\nb-006\n"),
+        ("echo one two | wc -w; echo b a | tee /tmp/t; cat /tmp/t", "2\nb a\nb a\n"),
+        ("mkdir -p /a/b; echo z > /a/b/c; ls /a/b; echo /a/b/*", "c\n/a/b/c\n"),
+        ("tar cf - -C /etc . | wc -c > /tmp/n; test -s /tmp/n && echo full", "full\n"),
+        ("env A=1 printenv A; hostname; pwd", "1\nhost\n/\n"),
+        ("! true; echo $?", "1\n"),
+        ("echo line # a comment\n# another\necho next", "line\nnext\n"),
+        ("if true\nthen\n  echo lines\nfi\n", "lines\n"),
+        ("command -v cat && ! command -v nothing", "cat\n"),
+    ],
+)
+def test_what_a_script_prints(script: str, output: str) -> None:
+    assert shell(script)[:3] == (0, output, "")
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("exit 3", 3),
+        ("(exit 7)", 7),
+        ("set -e; false; echo no", 1),
+        ("set -e; false || true; if false; then :; fi", 0),
+        ("exec false", 1),
+        ("nothing", 127),
+        ("echo 'open", 2),
+        ("if true; then", 2),
+        ("echo $((1/0))", 2),
+        ("cat /none", 1),
+        ("echo x > /none/x", 1),
+    ],
+)
+def test_how_a_script_ends(script: str, code: int) -> None:
+    assert shell(script).code == code
+
+
+@pytest.mark.parametrize(
+    ("script", "seconds"),
+    [
+        ("sleep 5; sleep 1m", 65.0),
+        ("touch /tmp/x; sleep 30; rm /tmp/x; sleep 600", 630.0),
+        ("while [ ! -f /tmp/x ]; do sleep 1; touch /tmp/x; done", 1.0),
+        ("sleep 3 & sleep 2; wait", 5.0),
+        ("tail -f /dev/null", float("inf")),
+    ],
+)
+def test_how_long_a_script_runs(script: str, seconds: float) -> None:
+    assert shell(script).seconds == seconds
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "while :; do :; done",
+        "f() { f; }; while true; do f; done 2>/dev/null",
+    ],
+)
+def test_an_endless_script_only_takes_steps(script: str) -> None:
+    assert shell(script).code is None
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "x=a; while true; do x=$x$x; done",
+        "while true; do set -- x $@ $@; done",
+        'x=aaaaaaaa; for i in $(seq 60); do x="$x$x"; done',
+    ],
+)
+def test_a_script_whose_words_grow_ends(script: str) -> None:
+    result = shell(script)
+    assert result.code == 2
+    assert "too long" in result.errors
+
+
+@pytest.mark.parametrize(
+    "script", ["(" * 500 + ":" + ")" * 500, "$(" * 300 + ")" * 300, "x" * 300_000]
+)
+def test_a_monstrous_script_is_refused(script: str) -> None:
+    assert shell(script).code == 2
+
+
+def test_a_volume_that_is_full() -> None:
+    files = Files([])
+    files.write("/tmp/big", b"x" * (MAX_BYTES - 10))
+    result = shell("echo 12345678901234567890 > /tmp/more", files=files)
+    assert result[:2] == (1, "")
+    assert "No space left on device" in result.errors
+
+
+def test_mounted_objects_can_be_read_only() -> None:
+    volume = LiveVolume(lambda: {"/key": Entry(b"value")})
+    files = Files([Mount("/config", volume), Mount("/one", volume, "/key")])
+    assert shell("cat /config/key /one; ls /config", files=files).output == "valuevaluekey\n"
+    assert "Read-only file system" in shell("echo x > /config/key", files=files).errors
+
+
+def test_an_archive_cannot_leave_its_directory() -> None:
+    files = Files([])
+    shell("mkdir /a; echo x > /a/f", files=files)
+    data = run("tar", "cf", "-", "/a/f", files=files).output.encode().replace(b"a/f", b"../")
+    assert run("tar", "xf", "-", "-C", "/tmp", files=files, data=data).code != 0
+    assert shell("ls /", files=files).output.split().count("a") == 1

@@ -1,0 +1,153 @@
+"""exec, attach, cp and logs of containers on simulated nodes, by kubectl and over WebSockets."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.kubectl import KUBECTL, Kubectl
+from support.simulation import Pods, container
+from support.web_sockets import BINARY, CLOSE, HELLO, KEY, TOKEN, WebSocket
+from support.wire import Wire
+
+SLOW = {"restartPolicy": "Never"}
+with_kubectl = pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl")
+
+
+def test_a_job_that_sleeps_runs_as_long_and_logs_what_it_prints(any_pods: Pods) -> None:
+    script = "echo $NAME started; sleep 1; echo done; exit 3"
+    field = {"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    any_pods.create("p", container(command=["sh", "-c", script], env=[field]), **SLOW)
+    any_pods.await_phase("Failed")
+    (status,) = any_pods.read()["status"]["containerStatuses"]
+    end = status["state"]["terminated"]
+    assert (end["exitCode"], end["reason"]) == (3, "Error")
+    assert any_pods.log() == "p started\ndone\n"
+
+
+def test_a_command_that_does_not_end_runs_in_a_pod_that_should_finish(any_pods: Pods) -> None:
+    any_pods.create("p", container(command=["sleep", "infinity"]), **SLOW)
+    any_pods.await_ready()
+    assert any_pods.read()["status"]["phase"] == "Running"
+
+
+@pytest.mark.parametrize(
+    ("fields", "volumes", "reason", "event", "text"),
+    [
+        (
+            {"envFrom": [{"configMapRef": {"name": "late"}}]},
+            [],
+            "CreateContainerConfigError",
+            "Failed",
+            'Error: configmap "late" not found',
+        ),
+        (
+            {"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+            [{"name": "v", "configMap": {"name": "late"}}],
+            "ContainerCreating",
+            "FailedMount",
+            'MountVolume.SetUp failed for volume "v" : configmap "late" not found',
+        ),
+    ],
+)
+def test_a_missing_object_keeps_a_container_from_starting(
+    any_pods: Pods,
+    fields: dict[str, object],
+    volumes: list[object],
+    reason: str,
+    event: str,
+    text: str,
+) -> None:
+    any_pods.create("p", container(**fields), volumes=volumes)
+    any_pods.await_event(event, text=text)
+    (status,) = any_pods.read()["status"]["containerStatuses"]
+    assert status["state"]["waiting"]["reason"] == reason
+    any_pods.space.config_maps.create("late", data={"a": "1"})
+    any_pods.await_ready()
+
+
+@pytest.fixture
+def running(pods_1_36: Pods) -> Pods:
+    """A pod with the ConfigMap `config` mounted at /config."""
+    pods_1_36.space.config_maps.create("config", data={"key": "from the map"})
+    volumes = [{"name": "config", "configMap": {"name": "config"}}]
+    mounts = [{"name": "config", "mountPath": "/config"}]
+    pods_1_36.create("p", container(volumeMounts=mounts), volumes=volumes)
+    pods_1_36.await_ready()
+    return pods_1_36
+
+
+def executing(pods: Pods, query: str, protocol: str = "v5.channel.k8s.io") -> WebSocket:
+    path = f"{pods.collection.item('p', 'exec')}?{query}"
+    offer = f"Sec-WebSocket-Protocol: {protocol}"
+    return WebSocket(pods.server, path, offer, hello=(*HELLO, KEY, TOKEN))
+
+
+def test_a_command_over_a_websocket(running: Pods) -> None:
+    script = "command=sh&command=-c&command=cat+/config/key;cat;echo+no+>%262;exit+3"
+    with executing(running, f"{script}&stdin=true&stdout=true&stderr=true") as client:
+        assert client.next() == (BINARY, b"\x01from the map")
+        client.send(BINARY, b"\x00typed")
+        assert client.next() == (BINARY, b"\x01typed")
+        client.send(BINARY, b"\xff\x00")  # no more input
+        assert client.next() == (BINARY, b"\x02no\n")
+        opcode, payload = client.next()
+        status = json.loads(payload[1:])
+        assert (opcode, payload[0], status["reason"]) == (BINARY, 3, "NonZeroExitCode")
+        assert status["details"]["causes"] == [{"reason": "ExitCode", "message": "3"}]
+        assert client.next()[0] == CLOSE
+
+
+def test_a_terminal_echoes_what_is_typed(running: Pods) -> None:
+    with executing(running, "command=sh&stdin=true&stdout=true&tty=true") as client:
+        text = b""
+        client.send(BINARY, b"\x00echo ab\x7fc\rexit\r")
+        while b'"Success"' not in text:
+            text += client.next()[1][1:]
+    assert b"echo ab\b \bc\r\n" in text
+    assert b"\nac\r\n" in text
+
+
+def test_the_token_of_a_pod_is_accepted(running: Pods) -> None:
+    path = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+    with executing(running, f"command=cat&command={path}&stdout=true") as client:
+        token = client.next()[1][1:].decode()
+    review = {"spec": {"token": token}}
+    answer = running.space.client.post("/apis/authentication.k8s.io/v1/tokenreviews", review)
+    user = answer.body["status"]["user"]
+    assert user["username"] == f"system:serviceaccount:{running.space.name}:default"
+    assert user["extra"]["authentication.kubernetes.io/pod-name"] == ["p"]
+
+
+def test_a_container_that_does_not_run(running: Pods) -> None:
+    running.create("q", container(command=["false"]), **SLOW)
+    running.await_phase("Failed", "q")
+    lines = "".join(f"{line}\r\n" for line in ("Host: x", *HELLO, KEY, TOKEN))
+    path = f"{running.collection.item('q', 'exec')}?command=true&stdout=true"
+    with closing(Wire(running.server)) as wire:
+        wire.send(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+        status, body = wire.answer()
+    assert (status, json.loads(body)["message"]) == (404, 'container not found ("c")')
+
+
+@with_kubectl
+def test_kubectl_runs_commands_and_copies_files(running: Pods, tmp_path: Path) -> None:
+    kubectl = Kubectl(running.server, running.space.name, tmp_path)
+    assert kubectl("exec", "p", "--", "cat", "/config/key") == "from the map"
+    assert kubectl("exec", "-i", "p", "--", "cat", text="typed") == "typed"
+    assert "exit code 3" in kubectl.fails("exec", "p", "--", "sh", "-c", "exit 3")
+    assert "127" in kubectl.fails("exec", "p", "--", "nothing")
+    (tmp_path / "sent").write_bytes(bytes(range(256)) * 1000)
+    kubectl("cp", str(tmp_path / "sent"), "p:/tmp/kept")
+    kubectl("cp", "p:/tmp/kept", str(tmp_path / "back"))
+    assert (tmp_path / "back").read_bytes() == (tmp_path / "sent").read_bytes()
+
+
+@with_kubectl
+def test_a_shell_that_a_client_is_attached_to_ends_with_it(pods_1_36: Pods, tmp_path: Path) -> None:
+    kubectl = Kubectl(pods_1_36.server, pods_1_36.space.name, tmp_path)
+    run = ("run", "p", "--image=busybox", "--restart=Never", "-i", "--", "sh")
+    assert "hello p" in kubectl(*run, text="echo hello $HOSTNAME\nexit 0\n")
+    assert pods_1_36.await_phase("Succeeded")
