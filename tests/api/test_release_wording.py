@@ -118,8 +118,9 @@ def test_an_exact_revision_that_is_not_reached_names_no_time_to_retry(space_1_36
 
 def test_a_path_below_watch_is_checked_as_a_list(space_1_36: Space) -> None:
     path = f"/api/v1/watch/namespaces/{space_1_36.name}/secrets"
-    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-    answer = space_1_36.client.get(path, resourceVersion="0", **query)
+    answer = space_1_36.client.get(
+        path, resourceVersion="0", sendInitialEvents="true", resourceVersionMatch="NotOlderThan"
+    )
     assert [message for _, _, message in answer.causes] == [
         "Forbidden: sendInitialEvents is forbidden for list"
     ]

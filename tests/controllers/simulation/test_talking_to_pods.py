@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.kubectl import KUBECTL, Kubectl
@@ -12,14 +13,15 @@ from support.simulation import Pods, container
 from support.web_sockets import BINARY, CLOSE, HELLO, KEY, TOKEN, WebSocket
 from support.wire import Wire
 
-SLOW = {"restartPolicy": "Never"}
 with_kubectl = pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl")
 
 
 def test_a_job_that_sleeps_runs_as_long_and_logs_what_it_prints(any_pods: Pods) -> None:
     script = "echo $NAME started; sleep 1; echo done; exit 3"
     field = {"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    any_pods.create("p", container(command=["sh", "-c", script], env=[field]), **SLOW)
+    any_pods.create(
+        "p", container(command=["sh", "-c", script], env=[field]), restartPolicy="Never"
+    )
     any_pods.await_phase("Failed")
     (status,) = any_pods.read()["status"]["containerStatuses"]
     end = status["state"]["terminated"]
@@ -28,7 +30,7 @@ def test_a_job_that_sleeps_runs_as_long_and_logs_what_it_prints(any_pods: Pods) 
 
 
 def test_a_command_that_does_not_end_runs_in_a_pod_that_should_finish(any_pods: Pods) -> None:
-    any_pods.create("p", container(command=["sleep", "infinity"]), **SLOW)
+    any_pods.create("p", container(command=["sleep", "infinity"]), restartPolicy="Never")
     any_pods.await_ready()
     assert any_pods.read()["status"]["phase"] == "Running"
 
@@ -54,8 +56,8 @@ def test_a_command_that_does_not_end_runs_in_a_pod_that_should_finish(any_pods: 
 )
 def test_a_missing_object_keeps_a_container_from_starting(
     any_pods: Pods,
-    fields: dict[str, object],
-    volumes: list[object],
+    fields: dict[str, Any],
+    volumes: list[Any],
     reason: str,
     event: str,
     text: str,
@@ -122,7 +124,7 @@ def test_the_token_of_a_pod_is_accepted(running: Pods) -> None:
 
 
 def test_a_container_that_does_not_run(running: Pods) -> None:
-    running.create("q", container(command=["false"]), **SLOW)
+    running.create("q", container(command=["false"]), restartPolicy="Never")
     running.await_phase("Failed", "q")
     lines = "".join(f"{line}\r\n" for line in ("Host: x", *HELLO, KEY, TOKEN))
     path = f"{running.collection.item('q', 'exec')}?command=true&stdout=true"

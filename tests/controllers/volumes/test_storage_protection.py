@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -118,9 +119,13 @@ def test_a_class_of_attributes_stays_while_a_claim_names_it(space_1_36: Space) -
     classes = space_1_36.everywhere("volumeattributesclasses", "storage.k8s.io")
     claims = space_1_36.collection("persistentvolumeclaims")
     name, other = f"{space_1_36.name}-used", f"{space_1_36.name}-other"
+
+    def is_protected(each: str) -> bool:
+        return "finalizers" in classes.read(each)["metadata"]
+
     for each in (name, other):
         classes.create(each, driverName="d.example.com", parameters={"a": "b"})
-        eventually(lambda each=each: "finalizers" in classes.read(each)["metadata"], "protected")
+        eventually(partial(is_protected, each), "protected")
     spec = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}},
